@@ -22,6 +22,7 @@ WITH_BOTH = {
     for name in dir(analyses)
     if {"encoder", "trace"} <= set(inspect.signature(getattr(analyses, name)).parameters)
 }
+CHANGES = (["p"], ["c"], ["h1.2", "t3"], [f"h1.{head}" for head in range(4)])
 DESIGNS = {
     "post-norm": {},
     "pre-norm, rotary": {
@@ -117,7 +118,7 @@ def test_runs_of_the_model_are_taken(tmp_path):
         runs = vz.capture(encoder, [IDS, IDS[:3]])
         mask = torch.ones(6, 6, dtype=torch.bool).tril()
         runs.append(vz.capture(encoder, IDS, mask={(1, 2): mask}))
-        runs += [changed(encoder, IDS, codes) for codes in (["p"], ["c"], ["h1.2", "t3"])]
+        runs += [changed(encoder, IDS, codes) for codes in CHANGES]
         for number, trace in enumerate(runs):
             trace.save(tmp_path / f"{number}.safetensors")
             for run in (trace, vz.Trace.load(tmp_path / f"{number}.safetensors")):
@@ -126,6 +127,30 @@ def test_runs_of_the_model_are_taken(tmp_path):
         require_made_by(half, vz.capture(half, IDS))
         with pytest.raises(SelectionError, match="Capture the input again"):
             require_made_by(half, runs[0])
+
+
+def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so():
+    """Zeros are known by their place, a mean by what the layer gave; the notes name both."""
+    encoder, mean = made(), torch.full((8,), 0.3)
+    for cut in ("zero", mean):
+        with vz.knock(encoder.model, {(1, 2): cut}):
+            trace = vz.capture(encoder, IDS)
+            require_made_by(encoder, trace)
+        assert trace.removed == (((1, 2),) if cut == "zero" else ())
+        assert sum("Head 1.2 was removed by knock" in note for note in trace.notes) == 1
+        assert analyses.predictions(encoder, trace, tokens=[1]).guesses
+        encoder.model.get_parameter("layers.2.ff.up.bias").data.add_(0.5)
+        with pytest.raises(SelectionError, match="block 2"):
+            require_made_by(encoder, trace)
+        encoder.model.get_parameter("layers.2.ff.up.bias").data.sub_(0.5)
+    with vz.knock(encoder.model.layers[1], {(0, 2): "zero"}):
+        require_made_by(encoder, vz.capture(encoder, IDS))
+    zero = changed(encoder, IDS, ["h1.2"])
+    with vz.knock(encoder.model, {(1, 2): "zero"}):
+        knocked = vz.capture(encoder, IDS)
+    norms = [analyses.value_weighted(encoder, each, 1).norms for each in (zero, knocked)]
+    assert np.array_equal(*norms) and not norms[0][2].any()
+    assert not vz.capture(encoder, IDS).notes[1:] and not vz.capture(encoder, IDS).removed
 
 
 def test_a_run_that_went_wrong_is_still_one_of_its_model():

@@ -66,7 +66,8 @@ def capture_changed(
     trace = captured(as_switched(encoder, changes), inputs, masks or None, edits)[0]
     notes = tuple(_note(layer, head) for layer, head in cuts)
     notes += tuple(NOTES[change.kind] for change in changes if change.kind in NOTES)
-    trace = replace(trace, notes=(*trace.notes, *notes), removed=tuple(cuts))
+    gone = (*trace.removed, *cuts)
+    trace = replace(trace, notes=(*trace.notes, *notes), removed=gone)
     return trace, inputs
 
 

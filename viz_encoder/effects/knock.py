@@ -14,7 +14,7 @@ from viz_encoder.effects.head_mode import HeadMode, by_head
 from viz_encoder.effects.heads import Head
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.diagnose import is_compiled
-from viz_encoder.trace.run_facts import noted
+from viz_encoder.trace.run_facts import Said, noted
 
 Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "… token d_value"
 
@@ -55,7 +55,7 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
         module.register_forward_hook(mode.leave, always_call=True),
     )
     try:
-        with mode, noted(_said(wanted)):
+        with mode, noted(_said(module, wanted)):
             yield
     finally:
         for handle in handles:
@@ -63,14 +63,17 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
     mode.require_done()
 
 
-def _said(cuts: Mapping[int, Mapping[int, Cut]]) -> str:
-    names = [f"{layer}.{head}" for layer in sorted(cuts) for head in sorted(cuts[layer])]
+def _said(module: nn.Module, cuts: Mapping[int, Mapping[int, Cut]]) -> Said:
+    places = [(layer, head) for layer in sorted(cuts) for head in sorted(cuts[layer])]
+    names = [f"{layer}.{head}" for layer, head in places]
     heads = f"Head {names[0]} was" if len(names) == 1 else f"Heads {', '.join(names)} were"
-    return (
+    note = (
         f"{heads} removed by knock: the map is the one that was computed, but the output was "
         "replaced. If the recording was begun inside the knock, it saw the replaced output, and "
         "verification fails there."
     )
+    zero = tuple((at, head) for at, head in places if isinstance(cuts[at][head], str))
+    return Said(note, module, zero)
 
 
 def checked(cuts: Any) -> dict[int, dict[int, Cut]]:

@@ -22,6 +22,7 @@ from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.mask_scope import note_of
+from viz_encoder.trace.run_facts import said_here
 from viz_encoder.trace.trace import Trace
 
 One = str | tuple[str, str] | Image | Path
@@ -114,10 +115,12 @@ def captured(
 ) -> list[Trace]:
     """A trace of each row; `edits` put something in place of heads' outputs, by layer."""
     result = run(encoder, inputs, mask, edits)
-    origin = _origin(encoder, result)
+    origin, said = _origin(encoder, result), said_here()
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
-    numbers = range(len(inputs.samples))
-    return [_sample_trace(result, inputs, number, origin, notes) for number in numbers]
+    notes += tuple(each.note for each in said)
+    gone = {head for each in said if each.module is encoder.model for head in each.removed}
+    traces = (_sample_trace(result, inputs, at, origin, notes) for at in range(len(inputs.samples)))
+    return [replace(trace, removed=tuple(sorted(gone))) for trace in traces]
 
 
 def _loaded(encoder: object) -> LoadedEncoder:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import local
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from viz_encoder.shown import counted
 from viz_encoder.trace.recorded_call import RecordedCall
@@ -14,20 +14,28 @@ from viz_encoder.trace.recorded_call import RecordedCall
 _here = local()
 
 
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What is said of a run while it runs: a sentence, and which heads of a module put out zero."""
+
+    note: str
+    module: nn.Module
+    removed: tuple[tuple[int, int], ...] = ()
+
+
 @contextmanager
-def noted(note: str) -> Iterator[None]:
+def noted(said: Said) -> Iterator[None]:
     """Say this of every run that this thread records in the block, in whatever order they nest."""
-    _here.notes = (*_notes_here(), note)
+    _here.said = (*said_here(), said)
     try:
         yield
     finally:
-        left = list(_here.notes)
-        left.remove(note)
-        _here.notes = tuple(left)
+        _here.said = tuple(each for each in _here.said if each is not said)
 
 
-def _notes_here() -> tuple[str, ...]:
-    found: tuple[str, ...] = getattr(_here, "notes", ())
+def said_here() -> tuple[Said, ...]:
+    """What is said now of the runs on this thread."""
+    found: tuple[Said, ...] = getattr(_here, "said", ())
     return found
 
 
@@ -42,8 +50,8 @@ class RunFacts:
 
     def listen(self) -> None:
         """Take up what is said on this thread now."""
-        for note in _notes_here():
-            self.said[note] = None
+        for each in said_here():
+            self.said[each.note] = None
 
     def ended(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
         """The module has ended; no keywords are told of where it has raised."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
-from viz_encoder.model.attention import merge_heads, split_heads
+from viz_encoder.model.attention import merge_heads, signs, split_heads
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import rotate
 from viz_encoder.trace.layer import LayerTrace
@@ -110,9 +110,21 @@ def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tup
     for layer in range(trace.n_layers):
         yield f"projection in layer {layer}", _projections_apart(encoder, trace, layer, rows)
         gone = {head for at, head in trace.removed if at == layer}
-        yield f"block {layer}", block_apart(encoder, trace, layer, rows, gone)
+        if not _is_edited(trace.layers[layer], rows, gone):
+            yield f"block {layer}", block_apart(encoder, trace, layer, rows, gone)
     last = trace.hidden_states[-1][rows].to(encoder.device, encoder.dtype)
     yield "final norm", apart(model.final_norm(last), trace.output[rows])
+
+
+def _is_edited(ran: LayerTrace, rows: Rows, gone: set[int]) -> bool:
+    """Whether W_O was given what no head has computed, such as a mean that knock put there."""
+    others = [head for head in range(ran.n_heads) if head not in gone]
+    if ran.signature is None or not others:
+        return False
+    kept = ran.signature[:, rows].to(ran.wide)
+    outs = head_outputs(ran, ran.weights(slice(0, ran.n_heads), rows))
+    found = outs @ signs(outs.shape[-1], outs)
+    return apart(found[others], kept[others]) > allowed(ran.signature.dtype)
 
 
 def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: Rows) -> float:
