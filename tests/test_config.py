@@ -4,9 +4,12 @@ import math
 from types import SimpleNamespace
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
+import viz_encoder as vz
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import ConfigError
 from viz_encoder.model import Encoder
@@ -53,10 +56,37 @@ def test_named_sizes():
     assert (small.d_model, small.n_layers, small.n_heads, small.d_ff) == (256, 6, 8, 1024)
     assert (base.d_model, base.n_layers, base.n_heads, base.d_ff) == (768, 12, 12, 3072)
     assert EncoderConfig.named("small", causal=True).causal
-    with pytest.raises(ConfigError, match="small, base"):
+    with pytest.raises(ConfigError, match="original, small, base"):
         EncoderConfig.named("huge")
-    with pytest.raises(ConfigError, match="small, base"):
+    with pytest.raises(ConfigError, match="original, small, base"):
         EncoderConfig.named(["small"])
+
+
+@pytest.mark.parametrize(
+    ("size", "sizes", "n_words", "activation"),
+    [
+        ("original", (512, 8, 2048, 6), 10_000, "relu"),
+        ("small", (256, 8, 1024, 6), 30_522, "gelu"),
+        ("base", (768, 12, 3072, 12), 30_522, "gelu"),
+    ],
+)
+def test_a_named_size_is_torch_s_encoder_after_a_table_of_words(size, sizes, n_words, activation):
+    """In the number of weights, and in every axis of its blocks."""
+    *shape, n_layers = sizes
+    with torch.device("meta"):
+        layer = nn.TransformerEncoderLayer(*shape, activation=activation, batch_first=True)
+        parts = [nn.TransformerEncoder(layer, n_layers), nn.Embedding(n_words, shape[0])]
+    n_weights = sum(p.numel() for part in parts for p in part.parameters())
+    config = EncoderConfig.named(size)
+    if config.positions == "learned":
+        n_weights += config.max_positions * shape[0]
+    assert config.n_parameters == n_weights
+    assert size != "original" or n_weights == 24_034_304
+    small = nn.TransformerEncoderLayer(16, 2, 24, activation=activation, batch_first=True)
+    read = vz.load(nn.TransformerEncoder(small, 2, enable_nested_tensor=False).eval()).config
+    axes = "norm norm_placement norm_eps embed_norm final_norm activation gated bias unbiased scale"
+    for axis in axes.split():
+        assert getattr(config, axis) == getattr(read, axis), axis
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,7 @@ from viz_encoder.ui.state.run_description import describe
 AXES = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_ff": 24, "vocab_size": 30}
 SMALL = vz.EncoderConfig(**AXES)
 IDS = torch.tensor([[3, 4, 5, 6]])
-ONE_LINE = (
-    "vz.load(vz.EncoderConfig(vocab_size=10_000, d_model=512, n_layers=6, n_heads=8, d_ff=2048, "
-    'positions="sinusoidal"))'
-)
+ONE_LINE = 'vz.load(vz.EncoderConfig.named("original"))'
 
 
 def weights(encoder) -> dict[str, torch.Tensor]:

@@ -67,6 +67,8 @@ def test_the_original_and_the_named_sizes():
         built = PRESETS[name]
         assert (built.d_model, built.n_layers, built.n_heads, built.d_ff) == axes
     assert PRESETS["original"] == Built(10_000, 512, 6, 8, 2048)
+    for name, built in PRESETS.items():  # one encoder on the page, in Python and in the lesson
+        assert built.config == vz.EncoderConfig.named(name, max_positions=built.T)
 
 
 def test_scores_overtake_the_network_at_t_equal_d_ff():

@@ -27,7 +27,11 @@ from viz_encoder.deprecated import renamed, renamed_property
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
 
-SIZES: dict[str, dict[str, int]] = {
+# As torch.nn.TransformerEncoder after a table of words: BERT's segments and embedding norm are off.
+PLAIN: dict[str, Any] = {"n_segments": 0, "embed_norm": False, "norm_eps": 1e-5}
+SIZES: dict[str, dict[str, Any]] = {
+    "original": {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "vocab_size": 10_000}
+    | {"positions": Positions.SINUSOIDAL, "activation": Activation.RELU},
     "small": {"d_model": 256, "n_layers": 6, "n_heads": 8, "d_ff": 1024},
     "base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_ff": 3072},
 }
@@ -128,10 +132,24 @@ class EncoderConfig:
 
     @classmethod
     def named(cls, size: str, **axes: Any) -> "EncoderConfig":
-        """The config of a named size ("small" or "base"), with any axis changed."""
+        """A plain encoder of a named size, with any axis changed.
+
+        Plain: a table of words, positions and post-norm blocks, without BERT's segments and its
+        norm after the embeddings.
+
+        Args:
+            size: "original" (512 wide, 6 layers × 8 heads, d_ff 2,048, 10,000 words, sinusoidal
+                positions, ReLU: the encoder of Vaswani et al., 2017, in 24,034,304 weights);
+                "small" (256 wide, 6 × 8, d_ff 1,024) or "base" (768 wide, 12 × 12, d_ff 3,072),
+                both with 30,522 words, learned positions and GELU.
+            axes: what differs from it, such as vocab_size=30_000.
+
+        Raises:
+            ConfigError: no such size or axis, or axes that do not fit together.
+        """
         if size not in tuple(SIZES):
             raise ConfigError(f"There is no size {shown(size)}; choose one of {', '.join(SIZES)}.")
-        return cls.from_axes({**SIZES[size], **axes})
+        return cls.from_axes({**PLAIN, **SIZES[size], **axes})
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> "EncoderConfig":

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from viz_encoder.config import EncoderConfig, Positions
+from viz_encoder.config import EncoderConfig
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
 
@@ -83,13 +83,7 @@ def _sizes(asked: Asked) -> Sizes:
 
 
 def _encoder(sizes: Sizes, n_heads: int = 8) -> EncoderConfig:
-    return EncoderConfig(
-        **sizes._asdict(),
-        n_heads=n_heads,
-        n_segments=0,
-        positions=Positions.SINUSOIDAL,
-        embed_norm=False,
-    )
+    return EncoderConfig.named("original", **sizes._asdict(), n_heads=n_heads)
 
 
 STEP = Step(

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from viz_encoder.checkpoints import LoadedEncoder, load
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import EncoderConfig, Positions
+from viz_encoder.config.encoder import SIZES
 from viz_encoder.errors import ConfigError, InputError, SelectionError, TooLong
 from viz_encoder.inputs import TextReader
 from viz_encoder.trace import capture
@@ -75,19 +76,17 @@ class Built:
             raise ConfigError(
                 f"positions is {shown(self.positions)}; it must be one of {', '.join(POSITIONS)}."
             )
-        return EncoderConfig(
+        return EncoderConfig.named(
+            "original",
             n_layers=self.n_layers,
             n_heads=self.n_heads,
             d_model=self.d_model,
             d_ff=self.d_ff,
             vocab_size=self.V,
-            n_segments=0,
             max_positions=self.T,
-            norm_placement=self.norm,  # type: ignore[arg-type]  # the names are checked there
-            norm_eps=1e-5,
-            embed_norm=False,
+            norm_placement=self.norm,
             final_norm=self.norm == "pre",
-            activation=self.activation,  # type: ignore[arg-type]
+            activation=self.activation,
             gated=self.gated,
             **POSITIONS[self.positions],
         )
@@ -108,11 +107,23 @@ class Built:
         return f"untrained {self.n_layers} × {self.n_heads}, d_model {self.d_model}"
 
 
-PRESETS: dict[str, Built] = {
-    "small": Built(30_522, 256, 6, 8, 1024, 512, "learned", "post", "gelu"),
-    "base": Built(30_522, 768, 12, 12, 3072, 512, "learned", "post", "gelu"),
-    "original": Built(),
-}
+def _preset(size: str) -> Built:
+    """A named size of EncoderConfig; the original's positions are no table, and may be few."""
+    config, usual = EncoderConfig.named(size), Built()
+    return Built(
+        V=config.vocab_size,
+        d_model=config.d_model,
+        n_layers=config.n_layers,
+        n_heads=config.n_heads,
+        d_ff=config.d_ff,
+        T=config.max_positions if config.positions is Positions.LEARNED else usual.T,
+        positions=str(config.positions),
+        norm=str(config.norm_placement),
+        activation=str(config.activation),
+    )
+
+
+PRESETS = {size: _preset(size) for size in SIZES}
 
 
 def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> LoadedEncoder:
