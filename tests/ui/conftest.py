@@ -12,6 +12,7 @@ from gradio_client import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 import viz_encoder as vz
+from tests.ui.bare_page import bare_page
 from tests.ui.shared_page import SharedPages
 from tests.ui.shared_tab import SharedTab
 from tests.ui.texts import SENTENCES
@@ -135,6 +136,13 @@ def profile(chromium: Browser, site: str) -> Iterator[BrowserContext]:
     """One profile for all visits."""
     with lasting(chromium, site) as context:
         yield context
+
+
+@pytest.fixture(scope="module")
+def bare(chromium: Browser) -> Iterator[Page]:
+    """A page without a server, to draw with single modules."""
+    with bare_page(chromium) as page:
+        yield page
 
 
 @pytest.fixture

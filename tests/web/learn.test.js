@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LessonOpening } from "../../assets/web/learn/lesson_opening.js";
-import { addingUp, fixed, signedText, windowStart } from "../../assets/web/learn/printed.js";
+import {
+  addingUp,
+  countText,
+  errorText,
+  fixed,
+  shareText,
+  signedText,
+  windowStart,
+  writeWith,
+} from "../../assets/web/learn/printed.js";
 import { judged, typedNumber } from "../../assets/web/learn/question.js";
 import { allows, packed, reached } from "../../assets/web/learn/simple_masks.js";
 import { softmax, weighted } from "../../assets/web/learn/softmax.js";
@@ -38,6 +47,21 @@ test("signs are those of what is printed", () => {
   assert.equal(signedText(-1.5, 2), "\u22121.50");
   assert.equal(fixed(-0.004, 2), "0.00");
   assert.equal(fixed(0.375, 2), "0.38");
+});
+
+test("numbers are printed as the language writes them", () => {
+  const printed = () => [
+    fixed(-0.5, 2),
+    signedText(1.25, 1),
+    shareText(0.25),
+    countText(1234567),
+    errorText(2.5e-7, 1),
+  ];
+  assert.deepEqual(printed(), ["\u22120.50", "+1.3", "0.2500", "1,234,567", "2.5e-7"]);
+  writeWith(",");
+  const german = printed();
+  writeWith(".");
+  assert.deepEqual(german, ["\u22120,50", "+1,3", "0,2500", "1.234.567", "2,5e-7"]);
 });
 
 test("a window lies around its number and within the vector", () => {
@@ -111,6 +135,7 @@ test("numbers as people type them", () => {
     [1800, 1800, 1800, 12],
   );
   assert.equal(typedNumber("0.5", true), 0.5);
+  for (const text of ["1.234,567", "1,234.567"]) assert.equal(typedNumber(text, true), null); // two marks: no count
 });
 
 test("a link to a step and a seat opens on the masked token and its loudest key, once", () => {

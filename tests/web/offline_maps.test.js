@@ -70,6 +70,16 @@ test("merged words have their own names and numbers", () => {
   assert.equal(chosen.sentence(0, 1, 0.5), "query 0–1 “ab” → key 2 “c”: weight 0.5");
 });
 
+test("a row of a map without special tokens is that of its token in the run, and back", () => {
+  const about = { ...facts.chosen, counts: [4, 4], shape: [2, 2], queries: [1, 2, 4, 5] };
+  const { chosen } = readMaps({ ...facts, chosen: about }, bytes, exact);
+  assert.deepEqual([0, 1].map((row) => chosen.tokenAt(row)), [1, 4]); // biome-ignore format: a row
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5].map((token) => chosen.rowOf(token)),
+    [0, 0, 0, 0, 1, 1],
+  );
+});
+
 test("digits and characters that would not be seen", () => {
   assert.deepEqual([digits(0, 3), digits(0.000123456, 3), digits(0.5, 4)], ["0", "0.000123", "0.5"]);
   assert.equal(plain("a\u202eb\tc"), "a⟨U+202E⟩b⟨U+0009⟩c");

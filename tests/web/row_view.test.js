@@ -10,16 +10,17 @@ const single = { units: [[0], [1], [2], [3]], places: [0, 1, 2, 3] };
 const words = { units: [[0], [1, 2], [3]], places: [0, 1, 1, 2] };
 const LISTS = { single, words };
 
+function shown({ units, places }) {
+  const named = units.map((tokens) => ({ tokens, name: tokens.map((at) => TOKENS[at].replace("##", "")).join("") }));
+  return Object.assign(named, { places });
+}
+
 // Weights of a 4 × 4 map: 0.1 · query + 0.01 · key; of words, 10 times as many.
 const run = {
   key: "r",
   tokens: TOKENS,
   named: (token) => `${token} “${TOKENS[token]}”`,
-  shown({ words }) {
-    const { units, places } = LISTS[words ? "words" : "single"];
-    const named = units.map((tokens) => ({ tokens, name: tokens.map((at) => TOKENS[at].replace("##", "")).join("") }));
-    return Object.assign(named, { places });
-  },
+  shown: ({ words }) => shown(LISTS[words ? "words" : "single"]),
   async map(_view, rows, keys) {
     const n = rows[1];
     assert.deepEqual(
@@ -71,6 +72,32 @@ test("a merged word tells its sub-words", async () => {
     row.cell(row.values, 0),
     "2.1  query 1–2 “undo” → key 0 “[CLS]”: 0.1250\n1 “un” → 0 “[CLS]”: 0.1000\n2 “##do” → 0 “[CLS]”: 0.1000",
   );
+});
+
+test("of a run with hidden tokens the sub-words' numbers are those of the tokens shown", async () => {
+  const lists = { single: { units: [[1], [2], [3]], places: [-1, 0, 1, 2] } };
+  lists.words = { units: [[1, 2], [3]], places: [-1, 0, 0, 1] };
+  const hidden = { ...run, shown: ({ words }) => shown(lists[words ? "words" : "single"]) };
+  hidden.shownRow = async ({ query }) => ({ values: Float32Array.of(0.5, 0.25, query / 8) });
+  const selection = { ...SELECTION, name: "2.1", kept: "hide+words", hide: true, words: true };
+  const row = new RowView(hidden, selection, "weight", "looks");
+  await row.fetch(fresh);
+  assert.match(row.cell(row.values, 1), /\n1 “un” → 3 “it”: 0.1250\n2 “##do” → 3 “it”: 0.2500$/);
+});
+
+test("what a row was before a change is told of the row that was asked for, and of no other", async () => {
+  const length = 600; // more than come as a whole map
+  const units = Object.assign(
+    Array.from({ length }, (_, at) => ({ name: `t${at}`, tokens: [at] })),
+    { places: Array.from({ length }, (_, at) => at) },
+  );
+  const long = { ...run, tokens: units.map(({ name }) => name), shown: () => units };
+  const found = (value) => async () => ({ values: new Float32Array(length).fill(value, 4, 5) });
+  Object.assign(long, { shownRow: found(0.75), changed: { changes: [{ code: "h0.1" }] } });
+  const row = new RowView(long, { ...SELECTION, name: "2.1", kept: "all" }, "weight", "looks");
+  await row.fetch(fresh, async () => ({ ...long, shownRow: found(0.25) }));
+  assert.match(row.sentence(1, row.values), /looks most at key 4 “t4” 0.7500; was key 4 “t4” 0.2500$/);
+  assert.match(row.sentence(2, row.values), /looks most at key 4 “t4” 0.7500$/);
 });
 
 test("another measure is a token's own, and relevance names its answer", async () => {

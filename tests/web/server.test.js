@@ -145,6 +145,17 @@ test("the largest weight is known once all its layers are", async () => {
   assert.equal(run.largest("all", 0), 0.75);
 });
 
+test("the largest weight of merged words is that of their maps, never of their sub-words' statistics", async () => {
+  const run = new Run(DESCRIPTION);
+  const words = { hide: true, renorm: false, words: true };
+  answer = () => Response.json({ largest: [0.5] });
+  await run.statistics(0, words);
+  assert.deepEqual([run.largest("layer", 0, words), run.largest("layer", 0, { ...words, words: false })], [null, 0.5]);
+  answer = raw([0.125, NaN, 0.875, 0], { "x-shape": "1,2,2" });
+  await run.thumbnails(0, words);
+  assert.equal(run.largest("layer", 0, words), 0.875);
+});
+
 test("what stands along a map's sides: tokens or words, with special ones or without", () => {
   const run = new Run(DESCRIPTION);
   const names = (switches) => run.shown(switches).map(({ name }) => name);
