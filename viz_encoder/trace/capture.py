@@ -13,6 +13,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder, as_loaded, names_a_head
+from viz_encoder.checkpoints.ready_made import is_ready_made
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.plain_tensor import plain_tensor
@@ -21,6 +22,7 @@ from viz_encoder.model.attention import HeadEdit
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.mask_given import check_mask
 from viz_encoder.trace.mask_scope import note_of
 from viz_encoder.trace.run_facts import said_here
 from viz_encoder.trace.trace import Trace
@@ -76,7 +78,8 @@ def capture(
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; or a dict of them by layer, {3: mask}, or by layer and head,
             {(3, 5): mask}, which leaves all other heads as they are; a note then says where it was
-            applied. It is combined (&) with padding and the model's own masks.
+            applied. It is combined (&) with padding and the model's own masks. Which tokens are
+            real is no mask of this kind, but `valid`.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
         attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
             of valid.
@@ -101,10 +104,9 @@ def capture(
         raise InputError(
             "These inputs already know their padding; leave out valid= and attention_mask=."
         )
-    if mask is not None:
-        _require_tensor(mask)
+    noted = check_mask(mask, inputs, source, ready_made=is_ready_made(source, encoder.config))
     traces = captured(encoder, inputs, mask)
-    noted = note_of(mask, encoder.config.n_layers, encoder.config.n_heads)
+    noted += note_of(mask, encoder.config.n_layers, encoder.config.n_heads)
     if noted:
         traces = [replace(trace, notes=(*trace.notes, *noted)) for trace in traces]
     return traces if len(traces) > 1 or _is_several(source) else traces[0]
@@ -144,19 +146,6 @@ def _real(attention_mask: Any, valid: Any) -> Tensor:
             "attention_mask must be numbers (batch, token), 1 = a real token, 0 = padding."
         ) from fault
     return from_one_means_keep(plain_tensor(given, "attention_mask"))
-
-
-def _require_tensor(mask: object) -> None:
-    if isinstance(mask, Mapping):
-        for one in mask.values():
-            _require_tensor(one)
-        return
-    if not isinstance(mask, Tensor):
-        raise InputError(
-            f"mask is {type(mask).__name__}; give a bool tensor, True = may attend: "
-            "torch.as_tensor(mask)."
-        )
-    plain_tensor(mask, "mask")
 
 
 def _is_several(source: object) -> bool:
