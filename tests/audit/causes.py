@@ -27,11 +27,16 @@ def first_of(name: str) -> Check | None:
 
 
 def grade(name: str) -> str:
-    """How right its cause is: "right", "near" (or one of several), "none", "wrong" or "missed"."""
+    """How right its cause is: "right", "near" (or one of several), "none", "wrong" or "missed".
+
+    Where there is no known cause, "not known" is right, and whatever else is named is wrong.
+    """
     case, found = CASES[name], first_of(name)
     if found is None:
         return "missed"
     if not found.code or found.code in ("mixing", "not_seen"):
+        if not case.right and not case.near and found.cause.startswith("not known"):
+            return "right"
         return "near" if found.code in case.near and case.near else "none"
     if found.code in case.right:
         return "right" if not found.cause.startswith("consistent with") else "near"

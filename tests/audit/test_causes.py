@@ -10,6 +10,7 @@ from tests.audit.cause_cases import (
     KERNELS,
     MASKS,
     STRANGE,
+    UNKNOWN,
     Layers,
     halves,
     halves_of_all,
@@ -20,13 +21,13 @@ HIDDEN = {"one pair too few, unseen"}  # another layer brings it, and no map sho
 KNOWN = [name for name, one in CASES.items() if one.right]
 
 
-def test_no_cause_is_wrong_and_few_bugs_have_none():
+def test_no_cause_is_wrong_and_nearly_all_are_right():
     grades = {name: grade(name) for name in CASES}
     assert [name for name, one in grades.items() if one == "wrong"] == []
     assert {name for name, one in grades.items() if one == "missed"} == HIDDEN
-    count = Counter(grades[name] for name in KNOWN)
-    assert count["none"] <= len(KNOWN) / 4
-    assert count["right"] >= 0.9 * len(KNOWN), count
+    for names in (KNOWN, list(CASES)):
+        count = Counter(grades[name] for name in names)
+        assert count["right"] >= 0.95 * len(names), count
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in MASKS])
@@ -40,11 +41,17 @@ def _each(name):
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in STRANGE])
-def test_what_nobody_foresaw_is_told_and_not_explained(name):
+def test_a_mask_that_is_made_wrong_in_no_known_way_is_said_to_be_obeyed(name):
     for kind in KERNELS:
         found = first_of(f"{name}, {kind}")
-        assert found is None or not found.code or found.code == "other_sample"
+        assert found is None or (found.code == "as_passed" and "intent(valid)" in found.cure)
         assert found is None or found.evidence
+
+
+@pytest.mark.parametrize("case", UNKNOWN, ids=lambda one: one.name)
+def test_what_nobody_foresaw_is_told_and_not_explained(case):
+    found = first_of(case.name)
+    assert (found.code, found.cause) == ("", "not known.") and found.evidence and found.cure
 
 
 @pytest.mark.parametrize("kind", KERNELS)
@@ -55,4 +62,4 @@ def test_documents_that_lie_elsewhere_on_the_other_side_are_not_called_swapped(k
     report = vz.audit_mask(Layers(kind).eval(), halves, right_on_the_right, d_model=8, n_layers=2)
     found = report.check("left_padding")
     assert report.check("gradient").verdict == "PASS" and found.verdict == "INFO", str(report)
-    assert not found.code and not found.cause, found
+    assert found.code == "as_passed", found  # what is passed is wrong there, and obeyed

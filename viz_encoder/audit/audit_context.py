@@ -65,6 +65,14 @@ class AuditContext:
                 found.append(self.setting.case(one))
         return tuple(found)
 
+    def further(self, case: Case) -> tuple[Case, ...]:
+        """The batches that a cause of what is wrong in this one has to explain as well.
+
+        Not those on which an intent, made for padding on one side, says something else.
+        """
+        others = [one for one in self.other_batches if _is_same(one, self.other_batches[0])]
+        return tuple(one for one in (self.base, *others) if one is not case)
+
     @property
     def other_lengths(self) -> tuple[int, ...]:
         """The lengths that are tried besides that of the base case."""
@@ -234,6 +242,15 @@ class AuditContext:
     def passed(self, *names: str) -> bool:
         """Whether all of these checks passed."""
         return all(n in self.answers and self.answers[n].verdict is Verdict.PASS for n in names)
+
+
+def _is_same(one: Case, other: Case) -> bool:
+    """Whether real tokens may attend to the same ones, on whichever side their padding stands."""
+    return all(
+        torch.equal(a[sample][real][:, real], b[sample][moved][:, moved])
+        for a, b in zip(one.allowed, other.allowed, strict=True)
+        for sample, (real, moved) in enumerate(zip(one.valid, other.valid, strict=True))
+    )
 
 
 def _pool(known: Allowed, case: Case) -> Allowed:

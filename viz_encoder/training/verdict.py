@@ -7,8 +7,10 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.checks.row_sums import answer_of
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, Seen, diagnose, diagnose_maps
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.own_batch import ids_of_padding, lengths_of
@@ -137,6 +139,6 @@ def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
     opened = layer.opened.expand(n_samples, n_heads, n_tokens, n_tokens)
     wrong = (opened ^ meant.allowed[:, None]) & meant.queries[:, None, :, None]
     heads = wrong.any(dim=3).any(dim=2).any(dim=0)
-    seen = Seen(opened[:, heads], meant.allowed, meant.allowed, case.valid)
-    passed = [one.allowed for one in readings(case.passed, case.valid)]
-    return diagnose_maps([seen], heads, passed)
+    passed = tuple(readings(case.passed, case.valid))
+    seen = Seen(opened[:, heads], meant.allowed, meant.allowed, case.valid, passed=passed)
+    return diagnose_maps([seen], heads)

@@ -99,6 +99,42 @@ CAUSES = {
         "Where a token is put in front ([CLS]), put its True in front too: F.pad(valid, (1, 0), "
         "value=True).",
     ),
+    "fraction": Cause(
+        "lengths are stored as shares of the longest, and come back off by one",
+        "Round, and never cut off: (share * n_tokens).round().long(); or keep whole numbers.",
+    ),
+    "rounded": Cause(
+        "the lengths of the samples are rounded",
+        "Pad to the multiple, but mask by the real lengths: torch.arange(n_tokens) < "
+        "lengths[:, None].",
+    ),
+    "side": Cause(
+        "padding is masked on the wrong side of the tokens",
+        "Make the mask where the padding is made, or set tokenizer.padding_side to the side that "
+        "the mask expects.",
+    ),
+    "pattern_places": Cause(
+        "the pattern (documents, blocks or global tokens) is laid over all places, padding too",
+        "Count real tokens: place = valid.cumsum(dim=1) - 1, not torch.arange(n_tokens).",
+    ),
+    "order": Cause(
+        "the mask is in another order than the tokens",
+        "Put both into the same order: x.flip(1) with mask.flip(-1), and mask.flip(-2, -1) where "
+        "it is (query, key); likewise roll, or x[:, order] with mask[:, order].",
+    ),
+    "blocks": Cause(
+        "it is causal from block to block only: a token sees its own block to the end",
+        "Compare positions and not blocks: query >= key, at least in the blocks on the diagonal.",
+    ),
+    "other_tensor": Cause(
+        "another tensor is used as the mask",
+        "Pass it by its name, attention_mask=…, for the order of arguments differs between models.",
+    ),
+    "as_passed": Cause(
+        "the model looks where the mask that is passed says, and that mask is not what you mean",
+        "Mend the code that makes the mask: (made ^ intent(valid)).nonzero() lists the pairs, "
+        "with made as a bool mask, True = may attend.",
+    ),
     "sorted": Cause(
         "the masks are sorted by length and the samples are not, or the other way around",
         "Sort x and the mask in the same order, or neither; undo the sorting on the output.",

@@ -12,102 +12,108 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
+from viz_encoder.audit.diagnose.padding_masks import other_keys
 from viz_encoder.audit.measure.reach import Allowed
 
 SHORT = 16  # up to so many tokens, every band is tried
+MOST_STEPS = 9  # how far a mask may be moved, and how long its blocks may be
 Valid = Bool[Tensor, "batch token"]
 Heads = Bool[Tensor, " head"]
+Identity = tuple[str, str]  # the code of a cause, and its variant
 
 
 class Hypothesis(NamedTuple):
     """One cause, and what would be open."""
 
     code: str
-    opened: Bool[Tensor, "batch head query key"]  # one head where all are the same
+    opened: Bool[Tensor, "batch *head query key"]  # of one head where all are the same
     more: str = ""  # what to add to the cause's sentence
+    variant: str = ""  # which one of those with this code; the same one must explain every batch
+
+    @property
+    def identity(self) -> Identity:
+        """What makes it the same cause on another batch."""
+        return self.code, self.variant
 
 
 def hypotheses(
     allowed: Allowed, pattern: Allowed, valid: Valid, heads: Heads | None = None
-) -> list[Hypothesis]:
-    """All of them; `pattern` is what the intent would be without any padding.
+) -> Iterator[Hypothesis]:
+    """Each in turn; `pattern` is what the intent would be without any padding.
 
     `heads` are those that are compared, if heads are known.
     """
-    plain = [
-        Hypothesis(code, one[:, None], more)
-        for code, one, more in _same_in_all_heads(allowed, pattern, valid)
-    ]
-    return plain if heads is None else [*plain, *_by_repeat(allowed, heads)]
+    for one in _same_in_all_heads(allowed, pattern, valid):
+        yield one._replace(opened=one.opened[:, None])
+    if heads is not None:
+        yield from _by_repeat(allowed, heads)
 
 
-def _same_in_all_heads(
-    allowed: Allowed, pattern: Allowed, valid: Valid
-) -> Iterator[tuple[str, Allowed, str]]:
+def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
     keys = valid[:, None, :].expand_as(allowed)
     everything = torch.ones_like(allowed)
     causal = everything.tril()
-    yield from (("inverted", one, "") for one in (~allowed, ~allowed & keys, ~pattern & keys))
-    yield "ignored", everything, ""
-    yield "transposed", allowed.mT, ""
+    yield from (Hypothesis("inverted", one) for one in (~allowed, ~allowed & keys, ~pattern & keys))
+    yield Hypothesis("ignored", everything)
+    yield Hypothesis("transposed", allowed.mT)
     if not torch.equal(pattern.mT, pattern):  # else it is the pattern of other lengths, not swapped
-        yield "transposed", pattern.mT & keys, ""
+        yield Hypothesis("transposed", pattern.mT & keys)
     if not bool(pattern.all()):
-        yield "padding_ignored", pattern, ""
-        yield "pattern_ignored", keys, ""
+        yield Hypothesis("padding_ignored", pattern)
+        yield Hypothesis("pattern_ignored", keys)
+        yield Hypothesis("pattern_places", pattern & keys)
         if bool((pattern & ~causal).any()):
-            yield "causal_added", pattern & causal, ""
+            yield Hypothesis("causal_added", pattern & causal)
     if bool((pattern & ~causal).any()) and not _is_band(pattern):
-        yield "causal_added", allowed & causal, ""
+        yield Hypothesis("causal_added", allowed & causal)
     if bool(pattern.all()):
-        yield "causal_added", allowed & causal, ""
-        yield "causal_added", causal, ""
+        yield Hypothesis("causal_added", allowed & causal)
+        yield Hypothesis("causal_added", causal)
     if bool((causal & ~pattern).any()) and _has_documents(pattern):
-        yield "documents", causal & keys, ""
-        yield "documents", causal, ""
+        yield Hypothesis("documents", causal & keys)
+        yield Hypothesis("documents", causal)
     for one, words in moved_edges(allowed, pattern, valid):
-        yield "document_edges", one, words
-    yield from _other_keys(pattern, valid)
+        yield Hypothesis("document_edges", one, words, words)
+    for code, keep, more, variant in other_keys(valid):
+        yield Hypothesis(code, pattern & keep[:, None, :], more, variant)
     yield from _other_samples(allowed, valid)
+    yield from _other_places(allowed, pattern)
     yield from _bands(pattern, valid)
 
 
-def _other_keys(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
-    """The padding mask of other lengths, or moved by one place."""
-    if bool(valid.all()):
-        return
-    place, counts = torch.arange(valid.shape[1], device=valid.device), valid.sum(dim=1)
-    for more, words in ((1, "one too many"), (-1, "one too few")):
-        keep = place < (counts + more)[:, None]
-        yield "lengths", pattern & keep[:, None, :], f": {words}"
-    for step in (1, -1):
-        moved = valid.roll(step, dims=1)
-        for edge in (True, False):
-            kept = moved.clone()
-            kept[:, 0 if step > 0 else -1] = edge
-            ahead = "later" if step > 0 else "earlier"
-            yield "shifted", pattern & kept[:, None, :], f", one position {ahead}"
-
-
-def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
+def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
     """The masks of the batch in another order."""
     n_samples, counts = len(valid), valid.sum(dim=1)
     if n_samples < 2:
         return
     own = torch.arange(n_samples, device=valid.device)
     orders = (
-        ("first_sample", torch.zeros_like(own)),
-        ("sorted", counts.argsort(descending=True, stable=True)),
-        ("sorted", counts.argsort(stable=True)),
-        ("other_sample", own.roll(1)),
-        ("other_sample", own.roll(-1)),
-        ("other_sample", own.flip(0)),
+        ("first_sample", "", torch.zeros_like(own)),
+        ("sorted", "", counts.argsort(descending=True, stable=True)),
+        ("sorted", "", counts.argsort(stable=True)),
+        ("other_sample", "after", own.roll(1)),
+        ("other_sample", "before", own.roll(-1)),
+        ("other_sample", "reversed", own.flip(0)),
     )
-    for code, order in orders:
+    for code, variant, order in orders:
         if not torch.equal(order, own):
             pairs = [f"{a} that of {b}" for a, b in enumerate(order.tolist()) if a != b]
             more = f" (sample {', sample '.join(pairs)})" if code == "other_sample" else ""
-            yield code, allowed[order], more
+            yield Hypothesis(code, allowed[order], more, variant)
+
+
+def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
+    """The mask of the tokens in another order: turned around, or moved on in a circle.
+
+    Where the pattern is the same in that order, only padding is elsewhere: that has its own name.
+    """
+    if not torch.equal(pattern.flip(1, 2), pattern):
+        yield Hypothesis("order", allowed.flip(1, 2), " (the other way around)", "flip")
+    plain = bool(pattern.all())
+    for step in range(2 if plain else 1, min(MOST_STEPS, allowed.shape[-1] - 1)):
+        for by in (step, -step):
+            moved, where = allowed.roll((by, by), dims=(1, 2)), "on" if by > 0 else "back"
+            yield Hypothesis("order", moved, f" (moved {where} by {step})", str(by))
 
 
 def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
@@ -119,7 +125,7 @@ def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
         yield Hypothesis("repeat", whole[:, heads])
 
 
-def _bands(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
+def _bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
     """The neighbors of a band: wider, narrower, moved, one-sided, both-sided."""
     meant = band_of(pattern)
     if meant is None:
@@ -130,12 +136,23 @@ def _bands(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]
     real = valid[:, None, :]
     if causal:
         for keys in (real,) if bool(valid.all()) else (real, torch.ones_like(real)):
-            yield "sees_next", of_band(whole, 1, pattern) & keys, ""
-            yield "misses_self", of_band(whole, -1, pattern) & keys, ""
-            yield "reversed", of_band(0, whole, pattern) & keys, ""
+            yield Hypothesis("sees_next", of_band(whole, 1, pattern) & keys)
+            yield Hypothesis("misses_self", of_band(whole, -1, pattern) & keys)
+            yield Hypothesis("reversed", of_band(0, whole, pattern) & keys)
+            yield from _in_blocks(keys)
     elif min(back, front) < whole:
         for code, a, b in dict.fromkeys(_near_bands(back, front, whole)):
-            yield code, of_band(a, b, pattern) & real, _widths(code, (a, b), meant)
+            more = _widths(code, (a, b), meant)
+            yield Hypothesis(code, of_band(a, b, pattern) & real, more, f"{a}, {b}")
+
+
+def _in_blocks(keys: Allowed) -> Iterator[Hypothesis]:
+    """Causal from block to block only: a token sees its own block to the end."""
+    n_tokens = keys.shape[-1]
+    for size in range(2, min(MOST_STEPS, n_tokens)):
+        number = torch.arange(n_tokens, device=keys.device) // size
+        more = f" (blocks of {size})"
+        yield Hypothesis("blocks", (number[:, None] >= number) & keys, more, str(size))
 
 
 def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, int]]:

@@ -7,15 +7,11 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import (
-    Diagnosis,
-    Seen,
-    diagnose,
-    diagnose_constant,
-    diagnose_maps,
-)
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
-from viz_encoder.audit.diagnose.passed_mask import readings, suspicions
+from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
+from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import maps_of
@@ -119,27 +115,35 @@ class Spread:
 
 
 def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
-    """Which cause's mask the wrong heads equal, on this batch and on another."""
+    """Which cause's mask the wrong heads equal, on this batch and on others."""
+    found = _equal_mask(context, case, layer, number)
+    if found.code or layer.sure:
+        return found
+    with context.subject.weights(lambda weight: weight * FLATTER):  # then no weight is about 0
+        layers = maps_of(context.subject, case).layers
+        flat = _equal_mask(context, case, layers[number], number) if len(layers) > number else found
+    return flat if flat.code else found
+
+
+def _equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
     first = _seen(context, case, layer, number)
-    wrong = (
-        (first.opened ^ first.allowed[:, None]) & _rows(context, case, number)[:, None, :, None]
-    ).any(dim=3)
-    heads = wrong.any(dim=2).any(dim=0)
+    wrong = (first.opened ^ first.allowed[:, None]) & first.rows[:, None, :, None]
+    heads = wrong.any(dim=3).any(dim=2).any(dim=0)
     heads = heads if bool(heads.any()) else torch.ones_like(heads)
     seen = [first]
-    for other in context.other_batches if case is context.base else ():
+    for other in context.further(case):
         with suppress(ModelFault):
             layers = maps_of(context.subject, other).layers
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
-    passed = [one.allowed for one in readings(case.passed, case.valid)]
-    return diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads, passed)
+    return diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads)
 
 
 def _seen(context: AuditContext, case: Case, layer: Layer, number: int) -> Seen:
     # A row whose scores are all the lowest number is uniform: it is empty.
     opened = layer.looked_at(MASS, unless_even=True)
-    return Seen(opened, context.intent(case, number), context.pattern(case, number), case.valid)
+    allowed, pattern = context.intent(case, number), context.pattern(case, number)
+    return Seen(opened, allowed, pattern, case.valid, passed=readings_of(case))
 
 
 def _rows(context: AuditContext, case: Case, number: int) -> Tensor:

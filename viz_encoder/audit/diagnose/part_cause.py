@@ -4,15 +4,10 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import (
-    Diagnosis,
-    Seen,
-    diagnose,
-    diagnose_constant,
-    diagnose_gradient,
-    diagnose_maps,
-)
-from viz_encoder.audit.diagnose.passed_mask import readings, suspicions
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
+from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
+from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.parts import Part, mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
@@ -59,12 +54,11 @@ def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diag
                 diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
             )
         all_seen = [seen[number]]
-        for other in context.other_batches if case is context.base else ():
+        for other in context.further(case):
             again = mixing_parts(context.subject, other)
             if len(again) == len(parts):
                 all_seen.append(_of_part(context, other, again[number], number))
-        passed = [one.allowed for one in readings(case.passed, case.valid)]
-        return diagnose_maps(all_seen, None, passed)  # several layers together tell less
+        return diagnose_maps(all_seen)  # several layers together tell less
     return diagnose_gradient(
         depends, case.allowed, context.pattern(case), case.valid, context.n_layers
     )
@@ -93,4 +87,4 @@ def _of_part(context: AuditContext, case: Case, part: Part, number: int) -> Seen
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
     opened = ((part.depends > GRADIENT) | itself)[:, None]
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
-    return Seen(opened, allowed, pattern, case.valid, with_itself=True)
+    return Seen(opened, allowed, pattern, case.valid, True, readings_of(case))

@@ -15,6 +15,9 @@ from torch import Tensor
 from viz_encoder.audit.measure.constants import SAFE
 from viz_encoder.audit.measure.flex_masks import fault_of, is_flex, meant
 from viz_encoder.audit.measure.passed import leaves_in, tensors_in
+from viz_encoder.audit.measure.setting import Case
+
+IDS = "the ids"  # in place of a keyword: x itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,17 @@ def readings(passed: Any, valid: Tensor) -> list[Reading]:
                 found.append(Reading(where, "added to the scores", torch.ones_like(shaped).bool()))
         else:
             found.append(Reading(where, "added to the scores", shaped > -1e4))
+            if not tensor.is_floating_point():
+                found.append(Reading(where, "not 0 = may attend", shaped != 0))
+                found.append(Reading(where, "not 1 = may attend", shaped != 1))
     return found
+
+
+def readings_of(case: Case) -> tuple[Reading, ...]:
+    """The same of one batch, and of its ids, which are no mask."""
+    ids = {IDS: case.x} if not case.x.is_floating_point() and not case.own else {}
+    known = [one for one in readings(ids, case.valid) if one.sense.startswith("not ")]
+    return (*readings(case.passed, case.valid), *known)
 
 
 def _as_flex_pairs(mask: Any, valid: Tensor) -> Tensor | None:

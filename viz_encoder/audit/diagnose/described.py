@@ -1,0 +1,129 @@
+"""What can be told of maps that equal no known cause's: whose mask they obey, or what is missing.
+
+Each is told only if it holds on every batch that was tried.
+"""
+
+from collections.abc import Callable, Sequence
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.passed_mask import IDS, Reading
+from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.measure.reach import Allowed
+
+
+def reordered(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Every sample has the whole mask of another one, in no order that is known by name."""
+    orders = [_order(one) for one in seen]
+    if any(not order or order == sorted(order) for order in orders):
+        return None
+    pairs = [f"{a} that of {b}" for a, b in enumerate(orders[0]) if a != b]
+    return diagnose("other_sample", more=f" (sample {', sample '.join(pairs)})")
+
+
+def _order(seen: Seen) -> list[int]:
+    """Whose mask each sample has, if that is one sample each; else empty."""
+    rows = seen.rows[:, :, None]
+    found = []
+    for sample, opened in enumerate(seen.opened):
+        apart = (opened[None] ^ seen.meant[:, None]) & rows[sample]
+        [*same] = (~apart.flatten(1).any(dim=1)).nonzero()[:, 0].tolist()
+        if len(same) != 1:
+            return []
+        found += same
+    return found if len(set(found)) == len(found) else []
+
+
+def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
+    """The tensor that the maps obey on every batch: a mask made wrong, or no mask at all."""
+    followed = _held(seen, lambda one, reading: one.is_open_as(reading.allowed[:, None]))
+    if not followed:
+        return None
+    meant = _held(seen, lambda one, reading: _is_meant(one, reading.allowed))
+    where, sense = followed[0]
+    others = [name for name, _ in meant if name != where]
+    if others:
+        return diagnose("other_tensor", more=f": {_name(where)} in place of {_name(others[0])}")
+    if where == IDS:
+        return diagnose("other_tensor", more=f": the ids themselves, read as {sense}")
+    masks = {reading.where for reading in seen[0].passed if reading.where != IDS}
+    return diagnose("as_passed", more=f" ({_first_apart(seen)})") if len(masks) == 1 else None
+
+
+def _held(seen: Sequence[Seen], holds: Callable[[Seen, Reading], bool]) -> list[tuple[str, str]]:
+    """Where and how a mask was passed of which that holds on every batch."""
+    each = [{(r.where, r.sense) for r in one.passed if holds(one, r)} for one in seen]
+    return [
+        (r.where, r.sense) for r in seen[0].passed if all((r.where, r.sense) in s for s in each)
+    ]
+
+
+def _is_meant(seen: Seen, pairs: Allowed) -> bool:
+    return bool((pairs == seen.allowed)[seen.rows].all())
+
+
+def _first_apart(seen: Sequence[Seen]) -> str:
+    """The first pair that is not as it is meant to be."""
+    one = next(each for each in seen if not each.is_open_as(each.allowed[:, None]))
+    apart = (one.opened ^ one.meant[:, None]) & one.rows[:, None, :, None]
+    sample, head, query, key = (int(n) for n in apart.nonzero()[0])
+    state = "open" if bool(one.opened[sample, head, query, key]) else "closed"
+    return f"sample {sample}, query {query}, key {key} is {state} there"
+
+
+def _name(where: str) -> str:
+    return f"{where!r}" if where else "what is passed"
+
+
+def described(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Where pairs are missing, if nothing leaks."""
+    each = [_missing(one) for one in seen]
+    told = [one for one in each if one is not None]
+    same = bool(told) and all(one == told[0] for one in told)
+    return told[0] if same and told[0].code else None
+
+
+def _missing(seen: Seen) -> Diagnosis | None:
+    """What is missing in one map; Diagnosis() where that says nothing, None where it is right."""
+    rows = seen.rows[:, None, :, None]
+    wrong = (seen.opened ^ seen.meant[:, None]) & rows
+    if not bool(wrong.any()):
+        return None
+    if bool((wrong & seen.opened).any()):
+        return Diagnosis()
+    both, edges = _globals(seen.pattern), _edges(seen.valid)
+    wrong, meant = wrong.any(dim=1), seen.allowed & rows[:, 0]
+    directions = (
+        (wrong.sum(dim=1), meant.sum(dim=1), "the others do not look at them"),
+        (wrong.sum(dim=2), meant.sum(dim=2), "they do not look at the others"),
+    )
+    for missing, allowed, words in directions:  # "batch place": a key's pairs, then a query's
+        at = missing > 0
+        if bool(both.any()) and not bool((at & ~both).any()) and _most(missing, allowed, at):
+            return diagnose("one_way", more=f": {words}")
+        if not bool((at & ~edges).any()) and _all_but_itself(missing, allowed, at):
+            return diagnose("edge", more=" (pairs are missing there, and nowhere else)")
+    return Diagnosis()
+
+
+def _most(missing: Tensor, allowed: Tensor, at: Tensor) -> bool:
+    return int(2 * missing[at].sum()) >= int(allowed[at].sum())
+
+
+def _all_but_itself(missing: Tensor, allowed: Tensor, at: Tensor) -> bool:
+    return bool((missing >= allowed - 1)[at].all())
+
+
+def _globals(pattern: Allowed) -> Bool[Tensor, "batch token"]:
+    """Tokens that see all and are seen by all, where others are not."""
+    both = pattern.all(dim=1) & pattern.all(dim=2)
+    return both & ~both.all(dim=1, keepdim=True)
+
+
+def _edges(valid: Bool[Tensor, "batch token"]) -> Bool[Tensor, "batch token"]:
+    """The outer quarter of the real tokens on either side, one at least."""
+    place, count = valid.cumsum(dim=1) - 1, valid.sum(dim=1, keepdim=True)
+    near = (count // 4).clamp_min(1)
+    return valid & ((place < near) | (place >= count - near))

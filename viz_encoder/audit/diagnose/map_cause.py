@@ -1,0 +1,123 @@
+"""The cause of a wrong map, by what the map equals; from gradients only what it is consistent with.
+
+A map of one layer tells inverted from transposed. After two layers the two reach the same tokens,
+so a name taken from gradients is one of several.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.diagnose.described import described, obeyed, reordered
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, Diagnosis, diagnose, either
+from viz_encoder.audit.diagnose.hypotheses import Heads, Hypothesis, Identity, hypotheses
+from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.measure.reach import Allowed, must_know
+
+
+def diagnose_maps(seen: Sequence[Seen], heads: Heads | None = None) -> Diagnosis:
+    """The one cause that all of these maps equal; several, or what is seen, where there is none.
+
+    What the first map equals must explain the further ones, too, of other lengths in another order.
+    Several causes are then told apart by rows of padding (where these are known, and not
+    only gradients), then by what was passed, in any sense that it may be read in. `heads` are those
+    that were seen, of all.
+    """
+    found = _fitting(seen[0], heads)
+    for other in seen[1:] if found else ():
+        explained = _explaining(other, heads, found)
+        found = {one: more for one, more in found.items() if one in explained}
+    found = _simplest(found)
+    for tell_apart in (_by_all_rows, _by_passed):
+        if len(_codes(found)) > 1:
+            found = tell_apart(seen[0], heads, found) or found
+    if len(_codes(found)) == 1:
+        (code, _), more = next(iter(found.items()))
+        # With the residual, a band without the token itself is the same: the nearest comes first.
+        return diagnose(code, more=more if len(found) == 1 or seen[0].with_itself else "")
+    if found:
+        return either(_codes(found))
+    return reordered(seen) or described(seen) or obeyed(seen) or UNKNOWN
+
+
+def _simplest(found: dict[Identity, str]) -> dict[Identity, str]:
+    """Lengths that are wrong so that no padding is left are not told from no mask at all."""
+    codes = {code for code, _ in found}
+    if codes & {"ignored", "padding_ignored"}:
+        return {one: more for one, more in found.items() if one[0] not in ("rounded", "fraction")}
+    return found
+
+
+def _codes(found: Collection[Identity]) -> list[str]:
+    return list(dict.fromkeys(code for code, _ in found))
+
+
+def _of(seen: Seen, heads: Heads | None) -> Iterator[Hypothesis]:
+    return hypotheses(seen.allowed, seen.pattern, seen.valid, heads)
+
+
+def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
+    """The causes whose mask equals it on the rows of real tokens, and what to add to each."""
+    if seen.is_open_as(seen.allowed[:, None]):
+        return {}
+    found: dict[Identity, str] = {}
+    for one in _of(seen, heads):
+        if one.identity not in found and seen.is_open_as(one.opened):
+            found[one.identity] = one.more
+    return found
+
+
+def _explaining(seen: Seen, heads: Heads | None, known: Collection[Identity]) -> set[Identity]:
+    """Those of the causes that explain a further map; it is right where a cause changes nothing."""
+    found, there = set(), set()
+    for one in _of(seen, heads):
+        if one.identity in known:
+            there.add(one.identity)
+            if one.identity not in found and seen.is_open_as(one.opened):
+                found.add(one.identity)
+    return found | (set(known) - there if seen.is_open_as(seen.allowed[:, None]) else set())
+
+
+def _by_all_rows(
+    seen: Seen, heads: Heads | None, known: Mapping[Identity, str]
+) -> dict[Identity, str]:
+    if seen.with_itself:
+        return {}
+    whole = seen.opened.shape
+    same = {one.identity for one in _of(seen, heads) if one.opened.expand(whole).equal(seen.opened)}
+    return {one: more for one, more in known.items() if one in same}
+
+
+def _by_passed(
+    seen: Seen, heads: Heads | None, known: Mapping[Identity, str]
+) -> dict[Identity, str]:
+    """The causes whose mask was passed: then it is the mask that is wrong, and not the model."""
+    same = {
+        one.identity
+        for one in _of(seen, heads)
+        for reading in seen.passed
+        if one.opened[:, 0].equal(reading.allowed)
+    }
+    return {one: more for one, more in known.items() if one in same}
+
+
+def diagnose_gradient(
+    depends: Bool[Tensor, "batch query key"],
+    allowed: Sequence[Allowed],
+    pattern: Allowed,
+    valid: Bool[Tensor, "batch token"],
+    n_layers: int | None,
+) -> Diagnosis:
+    """Which causes would make these tokens depend on each other after all layers."""
+    if len(allowed) > 1 or n_layers is None:
+        return Diagnosis()
+    rows = valid & allowed[0].any(dim=-1)
+    found = [
+        one.code
+        for one in hypotheses(allowed[0], pattern, valid)
+        if not bool((one.opened[:, 0] & ~depends)[rows].any())  # what is open is known of
+        and torch.equal(must_know([one.opened[:, 0]], n_layers)[rows], depends[rows])
+    ]
+    return either(list(dict.fromkeys(found))) if found else Diagnosis()

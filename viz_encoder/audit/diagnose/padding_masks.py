@@ -1,0 +1,55 @@
+"""The padding mask of other lengths, or of other places: every way to get lengths wrong."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+Valid = Bool[Tensor, "batch token"]
+Counts = Int[Tensor, " batch"]
+MULTIPLES = (4, 8, 16, 32, 64, 128)
+
+
+def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
+    """The code of each, the keys that it keeps, what to add to its sentence, and its variant."""
+    if bool(valid.all()):
+        return
+    counts, place = valid.sum(dim=1), torch.arange(valid.shape[1], device=valid.device)
+    for code, other, more, variant in _other_counts(counts, valid.shape[1]):
+        yield code, place < other[:, None], more, variant
+    for step in (1, -1):
+        moved = valid.roll(step, dims=1)
+        for edge in (True, False):
+            kept = moved.clone()
+            kept[:, 0 if step > 0 else -1] = edge
+            yield "shifted", kept, f", one position {'later' if step > 0 else 'earlier'}", str(step)
+    yield "side", valid.flip(1), "", ""
+
+
+def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, str, str]]:
+    yield "lengths", counts + 1, ": one too many", "1"
+    yield "lengths", counts - 1, ": one too few", "-1"
+    for other in _by_fractions(counts, n_tokens):
+        if not torch.equal(other, counts):
+            sample = int((other != counts).nonzero()[0])
+            more = f" (here {int(counts[sample])} of {n_tokens} became {int(other[sample])})"
+            yield "fraction", other, more, ""
+    for multiple in MULTIPLES:
+        up = -(-counts // multiple) * multiple
+        ways = (("up", up), ("down", counts // multiple * multiple))
+        for way, other in ways:
+            if bool((other > 0).all()):
+                more = f" {way} to a multiple of {multiple}"
+                yield "rounded", other, more, f"{way} {multiple}"
+
+
+def _by_fractions(counts: Counts, n_tokens: int) -> Iterator[Counts]:
+    """Lengths as shares of the longest, and back: cut off or rounded up, in each precision."""
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        whole = counts.to(dtype) / n_tokens * n_tokens
+        yield whole.long()
+        yield whole.ceil().long()
+    single = (counts.float() / n_tokens).double() * n_tokens  # as int(float(share) * n_tokens) does
+    yield single.long()
+    yield (counts.float() * (1.0 / n_tokens) * n_tokens).long()

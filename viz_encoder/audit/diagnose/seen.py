@@ -1,0 +1,53 @@
+"""Seen: what one layer had open on one batch, beside what it was meant to have."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.diagnose.passed_mask import Reading
+from viz_encoder.audit.measure.reach import Allowed
+
+FEW = 4  # queries that refute most causes
+Opened = Bool[Tensor, "batch head query key"]
+
+
+class Seen(NamedTuple):
+    """One layer on one batch."""
+
+    opened: Opened
+    allowed: Allowed
+    pattern: Allowed  # what the intent would be without any padding
+    valid: Bool[Tensor, "batch token"]
+    with_itself: bool = False  # each token knows of itself, too, by the residual
+    passed: tuple[Reading, ...] = ()  # what was passed, in each sense
+
+    @property
+    def meant(self) -> Allowed:
+        """What was to be open."""
+        return self.residual(self.allowed)
+
+    @property
+    def rows(self) -> Bool[Tensor, "batch query"]:
+        """Real tokens that may attend to anything."""
+        return self.valid & self.allowed.any(dim=-1)
+
+    def residual(self, pairs: Tensor) -> Tensor:
+        """With each token itself, where that is part of what was seen."""
+        itself = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
+        return pairs | itself if self.with_itself else pairs
+
+    def is_open_as(self, pairs: Tensor) -> bool:
+        """Whether its rows agree with these in every head; one without keys may be anything."""
+        pairs = pairs.expand_as(self.opened)
+        some = self.rows.any(dim=0).nonzero()[:, 0][:: max(1, self.rows.shape[1] // FEW)]
+        first = self._agree(pairs, some)  # most are refuted by a few queries
+        return first and self._agree(pairs, slice(None)) and bool(self._judged(pairs).any())
+
+    def _agree(self, pairs: Tensor, queries: Any) -> bool:
+        apart = self.opened[:, :, queries] ^ self.residual(pairs)[:, :, queries]
+        return not bool((apart & self._judged(pairs)[:, :, queries, None]).any())
+
+    def _judged(self, pairs: Tensor) -> Bool[Tensor, "batch head query"]:
+        return self.rows[:, None] & pairs.any(dim=-1)
