@@ -84,6 +84,11 @@ class AuditContext:
         return self.subject.run(self.base)
 
     @cached_property
+    def again(self) -> Tensor:
+        """The output of another run on it."""
+        return self.subject.run(self.base)
+
+    @cached_property
     def is_nonfinite(self) -> bool:
         """Whether a real row of the base case is NaN or inf, so that comparing it tells nothing."""
         return first_nonfinite(self.out, self.base) is not None

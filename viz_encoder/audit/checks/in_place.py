@@ -34,19 +34,19 @@ def ask(context: AuditContext) -> Answer:
 def find_fault(context: AuditContext, case: Case) -> Answer | None:
     """What of x and of what is passed is not the same after a call, and whether that matters."""
     subject = context.subject
-    x, passed = case.x.clone(), mapped(case.passed, Tensor.clone)
+    x, passed = _copies(case)
     inputs = {} if case.own else {"the input": x}
     held = Held.of({_name(where): one for where, one in tensors_in(passed)} | inputs)
-    first = _called(subject, x, passed, case)
+    context.again = first_tensor(_called(subject, x, passed, case)).clone()
     changed = held.changed()
     if not changed:
         return None
     text = f"A call changes {' and '.join(changed)} in place"
-    apart = gap(first, _called(subject, x, passed, case), case.valid)
-    fresh = mapped(case.passed, Tensor.clone)
-    if gap(first, _called(subject, case.x.clone(), fresh, case), case.valid).amount > 0:
+    fresh, once_more = (_alike(subject, *_copies(case), case) for _ in range(2))
+    if gap(fresh, once_more, case.valid).amount > 0:
         return untested(f"{text}; runs on the same input differ, so its effect is not known.")
-    if apart.amount <= context.tolerance(first):
+    apart = gap(fresh, _alike(subject, x, passed, case), case.valid)
+    if apart.amount <= context.tolerance(fresh):
         return Answer(Verdict.INFO, f"{text}; a second one with it gives the same.")
     only_vectors = changed == ["the input"] and case.x.is_floating_point()
     verdict = Verdict.WARN if only_vectors else Verdict.FAIL
@@ -54,11 +54,20 @@ def find_fault(context: AuditContext, case: Case) -> Answer | None:
     return _found(verdict, text, apart)
 
 
-def _called(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
-    """The output on these very tensors, in dicts of its own, with the same dropout."""
-    given = mapped(passed, lambda one: one)
-    with torch.no_grad(), random_states_kept([subject.device]):
-        return first_tensor(subject.called(x, given, case.sizes)).clone()
+def _copies(case: Case) -> tuple[Tensor, Any]:
+    return case.x.clone(), mapped(case.passed, Tensor.clone)
+
+
+def _called(subject: Subject, x: Tensor, passed: Any, case: Case) -> Any:
+    """What it returns for these very tensors, in dicts of its own."""
+    with torch.no_grad():
+        return subject.called(x, mapped(passed, lambda one: one), case.sizes)
+
+
+def _alike(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
+    """The output, always with the same dropout."""
+    with random_states_kept([subject.device]):
+        return first_tensor(_called(subject, x, passed, case)).clone()
 
 
 def _kept(context: AuditContext, changed: list[str]) -> Answer | None:

@@ -48,7 +48,7 @@ def ask(context: AuditContext) -> Answer:
                 Diagnosis(shown.code, shown.cause, shown.cure)
             )
         return answer.because(diagnose("empty_row", sure=False))
-    again = gap(out, context.subject.run(case), case.valid)
+    again = gap(out, context.again, case.valid)
     if again.amount > context.tolerance(out):
         context.stopped = True
         text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
