@@ -14,6 +14,15 @@ from viz_encoder.lesson.steps import STEPS
 from viz_encoder.lesson.texts import Shown, Token, languages, texts_of
 
 TEXT = "the keys to the cabinet [MASK] old"
+# Where German puts what is filled in into another order than English.
+TURNED = {
+    ".exercises.table.question",
+    ".exercises.table.question_picture",
+    ".exercises.residual-cell.question",
+    ".exercises.other-word.question",
+    ".exercises.smallest-window.right",
+    ".exercises.smallest-window.mistakes.reach",
+}
 
 
 def flat(content, name=""):
@@ -31,7 +40,7 @@ def read(language):
 
 
 def places(text):
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
 
 
 def test_there_are_two_languages_and_english_is_first():
@@ -43,7 +52,10 @@ def test_every_text_and_every_placeholder_is_in_both(language: str):
     first, other = read("en"), read(language)
     assert first.keys() == other.keys()
     for name, text in first.items():
-        assert places(text) == places(other[name]), name
+        here, there = places(text), places(other[name])
+        assert set(here) == set(there), name
+        # Numbers that changed places read as well as ever.
+        assert (here == there) is (name not in TURNED), name
         assert other[name].strip(), name
 
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { changeFigure } from "../../assets/web/attention/change_figure.js";
 import { sentence, signedText, ticks } from "../../assets/web/attention/legend.js";
 import { changeSentence, heading } from "../../assets/web/attention/map_heading.js";
-import { largestAmount } from "../../assets/web/attention/map_changes.js";
+import { largestAmount, MapChanges } from "../../assets/web/attention/map_changes.js";
 import { Tiles } from "../../assets/web/attention/tiles.js";
 import { CHANGE, makeScale, rooted } from "../../assets/web/core/colors.js";
 import { shrinkSigned } from "../../assets/web/core/signed_colors.js";
@@ -125,4 +125,23 @@ test("all heads' changes as a figure: each at its place, by the square root, gap
   assert.deepEqual(data[0].colorbar.ticktext, ["−0.50", "−0.13", "0", "+0.13", "+0.50"]);
   assert.match(layout.title.text, /change from the reference/);
   assert.equal(changeFigure(atlas, { nLayers: 3, nHeads: 2 }, 0.5, of), null);
+});
+
+test("the small signed maps are asked for anew where other tokens are shown", async () => {
+  const [asked, told] = [[], []];
+  const numbers = async (path) => {
+    asked.push(path.replace(/.*special=(\w+).*/, "$1"));
+    return { values: Float32Array.of(asked.length / 4), shape: [1, 1, 1] };
+  };
+  const selection = { ...VIEW, change: true, kept: "all", on: (listener) => told.push(listener) };
+  const measures = { run: { key: "r", nLayers: 1, numbers }, layers: [{}], reference: { run: { key: "b" } } };
+  const changes = new MapChanges(selection, Object.assign(measures, { comparable: { maps: true }, on: () => {} }));
+  const turned = async (kept) => {
+    Object.assign(selection, kept);
+    told[0]();
+    await new Promise(setImmediate);
+    return changes.most;
+  };
+  assert.deepEqual([await turned({}), await turned({}), asked], [0.25, 0.25, ["true"]]);
+  assert.deepEqual([await turned({ kept: "hide", hide: true }), asked], [0.5, ["true", "false"]]);
 });

@@ -1,0 +1,44 @@
+"""Lines of a long run on a bare page, of whose queries only the chosen one's row comes."""
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+# 600 tokens, the first of them special; each query looks at the token two after it.
+LINES = """async () => {
+  const { LinesView } = await import("/attention/lines.js");
+  const listed = (from) => {
+    const tokens = Array.from({ length: 600 - from }, (_, at) => from + at);
+    const places = Int32Array.from({ length: 600 }, (_, at) => at - from);
+    return Object.assign(tokens.map((at) => ({ name: `t${at}`, tokens: [at] })), { places });
+  };
+  const shown = { false: listed(0), true: listed(1) };
+  const run = { key: "r", model: "m", nHeads: 1, segments: new Array(600).fill(0) };
+  run.shown = ({ hide }) => shown[hide];
+  run.shownRow = async ({ query, hide }) => {
+    const { length, places } = shown[hide];
+    return { values: new Float32Array(length).fill(0.75, places[query] + 2, places[query] + 3) };
+  };
+  const changed = [];
+  window.selection = { layer: 0, head: 0, name: "0.0", hide: false, kept: "all", query: 5, key: 0 };
+  selection.on = (listener) => changed.push(listener);
+  window.told = (names) => changed.forEach((listener) => listener(new Set(names)));
+  window.lines = new LinesView(selection, () => {});
+  document.querySelector("main").replaceChildren(lines.node);
+  lines.node.open = true;
+  await lines.show(run);
+}"""
+DRAWN = "kept => lines.node.dataset.painted?.includes(`:${kept}:`)"
+
+
+def test_lines_begin_at_the_query_whose_row_came_and_names_are_of_what_is_shown(bare):
+    bare.evaluate(LINES)
+    bare.wait_for_function(DRAWN, arg="all")
+    said = bare.get_attribute(".viz-lines-canvas", "aria-label")
+    assert "5 “t5”" in said and "the strongest to key 7 “t7” (head 0.0: 0.7500)" in said
+    assert bare.evaluate("lines.plan.names.slice(0, 2)") == ["t0", "t1"]
+    bare.evaluate("Object.assign(selection, { hide: true, kept: 'hide' }) && told(['hide'])")
+    bare.wait_for_function(DRAWN, arg="hide")
+    assert bare.evaluate("lines.plan.names.slice(0, 2)") == ["t1", "t2"]
+    said = bare.get_attribute(".viz-lines-canvas", "aria-label")
+    assert "5 “t5”" in said and "the strongest to key 7 “t7”" in said
