@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -11,6 +12,7 @@ import transformers as hf
 
 import viz_encoder as vz
 from viz_encoder.analyses.findings import NOTHING, findings
+from viz_encoder.analyses.findings.reading import read
 from viz_encoder.analyses.pair import pair
 from viz_encoder.bundled import asset
 from viz_encoder.inputs import Sample
@@ -294,7 +296,7 @@ def test_words_that_the_model_does_not_know_are_not_linked(grammar):
 
 
 def test_parts_of_a_word_are_not_linked_nor_is_what_an_apostrophe_splits(tired):
-    reading = import_module("viz_encoder.analyses.findings.reading").read(tired)
+    reading = read(tired)
     didn, t = tired.tokens.index("didn"), tired.tokens.index("t")
     assert len(set(reading.word[didn : t + 1].tolist())) == 1
     assert len(set(reading.word.tolist())) == tired.n_tokens - 2
@@ -340,6 +342,20 @@ def test_it_is_computed_in_blocks_and_no_map_is_held(minilm, tired, monkeypatch)
     for one, other in zip(compared, parts, strict=False):
         assert (one.kind, one.query, one.key) == (other.kind, other.query, other.key)
         assert one.heads == other.heads and one.weight == pytest.approx(other.weight, abs=2e-5)
+
+
+def test_even_attention_under_a_mask_is_computed_in_blocks_too(tired, monkeypatch):
+    n = tired.n_tokens
+    mask = torch.ones(n, n).tril().bool()
+    mask[5, 1:3] = False
+    layer = replace(tired.layers[0], mask=mask[None])
+    monkeypatch.setattr(sweep, "BLOCK_BYTES", 4 * n * 4)
+    even = sweep.even_of(layer, 0, read(tired), (-1,))
+    rows = mask.double() / mask.sum(dim=1, keepdim=True)
+    assert even.share.numpy() == pytest.approx(rows.amax(dim=1).numpy(), abs=1e-6)
+    assert even.n_queries.tolist() == mask.sum(dim=0).tolist()
+    assert even.sums.to_key.numpy() == pytest.approx(rows.sum(dim=0).numpy(), abs=1e-5)
+    assert even.sums.at_offset[-1] == pytest.approx(float(rows.diagonal(-1).sum()), abs=1e-5)
 
 
 def test_as_a_table_and_as_few_as_are_asked_for(tired):

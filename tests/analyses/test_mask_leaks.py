@@ -37,6 +37,23 @@ def test_each_leak_is_the_largest_forbidden_weight(minilm, causal):
     assert (found.extra == above).all() and not found.missing.any()
 
 
+def test_blocks_of_rows_of_a_padded_run_count_as_one(minilm, monkeypatch):
+    trace = vz.capture(minilm, [TEXT, f"{TEXT}, and {TEXT}"])[0]
+    n, real = trace.n_tokens, int(trace.valid.sum())
+    assert real < n
+    monkeypatch.setattr("viz_encoder.trace.layer.BLOCK_BYTES", 4 * 12 * n * 3)  # three rows
+    intent = torch.ones(n, n).tril().bool()
+    intent[:, 1] = False  # which padding looks at, too
+    found = mask_leaks(trace, intent)
+    for layer in range(trace.n_layers):
+        for head, weights in enumerate(trace.attention(layer).double().numpy()):
+            forbidden = np.where(intent, 0, weights)[:real]
+            at = np.unravel_index(forbidden.argmax(), forbidden.shape)
+            assert found.leak[layer, head] == pytest.approx(forbidden.max(), abs=1e-6)
+            assert forbidden[at] - forbidden[tuple(found.at[layer, head])] < 1e-6
+            assert found.mass[layer, head] == pytest.approx(forbidden.sum(1).mean(), abs=1e-6)
+
+
 def test_padding_queries_do_not_count(minilm):
     short, _ = vz.capture(minilm, ["The bank", TEXT + " " + TEXT])
     intent = short.valid.expand(short.n_tokens, -1).clone()

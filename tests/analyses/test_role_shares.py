@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.analyses.findings import role_shares
+from viz_encoder.analyses.findings import role_shares, sweep
 from viz_encoder.errors import SelectionError
 
 TIRED = "The animal didn't cross the street because it was too tired"
@@ -52,6 +52,18 @@ def test_offsets_are_means_of_diagonals(run, role, given, offset):
     bands = np.diagonal(whole_maps(run), offset, axis1=2, axis2=3)
     assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5
     assert found.offset == offset and found.n_queries == run.n_tokens - abs(offset)
+
+
+@pytest.mark.parametrize("offset", [-2, 0, 3])
+def test_offsets_of_a_padded_run_in_blocks_are_of_its_real_tokens(minilm, monkeypatch, offset):
+    trace = vz.capture(minilm, [WOMAN, f"{WOMAN}, and {TIRED}"])[0]
+    n, real = trace.n_tokens, int(trace.valid.sum())
+    assert real < n
+    monkeypatch.setattr(sweep, "BLOCK_BYTES", 4 * n * 3)  # three rows
+    found = role_shares(trace, "offset", offset=offset)
+    bands = np.diagonal(whole_maps(trace)[:, :, :real, :real], offset, axis1=2, axis2=3)
+    assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5
+    assert found.n_queries == real - abs(offset)
 
 
 def test_between_the_texts_of_a_pair_words_count(run):
