@@ -18,7 +18,10 @@ from viz_encoder.trace.states import choose_layers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemWeights(ArrayResult, main="weights"):
-    """One item: its tokens, and the weight of each in the pooled vector; they sum to 1."""
+    """One item: its tokens, and the weight of each in the pooled vector; they sum to 1.
+
+    Padding that is among its tokens has 0.
+    """
 
     sample: Sample
     weights: Float[np.ndarray, " token"]
@@ -36,7 +39,7 @@ class SetWeights(SeriesResult[ItemWeights], items="items"):
             (number, at, token, weight)
             for number, item in enumerate(self.items)
             for at, (token, weight) in enumerate(
-                zip(item.sample.tokens, item.weights.tolist(), strict=False)
+                zip(item.sample.tokens, item.weights.tolist(), strict=True)
             )
         ]
         names = "item", "token", "token_name", "weight"
@@ -67,8 +70,9 @@ def item_weights(
         states = batch.states
         shares = attention_shares(states.after[0], states.valid, learned.to(states.after[0]))
         for row, number in enumerate(batch.numbers):
-            weights = shares[row][states.valid[row]].float().cpu().numpy()
-            found[number] = ItemWeights(batch.samples[row], weights)
+            sample = batch.samples[row]
+            weights = shares[row][: len(sample.tokens)].float().cpu().numpy()
+            found[number] = ItemWeights(sample, weights)
     return SetWeights(tuple(found[number] for number in range(len(sources))))
 
 

@@ -48,8 +48,8 @@ class PaddingDrift(TableResult):
     """Every method in every case, in the order of the methods and CASES."""
 
     layer: int
-    n_tokens: int  # of the text
-    n_padding: int  # added
+    n_tokens: int  # real ones, of the text
+    n_padding: int  # added, and typed in the text
     rows: tuple[Drift, ...]
     vectors: dict[tuple[str, str], Float[np.ndarray, " d_pooled"]]  # (method, case)
     alone: dict[str, Float[np.ndarray, " d_pooled"]]
@@ -81,7 +81,7 @@ def padding_drift(
     Args:
         encoder: a model of texts.
         text: what is pooled, or a pair of texts.
-        n_padding: how many padding tokens are added.
+        n_padding: how many padding tokens are added, besides those in the text.
         layer: 0 = embeddings, -1 = the output.
         methods: all that this model has if not given.
         query: for "attention", the query learned at this layer.
@@ -93,12 +93,14 @@ def padding_drift(
     """
     single = _single(encoder, text)
     extra = ("attention",) if query is not None else ()
-    unlike = unlike_declared(encoder, single.samples[0], single.valid.shape[1])
+    unlike = unlike_declared(encoder, single.samples[0], int(single.valid.sum()))
     chosen = choose_methods(encoder, methods, extra, unlike)
     at = choose_layers([layer], encoder.config.n_layers)
     learned = None if query is None else torch.tensor(query)
     padded = _padded(encoder, single, n_padding)
-    n_tokens = single.valid.shape[1]
+    n_tokens = int(single.valid.sum())
+    n_padding = padded.valid.shape[1] - n_tokens  # with what was typed
+    last = int(single.valid[0].nonzero()[-1])
     before = _states(encoder, single, at)
     masked, attended = (
         _states(encoder, each, at) for each in (padded, replace(padded, padded=False))
@@ -116,7 +118,7 @@ def padding_drift(
         (name, case): _vector(cases[case], name, learned) for name in chosen for case in CASES
     }
     rows = [
-        _drift(name, case, alone[name], vector, n_tokens, n_padding)
+        _drift(name, case, alone[name], vector, n_tokens, n_padding, last)
         for (name, case), vector in vectors.items()
     ]
     return PaddingDrift(at[0], n_tokens, n_padding, tuple(rows), vectors, alone)
@@ -171,6 +173,7 @@ def _drift(
     vector: Float[np.ndarray, " d_pooled"],
     n_tokens: int,
     n_padding: int,
+    last: int,
 ) -> Drift:
     a, b = alone.astype(np.float64), vector.astype(np.float64)
     length = float(np.linalg.norm(a))
@@ -181,7 +184,7 @@ def _drift(
         largest=float(np.abs(a - b).max()),
         relative=float(np.linalg.norm(a - b)) / length if length else float("nan"),
         cosine=1 - float(a @ b) / product if product else float("nan"),
-        why=_why(method, case, a, b, n_tokens, n_padding),
+        why=_why(method, case, a, b, n_tokens, n_padding, last),
     )
 
 
@@ -192,6 +195,7 @@ def _why(
     vector: Float[np.ndarray, " d_pooled"],
     n_tokens: int,
     n_padding: int,
+    last: int,
 ) -> str:
     """One sentence with the numbers of this very case."""
     total = n_tokens + n_padding
@@ -214,9 +218,7 @@ def _why(
     if method == "cls":
         return "Only because the encoder attended to padding."
     if method == "last":
-        return (
-            f"Token {total - 1}, which is padding, is read instead of token {n_tokens - 1}." + too
-        )
+        return f"Token {total - 1}, which is padding, is read instead of token {last}." + too
     if case == "zeroed" and method == "max":
         return (
             f"Zero is larger than all of the text's own values in {raised} of {len(alone)} "

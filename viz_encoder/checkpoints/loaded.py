@@ -132,14 +132,15 @@ class LoadedEncoder:
         prompt: str | None = None,
         declared: bool = False,
     ) -> Inputs:
-        """What the encoder takes, from a text, a pair, a picture, a tensor or a list of them.
+        r"""What the encoder takes, from a text, a pair, a picture, a tensor or a list of them.
 
         Args:
             source: what is read; see `capture`.
             valid: which tokens of a ready-made tensor are real; see `capture`.
             prompt: the name of one of `declared.prompts`, whose text goes before each text.
             declared: read texts as sentence-transformers does: cut at `declared.max_tokens`, and
-                after the model's default prompt if no other is named.
+                after the model's default prompt if no other is named. (A padding token that was
+                typed is padding here; there it is a word, which is written \[PAD] here.)
 
         Raises:
             InputError: a source that this encoder cannot read.

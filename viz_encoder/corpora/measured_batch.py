@@ -16,7 +16,7 @@ from viz_encoder.model import EncoderOutput
 from viz_encoder.trace.batches import joined
 from viz_encoder.trace.capture import run
 
-PER_TEXT = ("statistics", "score", "query", "key")
+PER_TEXT = ("statistics", "score", "query", "key", "n_real")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,17 +24,18 @@ class MeasuredBatch:
     """Each text's numbers, in the order of `items`, which are its numbers in the corpus."""
 
     items: tuple[int, ...]
-    samples: tuple[Sample, ...]  # without padding
+    samples: tuple[Sample, ...]  # without what fills the batch up
     statistics: Float[np.ndarray, "text layer head statistic"]  # in the order of STATISTICS
     score: Float[np.ndarray, "text layer head"]  # the strongest weight between plain tokens
     query: Int[np.ndarray, "text layer head"]
     key: Int[np.ndarray, "text layer head"]
+    n_real: Int[np.ndarray, " text"]  # real tokens
     vectors: Float[np.ndarray, "text d_pooled"] | None = None  # where they were asked for
 
     @property
     def n_tokens(self) -> int:
         """Real tokens, over all texts."""
-        return sum(len(sample.tokens) for sample in self.samples)
+        return int(self.n_real.sum())
 
     def without(self, dropped: set[int]) -> "MeasuredBatch":
         """The texts but those of these numbers."""
@@ -82,5 +83,6 @@ def measured(items: tuple[int, ...], padded: Inputs, ran: EncoderOutput) -> Meas
             for name in ("statistics", "score", "query", "key")
         )
     return MeasuredBatch(
-        items, padded.samples, statistics.astype(np.float64), score.astype(np.float64), query, key
+        *(items, padded.samples, statistics.astype(np.float64), score.astype(np.float64)),
+        *(query, key, padded.valid.sum(dim=1).cpu().numpy()),
     )

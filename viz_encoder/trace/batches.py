@@ -25,7 +25,7 @@ class Batch:
 
     numbers: tuple[int, ...]
     states: States
-    samples: tuple[Sample, ...]  # without padding
+    samples: tuple[Sample, ...]  # without what fills the batch up
 
 
 def batches(

@@ -62,11 +62,12 @@ def capture(
     valid: Any = None,
     attention_mask: Any = None,
 ) -> Trace | list[Trace]:
-    """Run the encoder on one input, or on several as one batch.
+    r"""Run the encoder on one input, or on several as one batch.
 
     Padding is never attended to, and a note on each trace says what was taken as padding. In token
     ids it is what `valid` or an attention_mask says, else the model's padding id, if config.json or
-    the tokenizer names one.
+    the tokenizer names one. In a text it is the padding token where it was typed: "a text [PAD]";
+    at the end of the text it stands behind [SEP], as in a batch. r"\[PAD]" is read as a word.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.

@@ -208,10 +208,12 @@ def collection(
         )
     found: dict[tuple[str, int], Float[np.ndarray, "item d_pooled"]] = {}
     samples: dict[int, Sample] = {}
+    lengths: dict[int, int] = {}
     sources = [item.source for item in given]
     reads = partial(encoder.read, prompt=prompt, declared="declared" in chosen)
     for batch in batches(encoder, sources, at, read=reads, progress=progress):
         samples |= dict(zip(batch.numbers, batch.samples, strict=True))
+        lengths |= dict(zip(batch.numbers, batch.states.valid.sum(dim=1).tolist(), strict=True))
         words = _words(batch, given) if WORD in chosen else None
         for place, layer in enumerate(at):
             for method in chosen:
@@ -227,7 +229,7 @@ def collection(
         methods=chosen,
         layers=at,
         vectors={name: np.stack([found[name, layer] for layer in at]) for name in chosen},
-        n_tokens=tuple(len(sample.tokens) for sample in read),
+        n_tokens=tuple(lengths[number] for number in range(len(given))),
         notes=tuple(f"Item {n}: {s}" for n, sample in enumerate(read, 1) for s in sample.notes),
         left_out=left_out(encoder),
     )

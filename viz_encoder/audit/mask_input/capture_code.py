@@ -52,16 +52,16 @@ def capture_lines(
 
 
 def _padded(read: str, pad_id: int, count: int, at_start: bool) -> tuple[str, ...]:
-    ids, segments = "pad, read.values", "0 * pad, read.segments"
+    ids, segments, real = "pad, read.values", "0 * pad, read.segments", "pad == pad, read.valid"
     if not at_start:
-        ids, segments = "read.values, pad", "read.segments, 0 * pad"
+        ids, segments, real = "read.values, pad", "read.segments, 0 * pad", "read.valid, pad == pad"
     return (
         f"read, pad = encoder.read({read}), torch.full((1, {count}), {pad_id})",
         f"ids, segments = torch.cat([{ids}], dim=1), torch.cat([{segments}], dim=1)",
         "row = {",
         '    "input_ids": ids,',
         '    "token_type_ids": segments,',
-        '    "attention_mask": torch.ones_like(ids),  # `allowed` says what is padding',
+        f'    "attention_mask": torch.cat([{real}], dim=1),  # `allowed` says that pad is padding',
         "}",
     )
 

@@ -48,7 +48,7 @@ class Padded:
 
 
 def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int) -> Inputs:
-    """One row with [PAD] at its side; none of it is marked, for the mask is to be given."""
+    """One row with [PAD] at its side, which is not marked, for the mask is to be given."""
     reader = encoder.reader
     assert isinstance(reader, TextReader)
     n_tokens = inputs.values.shape[1] + count
@@ -58,7 +58,7 @@ def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int)
             f"{reader.max_tokens:,}. Take fewer."
         )
 
-    def beside(ids: Tensor, value: int) -> Tensor:
+    def beside(ids: Tensor, value: int | bool) -> Tensor:
         pads = ids.new_full((1, count), value)
         return torch.cat([ids, pads] if side == "end" else [pads, ids], dim=1)
 
@@ -82,8 +82,8 @@ def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int)
         notes=(*sample.notes, note),
     )
     segments = None if inputs.segments is None else beside(inputs.segments, 0)
-    ids = beside(inputs.values, reader.pad_id)
-    return Inputs(ids, torch.ones_like(ids, dtype=torch.bool), (padded,), segments)
+    ids, valid = beside(inputs.values, reader.pad_id), beside(inputs.valid, True)
+    return Inputs(ids, valid, (padded,), segments, padded=inputs.padded)
 
 
 def padded_trace(
@@ -105,7 +105,7 @@ def padded_trace(
             else {place: _of_first(one) for place, one in mask.items()}
         )
     trace: Trace = capture(encoder, batch, mask=mask)[0]
-    return replace(trace, valid=real_tokens(padded, trace.n_tokens))
+    return replace(trace, valid=trace.valid & real_tokens(padded, trace.n_tokens))
 
 
 def real_tokens(padded: Padded, n_tokens: int) -> Bool[Tensor, " token"]:
@@ -124,8 +124,8 @@ def _beside_a_longer(inputs: Inputs, padded: Padded) -> Inputs:
         return torch.cat([values, values[:, real.to(values.device)][:, again]])
 
     segments = None if inputs.segments is None else two(inputs.segments)
-    valid = torch.ones_like(two(inputs.valid))
-    return Inputs(two(inputs.values), valid, inputs.samples * 2, segments)
+    values, valid = two(inputs.values), two(inputs.valid)
+    return Inputs(values, valid, inputs.samples * 2, segments, padded=inputs.padded)
 
 
 def _of_first(mask: Bool[Tensor, "query key"]) -> Bool[Tensor, "batch query key"]:

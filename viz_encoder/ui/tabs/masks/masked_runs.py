@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.analyses.mask_effect import mask_effect
@@ -85,10 +85,9 @@ def alone_sentence(store: TraceStore, entry: Entry) -> str:
     if not torch.equal(rule, masked.intent):
         return ""
     try:
-        alone = store.get(padded.alone).trace.output.double()
+        alone, ours = map(_real_output, (store.get(padded.alone).trace, entry.trace))
     except Expired:
         return ""
-    ours = entry.trace.output[entry.trace.valid.to(entry.trace.output.device)].double()
     apart = float(((ours - alone).norm(dim=1) / alone.norm(dim=1)).max())
     if apart < SAME:
         return (
@@ -102,6 +101,10 @@ def alone_sentence(store: TraceStore, entry: Entry) -> str:
         "The real tokens come out differently from how they do without padding: their outputs "
         f"differ by up to {apart:.2g} of their length.{why}"
     )
+
+
+def _real_output(trace: Trace) -> Float[Tensor, "real d_model"]:
+    return trace.output[trace.valid.to(trace.output.device)].double()
 
 
 def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
