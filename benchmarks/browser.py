@@ -12,13 +12,16 @@ import torch
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.first_map import first_maps
-from benchmarks.pages import PRESS, bertviz_page, click_to_paint, frames, plot_app, run_of
+from benchmarks.pages import PRESS, bertviz_page, click_to_paint, frames, run_of
+from benchmarks.started import GRADIO, OURS, started
 from tests.conftest import FLAGS, chromium_path
-from tests.ui.conftest import serving
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.trace import Trace
 
 ROUNDS = 12
-OURS = "[data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
+DELAY = 50  # milliseconds of a request to a server that is not near
+# A visitor's browser optimizes what runs often; those of the tests live too short for that.
+AS_VISITORS = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
+HEADS = "[data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
 PLOT = "#head-{}-{}", "text=Attention {}.{}"
 ZOOM = "() => { const { map } = window.vizTab; map.view.zoom(0.05, 2000, 2000); map.moved(); }"
 
@@ -41,7 +44,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=given.chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=given.chromium, args=AS_VISITORS)
         rows = list(_rows(browser, given.rounds, given.cdn))
         version = browser.version
         browser.close()
@@ -54,28 +57,32 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
     empty, first = first_maps(browser)
     yield _measured("empty Gradio page: address → its one line painted", empty)
     yield _measured("ours: address → first exact map painted, without any cache", first)
+    empty, first = first_maps(browser, delay=DELAY)
+    far = f"with {DELAY} ms of delay a request"
+    yield _measured(f"empty Gradio page, {far}: address → its one line painted", empty)
+    yield _measured(f"ours, {far}: address → first exact map painted", first)
     trace = run_of(512)
-    with opened(browser, plot_app(trace)) as page:
+    with opened(browser, GRADIO, trace) as page:
         yield _clicks("gr.Plot: click → heatmap of 512² painted", page, PLOT, rounds)
         what = "gr.Plot: mouse released → heatmap of 512² painted"
         yield _clicks(what, page, PLOT, rounds, mouse=True)
-    with opened(browser, make_app(Settings(port=0), trace)) as page:
+    with opened(browser, OURS, trace) as page:
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
-        yield _clicks("ours: click → exact map of 512² painted", page, OURS, rounds)
+        yield _clicks("ours: click → exact map of 512² painted", page, HEADS, rounds)
         page.reload()  # which forgets the maps that were fetched
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
         what = "ours: mouse released → exact map of 512² painted"
-        yield _clicks(what, page, OURS, rounds, mouse=True)
+        yield _clicks(what, page, HEADS, rounds, mouse=True)
         yield _frames("ours: hover over the map of 512²", page, "map")
         _open_lines(page)
         yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
-    with opened(browser, make_app(Settings(port=0), run_of(4096))) as page:
+    with opened(browser, OURS, run_of(4096)) as page:
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=600_000)
-        coarse = OURS[0], ".viz-map[data-coarse*=':{}.{}:']"
+        coarse = HEADS[0], ".viz-map[data-coarse*=':{}.{}:']"
         yield _clicks("ours: click → coarse map (64 × 64) of 4,096² painted", page, coarse, rounds)
         page.evaluate(ZOOM)
         page.wait_for_timeout(3000)
-        yield _clicks("ours: click → exact part of 4,096² painted, zoomed in", page, OURS, rounds)
+        yield _clicks("ours: click → exact part of 4,096² painted, zoomed in", page, HEADS, rounds)
     for n_tokens in (64, 128):
         yield from _beside_bertviz(browser, n_tokens, cdn)
 
@@ -87,15 +94,15 @@ def _beside_bertviz(browser: Browser, n_tokens: int, cdn: Path | None) -> Iterat
     if bertviz_page(page, trace, cdn):
         yield _frames(f"bertviz head_view: hover, {n_tokens} tokens, 12 heads", page, "bertviz")
     page.close()
-    with opened(browser, make_app(Settings(port=0), trace)) as page:
+    with opened(browser, OURS, trace) as page:
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
         _open_lines(page)
         yield _frames(f"ours: hover over the lines, {n_tokens} tokens, 12 heads", page, "lines")
 
 
 @contextmanager
-def opened(browser: Browser, app: object) -> Iterator[Page]:
-    with serving(app) as address:
+def opened(browser: Browser, command: tuple[str, ...], trace: Trace) -> Iterator[Page]:
+    with started(command, trace) as address:
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
         page.goto(address)
         yield page

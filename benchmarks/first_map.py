@@ -1,11 +1,8 @@
 """How long a visitor waits for the first exact map, beside an empty Gradio page, in turn."""
 
-import gradio as gr
-from fastapi import FastAPI
 from playwright.sync_api import Browser
 
-from tests.ui.conftest import serving
-from viz_encoder.ui.serve import Settings, make_app
+from benchmarks.started import GRADIO, OURS, started
 
 ROUNDS = 7
 EMPTY = "#nothing"
@@ -20,26 +17,30 @@ window.there = new Promise((done) => {
 """
 
 
-def first_maps(browser: Browser, rounds: int = ROUNDS) -> tuple[list[float], list[float]]:
-    """Milliseconds to an empty Gradio page and to our first map, each in a profile without cache."""
+def first_maps(
+    browser: Browser, rounds: int = ROUNDS, delay: int = 0
+) -> tuple[list[float], list[float]]:
+    """Milliseconds to an empty Gradio page and to our first map, each in a profile without cache.
+
+    The browser holds each request up by `delay` milliseconds, as a line to a distant server does.
+    """
     empty, ours = [], []
-    with serving(_empty_app()) as nothing, serving(make_app(Settings(port=0))) as page:
+    with started(GRADIO) as nothing, started(OURS) as page:
         for _ in range(rounds + 1):
-            empty.append(_opened(browser, nothing, EMPTY))
-            ours.append(_opened(browser, page, FIRST_MAP))
+            empty.append(_opened(browser, nothing, EMPTY, delay))
+            ours.append(_opened(browser, page, FIRST_MAP, delay))
     return empty[1:], ours[1:]  # the first visit loads the model
 
 
-def _opened(browser: Browser, address: str, selector: str) -> float:
+def _opened(browser: Browser, address: str, selector: str, delay: int) -> float:
     with browser.new_context(viewport={"width": 1440, "height": 1000}) as context:
         page = context.new_page()
+        if delay:
+            throttle = {"offline": False, "latency": delay, "downloadThroughput": -1}
+            tools = context.new_cdp_session(page)
+            tools.send("Network.enable")
+            tools.send("Network.emulateNetworkConditions", {**throttle, "uploadThroughput": -1})
         page.add_init_script(THERE.replace("SELECTOR", selector))
         page.goto(address)
         taken: float = page.evaluate("window.there")
     return taken
-
-
-def _empty_app() -> FastAPI:
-    with gr.Blocks(analytics_enabled=False) as page:
-        gr.HTML('<p id="nothing">Nothing.</p>')
-    return gr.mount_gradio_app(FastAPI(), page, path="/", ssr_mode=False)

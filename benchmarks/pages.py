@@ -1,12 +1,7 @@
-"""The pages that are measured: gr.Plot and bertviz on the same maps, and how a click or frame is timed."""
+"""The runs that are measured, bertviz on the same maps, and how a click or a frame is timed."""
 
 from pathlib import Path
-from typing import Any
 
-import gradio as gr
-import numpy as np
-import plotly.graph_objects as go
-from fastapi import FastAPI
 from playwright.sync_api import Page, Route
 
 import viz_encoder as vz
@@ -73,30 +68,6 @@ def click_to_paint(
 def frames(page: Page, which: str) -> list[float]:
     """Milliseconds of each frame while the pointer hovers over one thing after another."""
     return page.evaluate(HOVER, [which, FRAMES])
-
-
-def plot_app(trace: Trace) -> Any:
-    """The quickest way to the same heatmap with stock parts: a button a head, no queue, gr.Plot."""
-    maps = {layer: trace.attention(layer).numpy() for layer in range(2, 6)}
-    with gr.Blocks() as page:
-        plot = gr.Plot()
-        for layer, weights in maps.items():
-            with gr.Row():
-                for head in range(trace.n_heads):
-                    button = gr.Button(
-                        f"{layer}.{head}", elem_id=f"head-{layer}-{head}", min_width=20
-                    )
-                    draw = _drawer(weights[head], f"Attention {layer}.{head}")
-                    button.click(draw, None, plot, queue=False, show_progress="hidden")
-    return gr.mount_gradio_app(FastAPI(), page, path="/", ssr_mode=False)
-
-
-def _drawer(weights: np.ndarray, title: str) -> Any:
-    def draw() -> go.Figure:
-        figure = go.Figure(go.Heatmap(z=weights, colorscale="Viridis"))
-        return figure.update_layout(title=title, width=900, height=860, yaxis_autorange="reversed")
-
-    return draw
 
 
 def bertviz_page(page: Page, trace: Trace, cdn: Path | None) -> bool:

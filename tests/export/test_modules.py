@@ -2,7 +2,8 @@
 
 import pytest
 
-from viz_encoder.export.modules import join_modules
+from viz_encoder.bundled import asset
+from viz_encoder.export.modules import join_folder, join_modules
 
 
 @pytest.fixture
@@ -45,6 +46,48 @@ def test_another_module_stands_in_for_one_and_may_need_it(tmp_path, browser):
     page.set_content(f"<script>{join_modules(tmp_path / 'page.js', tmp_path, instead)}</script>")
     assert page.title() == "a and b"
     page.close()
+
+
+def test_folders_that_need_each_other_share_each_module(tmp_path, browser):
+    sources = {
+        "core/state": "let times = 0;\nexport function next() {\n  return ++times;\n}\n",
+        "views/lines": 'import { next } from "../core/state.js";\nexport const seen = next();\n',
+        "tab/tab": 'import { next } from "../core/state.js";\n'
+        'import { seen } from "../views/lines.js";\nexport const said = `${seen}, ${next()}`;\n',
+    }
+    for name, source in sources.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.js").write_text(source)
+    page = browser.new_page()
+
+    def answer(route):
+        folder = tmp_path / route.request.url.rsplit("/", 1)[1].removesuffix(".js")
+        known = folder.is_dir()
+        body = join_folder(folder, tmp_path) if known else "<p></p>"
+        route.fulfill(body=body, content_type="text/javascript" if known else "text/html")
+
+    page.route("http://127.0.0.1/**", answer)
+    page.goto("http://127.0.0.1/page")
+    said = """import("./tab.js").then(({ MODULES }) => MODULES["tab/tab.js"].said)"""
+    assert page.evaluate(said) == "1, 2"
+    assert (
+        page.evaluate(
+            f'{said}.then(() => import("./core.js"))'
+            '.then(({ MODULES }) => MODULES["core/state.js"].next())'
+        )
+        == 3
+    )
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(each.name for each in asset("web").iterdir() if each.name != "offline")
+)
+def test_every_folder_of_the_page_can_be_joined(folder):
+    web = asset("web")
+    script = join_folder(web / folder, web)
+    assert script.endswith("export { MODULES };\n")
+    assert ('from "./core.js"' in script) == (folder != "core")
 
 
 @pytest.mark.parametrize(

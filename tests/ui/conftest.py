@@ -19,7 +19,7 @@ from tests.ui.texts import SENTENCES
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
 from viz_encoder.ui.serve import Server, Settings, listen, make_app
-from viz_encoder.ui.wire.static import address
+from viz_encoder.ui.wire.static import address, joined
 
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
@@ -97,9 +97,10 @@ class Opened:
     def imported(self, module: str, expression: str, given: object = None) -> object:
         """What an expression gives, with the exports of a script of assets/web as `m`."""
         return self.page.evaluate(
-            "async ([address, given]) => { const m = await import("
-            f"new URL(address, document.baseURI).href); return {expression}; }}",
-            [address(module), given],
+            "async ([folder, module, given]) => { const { MODULES } = await import("
+            "new URL(folder, document.baseURI).href); const m = MODULES[module]; "
+            f"return {expression}; }}",
+            [address(joined(module.partition("/")[0])), module, given],
         )
 
     def hover(self, row: int, column: int) -> str:
@@ -115,6 +116,11 @@ class Opened:
         )
         self.page.mouse.move(*box)
         return self.page.inner_text(".viz-readout")
+
+
+def described(page: Page) -> None:
+    """Wait until chips say their numbers to screen readers, too: they do once the page is idle."""
+    page.evaluate("new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")
 
 
 def of_another_model(trace: Trace) -> Trace:

@@ -34,6 +34,10 @@ def test_the_first_map_is_there_before_the_page_and_stays(held):
     assert page.query_selector("#viz-run") is None
     page.click("[data-head='3.1']")
     page.wait_for_selector(f"{PLACE} .viz-map[data-painted*=':3.1:']")
+    asked = (
+        "performance.getEntriesByType('resource').filter((each) => /viz.first$/.test(each.name))"
+    )
+    assert page.evaluate(f"{asked}.length") == 1  # what the head asked for is what the script takes
     before = page.locator(".viz-facts").bounding_box()
     go_on()
     page.wait_for_selector("#viz-run")
@@ -53,7 +57,7 @@ def test_there_is_no_early_place_where_the_tab_would_jump(held, width, query):
     page, site, go_on = held
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{site}{query}")
-    page.wait_for_function("document.querySelectorAll('link[rel=modulepreload]').length > 0")
+    page.wait_for_function("document.querySelectorAll('script[src$=\"core.js\"]').length > 0")
     assert page.query_selector(PLACE) is None
     go_on()
     page.wait_for_selector("#viz-attention .viz-map[data-painted]", timeout=60_000)

@@ -282,13 +282,6 @@ def test_files_are_kept_by_browsers_and_those_of_another_version_not_found(site)
         assert httpx.get(f"{site}{address(path)}").status_code == 404
 
 
-def test_the_page_asks_for_its_scripts_before_it_is_built(site):
-    page = httpx.get(site).text
-    head = page[: page.index("</head>")]
-    assert f'<script type="module" src="{address("core/run_host.js")}">' in head
-    assert f'<link rel="modulepreload" href="{address("attention/tab.js")}">' in head
-
-
 def test_the_first_run_is_there_without_a_queue_and_stays_the_same(site):
     first, again = (httpx.get(f"{site}viz/first").json() for _ in range(2))
     assert first == again and first["link"]["a"] == SENTENCES[0]

@@ -8,7 +8,7 @@ import torch
 from gradio_client import Client
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model
+from tests.ui.conftest import described, of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
@@ -115,6 +115,7 @@ def test_the_words_are_shaded_by_the_chosen_layer(flow, minilm):
     rows = rollout(vz.capture(minilm, SENTENCES[0]), 3).rows
     for layer in (0, 5):
         page.fill(".viz-flow-reading input[type=range]", str(layer))
+        described(page)
         for at in (0, 3, 14):
             title = page.get_attribute(f".viz-flow [data-token='{at}']", "aria-description")
             assert float(title.split(": ")[-1]) == pytest.approx(rows[layer, at], abs=6e-5)
@@ -301,6 +302,7 @@ def held_back(page, pattern):
 
 def shown_words(page):
     """The numbers of the chips, and the heading over them."""
+    described(page)
     titles = page.eval_on_selector_all(
         ".viz-flow .viz-word",
         "all => all.map((chip) => Number(chip.ariaDescription.split(': ').at(-1)))",
@@ -415,6 +417,7 @@ def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(alone, mini
     said = page.inner_text(".viz-flow")
     assert "Special tokens are left out of the keys." in said
     assert "computed over all tokens" in said
+    described(page)
     chips = page.eval_on_selector_all(
         ".viz-flow-source .viz-word",
         "all => all.map(chip => [chip.innerText, chip.ariaDescription])",

@@ -524,8 +524,8 @@ def test_the_words_that_decide_are_named(step):
 
 def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, site):
     held, page = [], profile.new_page()
-    page.route("**/learn/tab.js", lambda route: held.append(route))
-    with page.expect_request("**/learn/tab.js"):
+    page.route("**/learn.js", lambda route: held.append(route))
+    with page.expect_request("**/learn.js"):
         page.goto(f"{site}?learn=5&seed=17")
     page.wait_for_function("new URLSearchParams(location.search).has('a')", timeout=60_000)
     held[0].continue_()

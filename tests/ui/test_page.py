@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.conftest import described
 from tests.ui.texts import LABELS, PICTURES, SENTENCES
 from viz_encoder.bundled import asset
 
@@ -114,6 +115,7 @@ def test_a_word_chooses_the_query(shared, trace):
     opened = shared(layer=1, head=3)
     opened.page.click("[data-token='8']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':8']")
+    described(opened.page)
     titles = [
         chip.get_attribute("aria-description") for chip in opened.page.locator(".viz-word").all()
     ]

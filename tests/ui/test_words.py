@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.conftest import described
 from tests.ui.texts import MASKED, SENTENCES
 
 pytestmark = pytest.mark.browser
@@ -76,6 +77,7 @@ def numbers(titles: list[str]) -> list[float]:
 
 
 def titles(opened) -> list[str]:
+    described(opened.page)
     return opened.page.eval_on_selector_all(
         ".viz-word", "all => all.map((chip) => chip.ariaDescription)"
     )

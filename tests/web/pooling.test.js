@@ -1,5 +1,6 @@
 // The Pooling tab without a page: order and cells of the square, the table's order, the losses' scale, numbers.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";

@@ -1,5 +1,6 @@
 // What if: lines of JSON as they come, codes of changes, figures with signs, names in a plot, keys in a grid.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { walked } from "../../assets/web/views/cells.js";

@@ -1,11 +1,11 @@
-"""Browser modules joined into one script, for a page that may load nothing."""
+"""Browser modules joined: into one script for a page that may load nothing, or a folder as one."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 IMPORT = re.compile(r'^import \{([^{}]*)\} from "(\.[^"]*\.js)";\n', re.MULTILINE)
-EXPORT = re.compile(r"^export ((?:async )?function|class|const) ([\w$]+)", re.MULTILINE)
+EXPORT = re.compile(r"^export ((?:async )?function\*?|class|const) ([\w$]+)", re.MULTILINE)
 NAME = re.compile(r"([\w$]+)(?: as ([\w$]+))?")
 LEFT = re.compile(r"^(?:import|export)\b.*|\bimport(?:\.meta|\().*|</script.*", re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
@@ -27,36 +27,72 @@ def join_modules(entry: Path, root: Path, instead: Mapping[Path, Path] | None = 
     Raises:
         ValueError: a form that is not known, a name that nobody exports, or modules in a circle.
     """
-    exported: dict[Path, list[str]] = {}
-    others = {old.resolve(): new.resolve() for old, new in (instead or {}).items()}
-    parts = ['"use strict";', "const MODULES = {};"]
+    joined = _Joined(root, instead)
+    joined.add(entry.resolve())
+    return "\n".join(['"use strict";', "const MODULES = {};", *joined.parts, ""])
 
-    def add(path: Path, importers: tuple[Path, ...]) -> None:
+
+def join_folder(folder: Path, root: Path) -> str:
+    """All modules of a folder as one, which exports the table of all MODULES by their paths.
+
+    It imports the joined modules of the folders that it needs, as `./<folder>.js`, so that a page
+    has each module once and asks for one file a folder.
+
+    Raises:
+        ValueError: as `join_modules` does.
+    """
+    joined = _Joined(root, within=folder.resolve())
+    for path in sorted(folder.resolve().glob("*.js")):
+        joined.add(path)
+    first, *others = sorted(joined.needed) or [""]
+    table = f'import {{ MODULES }} from "./{first}.js";' if first else "const MODULES = {};"
+    more = (f'import "./{each}.js";' for each in others)
+    return "\n".join([table, *more, *joined.parts, "export { MODULES };", ""])
+
+
+class _Joined:
+    """Modules in the order in which they can run; those outside `within` are there already."""
+
+    def __init__(
+        self, root: Path, instead: Mapping[Path, Path] | None = None, within: Path | None = None
+    ) -> None:
+        self.root, self.within = root.resolve(), within
+        self.parts: list[str] = []
+        self.needed: set[str] = set()  # other folders
+        self._instead = {old.resolve(): new.resolve() for old, new in (instead or {}).items()}
+        self._exported: dict[Path, list[str]] = {}
+
+    def add(self, path: Path, importers: tuple[Path, ...] = ()) -> None:
+        """A module, after those that it needs."""
         if path in importers:
             raise ValueError(f"{path.name} imports itself by {importers[-1].name}.")
-        if path in exported:
+        if path in self._exported:
             return
         source = path.read_text(encoding="utf-8")
+        exported = [found[2] for found in EXPORT.finditer(source)]
+        if self.within and path.parent != self.within:
+            self.needed.add(path.parent.relative_to(self.root).as_posix())
+            self._exported[path] = exported
+            return
         imports = []
         for found in IMPORT.finditer(source):
             named = (path.parent / found[2]).resolve()
-            other = others.get(named, named)
+            other = self._instead.get(named, named)
             needed = named if other == path else other
-            add(needed, (*importers, path))
-            names = _taken(found[1], exported[needed], path)
-            imports.append(f"const {{ {names} }} = {_place(needed, root)};")
-        body = EXPORT.sub(r"\1 \2", IMPORT.sub("", source))
-        body = _lean(body, path)
+            self.add(needed, (*importers, path))
+            names = _taken(found[1], self._exported[needed], path)
+            imports.append(f"const {{ {names} }} = {self._place(needed)};")
+        body = _lean(EXPORT.sub(r"\1 \2", IMPORT.sub("", source)), path)
         if left := LEFT.search(body):
             raise ValueError(f"{path.name}: {left[0]!r} is no form that can be joined.")
-        exported[path] = [found[2] for found in EXPORT.finditer(source)]
-        given = f"return {{ {', '.join(exported[path])} }};"
-        parts.append(
-            "\n".join([f"{_place(path, root)} = (() => {{", *imports, body, given, "})();"])
+        self._exported[path] = exported
+        given = f"return {{ {', '.join(exported)} }};"
+        self.parts.append(
+            "\n".join([f"{self._place(path)} = (() => {{", *imports, body, given, "})();"])
         )
 
-    add(entry.resolve(), ())
-    return "\n".join([*parts, ""])
+    def _place(self, path: Path) -> str:
+        return f'MODULES["{path.relative_to(self.root).as_posix()}"]'
 
 
 def _taken(listed: str, exported: list[str], path: Path) -> str:
@@ -77,7 +113,3 @@ def _lean(body: str, path: Path) -> str:
         if line.replace("\\`", "").count("`") % 2:  # its further lines are text, not code
             raise ValueError(f"{path.name}: {line.strip()!r} opens a text of several lines.")
     return INDENT.sub("", lean)
-
-
-def _place(path: Path, root: Path) -> str:
-    return f'MODULES["{path.relative_to(root.resolve()).as_posix()}"]'

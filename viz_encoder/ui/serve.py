@@ -21,7 +21,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
-from viz_encoder.ui.page import RUN_HOST, make_page, make_theme
+from viz_encoder.ui.page import make_page, make_theme
 from viz_encoder.ui.state.first_run import FirstRun
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC, Limits
 from viz_encoder.ui.state.memory import give_back
@@ -36,11 +36,12 @@ from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.client_limits import ClientLimits
 from viz_encoder.ui.wire.clients import BehindProxy, NamedClient
+from viz_encoder.ui.wire.early_head import EarlyHead
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.listeners import Listened
 from viz_encoder.ui.wire.queue_turns import take_turns
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
-from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
+from viz_encoder.ui.wire.static import WEB, add_static
 from viz_encoder.ui.wire.timed_connection import timed
 from viz_encoder.whole_file import shortened
 
@@ -88,10 +89,8 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     if settings.host in ("127.0.0.1", "localhost") and not settings.behind_public_name:
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    first = f"{TABS[0].name}/tab"
-    styles = (*(f"{name}.css" for name in STYLES[:2]), f"{first}.css")
-    folders = {"core", "views", TABS[0].name}
-    app.add_middleware(EarlyHead, (RUN_HOST, f"{first}.js"), styles, folders)
+    folders = ("core", "views", TABS[0].name)
+    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:3]))
     add_routes(app, runner)
     _guard(app, settings)
     app.state.max_upload = settings.limits.upload_bytes
@@ -219,7 +218,9 @@ def listen(host: str, port: int) -> socket.socket:
         raise VizEncoderError(f"There is no port {shown(port)}; give one from 0 to {LAST_PORT}.")
     last = min(port + PORTS_TRIED - 1, LAST_PORT) if port else 0
     for candidate in range(port, last + 1):
-        listener = socket.socket()
+        # asyncio sets TCP_NODELAY only where the protocol is named; without it, each answer on a
+        # kept connection waits 40 ms for the client's delayed acknowledgment.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, candidate))

@@ -9,13 +9,13 @@ from fastapi import APIRouter
 
 from viz_encoder.ui.form.form import Form
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.wire.static import address
+from viz_encoder.ui.wire.static import address, joined
 
 MOUNT = """(async () => {
   const root = element.querySelector(".viz-root");
   try {
-    const { mount } = await import(new URL("SCRIPT", document.baseURI).href);
-    mount(root, () => props.value, watch, trigger);
+    const { MODULES } = await import(new URL("FOLDER", document.baseURI).href);
+    MODULES["SCRIPT"].mount(root, () => props.value, watch, trigger);
   } catch (fault) {
     root.textContent = "This part of the page could not be loaded; reload the page.";
     throw fault;
@@ -56,10 +56,11 @@ def script_view(script: str, **options: Any) -> gr.HTML:
     Gradio writes a stub file beside the source of every subclass of its components, which an
     installed package must not do.
     """
+    folder = script.partition("/")[0]
     return gr.HTML(
         value="",
         html_template='<div class="viz-root"></div>',
-        js_on_load=MOUNT.replace("SCRIPT", address(script)),
+        js_on_load=MOUNT.replace("FOLDER", address(joined(folder))).replace("SCRIPT", script),
         apply_default_css=False,
         **options,
     )

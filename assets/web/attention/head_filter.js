@@ -172,11 +172,9 @@ export function phrases({ tokens, special, grid, paired }) {
 
 // In small letters, signs for bounds, one space around every word.
 function plain(/** @type {string} */ text) {
-  const spaced = text.toLowerCase().replace(/[“”",;?!]/g, " ");
-  let rest = ` ${spaced
-    .replace(/([<>]=?|[≥≤])/g, " $1 ")
-    .replace(/\s+/g, " ")
-    .trim()} `;
+  const bare = text.toLowerCase().replace(/[“”",;?!]/g, " ");
+  const spaced = bare.replace(/([<>]=?|[≥≤])/g, " $1 ").replace(/\s+/g, " ");
+  let rest = ` ${spaced.trim()} `;
   for (const [words, sign] of Object.entries(SIGNS)) rest = rest.replaceAll(` ${words} `, ` ${sign} `);
   return rest.replaceAll(" half ", " 0.5 ");
 }

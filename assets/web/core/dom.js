@@ -115,6 +115,13 @@ export function onSight(node, callback) {
   new IntersectionObserver((entries) => callback(entries[entries.length - 1].isIntersecting)).observe(node);
 }
 
+/** Once the browser has nothing else to do, or after a second. @type {() => Promise<void>} */
+export const idle = () =>
+  new Promise((done) => {
+    if (typeof requestIdleCallback === "function") requestIdleCallback(() => done(), { timeout: 1000 });
+    else setTimeout(done, 200); // Safari
+  });
+
 /** Resolves when what was drawn by now is on the screen; at once in a page that nobody sees, which
  * has no frames to wait for. @returns {Promise<void>} */
 export const painted = () =>

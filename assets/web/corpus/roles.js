@@ -27,12 +27,12 @@ const PLACES = {
   ),
 };
 
+const EXPLAINED = Object.values(NAMED).map(([label, where]) => `${label} = ${where}`);
+
 /** The rule, in a sentence. */
 export const RULE =
   `A head is labeled if one place gets more than half of its attention, on average over the texts: ` +
-  `${Object.values(NAMED)
-    .map(([label, where]) => `${label} = ${where}`)
-    .join(", ")}, −2 or +3 = that many tokens before or after.`;
+  `${EXPLAINED.join(", ")}, −2 or +3 = that many tokens before or after.`;
 
 /** Where a head's attention goes on average, the most first. @type {(table: HeadTable, place: HeadPlace) => Role[]} */
 function sharesOf({ arrays }, { layer, head }) {

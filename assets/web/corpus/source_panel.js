@@ -13,11 +13,12 @@ import { filePicker, isPicture } from "./file_picker.js";
 
 const [USUAL, PICTURE_USUAL] = ["all-MiniLM-L6-v2", "scene"];
 const MOST = 2000;
-const ABOUT = `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file
-  with a column of texts (and one of text B, for pairs), or a treebank (.conllu); or as many pictures, as files or as a .zip; or a table
-  that was saved before. Texts are read by the text model chosen at the top of the page, pictures by the picture model (${PICTURE_USUAL},
-  unless another is chosen there), and the server keeps nothing. For larger sets, run viz-encoder corpus in a terminal and open
-  the table that it saves. The 240 example sentences were written for this project and are under its license.`;
+const ABOUT = [
+  `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file with a column of texts (and one of text B, for pairs), or a treebank (.conllu); or as many pictures, as files or as a .zip; or a table that was saved before.`,
+  `Texts are read by the text model chosen at the top of the page, pictures by the picture model (${PICTURE_USUAL}, unless another is chosen there), and the server keeps nothing.`,
+  "For larger sets, run viz-encoder corpus in a terminal and open the table that it saves.",
+  "The 240 example sentences were written for this project and are under its license.",
+].join(" ");
 
 /** The model that the form holds; it has no box for the one of texts while it is about a picture, and the other way. */
 const held = (/** @type {string} */ box, /** @type {string} */ usual) =>

@@ -36,11 +36,12 @@ export class KnockedOut {
     this.node.hidden = !measure;
     if (!asked || !measure) return;
     const { run, options } = asked;
-    const path = `whatif/tokens?${new URLSearchParams({
+    const given = new URLSearchParams({
       measure,
       ...(options.label && { answer: options.label }),
       ...(options.token && measure === "masked" && { at: options.token }),
-    })}`;
+    });
+    const path = `whatif/tokens?${given}`;
     const of = `${run.key}:${path}:${[...asked.relevance.keys()].length}`;
     if (this.#of === of) return;
     this.#of = of;

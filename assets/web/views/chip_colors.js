@@ -1,5 +1,6 @@
 // The colors and the numbers of chips: only those in sight are changed, the others when they come into it.
 
+import { idle } from "../core/dom.js";
 import { pairOf } from "./shading.js";
 
 /** @import { Colors, Scale } from "../core/colors.js" */
@@ -26,8 +27,9 @@ export class ChipColors {
   #titles = null;
   /** @type {Pair[]} */
   #painted = [];
-  /** @type {Titles[]} */
+  /** @type {(Titles | null)[]} */
   #titled = [];
+  #describing = false; // as soon as the browser has time
   /** @type {IntersectionObserver | undefined} */
   #sight;
 
@@ -45,21 +47,34 @@ export class ChipColors {
     this.#shown = shown;
     if (titles) this.#titles = titles;
     for (const at of this.#seen) this.#color(at);
+    if (titles) this.#describe();
   }
 
   // The number of the chip under the pointer.
   tip(/** @type {number} */ unit) {
     const at = unit - this.#start;
-    this.tones[at].title = this.#chips[at].ariaDescription ?? "";
+    this.tones[at].title = this.#titles?.(unit) ?? "";
+  }
+
+  // What a screen reader says of the chips in sight; for hundreds of them it takes as long as all else of a click.
+  #describe() {
+    if (this.#describing) return;
+    this.#describing = true;
+    idle().then(() => {
+      this.#describing = false;
+      const titles = this.#titles;
+      if (!titles) return;
+      for (const at of this.#seen) {
+        if (this.#titled[at] === titles) continue;
+        this.#titled[at] = titles;
+        this.#chips[at].ariaDescription = titles(this.#start + at); // of all, for a title styles its node anew
+        if (this.tones[at].title) this.tip(this.#start + at);
+      }
+    });
   }
 
   #color(/** @type {number} */ at) {
-    const [shown, titles, tone] = [this.#shown, this.#titles, this.tones[at]];
-    if (titles && this.#titled[at] !== titles) {
-      this.#titled[at] = titles;
-      this.#chips[at].ariaDescription = titles(this.#start + at); // of all, for a title styles its node anew
-      if (tone.title) this.tip(this.#start + at);
-    }
+    const [shown, tone] = [this.#shown, this.tones[at]];
     const pair = shown ? pairOf(shown.values[this.#start + at], shown.scale, shown.colors) : NONE;
     if (this.#painted[at] === pair) return;
     tone.style.backgroundColor = pair[0];
@@ -85,6 +100,7 @@ export class ChipColors {
           if (isIntersecting && this.#shown) this.#color(at);
         }
       }
+      this.#describe();
     };
     this.#sight = new IntersectionObserver(come, { rootMargin: MARGIN, scrollMargin: MARGIN });
     for (let at = 0; at < chips.length; at += few) this.#sight.observe(chips[at]);

@@ -1,5 +1,6 @@
 // Under a view: what it shows as a picture or a table, and a link to it, a click each.
 
+import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
@@ -29,7 +30,6 @@ export function saveRow(label, choices) {
  * @type {(said: HTMLElement) => HTMLButtonElement} */
 export function linkButton(said) {
   const copy = async () => {
-    const { current } = await import("../core/app_state.js"); // the page's own, which needs an address
     current.selection.flush();
     try {
       await navigator.clipboard.writeText(location.href);

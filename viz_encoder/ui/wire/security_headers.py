@@ -57,9 +57,9 @@ class SecurityHeaders:
         return "; ".join(" ".join(part) for part in parts.items())
 
 
-def allow_scripts_of(page: bytes, scope: Scope) -> None:
-    """Let the browser run the scripts that stand in this page, which holds no word of a client."""
-    scope[INLINE] = [_digest(script) for script in SCRIPT.findall(page)]
+def inline_scripts(page: bytes) -> list[str]:
+    """Digests of the scripts in a page that holds no word of a client, for a scope's INLINE."""
+    return [_digest(script) for script in SCRIPT.findall(page)]
 
 
 def _digest(script: bytes) -> str:

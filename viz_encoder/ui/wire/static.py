@@ -1,24 +1,26 @@
 """The page's own files, under an address that changes with them, so that browsers may keep them."""
 
+import gzip
 import hashlib
-import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from viz_encoder.bundled import asset
-from viz_encoder.ui.wire.security_headers import allow_scripts_of
+from viz_encoder.export.modules import join_folder
 
 WEB = asset("web")
+OFFLINE = "offline"  # of files that are saved, which no page asks for
 FOREVER = "public, max-age=31536000, immutable"
 
 
 def add_static(app: FastAPI) -> None:
     """Serve assets/web, and nothing beside it; files of another version are not found."""
+    for folder in (path.name for path in WEB.iterdir() if path.is_dir() and path.name != OFFLINE):
+        app.add_route(f"/{address(joined(folder))}", _joined_folder(folder))
     app.mount(f"/viz/static/{version()}", _Immutable(directory=WEB), name="viz-static")
 
 
@@ -36,56 +38,26 @@ def version() -> str:
     return digest.hexdigest()[:16]
 
 
-class EarlyHead:
-    """Has the page's head ask for scripts and styles at once, before Gradio builds the page.
+def joined(folder: str) -> str:
+    """The one file by which a browser gets all modules of a folder of assets/web."""
+    return f"{folder}.js"
 
-    Gradio adds its own `head` and styles only when most of the page is there.
-    """
 
-    def __init__(
-        self, app: ASGIApp, scripts: tuple[str, ...], styles: tuple[str, ...], folders: set[str]
-    ) -> None:
-        """Run these scripts, apply these styles, and load all modules of the folders."""
-        needed = (
-            path.relative_to(WEB).as_posix()
-            for folder in sorted(folders)
-            for path in sorted((WEB / folder).glob("*.js"))
-        )
-        self._app = app
-        self._tags = "".join(
-            (
-                *(f'<link rel="stylesheet" href="{address(path)}">' for path in styles),
-                *(f'<script type="module" src="{address(path)}"></script>' for path in scripts),
-                *(f'<link rel="modulepreload" href="{address(path)}">' for path in needed),
-            )
-        ).encode()
+def _joined_folder(name: str) -> Callable[[Request], Response]:
+    """Answers with the folder's modules, which are joined once."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does; its page with one more part of the head."""
-        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
-            return await self._app(scope, receive, send)
-        begun: Message = {}
-        parts: list[bytes] = []
+    @cache
+    def content() -> tuple[bytes, bytes]:
+        plain = join_folder(WEB / name, WEB).encode()
+        return plain, gzip.compress(plain, mtime=0)
 
-        async def with_head(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                begun.update(message)
-            elif message["type"] == "http.response.body":
-                parts.append(message.get("body", b""))
-                if not message.get("more_body"):
-                    body = self._with_tags(b"".join(parts))
-                    allow_scripts_of(body, scope)
-                    MutableHeaders(raw=begun["headers"])["content-length"] = str(len(body))
-                    await send(begun)
-                    await send({"type": "http.response.body", "body": body})
+    def answer(request: Request) -> Response:
+        packs = "gzip" in request.headers.get("accept-encoding", "")
+        headers = {"cache-control": FOREVER, "vary": "accept-encoding"}
+        headers |= {"content-encoding": "gzip"} if packs else {}
+        return Response(content()[packs], media_type="text/javascript", headers=headers)
 
-        return await self._app(scope, receive, with_head)
-
-    def _with_tags(self, page: bytes) -> bytes:
-        """The theme's colors first, which the styles name; then ours."""
-        found = re.search(rb'"theme_hash": ?"(\w+)"', page)
-        theme = b'<link rel="stylesheet" href="theme.css?v=%s">' % found[1] if found else b""
-        return page.replace(b"</head>", theme + self._tags + b"</head>", 1)
+    return answer
 
 
 class _Immutable(StaticFiles):

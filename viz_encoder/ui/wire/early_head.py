@@ -1,0 +1,96 @@
+"""EarlyHead: the page at once, with a head that asks for scripts, styles and the first run."""
+
+import gzip
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers, QueryParams
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from viz_encoder.ui.wire.security_headers import INLINE, inline_scripts
+from viz_encoder.ui.wire.static import address, joined
+
+NAMES_KEPT = 8  # by which the server is reached; a page takes half a megabyte
+# What Gradio reads to know its own address, which it writes into the page.
+NAMING = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
+ALTERING = {"deep_link", "all_endpoints"}  # with these in the address, Gradio makes another page
+LINKING = {"kind", "run", "model", "a", "b", "example", "learn"}  # as core/run_host.js has them
+FIRST_RUN = '<link rel="preload" as="fetch" crossorigin="anonymous" href="viz/first">'
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What Gradio answered, with our part of the head."""
+
+    status: int
+    headers: dict[str, str]
+    plain: bytes
+    packed: bytes
+    scripts: list[str]  # digests of those that stand in it
+
+
+class EarlyHead:
+    """Gradio adds its own `head` and styles only when most of the page is there.
+
+    The page is the same for all who reach the server by one name; Gradio takes 40 ms to write its
+    half a megabyte, so it is kept.
+    """
+
+    def __init__(self, app: ASGIApp, folders: tuple[str, ...], styles: tuple[str, ...]) -> None:
+        """Run the modules of these folders, and apply these styles."""
+        self._app = app
+        sheets = (f'<link rel="stylesheet" href="{address(path)}">' for path in styles)
+        scripts = (
+            f'<script type="module" src="{address(joined(folder))}"></script>' for folder in folders
+        )
+        self._tags = "".join((*sheets, *scripts))
+        self._kept: OrderedDict[tuple[str, ...], _Page] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does; its page with one more part of the head."""
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            return await self._app(scope, receive, send)
+        headers, named = Headers(scope=scope), set(QueryParams(scope["query_string"]))
+        first = "" if LINKING & named else FIRST_RUN
+        parts = (first, scope["scheme"], scope.get("root_path", ""))
+        reached = (*parts, *(headers.get(name, "") for name in NAMING))
+        page = None if ALTERING & named else self._kept.get(reached)
+        if page is None:
+            page = await self._made(scope, receive, first)
+            if page.status == Response().status_code and not ALTERING & named:
+                self._keep(reached, page)
+        scope[INLINE] = page.scripts
+        packs = "gzip" in headers.get("accept-encoding", "")
+        told = page.headers | ({"content-encoding": "gzip"} if packs else {})
+        answer = Response(page.packed if packs else page.plain, page.status, told)
+        return await answer(scope, receive, send)
+
+    def _keep(self, reached: tuple[str, ...], page: _Page) -> None:
+        self._kept[reached] = page
+        if len(self._kept) > NAMES_KEPT:
+            self._kept.popitem(last=False)
+
+    async def _made(self, scope: Scope, receive: Receive, first: str) -> _Page:
+        begun: Message = {}
+        parts: list[bytes] = []
+
+        async def collect(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                begun.update(message)
+            else:
+                parts.append(message.get("body", b""))
+
+        await self._app(scope, receive, collect)
+        plain = self._with_tags(b"".join(parts), first)
+        headers = {**Headers(raw=begun["headers"]), "vary": "accept-encoding"}
+        headers.pop("content-length", None)
+        packed = gzip.compress(plain, mtime=0)
+        return _Page(begun["status"], headers, plain, packed, inline_scripts(plain))
+
+    def _with_tags(self, page: bytes, first: str) -> bytes:
+        """The theme's colors first, which the styles name; then ours."""
+        found = re.search(rb'"theme_hash": ?"(\w+)"', page)
+        theme = b'<link rel="stylesheet" href="theme.css?v=%s">' % found[1] if found else b""
+        return page.replace(b"</head>", theme + (self._tags + first).encode() + b"</head>", 1)
