@@ -1,5 +1,6 @@
 // The Flow tab's list of tokens, its sentences, and where the controls of a view begin.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Run } from "../../assets/web/core/run.js";

@@ -1,5 +1,6 @@
 // The Hidden states tab's scales, words, medians and blocks of tokens.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { median } from "../../assets/web/hidden/residual_change.js";
