@@ -21,6 +21,11 @@ TEXTS = (
     "[CLS] [SEP]",
     "Ünïcode cat-dog’s [mask] (x){ $5\t`key`   [UNK][MASK]keys",
     "the " * 40,
+    "the keys are old [PAD] [PAD]",
+    "[CLS] the keys [SEP] [PAD]",
+    "[PAD] [CLS] the [PAD] keys[PAD]",
+    "the \\[PAD] keys \\\\[PAD] \\[PAD][PAD]",
+    "the " * 18 + "[PAD] " * 9,
 )
 SIZES: tuple[dict[str, object], ...] = (
     {},
@@ -45,6 +50,8 @@ def runs():
     window = abs(places[:, None] - places) <= 2
     alone = window & (places != 3)
     longest = " ".join(("the key to the cabinets near a dog " * 3).split()[:N_LONGEST])
+    padded = OWN_SENTENCE.replace("keys", "keys [PAD]")
+    real = np.broadcast_to(np.arange(n + 1) != 3, (n + 1, n + 1))
     unknown, causal = "the cat sat [MASK] zebra", places[:, None] >= places
     removed = [[2, 0], [0, 3]]
     made = [
@@ -56,6 +63,7 @@ def runs():
         (OWN_SENTENCE, {"removed": removed}, Run(OWN_SENTENCE, removed=removed)),
         (OWN_SENTENCE, {"mask": window.tolist()}, Run(OWN_SENTENCE, window)),
         (OWN_SENTENCE, {"mask": window.tolist(), "hidden": [3]}, Run(OWN_SENTENCE, alone)),
+        (padded, {"padding": [3]}, Run(padded, real)),
     ]
     return [
         {"text": text, "changes": changes, "output": run.output, "weights": _rows(run)}
@@ -105,9 +113,11 @@ def depth():
 
 
 def readings():
-    """What the tokenizer makes of texts."""
+    """What the tokenizer makes of texts, and which of it is padding."""
     encoder = vz.load("grammar", device="cpu")
-    return [[text, encoder.read(text).values[0].tolist()] for text in TEXTS]
+    read = [encoder.read(text) for text in TEXTS]
+    rows = [(each.values[0].tolist(), (~each.valid[0]).nonzero()[:, 0].tolist()) for each in read]
+    return [[text, *row] for text, row in zip(TEXTS, rows, strict=True)]
 
 
 def counts():

@@ -119,10 +119,29 @@ test("without [MASK], what is measured is how far the mean has turned", () => {
 });
 
 test("texts become the ids that the tokenizer gives", () => {
-  for (const [text, wanted] of numbers.readings) assert.deepEqual(ids(text), wanted, text);
+  for (const [text, wanted, padding] of numbers.readings) {
+    const found = vocabulary.read(text);
+    assert.deepEqual([found.ids, found.padding], [wanted, padding], text);
+  }
   const { unknown, cut, special } = vocabulary.read(`zebra ${"the ".repeat(40)}`);
   assert.deepEqual([unknown, cut, special.filter(Boolean).length], [["zebra"], 19, 2]);
   assert.equal(vocabulary.ordinary.length, 63);
+});
+
+test("typed padding is masked, left out of means and effects, and changes nothing at the end", () => {
+  const runs = new Runs(model, vocabulary, "grammar");
+  const [plain, padded] = ["the cat sees the dog", "the cat sees the dog [PAD] [PAD]"].map((text) => runs.of(text));
+  for (const [token, { out }] of plain.ran.last.entries()) near(padded.ran.last[token].out, out, `output ${token}`);
+  assert.deepEqual(runs.described(padded).valid, [...plain.read.ids.map(() => true), false, false]);
+  const [one, two] = [plain, padded].map(({ ran }) => knockOut(model, ran).values);
+  near(two.slice(0, -2).map(Number), one.map(Number));
+  assert.deepEqual(two.slice(-2), [null, null]);
+  const [swap, other] = [plain, padded].map(({ read }) => wordOrder(model, read, 2, 5));
+  assert.ok("apart" in swap && "apart" in other);
+  near(other.apart, swap.apart);
+  assert.ok(
+    vocabulary.isPadding(" [PAD][PAD]") && !vocabulary.isPadding("the [PAD]") && !vocabulary.isPadding("\\[PAD]"),
+  );
 });
 
 test("weights are counted as the server counts them, and the same sizes are refused", () => {

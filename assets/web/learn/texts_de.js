@@ -285,6 +285,7 @@ export const DE = {
       n === 1
         ? `Das Modell liest ${most} Tokens; das letzte wurde abgeschnitten.`
         : `Das Modell liest ${most} Tokens; die letzten ${n} wurden abgeschnitten.`,
+    padding: "[PAD] ist Padding: Kein Token schaut hin. Soll es als Wort gelesen werden, schreib \\[PAD].",
     noSeat: (seat, seats) => `Platz ${seat} fehlt in dieser Datei; sie hat ${seats || "keine"}.`,
     changed: "Geänderter Lauf",
     causal: "kausale Maske",

@@ -312,6 +312,7 @@ export const EN = {
     unknown: (/** @type {string} */ words) => `The model does not know ${words} and reads [UNK] instead.`,
     cut: (/** @type {number} */ n, /** @type {number} */ most) =>
       `The model reads ${most} tokens; ${n === 1 ? "the last one was" : `the last ${n} were`} cut.`,
+    padding: "[PAD] is padding: no token attends to it. To have it read as a word, write \\[PAD].",
     noSeat: (/** @type {number} */ seat, /** @type {string} */ seats) =>
       `This file has no seat ${seat}; it has ${seats || "none"}.`,
     changed: "Changed run",

@@ -9,14 +9,14 @@ import { added, dot, gelu, layerNorm, linear, rowOf } from "./arithmetic.js";
  *   max_positions: number, norm_eps: number }} Config */
 /** @typedef {{ config: Config, tensors: Map<string, Tensor>, words: string[] }} Model `words` by their ids */
 /** @typedef {[layer: number, head: number]} HeadPlace */
-/** @typedef {{ positions?: boolean, causal?: boolean, removed?: HeadPlace[], hidden?: number[], mask?: boolean[][] | null }} Changes
- *   `hidden` tokens, to which no token may attend; `mask` is "query key", true where a query may attend to a key */
+/** @typedef {{ positions?: boolean, causal?: boolean, removed?: HeadPlace[], hidden?: number[], padding?: number[],
+ *   mask?: boolean[][] | null }} Changes `hidden` tokens and padding, to which no token may attend; `mask` is "query key", true where a query may attend to a key */
 /** @typedef {{ q: Vector[], k: Vector[], v: Vector[], dots: Vector[], scores: Vector[], weights: Vector[], outs: Vector[] }} Head
  *   each "token …" */
 /** @typedef {{ x: Vector[], first: Normed[], heads: Head[], attention: Vector[], middle: Vector[], second: Normed[],
  *   before: Vector[], after: Vector[], added: Vector[], out: Vector[] }} Block */
-/** @typedef {{ ids: number[], allowed: boolean[][], positions: boolean, removed: HeadPlace[], states: Vector[][],
- *   blocks: Block[], last: Normed[] }} Ran `states` after 0 … n blocks; `last` after the final norm */
+/** @typedef {{ ids: number[], allowed: boolean[][], padding: number[], positions: boolean, removed: HeadPlace[],
+ *   states: Vector[][], blocks: Block[], last: Normed[] }} Ran `states` after 0 … n blocks; `last` after the final norm */
 
 /** @type {(model: Model, name: string) => Tensor} */
 export function tensorOf({ tensors }, name) {
@@ -34,7 +34,7 @@ export const normed = (model, name, x) =>
 
 /** One text through all blocks. @type {(model: Model, ids: number[], changes?: Changes) => Ran} */
 export function forward(model, ids, changes = {}) {
-  const { positions = true, removed = [] } = changes;
+  const { positions = true, removed = [], padding = [] } = changes;
   const allowed = maskOf(ids.length, changes);
   const table = tensorOf(model, "embed.tokens.word.weight");
   const place = tensorOf(model, "embed.position");
@@ -48,13 +48,14 @@ export function forward(model, ids, changes = {}) {
     states.push(x);
   }
   const last = x.map((vector) => normed(model, "final_norm", vector));
-  return { ids, allowed, positions, removed, states, blocks, last };
+  return { ids, allowed, padding, positions, removed, states, blocks, last };
 }
 
 /** @type {(n: number, changes: Changes) => boolean[][]} */
-function maskOf(n, { causal = false, hidden = [], mask = null }) {
+function maskOf(n, { causal = false, hidden = [], padding = [], mask = null }) {
+  const away = [...hidden, ...padding];
   const may = (/** @type {number} */ query, /** @type {number} */ key) =>
-    (!causal || key <= query) && !hidden.includes(key) && (mask === null || mask[query][key]);
+    (!causal || key <= query) && !away.includes(key) && (mask === null || mask[query][key]);
   return Array.from({ length: n }, (_, query) => Array.from({ length: n }, (_, key) => may(query, key)));
 }
 

@@ -13,7 +13,9 @@ import { best, logits, masked } from "./prediction.js";
 /** @type {(model: Model, ran: Ran) => TokenEffects} */
 export function knockOut(model, ran) {
   const measure = measureOf(model, ran);
-  const without = ran.ids.map((_, at) => (at === measure.skip ? null : forward(model, ran.ids, { hidden: [at] })));
+  const { ids, padding } = ran;
+  const left = (/** @type {number} */ at) => at === measure.skip || padding.includes(at);
+  const without = ids.map((_, at) => (left(at) ? null : forward(model, ids, { hidden: [at], padding })));
   const before = measure.value(ran);
   const said = without.map((each) => each && measure.said(each));
   const untouched = measure.said(ran);
@@ -60,5 +62,8 @@ function turned(ran) {
   };
 }
 
-/** @type {(ran: Ran) => Vector} */
-const meanOf = ({ last }) => last[0].out.map((_, at) => last.reduce((sum, { out }) => sum + out[at], 0) / last.length);
+/** Of the tokens that are no padding. @type {(ran: Ran) => Vector} */
+function meanOf({ last, padding }) {
+  const real = last.filter((_, at) => !padding.includes(at));
+  return real[0].out.map((_, dim) => real.reduce((sum, { out }) => sum + out[dim], 0) / real.length);
+}

@@ -33,7 +33,7 @@ export class Runs {
     const key = this.#keys.get(what) ?? `run${this.#keys.size}`;
     if (!this.#keys.has(what)) {
       const read = this.vocabulary.read(text);
-      const ran = forward(this.model, read.ids, { ...changesOf(codes), mask });
+      const ran = forward(this.model, read.ids, { ...changesOf(codes), padding: read.padding, mask });
       this.#held.set(key, { key, text, codes, read, ran });
       this.#keys.set(what, key);
     }
@@ -57,7 +57,7 @@ export class Runs {
       ...{ hasModel: true, tasks: ["masked"], masked: "" },
       changed: codes.length ? { plain, changes: codes.map((code) => ({ code, words: code })) } : null,
       ...{ nLayers: this.model.config.n_layers, nHeads: this.model.config.n_heads },
-      ...{ tokens: read.tokens, special: read.special, valid: read.tokens.map(() => true) },
+      ...{ tokens: read.tokens, special: read.special, valid: read.tokens.map((_, at) => !read.padding.includes(at)) },
       ...{ segments: read.tokens.map(() => 0), words: own, grid: null, notes: [], swap: null, example: false },
       opening: { ...PLACE, ...this.place(ran) },
       vocabulary: { statistics: {}, scales: {} },

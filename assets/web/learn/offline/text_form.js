@@ -69,14 +69,15 @@ export class TextForm {
     this.text.value = text;
     this.seat.value = current.selection.noted("learn.seed");
     const unknown = [...new Set(read.unknown)].slice(0, NAMED).map(quoted).join(", ");
-    const notes = [unknown && words.unknown(unknown), read.cut && words.cut(read.cut, this.runs.vocabulary.most)];
+    const cut = read.cut && words.cut(read.cut, this.runs.vocabulary.most);
+    const notes = [unknown && words.unknown(unknown), cut, read.padding.length && words.padding];
     this.note.textContent = notes.filter(Boolean).join(" ");
   }
 
   // The typed text, opened on its [MASK].
   #typed() {
     const text = this.text.value.trim();
-    if (!text) {
+    if (this.runs.vocabulary.isPadding(text)) {
       this.note.textContent = this.texts.file.empty;
       return;
     }

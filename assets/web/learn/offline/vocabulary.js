@@ -1,11 +1,12 @@
 // A text as tokens of a model that knows whole words, by its own tokenizer.json.
 
 /** @typedef {{ model: { vocab: Record<string, number> }, added_tokens: { id: number, content: string }[] }} TokenizerFile */
-/** @typedef {{ ids: number[], tokens: string[], special: boolean[], unknown: string[], cut: number }} Read
- *   `special` were added to the text; `unknown` are its words that the model does not know; `cut` is how many did
- *   not fit */
+/** @typedef {{ ids: number[], tokens: string[], special: boolean[], padding: number[], unknown: string[], cut: number }} Read
+ *   `special` were added to the text, or are padding, whose places are `padding`; `unknown` are its words that the model
+ *   does not know; `cut` is how many did not fit */
 
-const [START, STOP, UNKNOWN] = ["[CLS]", "[SEP]", "[UNK]"];
+const [START, STOP, UNKNOWN, PADDING] = ["[CLS]", "[SEP]", "[UNK]", "[PAD]"];
+const ESCAPED = `\\${PADDING}`; // is meant as a word
 const PUNCTUATION = "\\p{P}!-\\/:-@\\[-\\x60{-~"; // of Unicode, and all of ASCII's signs
 const PIECES = new RegExp(`[${PUNCTUATION}]|[^\\s${PUNCTUATION}]+`, "gu");
 
@@ -19,7 +20,7 @@ export class Vocabulary {
     this.most = most;
     this.added = added.map(({ content }) => content);
     for (const [word, id] of Object.entries(model.vocab)) this.words[id] = word;
-    const written = this.added.map((name) => name.replace(/[[\]]/g, "\\$&"));
+    const written = [ESCAPED, ...this.added].map((name) => name.replace(/[[\]\\]/g, "\\$&"));
     this.splitter = new RegExp(`(${written.join("|")})`, "g");
   }
 
@@ -28,19 +29,36 @@ export class Vocabulary {
     return this.words.filter((word) => !this.added.includes(word));
   }
 
-  /** The text between [CLS] and [SEP]; one of them that was typed there is not added twice.
+  /** The text between [CLS] and [SEP]; one of them that was typed there is not added twice. Typed [PAD] is padding,
+   * which stands behind [SEP] where it ends the text.
    * @param {string} text @returns {Read} */
   read(text) {
-    const typed = withoutEnds(this.#pieces(text));
+    const pieces = this.#pieces(text);
+    const end = pieces.findLastIndex((piece) => piece !== PADDING) + 1;
+    const typed = withoutEnds(pieces.slice(0, end));
     const kept = typed.slice(0, this.most - 2);
-    const tokens = [START, ...kept.map((piece) => (Object.hasOwn(this.ids, piece) ? piece : UNKNOWN)), STOP];
+    const behind = pieces.slice(end, end + this.most - 2 - kept.length);
+    const row = [START, ...kept, STOP, ...behind];
+    const padding = row.flatMap((piece, at) => (piece === PADDING ? [at] : []));
+    const tokens = row.map((piece) => this.#known(piece) ?? UNKNOWN);
     return {
       ids: tokens.map((token) => this.ids[token]),
       tokens,
-      special: tokens.map((_, at) => at === 0 || at === tokens.length - 1),
-      unknown: kept.filter((piece) => !Object.hasOwn(this.ids, piece)),
-      cut: typed.length - kept.length,
+      special: row.map((piece, at) => at === 0 || at === kept.length + 1 || piece === PADDING),
+      padding,
+      unknown: kept.filter((piece) => !this.#known(piece)),
+      cut: pieces.length - end - behind.length + typed.length - kept.length,
     };
+  }
+
+  /** Whether nothing but padding was typed. @param {string} text */
+  isPadding(text) {
+    return this.#pieces(text).every((piece) => piece === PADDING);
+  }
+
+  #known(/** @type {string} */ piece) {
+    const name = piece === ESCAPED ? PADDING : piece;
+    return Object.hasOwn(this.ids, name) ? name : undefined;
   }
 
   /** Special tokens as they are typed; all else in small letters, each sign by itself.
@@ -48,12 +66,16 @@ export class Vocabulary {
   #pieces(text) {
     return text
       .split(this.splitter)
-      .flatMap((part) => (this.added.includes(part) ? [part] : (part.toLowerCase().match(PIECES) ?? [])));
+      .flatMap((part) =>
+        part === ESCAPED || this.added.includes(part) ? [part] : (part.toLowerCase().match(PIECES) ?? []),
+      );
   }
 }
 
-// What is added anyway, unless nothing else was typed.
+// What is added anyway, unless nothing else was typed; padding may stand before it.
 function withoutEnds(/** @type {string[]} */ typed) {
-  const inner = typed.slice(Number(typed[0] === START), typed.at(-1) === STOP ? -1 : undefined);
-  return inner.length ? inner : typed;
+  const first = typed.findIndex((piece) => piece !== PADDING);
+  const before = typed.slice(0, Math.max(first, 0));
+  const inner = typed.slice(before.length + Number(typed[first] === START), typed.at(-1) === STOP ? -1 : undefined);
+  return inner.length ? [...before, ...inner] : typed;
 }

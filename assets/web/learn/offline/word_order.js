@@ -10,18 +10,20 @@ import { forward } from "./forward.js";
 const ALIKE = "Swapping takes two different words, and this text does not have them; type another word.";
 
 /** @type {(model: Model, read: Read, query: number, key: number) => Order | { message: string }} */
-export function wordOrder(model, { ids, special }, query, key) {
+export function wordOrder(model, { ids, special, padding }, query, key) {
   const pair = pairOf(ids, special, query, key);
   if (!pair) return { message: ALIKE };
   const [one, two] = pair;
   const order = ids.map((_, at) => (at === one ? two : at === two ? one : at));
   const moved = order.map((at) => ids[at]);
   const both = [true, false].map((positions) => {
-    const [before, after] = [ids, moved].map((read) => forward(model, read, { positions }).last.map(({ out }) => out));
+    const ran = [ids, moved].map((read) => forward(model, read, { positions, padding }));
+    const [before, after] = ran.map(({ last }) => last.map(({ out }) => out));
     return [before, order.map((at) => after[at])];
   });
   const apart = both.map(([before, after]) => {
-    const shares = before.map((vector, at) => lengthOf(vector.map((x, dim) => x - after[at][dim])) / lengthOf(vector));
+    const real = before.flatMap((vector, at) => (padding.includes(at) ? [] : [{ vector, other: after[at] }]));
+    const shares = real.map(({ vector, other }) => lengthOf(vector.map((x, dim) => x - other[dim])) / lengthOf(vector));
     return shares.reduce((sum, share) => sum + share, 0) / shares.length;
   });
   const vectors = both.map((each) => each.map((states) => states[query]));
