@@ -1,6 +1,7 @@
 """A set of items: vectors, neighbors and the table, against scikit-learn and plain loops."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,30 @@ def test_attention_needs_a_query_for_each_layer(minilm):
     assert np.allclose(found.of("attention", 2), found.of("mean", 2), atol=1e-6)
     with pytest.raises(SelectionError, match="No query was learned for layer 0"):
         collection(minilm, ["a b"], queries={2: query})
+
+
+def test_each_layer_is_pooled_by_its_own_query(minilm):
+    text, n = "the dog saw a cat", minilm.config.d_model
+    queries = {layer: np.random.default_rng(layer).normal(size=n) for layer in (1, 4)}
+    found = collection(minilm, ["a b", text], layers=[1, 4], queries=queries)
+    trace = vz.capture(minilm, text)
+    for layer, query in queries.items():
+        hidden = trace.hidden(layer).double().numpy()
+        weights = np.exp(hidden @ query / np.sqrt(n))
+        wanted = weights @ hidden / weights.sum()
+        assert np.allclose(found.of("attention", layer)[1], wanted, atol=1e-5)
+
+
+def test_a_word_that_is_in_the_prompt_too_is_that_of_the_text(minilm):
+    declared = replace(minilm.declared, prompts={"money": "a bank: "})
+    prompted = replace(minilm, declared=declared)
+    items = [Item("the river bank", word="bank"), Item("a bank of clouds", word="bank")]
+    found = collection(prompted, items, methods=["word"], layers=[2], prompt="money")
+    for item, vector in zip(items, found.of("word", 2), strict=True):
+        trace = vz.capture(prompted, prompted.read(item.source, prompt="money"))[0]
+        at = [place for place, token in enumerate(trace.tokens) if token == "bank"]
+        assert at[0] < trace.sample.n_prompt < at[1]
+        assert np.allclose(vector, trace.hidden(2)[at[1]].numpy(), atol=1e-5)
 
 
 def test_pictures(tmp_path):

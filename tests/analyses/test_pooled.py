@@ -118,6 +118,15 @@ def test_padding_takes_no_share(minilm):
     assert found.shares["last"][6, n_real - 1] == 1
 
 
+def test_padding_at_the_start_takes_no_share_either(minilm, run):
+    valid = torch.arange(run.n_tokens) >= 2
+    found = pooled(minilm, replace(run, valid=valid), layers=[6])
+    for shares in found.shares.values():
+        assert (shares[:, :2] == 0).all() and shares.sum() == pytest.approx(1, abs=1e-5)
+    assert found.shares["cls"][0, 2] == 1 and found.shares["cls_mean"][0, 2] > 0.2
+    assert np.allclose(found.vectors["cls"][0], run.output[2], atol=1e-6)
+
+
 def test_a_pre_norm_model_is_read_through_its_final_norm():
     encoder = vz.load("scene", device="cpu")
     trace = vz.capture(encoder, asset("examples/digit.png"))

@@ -1,5 +1,6 @@
 """The survey over what is shown: special tokens left out, rows renormalized; against whole maps."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import STATISTICS, survey, swept_layers
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
@@ -131,3 +133,21 @@ def test_a_run_of_special_tokens_alone_cannot_be_shown_without_them():
     trace = vz.Trace((layer,), (), torch.zeros(2, 1), valid, sample, Origin("made up"))
     with pytest.raises(SelectionError, match="show special tokens again"):
         survey(trace, hide_special=True)
+
+
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_of_cross_attention_queries_are_hidden_and_never_keys(rng, renormalize):
+    maps = torch.rand(2, 5, 7, generator=rng).softmax(dim=-1)
+    nothing = torch.zeros(2, 5, 0)
+    layer = LayerTrace(nothing, maps.new_zeros(2, 7, 0), maps.new_zeros(2, 7, 0), 1.0, maps=maps)
+    sample = Sample(tokens=("a",) * 5, special=(True, False, True, False, False))
+    valid = torch.ones(5, dtype=torch.bool)
+    layers = (replace(layer, cross=True),)
+    trace = vz.Trace(layers, (), torch.zeros(5, 1), valid, sample, Origin("made up"))
+    shown = maps[:, [1, 3, 4]].numpy()
+    surveyed, means = next(swept_layers(trace, hide_special=True, renormalize=renormalize))
+    assert surveyed.thumbnails_max == pytest.approx(shown, abs=1e-6)  # rows sum to 1 as they are
+    assert means == pytest.approx(shown.mean(axis=1), abs=1e-6)
+    found = pair(trace, 3, 5, hide_special=True, renormalize=renormalize)
+    assert found.weights[0] == pytest.approx(shown[:, 1, 5], abs=1e-6)
+    assert found.means[0] == pytest.approx(shown[:, :, 5].mean(axis=1), abs=1e-6)

@@ -11,6 +11,7 @@ from tests.corpora.test_corpus import count_runs, stop_after
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadSums, HeadTable, chunk
+from viz_encoder.corpora.measured_batch import measure_batch
 from viz_encoder.corpora.vector_rows import VectorFile, VectorRows, in_order
 from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import InputError, SelectionError, TraceError
@@ -56,6 +57,16 @@ def test_each_vector_is_the_one_the_model_declares(minilm, mixed):
         [trace] = vz.capture(minilm, minilm.read(text, declared=True))
         pooled = vz.pool(trace.output, trace.valid, "declared", encoder=minilm)
         np.testing.assert_allclose(vectors[at], pooled.numpy(), rtol=0, atol=1e-5)
+
+
+def test_in_a_batch_only_what_the_model_cuts_is_read_again(minilm):
+    encoder = replace(minilm, declared=replace(minilm.declared, max_tokens=8))
+    texts = ["A dog barks.", "The river is cold today, and so is the sea.", "A cat."]
+    found = measure_batch(encoder, range(3), [encoder.read(text) for text in texts], "declared")
+    read = [encoder.read(text, declared=True) for text in texts]
+    assert [one.values.shape[1] == 8 for one in read] == [False, True, False]
+    wanted = np.concatenate([unit_means(encoder, one) for one in read])
+    np.testing.assert_allclose(found.vectors, wanted, rtol=0, atol=1e-5)
 
 
 def test_a_row_says_its_text_its_method_and_its_layer(mixed):
