@@ -67,10 +67,10 @@ def apart(found: Tensor, ran: Tensor, added_to: Tensor | None = None) -> float:
     and what the sum itself rounds is taken off: some models carry single values of 1,000 along.
     """
     rounding = 4 * torch.finfo(ran.dtype).eps
-    found, ran = found.detach().double().cpu(), ran.detach().double().cpu()
+    found, ran = found.detach().cpu().double(), ran.detach().cpu().double()
     off, of = (found - ran).abs(), ran
     if added_to is not None:
-        of = ran - added_to.detach().double().cpu()
+        of = ran - added_to.detach().cpu().double()
         off = (off - rounding * ran.abs()).clamp_min(0)
     off = off.masked_fill((found == ran) | (found.isnan() & ran.isnan()), 0.0)
     largest = of.nan_to_num(0.0, 0.0, 0.0).abs().max().clamp_min(torch.finfo(torch.float32).tiny)

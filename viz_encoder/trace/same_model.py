@@ -151,4 +151,4 @@ def _of_each_head(shared: Float[Tensor, "kv_head key d"], ran: LayerTrace) -> Te
 
 def _scores(q: Tensor, k: Tensor, scale: float) -> Float[Tensor, "head row row"]:
     """q · k · scale in full: what a run means, whichever way its q and k are turned or divided."""
-    return q.double() @ k.double().mT * scale
+    return q.cpu().double() @ k.cpu().double().mT * scale
