@@ -402,7 +402,7 @@ def _of_parts() -> list[CauseCase]:
         ),
         CauseCase("divided by the whole batch", divisor, padding, ("batch_divisor",)),
         CauseCase("batch_first forgotten", crossed, padding, ("axes",)),
-        CauseCase("a mean over the batch", averaged, padding, (), ("mixing",)),
+        CauseCase("a mean over the batch", averaged, padding, ("over_batch",)),
         CauseCase("repeat for repeat_interleave", repeated, padding, ("repeat",), (), one),
         CauseCase("repeat of four heads, causal", repeated_of_four, causal, ("repeat",)),
         CauseCase("BERT without its mask, sdpa", bert("sdpa"), padding, ("ignored",), (), wide),

@@ -6,15 +6,22 @@ from functools import cache
 import torch
 
 import viz_encoder as vz
-from tests.audit.cause_cases import CASES
+from tests.audit.cause_cases import CASES as KNOWN
+from tests.audit.cause_cases import CauseCase
+from tests.audit.public_cases import cases
 from tests.shape_checks import shapes_checked
 from viz_encoder.audit import Check, MaskReport
 from viz_encoder.audit.diagnose.causes import CAUSES
 
+CASES: dict[str, CauseCase] = {**KNOWN, **{one.name: one for one in cases()}}
+
 
 @cache
 def report_of(name: str) -> MaskReport:
-    case = CASES[name]
+    return audit(CASES[name])
+
+
+def audit(case: CauseCase) -> MaskReport:
     model, make_mask = case.build()
     options = {"d_model": 8, "n_layers": 2, **case.options}
     with shapes_checked(False):

@@ -44,6 +44,42 @@ def test_a_wrong_bias_is_named_only_where_it_is_that_one(code, change):
     assert bool(found.cause) is bool(code)
 
 
+def clipped(farthest):
+    def change(bias):
+        place = torch.arange(bias.shape[-1])
+        apart = (place[:, None] - place).abs().clamp(max=farthest)
+        return apart * bias[:, :1, 1:2]
+
+    return change
+
+
+def lost_above(n_tokens):
+    return lambda bias: bias * (bias.shape[-1] <= n_tokens)
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "code", "more"),
+    [
+        (clipped(3), "Layer 0", "bias_clipped", "from 3 on"),
+        (clipped(8), "At 12 tokens", "bias_clipped", "from 8 on"),
+        (clipped(40), "At 49 tokens", "bias_clipped", "from 40 on"),
+        (lost_above(20), "At 49 tokens", "bias_lost", "at 7 it is as it should be"),
+        (lambda bias: bias, "", "", ""),
+    ],
+)
+def test_a_bias_is_checked_at_every_length(change, where, code, more):
+    report = biased(change)
+    found = report.check("bias")
+    assert found.code == code and more in found.cause, found
+    assert found.evidence.startswith(where) and report.ok is (not where)
+
+
+def test_lengths_of_ones_own_are_tried_for_a_bias():
+    report = biased(lost_above(20), AuditScope(bias=alibi, lengths=[9, 21]))
+    assert report.check("bias").evidence.startswith("At 21 tokens")
+    assert biased(lost_above(20), AuditScope(bias=alibi, lengths=[9, 19])).ok
+
+
 def test_a_number_a_row_changes_nothing():
     report = biased(lambda bias: bias + torch.arange(bias.shape[1])[:, None])
     assert report.check("bias").verdict == "PASS", str(report)

@@ -104,7 +104,7 @@ class AuditScope:
     def other_lengths(self, first: int) -> tuple[int, ...]:
         """The lengths besides the first: around the window, and up to the maximum."""
         window, longest = self.window, self.max_positions
-        wanted = [12, 40]
+        wanted = [12, 49]  # at 49, lengths that were shares of it show
         if self.lengths:
             wanted = list(self.lengths[1:])
         elif window is not None:

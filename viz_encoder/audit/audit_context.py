@@ -68,9 +68,12 @@ class AuditContext:
     def further(self, case: Case) -> tuple[Case, ...]:
         """The batches that a cause of what is wrong in this one has to explain as well.
 
-        Not those on which an intent, made for padding on one side, says something else.
+        Not those on which an intent, made for padding on one side, says something else; and none
+        that is padded as usual where padding on the other side is what is wrong.
         """
         others = [one for one in self.other_batches if _is_same(one, self.other_batches[0])]
+        if _begins_padded(case) != _begins_padded(self.base):
+            return tuple(one for one in others if _begins_padded(one) == _begins_padded(case))
         return tuple(one for one in (self.base, *others) if one is not case)
 
     @property
@@ -247,6 +250,10 @@ class AuditContext:
     def passed(self, *names: str) -> bool:
         """Whether all of these checks passed."""
         return all(n in self.answers and self.answers[n].verdict is Verdict.PASS for n in names)
+
+
+def _begins_padded(case: Case) -> bool:
+    return not bool(case.valid[:, 0].all())
 
 
 def _is_same(one: Case, other: Case) -> bool:

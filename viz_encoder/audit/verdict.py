@@ -46,8 +46,12 @@ def ask_all(
 
 
 def _confirm_suspicions(answers: dict[str, Answer]) -> None:
-    """What a tensor only made likely is the cause, once a later check has found its effect."""
-    for name in SUSPECTING:
+    """What a tensor only made likely is the cause, once a later check has found its effect.
+
+    A tensor that a call changes says nothing of what came after.
+    """
+    changed = answers.get("in_place")
+    for name in () if changed is not None and changed.verdict.is_red else SUSPECTING:
         suspect = answers.get(name)
         if suspect is None or not suspect.code or suspect.verdict.is_red:
             continue

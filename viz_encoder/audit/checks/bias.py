@@ -5,21 +5,26 @@ of the bias alone. Where positions reach the scores in another way as well, it c
 and is not judged.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.arguments import Bias
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.maps import Maps, maps_of
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
 APART = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+FARTHEST = 64  # distances from which on a bias may stay the same that are tried
 Weights = Float[Tensor, "batch head query key"]
 
 
@@ -29,7 +34,23 @@ def ask(context: AuditContext) -> Answer:
     if given is None:
         return untested("What is added to the scores: no AuditScope(bias=…) was given.")
     functions = (given,) if callable(given) else tuple(given)
-    cases = _equal_tokens(context) if context.has_tokens else ()
+    found = [_ask(context, case, functions) for case in _batches(context)]
+    red = [one for one in found if one.verdict is not Verdict.PASS]
+    return red[0] if red else found[0]
+
+
+def _batches(context: AuditContext) -> Iterator[Case]:
+    """The base case, and one of every other length; those at which the model does not run aside."""
+    yield context.base
+    for length in context.other_lengths:
+        with suppress(ModelFault):
+            case = context.setting.case(context.setting.padding(length))
+            context.subject.run(case)
+            yield case
+
+
+def _ask(context: AuditContext, batch: Case, functions: tuple[Bias, ...]) -> Answer:
+    cases = _equal_tokens(context, batch) if context.has_tokens else ()
     if len(cases) < 2:
         return untested("What is added to the scores: the input has no tokens to be made equal.")
     case = cases[0]
@@ -48,38 +69,35 @@ def ask(context: AuditContext) -> Answer:
         apart = (observed - meant).abs()
         if float(apart.max()) <= tolerance:
             continue
-        if _moves(maps, others, context, number, tolerance):
+        if _moves(maps, others, context, case, number, tolerance):
             return untested(
                 "What is added to the scores: with equal tokens the weights still differ from "
                 "input to input, so positions reach the scores in another way, too."
             )
-        sample, head, query, key = (
-            int(n) for n in torch.unravel_index(apart.argmax(), apart.shape)
-        )
-        text = (
-            f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} "
-            f"gives {float(observed[sample, head, query, key]):.3g} of its attention to token "
-            f"{key}, where the bias alone would give "
-            f"{float(meant[sample, head, query, key]):.3g}."
-        )
-        code = _code(bias, observed, context, case, number, tolerance)
-        answer = Answer(
-            Verdict.FAIL,
-            text,
-            layer=number,
-            head=head,
-            sample=sample,
-            query=query,
-            key=key,
-            amount=float(apart.max()),
-        )
-        return answer.because(diagnose(code)) if code else answer
+        answer = _fault(number, apart, observed, meant)
+        code, more = _code(bias, observed, context, case, number, tolerance)
+        if batch is not context.base:
+            now, before = batch.valid.shape[1], context.base.valid.shape[1]
+            answer = answer._replace(evidence=f"At {now} tokens: {answer.evidence}")
+            more = more or f" (at {now} tokens; at {before} it is as it should be)"
+        return answer.because(diagnose(code, more=more)) if code else answer
     return passes(f"The scores of {len(maps.layers)} layers have the intended bias.")
 
 
-def _equal_tokens(context: AuditContext) -> tuple[Case, ...]:
-    """The base case in which every token is one and the same, for each of two tokens."""
-    case, n_tokens = context.base, context.base.valid.shape[1]
+def _fault(number: int, apart: Weights, observed: Weights, meant: Weights) -> Answer:
+    sample, head, query, key = (int(n) for n in torch.unravel_index(apart.argmax(), apart.shape))
+    text = (
+        f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} gives "
+        f"{float(observed[sample, head, query, key]):.3g} of its attention to token {key}, where "
+        f"the bias alone would give {float(meant[sample, head, query, key]):.3g}."
+    )
+    found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, key=key)
+    return found._replace(amount=float(apart.max()))
+
+
+def _equal_tokens(context: AuditContext, case: Case) -> tuple[Case, ...]:
+    """A batch in which every token is one and the same, for each of two tokens."""
+    n_tokens = case.valid.shape[1]
     tokens = by_token(case.x, n_tokens)
     real = tokens[case.valid]
     other = real[(real != real[0]).any(dim=-1)]
@@ -123,12 +141,14 @@ def _real(weights: Weights, context: AuditContext, case: Case, number: int) -> W
     return weights.masked_fill(~rows[:, None, :, None], 0.0)
 
 
-def _moves(maps: Maps, others: Maps, context: AuditContext, number: int, tolerance: float) -> bool:
+def _moves(
+    maps: Maps, others: Maps, context: AuditContext, case: Case, number: int, tolerance: float
+) -> bool:
     """Whether other equal tokens have other weights."""
     if len(others.layers) <= number:
         return True
     one, two = (
-        _shown(each.layers[number].weights(slice(None)), context, context.base, number)
+        _shown(each.layers[number].weights(slice(None)), context, case, number)
         for each in (maps, others)
     )
     return float((one - two).abs().max()) > tolerance
@@ -136,20 +156,34 @@ def _moves(maps: Maps, others: Maps, context: AuditContext, number: int, toleran
 
 def _code(
     bias: Weights, observed: Weights, context: AuditContext, case: Case, number: int, tol: float
-) -> str:
-    """The one mistake that gives what was seen."""
+) -> tuple[str, str]:
+    """The one mistake that gives what was seen, and what to add to it."""
     candidates = {
-        "bias_lost": torch.zeros_like(bias),
-        "bias_sign": -bias,
-        "bias_heads": bias.flip(1),
-        "bias_transposed": bias.mT,
+        ("bias_lost", ""): torch.zeros_like(bias),
+        ("bias_sign", ""): -bias,
+        ("bias_heads", ""): bias.flip(1),
+        ("bias_transposed", ""): bias.mT,
+        **{("bias_clipped", f" (from {n} on)"): _clipped(bias, n) for n in _farthest(bias)},
     }
     fits = [
         code
         for code, one in candidates.items()
         if float((softmax_of(one, context, case, number) - observed).abs().max()) <= tol
     ]
-    return fits[0] if len(fits) == 1 else ""
+    return fits[0] if len(fits) == 1 else ("", "")
+
+
+def _farthest(bias: Weights) -> range:
+    """The distances from which on it may stay the same."""
+    return range(1, min(bias.shape[-1] - 1, FARTHEST))
+
+
+def _clipped(bias: Weights, farthest: int) -> Weights:
+    """With no distance above this one."""
+    place = torch.arange(bias.shape[-1], device=bias.device)
+    apart = (place[:, None] - place).clamp(-farthest, farthest)
+    key = (place[:, None] - apart).clamp(0, len(place) - 1)  # as far from the query as that
+    return bias.gather(-1, key.expand_as(bias))
 
 
 QUESTION = Question("bias", "What is added to the scores", ask, ("runs", "maps"), order=67)

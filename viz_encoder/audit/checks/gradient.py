@@ -8,6 +8,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
+from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.pictures import picture_of_gradient
@@ -121,7 +122,7 @@ def _leak(
     else:
         diagnosis = unseen_attention(context, case, square > GRADIENT)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
-    return answer._replace(pictures=(shot,)).because(diagnosis)
+    return answer._replace(pictures=(shot,)).because(by_trying(context, case, diagnosis))
 
 
 def _unjudged(context: AuditContext) -> str:
@@ -172,7 +173,7 @@ def _lost(context: AuditContext, found: Gradients) -> Answer | None:
     )
     return Answer(
         Verdict.FAIL, text, sample=sample, query=query, key=key, amount=0.0, pictures=(shot,)
-    ).because(diagnosis)
+    ).because(by_trying(context, context.base, diagnosis))
 
 
 def _unlinked(context: AuditContext, found: Gradients) -> Tensor:

@@ -1,10 +1,13 @@
 """Whether what holds at the first length holds below, at and above the window and the maximum."""
 
+from contextlib import suppress
+
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
+from viz_encoder.audit.diagnose.part_cause import by_parts
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -12,6 +15,7 @@ from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
 
 ROWS = 8  # differentiated at each length
+TELLING = (29, 25)  # few enough to look at each part; lengths that were shares of them show
 
 
 def ask(context: AuditContext) -> Answer:
@@ -50,7 +54,20 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
         some = context.gradients_on(case, ROWS)
         found = None if isinstance(some, str) else gradient.find_fault(context, case, some)
     found = found or perturbation.find_fault(context, case, out, most=6)
-    return found or padding_invariance.find_fault(context, case, out)
+    found = found or padding_invariance.find_fault(context, case, out)
+    return found and _with_cause(context, found)
+
+
+def _with_cause(context: AuditContext, found: Answer) -> Answer:
+    """With what is wrong of the parts at a length at which they can be told apart, if anything."""
+    if found.code or context.maps.layers or found.verdict is Verdict.NOT_TESTED:
+        return found
+    for length in TELLING:
+        with suppress(ModelFault):
+            cause = by_parts(context, context.setting.case(context.setting.padding(length)))
+            if cause is not None and cause.code:
+                return found.because(cause)
+    return found
 
 
 def _must_run(context: AuditContext, length: int) -> bool:

@@ -8,6 +8,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
+from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import Maps, maps_of
@@ -225,7 +226,7 @@ def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: 
         f"which it may attend to; {int(lost.sum())} allowed pairs are closed."
     )
     shot = picture_of_map(context, case, layer.map(sample, head), (number, head, sample))
-    diagnosis = equal_mask(context, case, layer, number)
+    diagnosis = by_trying(context, case, equal_mask(context, case, layer, number))
     return Answer(
         Verdict.FAIL,
         text,

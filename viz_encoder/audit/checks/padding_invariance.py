@@ -6,6 +6,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -121,11 +122,9 @@ def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer
         f"Sample {sample} with its padding is not the same in a batch of one: token {apart.query} "
         f"differs by {apart.amount:.2g}."
     )
-    cause = "consistent with: the mask is left out, or squeezed, if there is one sample."
-    cure = "Pass the mask on for every batch size, and keep its batch axis."
-    return Answer(
-        Verdict.FAIL, text, cause, cure, sample=sample, query=apart.query, amount=apart.amount
-    )
+    found = Answer(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
+    sure = is_right_on(context, single) is False and is_right_on(context, case) is True
+    return found.because(diagnose("one_sample", sure=sure))
 
 
 def _holds_on_the_right(context: AuditContext, case: Case) -> bool:

@@ -31,7 +31,9 @@ def ask(context: AuditContext) -> Answer:
     fits = out.ndim == 2 and out.shape[0] == n_samples
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
         context.stopped = True
-        return _misshapen(out, n_samples, n_tokens)
+        answer = _misshapen(out, n_samples, n_tokens)
+        mended = _mended(context, case, ("mask_batch",))
+        return answer if mended is None else answer.because(mended)
     real = nonfinite_rows(out, case)
     if bool(real.any()):
         sample, query = (int(n) for n in real.nonzero()[0])
@@ -79,17 +81,24 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     return answer._replace(evidence=text).because(diagnose("axes", sure=False))
 
 
-def _mended(context: AuditContext, case: Case) -> Diagnosis | None:
-    """What makes it run: an axis for heads in the mask, or ids in place of vectors."""
+def _mended(
+    context: AuditContext, case: Case, codes: tuple[str, ...] = ("head_axis", "mask_batch", "ids")
+) -> Diagnosis | None:
+    """What makes it run: an axis for heads in the mask, a mask a sample, or ids for vectors."""
     subject = context.subject
     ids = torch.ones_like(case.valid, dtype=torch.long)
     headed = replace(case, passed=_with_heads(case.passed))
+    whole = mapped(case.passed, lambda one: _expanded(one, len(case.valid)))
     tried: list[tuple[str, Case, Tensor | None]] = []
     tried += [("head_axis", headed, None)] if _has_pairs(case.passed) else []
+    tried += [("mask_batch", replace(case, passed=whole), None)]
     tried += [("ids", case, ids)] if case.x.is_floating_point() else []
     for code, each, x in tried:
+        if code not in codes:
+            continue
         with suppress(ModelFault):
-            subject.run(each, x=x)
+            if len(subject.run(each, x=x)) != len(case.valid):
+                continue
             found = diagnose(code)
             rows = rows_of_embedding(subject.whole)
             told = f"vocab_size={rows}" if rows else "vocab_size=…"
@@ -99,6 +108,12 @@ def _mended(context: AuditContext, case: Case) -> Diagnosis | None:
 
 def _has_pairs(passed: Any) -> bool:
     return any(tensor.ndim == 3 for _, tensor in tensors_in(passed))
+
+
+def _expanded(tensor: Tensor, n_samples: int) -> Tensor:
+    """A mask of one sample as one of each."""
+    shared = tensor.ndim > 2 and tensor.shape[0] == 1
+    return tensor.expand(n_samples, *tensor.shape[1:]) if shared else tensor
 
 
 def _with_heads(passed: Any) -> Any:

@@ -1,7 +1,9 @@
 """Whether masks hold in training mode as well, with every dropout at 0."""
 
+from collections.abc import Callable
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
@@ -32,7 +34,7 @@ def _without(context: AuditContext) -> Answer:
     if not [one for one in whole.modules() if one is not whole and one is not whole.parts]:
         return untested("Training mode: no module was found (module=).")
     if any(isinstance(one, nn.modules.batchnorm._BatchNorm) for one in whole.modules()):
-        return untested("Training mode: batch norm mixes samples there.")
+        return _of_batch_norms(context)
     grad = not context.grad_fault
     with context.subject.in_mode(training=True), without_dropout(whole):
         out = context.subject.run(context.base, grad=grad).detach()
@@ -55,6 +57,40 @@ def _without(context: AuditContext) -> Answer:
         f"differs by {apart.amount:.2g}; no forbidden token is involved."
     )
     return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+
+
+def _of_batch_norms(context: AuditContext) -> Answer:
+    """Whether their mean and variance count padding; outputs mix samples there, by right."""
+    case, whole = context.base, context.subject.whole
+    counting: list[str] = []
+
+    def note(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+        def count(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+            n_places = args[0].numel() // getattr(module, "num_features", 1)
+            if module.training and n_places == case.valid.numel() and case.padded:
+                counting.append(name.partition(".")[2])
+
+        return count
+
+    hooks = [
+        one.register_forward_pre_hook(note(name))
+        for name, one in whole.named_modules()
+        if isinstance(one, nn.modules.batchnorm._BatchNorm)
+    ]
+    try:
+        with context.subject.in_mode(training=True), without_dropout(whole):
+            context.subject.run(case)
+    finally:
+        context.subject.state.put_back()
+        for hook in hooks:
+            hook.remove()
+    if not counting:
+        return untested("Training mode: batch norm mixes samples there.")
+    text = (
+        f"In training mode {counting[0]} takes its mean and variance over {case.valid.numel()} "
+        f"places, of which {int(case.valid.sum())} are real tokens."
+    )
+    return Answer(Verdict.WARN, text).because(diagnose("norm"))
 
 
 def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:

@@ -153,6 +153,25 @@ CAUSES = {
         "a sum over one sample is divided by the count of the whole batch",
         "Divide by the sample's own count: out.sum(1) / valid.sum(1, keepdim=True).",
     ),
+    "batch_of_one": Cause(
+        "it is right in a batch of one sample, and wrong in a batch of several",
+        "Look for what is made of sample 0 alone, squeezed, or flattened over the batch: mask[0], "
+        "mask.squeeze(), ids.view(-1); keep the batch axis, and index it by sample.",
+    ),
+    "one_sample": Cause(
+        "in a batch of one sample the mask is left out, or loses its batch axis",
+        "Pass the mask on for every batch size, and keep its axes: mask[:, None, None, :], not "
+        "mask.squeeze().",
+    ),
+    "mask_batch": Cause(
+        "the mask has a batch of one, where the code takes a mask for each sample",
+        "Expand it before it is cut or indexed: mask.expand(len(x), -1, -1).chunk(n); or leave it "
+        "whole.",
+    ),
+    "over_batch": Cause(
+        "something runs over the samples of the batch",
+        "Take means, norms and softmax over dim=1 or dim=-1, never over dim=0.",
+    ),
     "sample_order": Cause(
         "outputs come back in a different order from the samples",
         "Undo the sorting: out[order.argsort()].",
@@ -227,6 +246,11 @@ CAUSES = {
         "padding has a share in the pooled vector, though no real token looks at it",
         "(out * m).sum(1) / m.sum(1), with m = valid[..., None]; or masked_fill(~m, -inf).amax(1).",
     ),
+    "norm": Cause(
+        "a norm takes its mean and variance over tokens, so each token knows of all, padding too",
+        "nn.LayerNorm(d_model), which norms each token by itself; or the mean and variance of real "
+        "tokens: m = valid[..., None]; mean = (x * m).sum(1, True) / m.sum(1, True).",
+    ),
     "positions": Cause(
         "positions count the padding: a token's position, or the row that is pooled, is counted "
         "from the first place instead of from the first real token",
@@ -274,6 +298,11 @@ CAUSES = {
     "bias_transposed": Cause(
         "the bias of the pair (key, query) is added to (query, key)",
         "bias.mT; in (query, key), rows are queries.",
+    ),
+    "bias_clipped": Cause(
+        "from some distance on the bias stays the same",
+        "Let the distance grow with the text: slope * (query - key).abs(), without clamp, or with "
+        "a table of as many distances as there may be.",
     ),
     "pooled_special": Cause(
         "tokens that should be left out have a share in the pooled vector",

@@ -12,6 +12,7 @@ from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import maps_of
@@ -47,7 +48,7 @@ def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int)
         return diagnose("zero_one_added", sure=False)
     if diagnosis.code in ("sorted", "other_sample") and case is context.base:
         return by_order(context, case, context.out) or diagnosis
-    return diagnosis
+    return by_trying(context, case, diagnosis)
 
 
 def _banned(layer: Layer, forbidden: Tensor) -> float | None:

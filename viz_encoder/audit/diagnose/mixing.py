@@ -9,12 +9,13 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.parts import mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 
 UNKNOWN = Diagnosis(
     "mixing",
-    "not known: neither swapped axes, nor an earlier batch's mask, nor a count of the whole batch "
-    "explains it.",
+    "not known: neither swapped axes, nor an earlier batch's mask, nor a mean or a count of the "
+    "whole batch explains it.",
     "To narrow it down, look for what runs over dimension 0: mean, sum, sort, view or reshape; "
     "then run each part of the model on a batch and on its samples alone.",
 )
@@ -27,6 +28,7 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
         or _by_axes(context, case)
         or _by_earlier_mask(context, case)
         or _by_divisor(context, case, out)
+        or _over_batch(context, case)
         or UNKNOWN
     )
 
@@ -74,6 +76,26 @@ def _by_axes(context: AuditContext, case: Case) -> Diagnosis | None:
         row[:, query] = False
         elsewhere |= bool(row.any())
     return diagnose("axes") if own and not elsewhere else None
+
+
+def _over_batch(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether tokens depend on every other sample alike: on their own place there, or as on theirs.
+
+    So does what is left of a mean, a norm or a softmax over the samples.
+    """
+    found = context.gradients_on(case)
+    if isinstance(found, str) or context.is_pooled or len(case.valid) < 3:
+        return None
+    depends = found.relative().nan_to_num(0.0) > GRADIENT
+    alike, there, where = True, False, torch.arange(case.valid.shape[1], device=depends.device)
+    for number, (sample, query) in enumerate(found.rows):
+        others = torch.cat([depends[number, :sample], depends[number, sample + 1 :]])
+        expected = (where == query, depends[number, sample])
+        alike &= any(torch.equal(others, one.expand_as(others)) for one in expected)
+        there |= bool(others.any())
+    parts = [one for one in mixing_parts(context.subject, case) if one.across and one.name]
+    named = f": {parts[0].name} ({parts[0].kind})" if alike and len(parts) == 1 else ""
+    return diagnose("over_batch", more=named) if alike and there else None
 
 
 def _by_earlier_mask(context: AuditContext, case: Case) -> Diagnosis | None:

@@ -17,7 +17,9 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
         return
     counts, place = valid.sum(dim=1), torch.arange(valid.shape[1], device=valid.device)
     for code, other, more, variant in _other_counts(counts, valid.shape[1]):
-        yield code, place < other[:, None], more, variant
+        keep = place < other[:, None]
+        if not torch.equal(keep, valid):
+            yield code, keep, more, variant
     for step in (1, -1):
         moved = valid.roll(step, dims=1)
         for edge in (True, False):
@@ -31,17 +33,14 @@ def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, 
     yield "lengths", counts + 1, ": one too many", "1"
     yield "lengths", counts - 1, ": one too few", "-1"
     for other in _by_fractions(counts, n_tokens):
-        if not torch.equal(other, counts):
-            sample = int((other != counts).nonzero()[0])
-            more = f" (here {int(counts[sample])} of {n_tokens} became {int(other[sample])})"
-            yield "fraction", other, more, ""
+        changed = [*zip(counts.tolist(), other.tolist(), strict=True)]
+        told = [f" (here {a} of {n_tokens} became {b})" for a, b in changed if a != b]
+        yield "fraction", other, told[0] if told else "", ""
     for multiple in MULTIPLES:
         up = -(-counts // multiple) * multiple
-        ways = (("up", up), ("down", counts // multiple * multiple))
-        for way, other in ways:
+        for way, other in (("up", up), ("down", counts // multiple * multiple)):
             if bool((other > 0).all()):
-                more = f" {way} to a multiple of {multiple}"
-                yield "rounded", other, more, f"{way} {multiple}"
+                yield "rounded", other, f" {way} to a multiple of {multiple}", f"{way} {multiple}"
 
 
 def _by_fractions(counts: Counts, n_tokens: int) -> Iterator[Counts]:

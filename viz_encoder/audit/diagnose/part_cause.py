@@ -1,5 +1,7 @@
 """Why tokens mix where maps cannot tell: by the gradient of each part of the model by itself."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from viz_encoder.audit.measure.parts import Part, mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
 FLATTER = 0.05  # weights so small that all scores are nearly 0
+ELSEWHERE = "Mask padding there too, or let it work on each token by itself."
 
 
 def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
@@ -21,47 +24,76 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
         for part in mixing_parts(context.subject, case)
         if not any(_within(layer.name, part.name) for layer in context.maps.layers)
     ]
+    if leaking and all(part.name for part in leaking):
+        return of_parts(leaking, "the maps are right, and tokens mix in")
     cause = (
         "the maps are right, so something besides attention lets tokens mix: a convolution, a "
         "mean or norm over tokens, or a mask that is applied after the softmax."
     )
-    if len(leaking) == 1 and leaking[0].name:
-        part = leaking[0]
-        name = f"a {part.kind}" if part.name.startswith("parts.") else f"{part.name} ({part.kind})"
-        cause = f"the maps are right, and tokens mix in {name}, which is not attention."
-    cure = "Mask padding there too, or let it work on each token by itself."
-    return Diagnosis("besides_attention", cause, cure)
+    return Diagnosis("besides_attention", cause, ELSEWHERE)
+
+
+def of_parts(parts: Sequence[Part], told: str) -> Diagnosis:
+    """Parts that are no attention and let tokens mix: by their names; norms have a cause."""
+    if all(_is_norm(part) for part in parts):
+        return diagnose("norm", more=f" (in {_listed(parts)})")
+    which = "which is not attention" if len(parts) == 1 else "which are not attention"
+    return Diagnosis("besides_attention", f"{told} {_listed(parts)}, {which}.", ELSEWHERE)
+
+
+def _listed(parts: Sequence[Part]) -> str:
+    names = [
+        f"a {part.kind}" if part.name.startswith("parts.") else f"{part.name} ({part.kind})"
+        for part in parts
+    ]
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+def _is_norm(part: Part) -> bool:
+    return "Norm" in part.kind
 
 
 def _within(layer: str, part: str) -> bool:
     """Whether a layer of attention is that part, in it, or around it."""
+    layer = layer.removeprefix("call.")
     return not part or f"{layer}.".startswith(f"{part}.") or f"{part}.".startswith(f"{layer}.")
 
 
 def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diagnosis:
     """Without maps: layer by layer, if modules tell them apart; else by all layers together."""
-    parts = mixing_parts(context.subject, case)
-    seen = [_of_part(context, case, part, number) for number, part in enumerate(parts)]
-    wrong = [
-        n for n, one in enumerate(seen) if bool((one.opened[:, 0] ^ one.meant)[case.valid].any())
-    ]
-    if wrong and len(case.allowed) in (1, len(parts)):
-        number = wrong[0]
-        value = _measured(context, case, number)
-        if value is not None and value < -0.95:
-            added = any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
-            return (
-                diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
-            )
-        all_seen = [seen[number]]
-        for other in context.further(case):
-            again = mixing_parts(context.subject, other)
-            if len(again) == len(parts):
-                all_seen.append(_of_part(context, other, again[number], number))
-        return diagnose_maps(all_seen)  # several layers together tell less
-    return diagnose_gradient(
+    return by_parts(context, case) or diagnose_gradient(
         depends, case.allowed, context.pattern(case), case.valid, context.n_layers
     )
+
+
+def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
+    """The first module that lets tokens mix as they may not; None if none can be told apart."""
+    parts = mixing_parts(context.subject, case)
+    others = [one for one in parts if _is_norm(one) or "Conv" in one.kind]
+    if others and len(parts) > len(case.allowed):
+        mixing = [one for one in others if _is_wrong(context, case, one, parts.index(one))]
+        parts = tuple(one for one in parts if one not in others)
+        if mixing and not any(_is_wrong(context, case, one, n) for n, one in enumerate(parts)):
+            return of_parts(mixing, "tokens mix in")
+    wrong = [n for n, one in enumerate(parts) if _is_wrong(context, case, one, n)]
+    if not wrong or len(case.allowed) not in (1, len(parts)):
+        return None
+    number = wrong[0]
+    value = _measured(context, case, number)
+    if value is not None and value < -0.95:
+        added = any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
+        return diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
+    seen = [_of_part(context, case, parts[number], number)]
+    for other in context.further(case):
+        again = mixing_parts(context.subject, other)
+        if len(again) == len(parts):
+            seen.append(_of_part(context, other, again[number], number))
+    return diagnose_maps(seen)  # several layers together tell less
+
+
+def _is_wrong(context: AuditContext, case: Case, part: Part, number: int) -> bool:
+    seen = _of_part(context, case, part, min(number, len(case.allowed) - 1))
+    return bool((seen.opened[:, 0] ^ seen.meant)[case.valid].any())
 
 
 def _measured(context: AuditContext, case: Case, number: int) -> float | None:

@@ -52,9 +52,11 @@ def mixing_parts(subject: Subject, case: Case) -> tuple[Part, ...]:
     except (ModelFault, NoGradient, RuntimeError):
         return ()
     mixing = [part for part in parts if part is not None and _mixes(part)]
-    return tuple(
-        one for one in mixing if not any(other.name.startswith(f"{one.name}.") for other in mixing)
-    )
+    return tuple(one for one in mixing if not any(_is_inside(other, one) for other in mixing))
+
+
+def _is_inside(other: Part, one: Part) -> bool:
+    return other.name.startswith(f"{one.name}.") if one.name else bool(other.name)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from viz_encoder.audit.measure.flex_masks import is_flex, meant_by_all_heads
@@ -98,8 +98,7 @@ class Setting:
         n_samples = self.n_samples + (self.n_samples == length)
         if not self.pads:
             return torch.ones(n_samples, length, dtype=torch.bool)
-        shares = [(5, 3, 7)[number % 3] / 7 for number in range(n_samples)]
-        counts = torch.tensor([max(1, round(share * length)) for share in shares])
+        counts = _counts(n_samples, length)
         valid = torch.arange(length) < counts[:, None]
         return valid.flip(1) if (self.left if left is None else left) else valid
 
@@ -166,6 +165,23 @@ class Setting:
             InputError: an intent gives something else.
         """
         return tuple(_as_intent(intent(valid), valid) for intent in self.intents)
+
+
+def _counts(n_samples: int, length: int) -> Int[Tensor, " batch"]:
+    """About 5, 3 and 7 sevenths of the length.
+
+    Of these the nearest that shows where a length is kept as a share of the longest, and cut off
+    or rounded up again: only some pairs of lengths do.
+    """
+    every = torch.arange(1, length + 1)
+    back = every.float() / length * length
+    telling = ((back.long() < every).nonzero() + 1, (back.ceil().long() > every).nonzero() + 1)
+    counts = [max(1, round((5, 3, 7)[number % 3] / 7 * length)) for number in range(n_samples)]
+    for number, ones in enumerate(telling):
+        free = [one for one in ones.flatten().tolist() if one not in counts]
+        if free and number < n_samples:
+            counts[number] = min(free, key=lambda one: abs(one - counts[number]))
+    return torch.tensor(counts)
 
 
 def _misfit(x: Tensor, valid: Tensor) -> str:

@@ -1,0 +1,269 @@
+"""Kinds of bugs that were reported in public, each with its mended twin, on every kernel."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tests.audit.cause_cases import D_MODEL, CauseCase, Kernel, Mask
+from tests.audit.plants import causal, padding
+from viz_encoder.audit import AuditInputs
+
+Forward = Callable[["Model", Tensor, Any], Tensor]
+KERNELS = ("fused", "by hand", "unseen")
+IDS = {"inputs": AuditInputs(vocab_size=30, pad_id=3), "d_model": None}
+
+
+class Model(nn.Module):
+    """Two layers, and a forward pass of its own; parts and buffers by name."""
+
+    def __init__(self, kind: str, forward: Forward, **parts: nn.Module | Tensor) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers, self.run = nn.ModuleList(Kernel(kind) for _ in range(2)), forward
+        for name, part in parts.items():
+            held = part.clone() if isinstance(part, Tensor) else part
+            setattr(self, name, nn.Buffer(held) if isinstance(held, Tensor) else held)
+
+    def stack(self, x: Tensor, keep: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = x + layer(x, keep)
+        return x
+
+    def forward(self, x: Tensor, passed: Any) -> Tensor:
+        return self.run(self, x, passed)
+
+
+@dataclass(frozen=True)
+class Public:
+    """A kind: forward(mended) makes the forward pass; what is meant, passed, and the cause."""
+
+    name: str
+    forward: Callable[[bool], Forward]
+    intent: Mask
+    make_mask: Callable[[Tensor], Any]
+    right: tuple[str, ...]
+    parts: Callable[[], dict[str, Any]] = dict
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def build(self, kind: str, mended: bool) -> tuple[Any, Any]:
+        model = Model(kind, self.forward(mended), **self.parts()).eval()
+        return model, self.make_mask
+
+
+def of_shares(way: str) -> Callable[[bool], Forward]:
+    """Lengths come as shares of the longest."""
+
+    def forward(mended: bool) -> Forward:
+        def run(model: Model, x: Tensor, shares: Tensor) -> Tensor:
+            counts = shares * x.shape[1]
+            counts = counts.round() if mended else getattr(counts, way)()
+            return model.stack(x, padding(torch.arange(x.shape[1]) < counts[:, None]))
+
+        return run
+
+    return forward
+
+
+def changed_between_layers(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        for layer in model.layers:
+            x = x + layer(x, padding(valid))
+            (valid.clone() if mended else valid)[:, 1] = False
+        return x
+
+    return run
+
+
+def numbers_in_place(mended: bool) -> Forward:
+    """A mask of 0 and 1 becomes what is added to the scores, anew in each layer."""
+
+    def run(model: Model, x: Tensor, mask: Tensor) -> Tensor:
+        for layer in model.layers:
+            ban = (mask.clone() if mended else mask).sub_(1).mul_(1e9)
+            x = x + layer(x, padding(ban) > -1)
+        return x
+
+    return run
+
+
+def buffer_in_place(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        keep = model.causal[: len(x), : x.shape[1], : x.shape[1]]
+        if mended:
+            keep = keep & padding(valid)
+        else:
+            keep &= padding(valid)
+        return model.stack(x, keep)
+
+    return run
+
+
+def of_token_types(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
+        mask = passed["attention_mask" if mended else "token_type_ids"]
+        return model.stack(x, padding(mask == 1))
+
+    return run
+
+
+def of_ids(mended: bool) -> Forward:
+    def run(model: Model, ids: Tensor, valid: Tensor) -> Tensor:
+        return model.stack(model.table(ids), padding(valid if mended else ids.bool()))
+
+    return run
+
+
+def flattened(mended: bool) -> Forward:
+    """Documents are counted by the places where positions begin anew."""
+
+    def run(model: Model, x: Tensor, positions: Tensor) -> Tensor:
+        begins = positions == 0
+        if mended:
+            number = begins.cumsum(dim=1)
+        else:
+            number = begins.flatten().cumsum(0)[: x.shape[1]].expand_as(positions)
+        return model.stack(x, number[:, :, None] == number[:, None, :])
+
+    return run
+
+
+def only_for_one(mended: bool) -> Forward:
+    """The lengths of all samples together are taken for those of each."""
+
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        counts = valid.sum(dim=1) if mended else valid.sum().expand(len(x)) // len(x)
+        return model.stack(x, padding(torch.arange(x.shape[1]) < counts[:, None]))
+
+    return run
+
+
+def left_out_for_one(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        keep = valid if mended or len(x) > 1 else torch.ones_like(valid)
+        return model.stack(x, padding(keep))
+
+    return run
+
+
+def cut_along_one(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, keep: Tensor) -> Tensor:
+        keep = keep.expand(len(x), -1, -1) if mended else keep
+        cut = zip(x.split(1), keep.split(1), strict=False)
+        return torch.cat([model.stack(one, mask) for one, mask in cut])
+
+    return run
+
+
+def normed(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        x = x if mended else model.norm(x.mT).mT
+        return model.stack(x, padding(valid))
+
+    return run
+
+
+def over_the_batch(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        x = x - x.mean(dim=-1 if mended else 0, keepdim=True)
+        return model.stack(x, padding(valid))
+
+    return run
+
+
+def on_the_other_side(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        return model.stack(x, padding(valid if mended else valid.flip(1)))
+
+    return run
+
+
+def as_it_is(valid: Tensor) -> Tensor:
+    return valid
+
+
+def pairs(valid: Tensor) -> dict[str, Tensor]:
+    """A text of two parts."""
+    second = (torch.arange(valid.shape[1]) >= valid.sum(1, keepdim=True) // 2) & valid
+    return {"attention_mask": valid.long(), "token_type_ids": second.long()}
+
+
+def singles(valid: Tensor) -> dict[str, Tensor]:
+    return {"attention_mask": valid.long(), "token_type_ids": torch.zeros_like(valid).long()}
+
+
+def restarting(valid: Tensor) -> Tensor:
+    """Positions of two documents to a sample, and of what is behind them."""
+    counts, place = valid.sum(1, keepdim=True), torch.arange(valid.shape[1])
+    begins = torch.where(place < counts // 2, 0, torch.where(place < counts, counts // 2, counts))
+    return place - begins
+
+
+def by_document(valid: Tensor) -> Tensor:
+    number = (restarting(valid) == 0).cumsum(dim=1)
+    return number[:, :, None] == number[:, None, :]
+
+
+def triangle(valid: Tensor) -> Tensor:
+    return torch.ones(len(valid), valid.shape[1], valid.shape[1]).tril().bool()
+
+
+def norm(of: Callable[[], nn.Module]) -> Callable[[], dict[str, Any]]:
+    return lambda: {"norm": of()}
+
+
+BUFFER = {"causal": torch.ones(8, 64, 64).tril().bool()}
+PUBLIC = (
+    Public(
+        "shares cut off", of_shares("int"), padding, lambda v: v.sum(1) / v.shape[1], ("fraction",)
+    ),
+    Public(
+        "shares rounded up",
+        of_shares("ceil"),
+        padding,
+        lambda v: v.sum(1) / v.shape[1],
+        ("fraction",),
+    ),
+    Public("changed between layers", changed_between_layers, padding, as_it_is, ("in_place",)),
+    Public("numbers in place", numbers_in_place, padding, lambda v: v.float(), ("in_place",)),
+    Public("a buffer in place", buffer_in_place, causal, as_it_is, ("in_place",), lambda: BUFFER),
+    Public("token types as the mask", of_token_types, padding, pairs, ("other_tensor",)),
+    Public("token types of one text", of_token_types, padding, singles, ("other_tensor",)),
+    Public(
+        *("ids as the mask", of_ids, padding, as_it_is, ("other_tensor",)),
+        *(lambda: {"table": nn.Embedding(30, D_MODEL)}, IDS),
+    ),
+    Public("flattened over the batch", flattened, by_document, restarting, ("first_sample",)),
+    Public("right for one sample only", only_for_one, padding, as_it_is, ("batch_of_one",)),
+    Public("left out for one sample", left_out_for_one, padding, as_it_is, ("one_sample",)),
+    Public(
+        "cut along a batch of one",
+        cut_along_one,
+        triangle,
+        lambda v: triangle(v[:1]),
+        ("mask_batch",),
+    ),
+    Public("GroupNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.GroupNorm(1, 8))),
+    Public(
+        "InstanceNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.InstanceNorm1d(8))
+    ),
+    Public("a mean taken off over the batch", over_the_batch, padding, as_it_is, ("over_batch",)),
+    Public("padding on the other side, inside", on_the_other_side, padding, as_it_is, ("side",)),
+)
+
+
+def cases(mended: bool = False) -> list[CauseCase]:
+    """Each kind on each kernel, wrong or mended."""
+    return [
+        CauseCase(
+            f"{one.name}, {kind}",
+            lambda one=one, kind=kind: one.build(kind, mended),
+            one.intent,
+            one.right,
+            options=one.options,
+        )
+        for one in PUBLIC
+        for kind in KERNELS
+    ]
