@@ -167,7 +167,9 @@ def test_keys_that_torch_adds(options, weights):
     with record(model) as recording:
         model(x, x, x, key_padding_mask=RIGHT, need_weights=weights)
     expected = model(x, x, x, key_padding_mask=RIGHT, average_attn_weights=False)[1]
-    trace = recording.trace(sample=1)
+    with pytest.raises(TraceError, match=f"{N_TOKENS} queries × {N_TOKENS + 1} keys"):
+        recording.trace(sample=1)
+    trace = recording.trace(sample=1, key_tokens=[*"abcdefghij"[:N_TOKENS], "added"])
     assert trace.attention(0).shape == (4, N_TOKENS, N_TOKENS + 1)
     assert (trace.attention(0) - expected[1]).abs().max() <= 5e-6
     assert trace.proof.passed

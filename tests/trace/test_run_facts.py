@@ -7,7 +7,7 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.shape_checks import shapes_checked
-from viz_encoder.errors import InputError, SelectionError, TraceError
+from viz_encoder.errors import InputError, TraceError
 
 
 class Layer(nn.Module):
@@ -200,17 +200,15 @@ def test_attention_of_the_other_kind_is_offered(x):
     attention = nn.MultiheadAttention(32, 4, batch_first=True)
     with torch.no_grad(), vz.record(attention) as recording:
         attention(x, x + 1, x - 1)
-    with pytest.raises(TraceError, match=r"no self-attention at all.*Give cross=True"):
+    with pytest.raises(
+        TraceError, match=r"no self-attention at all.*recording\.trace\(cross=True\) for"
+    ):
         recording.trace()
     assert recording.trace(cross=True).n_layers == 1
 
 
-def test_queries_in_chunks_are_said_and_what_needs_whole_sequences_refuses_them(x):
-    trace = recorded(Model("chunked"), x).trace()
-    assert trace.n_tokens == 3
-    assert any("has 6 keys, but its number of queries is 3" in n for n in trace.notes)
-    for analysis in (vz.analyses.survey, vz.analyses.rollout_matrix):
-        with pytest.raises(SelectionError, match="Layer 0 has 3 queries and 6 keys"):
-            analysis(trace)
-    with pytest.raises(SelectionError, match="Layer 0 has 3 queries and 6 keys"):
-        vz.analyses.rollout(trace, query=0)
+def test_queries_in_chunks_are_no_layers(x):
+    recording = recorded(Model("chunked"), x)
+    with pytest.raises(TraceError, match=r"'layers\.0' attends in 2 parts a pass \(3 × 6\)"):
+        recording.trace()
+    assert [call.shape[2:] for call in recording.calls] == [(3, 6), (3, 6)]

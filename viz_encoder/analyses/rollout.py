@@ -12,7 +12,6 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import Buffers
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.token_selection import require_a_key_a_query
 
 FUSES = ("mean", "max", "min")
 BLOCK_BYTES = 64 * 2**20
@@ -90,9 +89,9 @@ def _check(trace: Trace, fuse: str) -> None:
         )
     if any(layer.cross for layer in trace.layers):
         raise SelectionError(
-            "Rollout is defined for self-attention; this run is of cross-attention."
+            "Rollout needs a key for each query; the keys of this run are other tokens than its "
+            "queries, as in cross-attention."
         )
-    require_a_key_a_query(trace)
 
 
 def _row(trace: Trace, query: int, depth: int, fuse: str) -> Float[np.ndarray, " key"]:

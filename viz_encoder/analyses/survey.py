@@ -12,7 +12,6 @@ from viz_encoder.trace.head_statistics import STATISTICS as STATISTICS
 from viz_encoder.trace.head_sweep import HeadSweep
 from viz_encoder.trace.kept_tokens import kept_tokens
 from viz_encoder.trace.row_walk import BLOCK_BYTES, BLOCK_BYTES_GPU, budget_of
-from viz_encoder.trace.token_selection import require_a_key_a_query
 
 SIZE = 64
 
@@ -107,7 +106,6 @@ def swept_layers(
     With `words`, the means are of words: over a word's queries, then over words; the survey itself
     stays one of tokens.
     """
-    require_a_key_a_query(trace)
     for layer in trace.layers:
         kept = kept_tokens(trace, layer, hide_special=hide_special, words=words)
         sweep = HeadSweep(layer, kept, trace.sample.special, size, renormalize)

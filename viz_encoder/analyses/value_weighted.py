@@ -120,7 +120,8 @@ def _projection(
     ran = trace.layers[layer]
     if ran.cross:
         raise SelectionError(
-            "Value-weighted maps are made for self-attention; this run is of cross-attention."
+            "Value-weighted maps need a key for each query; the keys of this run are other tokens "
+            "than its queries, as in cross-attention."
         )
     require_made_by(encoder, trace)
     weight = encoder.model.get_parameter(f"layers.{layer}.attn.o.weight").detach()

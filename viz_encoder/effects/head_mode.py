@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
 
@@ -31,7 +32,7 @@ class HeadMode(TorchFunctionMode):
     def tell(self, make: Callable[[], Any]) -> None:
         """Nothing is kept of the calls themselves."""
 
-    def softened(self, size: tuple[int, int]) -> None:
+    def softened(self, seen: SeenSoftmax) -> None:
         """Nor of a softmax."""
 
     def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +10,10 @@ from torch import Tensor, nn
 from viz_encoder.errors import InputError, TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.left_out import notes_of_left_out
 from viz_encoder.trace.mask_parsing import NEVER
+from viz_encoder.trace.module_scope import modules_within
+from viz_encoder.trace.one_stack import Chosen, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
 from viz_encoder.trace.run_facts import RunFacts
@@ -28,18 +30,9 @@ INFERRED = (
 )
 
 
-class Chosen(NamedTuple):
-    """Which part of a run is asked for."""
-
-    calls: list[RecordedCall]
-    facts: RunFacts
-    within: str
-    cross: bool
-    sample: int
-
-
 def assemble(
     chosen: Chosen,
+    facts: RunFacts,
     module: nn.Module,
     tokens: Sequence[str] | None,
     key_tokens: Sequence[str] | None,
@@ -47,15 +40,18 @@ def assemble(
     grid: Grid | None,
 ) -> Trace:
     """The Trace of one sample of the calls that are meant."""
-    calls = _one_stack(chosen)
+    calls = one_stack(chosen)
     n_tokens = _n_tokens(calls, tokens)
-    layers = tuple(_layer(call, chosen.sample, n_tokens) for call in calls)
+    apart = chosen.cross or chosen.keyed  # the keys are other tokens than the queries
+    layers = tuple(_layer(call, chosen.sample, n_tokens, apart) for call in calls)
     names = _names(tokens, n_tokens, "tokens")
     between = (BETWEEN,) if _changed_between(calls) else ()
     hidden, output = (
         _no_hidden(calls, n_tokens) if between else _hidden(calls, chosen.sample, n_tokens)
     )
-    real = _valid(layers, chosen.cross) if valid is None else _given_valid(valid, n_tokens)
+    real = _valid(layers, apart) if valid is None else _given_valid(valid, n_tokens)
+    is_within = modules_within(chosen.within, chosen.modules)
+    left_out = notes_of_left_out(facts.softmaxes, chosen.calls, calls, is_within)
     inferred = INFERRED if valid is None and not bool(real.all()) else ()
     return Trace(
         layers=layers,
@@ -64,65 +60,10 @@ def assemble(
         valid=real,
         sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
         origin=_origin(calls[0], module),
-        key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if chosen.cross else (),
-        notes=(*between, *_notes(calls), *chosen.facts.notes(calls, chosen.within), *inferred),
+        key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if apart else (),
+        notes=(*between, *_notes(calls), *facts.notes(calls), *left_out, *inferred),
         parts=_parts(calls, chosen.sample, n_tokens),
     )
-
-
-def _one_stack(chosen: Chosen) -> list[RecordedCall]:
-    """The calls that are meant; they must belong to one sequence."""
-    prefix = chosen.within
-    inside = [c for c in chosen.calls if f"{c.name}.".startswith(f"{prefix}." if prefix else "")]
-    calls = [call for call in inside if call.cross == chosen.cross]
-    kind = "cross-attention" if chosen.cross else "self-attention"
-    if not calls:
-        other = f" Give cross={not chosen.cross} for the other kind." if inside else ""
-        raise TraceError(
-            f"This run has no {kind} {f'within {prefix!r}' if prefix else 'at all'}; it has "
-            f"{_listed(call.name for call in chosen.calls)}.{other}"
-        )
-    stacks = _stacks(calls)
-    if len(stacks) > 1:
-        raise TraceError(
-            f"This run has {kind} over several sequences: {_listed(stacks)}. Choose one: "
-            f"recording.trace(within={stacks[0]!r})."
-        )
-    n_samples = min(call.shape[0] for call in calls)
-    n_tokens = min(min(call.shape[2:]) for call in calls)
-    if not n_samples or not n_tokens:
-        raise TraceError(
-            f"There is nothing to show: the model was run on {n_samples} samples of {n_tokens} "
-            "tokens. Record a run with at least one token."
-        )
-    if not 0 <= chosen.sample < n_samples:
-        raise TraceError(
-            f"There is no sample {chosen.sample}; this run has samples 0 to {n_samples - 1}."
-        )
-    return calls
-
-
-def _stacks(calls: list[RecordedCall]) -> list[str]:
-    """What the layers of each stack share: their names up to the first number.
-
-    Where the layers of one stack see sequences of other sizes (Swin), up to and with the number.
-    """
-    stacks = list(dict.fromkeys(_prefix(call.name, 0) for call in calls))
-    if len(stacks) == 1 and len({(call.shape[0], *call.shape[2:]) for call in calls}) > 1:
-        return list(dict.fromkeys(_prefix(call.name, 1) for call in calls))
-    return stacks
-
-
-def _prefix(name: str, more: int) -> str:
-    parts = name.split(".")
-    numbers = [index for index, part in enumerate(parts) if part.isdecimal()]
-    return ".".join(parts[: numbers[0] + more] if numbers else parts[: len(parts) - 1 + more])
-
-
-def _listed(names: object) -> str:
-    listed = list(dict.fromkeys(names))  # type: ignore[call-overload]
-    more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
-    return ", ".join(repr(name) for name in listed[:6]) + more
 
 
 def _n_tokens(calls: list[RecordedCall], tokens: Sequence[str] | None) -> int:
@@ -145,7 +86,7 @@ def _is_special(name: str) -> bool:
     return len(name) > 2 and name[0] + name[-1] in BRACKETS
 
 
-def _layer(call: RecordedCall, sample: int, n_tokens: int) -> LayerTrace:
+def _layer(call: RecordedCall, sample: int, n_tokens: int, apart: bool) -> LayerTrace:
     ran = call.attention
     wider = n_tokens - ran.q.shape[2] if ran.ragged else 0
     mask, bias = _of(ran.mask, sample), _of(ran.bias, sample)
@@ -168,7 +109,7 @@ def _layer(call: RecordedCall, sample: int, n_tokens: int) -> LayerTrace:
         sink=_of(ran.sink, sample),
         signature=None if ran.dropout else signature,
         name=call.name,
-        cross=call.cross,
+        cross=apart,
     )
 
 
@@ -194,10 +135,10 @@ def _given_valid(valid: object, n_tokens: int) -> Tensor:
     return valid
 
 
-def _valid(layers: tuple[LayerTrace, ...], cross: bool) -> Tensor:
+def _valid(layers: tuple[LayerTrace, ...], apart: bool) -> Tensor:
     """A token is real if any query may attend to it, in any layer."""
     n_tokens, device = layers[0].q.shape[1], layers[0].q.device
-    if cross or any(layer.k.shape[1] != n_tokens for layer in layers):
+    if apart:
         return torch.ones(n_tokens, dtype=torch.bool, device=device)
     reached = torch.zeros(n_tokens, dtype=torch.bool, device=device)
     masked = {(id(layer.mask), id(layer.bias), id(layer.maps)): layer for layer in layers}

@@ -12,6 +12,7 @@ from torch import Tensor
 from viz_encoder.model.attention import sign_off
 from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
 from viz_encoder.trace.same_bits import same_bits
+from viz_encoder.trace.softmax import SeenSoftmax
 
 Kind = Literal["sdpa", "multi_head_attention", "flex_attention", "softmax"]
 Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
@@ -33,6 +34,8 @@ class AttentionCall(NamedTuple):
     dropout: float = 0.0
     cross: bool | None = None  # None: not to be seen from the call alone
     kernel: str = "unknown"
+    softmax: SeenSoftmax | None = None  # that gave the maps, where it was called by itself
+    lead: tuple[int, ...] = ()  # sizes of all axes before "query", where more than two came
     ragged: bool = False  # came as a nested tensor, without its padding
     note: str = ""
 
@@ -41,6 +44,11 @@ class AttentionCall(NamedTuple):
         """Samples, heads, queries, keys."""
         n_samples, n_heads, n_queries, _ = self.q.shape
         return n_samples, n_heads, n_queries, self.k.shape[2]
+
+    def transposed(self) -> "AttentionCall":
+        """The same with its samples as heads, and the other way round."""
+        turned = (x.transpose(0, 1) if isinstance(x, Tensor) else x for x in self)
+        return AttentionCall._make(turned)
 
 
 class LaterCall:
@@ -119,6 +127,7 @@ def from_tensors(
         mask=split.mask,
         bias=split.bias,
         signature=widely_signed(batch_and_heads(mixed)),
+        lead=tuple(q.shape[:-2]) if q.ndim > 4 else (),
     )
 
 
@@ -126,7 +135,8 @@ def from_maps(
     maps: Tensor, v: Tensor | None, mixed: Tensor | None, sink: Tensor | None = None
 ) -> AttentionCall:
     """A call of softmax whose result was multiplied with something, the values."""
-    lead = maps.shape[:-2]
+    lead = tuple(maps.shape[:-2])
+    more = lead if len(lead) > 2 else ()
     sink = None if sink is None else batch_and_heads(sink[..., None])[..., 0]
     maps = own_copy(batch_and_heads(maps))
     no_queries = maps.new_zeros(*maps.shape[:3], 0)
@@ -136,7 +146,9 @@ def from_maps(
         or mixed is None
         or mixed.numel() != math.prod(lead) * maps.shape[-2] * v.shape[-1]
     ):
-        return AttentionCall("softmax", no_queries, no_keys, no_keys, maps=maps, sink=sink)
+        return AttentionCall(
+            "softmax", no_queries, no_keys, no_keys, maps=maps, sink=sink, lead=more
+        )
     v = v.expand(*mixed.shape[:-2], *v.shape[-2:]).reshape(*lead, *v.shape[-2:])
     mixed = mixed.reshape(*lead, *mixed.shape[-2:])
     return AttentionCall(
@@ -146,5 +158,6 @@ def from_maps(
         own_copy(batch_and_heads(v)),
         maps=maps,
         sink=sink,
+        lead=more,
         signature=widely_signed(batch_and_heads(mixed)),
     )

@@ -5,15 +5,21 @@ from collections.abc import Iterable
 from torch import nn
 from torch.jit import ScriptModule
 
+from viz_encoder.trace.left_out import SeenIn, may_be_attention, which_ran
+
 SEEN = (
     "record() sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder, "
-    "flex_attention and softmax times values; flash-attn, xformers and compiled kernels are not "
-    "seen."
+    "flex_attention and softmax times values. It does not see flash-attn, xformers, compiled "
+    "kernels, linear attention, or a softmax written out as exp and sum."
 )
 
 
 def why_nothing_was_captured(
-    module: nn.Module, n_runs: int, ran_elsewhere: bool, eager: bool
+    module: nn.Module,
+    n_runs: int,
+    ran_elsewhere: bool,
+    eager: bool,
+    softmaxes: Iterable[SeenIn] = (),
 ) -> str:
     """The most likely reason first: each one that can be found out is asked for."""
     name = type(module).__name__
@@ -35,9 +41,23 @@ def why_nothing_was_captured(
             f"{start}its attention is {kernel!r}, which record() cannot see. "
             "Load it with attn_implementation='sdpa'."
         )
-    if not eager:
-        return f"{start}it may compute its softmax itself. Try record(module, eager=True). {SEEN}"
+    found = [(name, seen) for name, seen in softmaxes if may_be_attention(seen)]
+    if found and not eager:
+        return f"{start}it computes its softmax itself. Try record(module, eager=True)."
+    if found:
+        return (
+            f"{start}{which_ran(found)[0].lower()}{which_ran(found)[1:]}, but its weights do not "
+            "meet the values whole, as in windowed, sparse and chunked attention, so there is no "
+            "whole map to be shown."
+        )
     return f"{start}it ran, but without any attention that record() can see. {SEEN}"
+
+
+def way_to_full_attention(module: nn.Module) -> str:
+    """A sentence for a model that says it attends in blocks, and could do without."""
+    if getattr(getattr(module, "config", None), "attention_type", None) != "block_sparse":
+        return ""
+    return " Load the model with attention_type='original_full', with which it has whole maps."
 
 
 def compiled_function(modules: Iterable[nn.Module]) -> str:

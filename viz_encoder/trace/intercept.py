@@ -23,6 +23,7 @@ from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.mode_place import ModePlace
 from viz_encoder.trace.module_hooks import hook, mark, unhook, unmark
 from viz_encoder.trace.same_bits import PLAIN
+from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
@@ -85,11 +86,11 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.fail(fault)
 
-    def softened(self, size: tuple[int, int]) -> None:
+    def softened(self, seen: SeenSoftmax) -> None:
         """Tell the listeners of a softmax, whether or not it is followed."""
         if not _is_backward():
             for listener in self.listeners:
-                listener.softened(size)
+                listener.softened(seen)
 
     def open(self) -> None:
         """Put the mode and the hooks in place."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import nn
 
 from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
+from viz_encoder.trace.softmax import SeenSoftmax
 
 
 @runtime_checkable
@@ -27,7 +28,7 @@ class Listener(Protocol):
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module, or a part of it, has attended."""
 
-    def softened(self, size: tuple[int, int]) -> None:
+    def softened(self, seen: SeenSoftmax) -> None:
         """The running module has called a softmax whose rows and columns may be a map's."""
 
     def fail(self, fault: Exception) -> None:

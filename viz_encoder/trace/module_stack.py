@@ -6,6 +6,7 @@ model is none. In a model that numbers nothing it is the outermost module that h
 """
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall, padded
 from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.given_sequences import is_cross, is_given_heads, sequences_in
 from viz_encoder.trace.kept_weights import keep, keep_norm
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.same_bits import is_freed
@@ -134,9 +136,11 @@ class ModuleStack:
     ) -> None:
         """Something attended in the module that has ended."""
         given = (*args, *kwargs.values())
-        for call in frame.own:
-            call.cross = _is_cross(call, frame, given)
+        sequences = sequences_in(given)
+        self._look_at_given(frame, sequences)
         frame.within += [call for call in frame.own if not call.cross]
+        if frame.known.numbered:
+            _look_for_parts(frame.within, sequences)
         if self._stack:
             self._stack[-1].within += frame.within
         if len(frame.within) != 1:
@@ -148,6 +152,18 @@ class ModuleStack:
             call.before = frame.before if args else self._copy(_first(given))
             call.after, call.block = self._copy(out), frame.known.name
             call.normed, call.norm, self._last = None, None, _Output(call, out, out.is_nested)
+
+    def _look_at_given(self, frame: _Frame, given: list[Tensor]) -> None:
+        """Find out of each call whether its keys come from elsewhere, and of what it is a part."""
+        heads = [call for call in frame.own if self._stack and is_given_heads(call.shape, given)]
+        if heads:  # the module around this one knows
+            self._stack[-1].own += heads
+            frame.own = [call for call in frame.own if call not in heads]
+        for call in frame.own:
+            call.cross, call.beside = is_cross(call, frame.fed, given), frame.own
+            if self._stack:  # the model itself takes what is not yet a sequence
+                call.given = tuple(tuple(x.shape) for x in given)
+            call.unfold_heads()
 
     def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:
         """References to the weights of torch's own layer, or of attention that is in none."""
@@ -194,24 +210,23 @@ def _known(name: str, module: nn.Module) -> _Known:
     return _Known(name, _is_numbered(name), "norm" in kind.__name__.lower(), calls_none)
 
 
+def _look_for_parts(calls: list[RecordedCall], given: list[Tensor]) -> None:
+    """Where one module attended several times in a pass of its block, hold it to the block's own.
+
+    Each call may have been given a part of that.
+    """
+    calls = [call for call in calls if not call.in_block]
+    for name, count in Counter(call.name for call in calls).items():
+        if count > 1:
+            again = [call for call in calls if call.name == name]
+            for call in again:
+                call.given, call.beside = tuple(tuple(x.shape) for x in given), again
+    for call in calls:
+        call.in_block = True
+
+
 def _is_numbered(name: str) -> bool:
     return name.rpartition(".")[2].isdecimal()
-
-
-def _is_cross(call: RecordedCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
-    """Whether keys come from elsewhere than queries: two of the arguments were projected.
-
-    Where no projection is seen to take an argument, by the number of keys.
-    """
-    if isinstance(call.ran, LaterCall):
-        return False
-    if call.ran.cross is not None:
-        return call.ran.cross
-    given = {id(x): x.ndim for x in arguments if isinstance(x, Tensor)}
-    projected = [given[one] for one in frame.fed if one in given]
-    if projected:
-        return projected.count(max(projected)) > 1  # a table of positions has fewer axes
-    return call.shape[2] != call.shape[3]
 
 
 def _is_same(x: Any, given: Tensor) -> bool:

@@ -4,19 +4,26 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from torch import Tensor, nn
 
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
-from viz_encoder.trace.assemble import Chosen, assemble
+from viz_encoder.trace.assemble import assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
-from viz_encoder.trace.diagnose import is_compiled, why_nothing_was_captured
+from viz_encoder.trace.diagnose import (
+    is_compiled,
+    way_to_full_attention,
+    why_nothing_was_captured,
+)
 from viz_encoder.trace.intercept import listening
+from viz_encoder.trace.left_out import unseen_beside
 from viz_encoder.trace.module_stack import ModuleStack
+from viz_encoder.trace.one_stack import Chosen
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.run_facts import RunFacts
+from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.trace import Trace
 
 Eager = Literal["auto"] | bool
@@ -60,6 +67,10 @@ def _kind(given: object) -> str:
     if isinstance(given, type):
         return f"the class {given.__name__}"
     return "None" if given is None else f"an object of type {type(given).__name__}"
+
+
+class _NoTraceError(TraceError, AttributeError):
+    """A recording has no such attribute, but the trace that it gives has."""
 
 
 class Recording:
@@ -106,32 +117,50 @@ class Recording:
             tokens: a name for each token; numbers if not given.
             sample: which sequence of the batch.
             run: which call of the module in the block: 0 is the first, -1 the last.
-            within: only modules whose names start with this, such as "encoder"; needed if a model
-                has several stacks of attention layers.
+            within: only this module and all in it, by its name, such as "encoder"; or, if no
+                module has that name, those in whose names this regular expression is found, such
+                as "temporal". A trace is one stack of layers with maps of one size, so it is
+                needed if a model has several.
             cross: the cross-attention layers (keys come from a different sequence than queries)
                 instead of the self-attention layers.
-            key_tokens: names for the keys of cross-attention.
+            key_tokens: names for the keys of cross-attention. Self-attention with fewer or more
+                keys than queries (a KV cache, pooled keys) is shown only if they are given.
             valid: "token", True = a real token. If not given, a token is real if any query of
                 any layer may attend to it.
             grid: the patches of a picture.
 
         Raises:
-            TraceError: nothing was captured, or several stacks were; the message says what to do.
+            TraceError: nothing was captured, several stacks were, or no maps of the whole
+                sequence; the message says what to do.
             InputError: `valid` is no Bool of one entry a token, or marks none as real.
         """
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault
         if not self._calls:
+            softmaxes = [seen for facts in self._facts.values() for seen in facts.softmaxes]
             raise TraceError(
-                why_nothing_was_captured(self.module, self.n_runs, self.ran_elsewhere, self.eager)
+                why_nothing_was_captured(
+                    self.module, self.n_runs, self.ran_elsewhere, self.eager, softmaxes
+                )
             )
         for name, number in (("run", run), ("sample", sample)):
             if not isinstance(number, Integral) or isinstance(number, bool):
                 raise TraceError(f"{name} is {number!r}; it must be a whole number.")
         calls = self._of_run(run)
-        facts = self._facts[calls[0].run] if calls else RunFacts()
-        chosen = Chosen(calls, facts, within, cross, sample)
-        return assemble(chosen, self.module, tokens, key_tokens, valid, grid)
+        facts = self._facts[calls[0].run]
+        keyed, full = key_tokens is not None, way_to_full_attention(self.module)
+        unseen = unseen_beside(facts.softmaxes, calls)
+        chosen = Chosen(calls, self.modules.keys(), within, cross, sample, keyed, full, unseen)
+        return assemble(chosen, facts, self.module, tokens, key_tokens, valid, grid)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say so where a recording is given in place of a trace."""
+        if name.startswith("_") or name not in (*Trace.__dataclass_fields__, *vars(Trace)):
+            raise AttributeError(f"A Recording has no attribute {name!r}.")
+        raise _NoTraceError(
+            f"This is a Recording, which has no {name!r}. Call recording.trace(…) and give what "
+            "that returns: one sequence of one run, as a Trace."
+        )
 
     def _not_captured(self, fault: Exception) -> TraceError:
         return TraceError(
@@ -147,6 +176,11 @@ class Recording:
                 f"so run is 0 to {self.n_runs - 1}, or -1 for the last."
             )
         calls = [call for call in self._calls if call.run == number]
+        if not calls:
+            others = ", ".join(map(str, dict.fromkeys(call.run for call in self._calls)))
+            raise TraceError(
+                f"No attention was captured in run {number}; it was in these runs: {others}."
+            )
         try:
             for call in calls:
                 _ = call.attention  # what a fused kernel ran on is computed here
@@ -178,10 +212,10 @@ class Recording:
         self._calls.append(self._modules.attend(call, part))
         self._facts[self._modules.run].listen()
 
-    def softened(self, size: tuple[int, int]) -> None:
+    def softened(self, seen: SeenSoftmax) -> None:
         """A softmax was called that may be attention."""
         if self._modules.inside:
-            self._facts[self._modules.run].softmaxes.append((self._modules.where, size))
+            self._facts[self._modules.run].softmaxes.append((self._modules.where, seen))
 
     def fail(self, fault: Exception) -> None:
         """Something could not be captured; the model ran on."""

@@ -16,6 +16,9 @@ class RecordedCall:
     run: int  # which call of the recorded module, from 0
     ran: AttentionCall | LaterCall
     cross: bool = False
+    given: tuple[tuple[int, ...], ...] = ()  # sizes of the sequences that its module was given
+    beside: "list[RecordedCall]" = field(default_factory=list, repr=False)  # in the same pass of it
+    in_block: bool = False  # whether the block that it is in has ended
     before: Tensor | None = field(default=None, repr=False)
     after: Tensor | None = field(default=None, repr=False)
     normed: Tensor | None = field(default=None, repr=False)  # after the norm that follows it all
@@ -32,6 +35,16 @@ class RecordedCall:
             TraceError: what a fused kernel ran on is computed now, and its weights have changed.
         """
         return self.ran.whole if isinstance(self.ran, LaterCall) else self.ran
+
+    def unfold_heads(self) -> None:
+        """Give the only sample its heads, where they were folded into the batch."""
+        n_samples, n_heads, n_queries, _ = self.shape
+        alone = [sizes for sizes in self.given if len(sizes) == 3 and sizes[0] == 1]
+        if isinstance(self.ran, LaterCall) or n_heads > 1 or not alone:
+            return
+        width = n_samples * self.ran.v.shape[-1]
+        if n_samples > 1 and alone[0][1:] == (n_queries, width):
+            self.ran = self.ran.transposed()
 
     @property
     def kind(self) -> Kind:

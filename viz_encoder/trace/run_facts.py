@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from viz_encoder.shown import counted
+from viz_encoder.trace.left_out import SeenIn
 from viz_encoder.trace.recorded_call import RecordedCall
 
 _here = local()
@@ -45,7 +46,7 @@ class RunFacts:
 
     raised: bool = False
     sizes: frozenset[int] = frozenset()  # of the first two axes of what the module was given
-    softmaxes: list[tuple[str, tuple[int, int]]] = field(default_factory=list)  # module, map
+    softmaxes: list[SeenIn] = field(default_factory=list)
     said: dict[str, None] = field(default_factory=dict)
 
     def listen(self) -> None:
@@ -62,9 +63,9 @@ class RunFacts:
         if wide and not unbatched:
             self.sizes = frozenset(size for x in wide for size in x.shape[:2])
 
-    def notes(self, calls: Sequence[RecordedCall], within: str) -> tuple[str, ...]:
+    def notes(self, calls: Sequence[RecordedCall]) -> tuple[str, ...]:
         """A sentence for whatever the maps alone would not show."""
-        told = (self._half(calls), self._left_out(calls, within), _uneven(calls), self._rows(calls))
+        told = (self._half(calls), _uneven(calls), self._rows(calls))
         return (*self.said, *filter(None, told))
 
     def _half(self, calls: Sequence[RecordedCall]) -> str:
@@ -84,29 +85,14 @@ class RunFacts:
             "may be one sample's: look at recording.calls."
         )
 
-    def _left_out(self, calls: Sequence[RecordedCall], within: str) -> str:
-        sizes = {call.shape[2:] for call in calls}
-        kept = {call.name for call in calls}
-        prefix = f"{within}." if within else ""
-        for name, size in self.softmaxes:
-            ours = name in kept or any(each.startswith(f"{name}.") for each in kept if name)
-            if size in sizes and not ours and f"{name}.".startswith(prefix):
-                return (
-                    f"A softmax over {size[0]} × {size[1]} ran in {name or 'the model itself'!r} "
-                    "and is not among these layers, which are numbered without it. If it is "
-                    "attention, record(model, eager=True) keeps it, unless something that cannot "
-                    "be followed is done to its weights before they meet the values."
-                )
-        return ""
-
 
 def _uneven(calls: Sequence[RecordedCall]) -> str:
-    """Where only a part of the tokens asks."""
+    """Where self-attention is shown with keys of their own names."""
     n_queries, n_keys = calls[0].shape[2:]
     if calls[0].cross or n_queries == n_keys:
         return ""
+    asking = "query" if n_queries == 1 else "queries"
     return (
-        f"Each attention call has {counted(n_keys, 'key')}, but its number of queries is "
-        f"{n_queries}: with a KV cache, or with queries in chunks, whose calls then stand here as "
-        "layers. What is computed of whole sequences, such as statistics and rollout, is refused."
+        f"Each attention call had {n_queries:,} {asking} and {counted(n_keys, 'key')}, which have "
+        "names of their own here. What needs a key for each query, such as rollout, is refused."
     )

@@ -54,7 +54,8 @@ def require_model(encoder: Source, trace: Trace) -> None:
     """
     if any(layer.cross for layer in trace.layers):
         raise SelectionError(
-            "A block is followed through self-attention; this run is of cross-attention."
+            "A block is followed through self-attention; the keys of this run are other tokens "
+            "than its queries, as in cross-attention."
         )
     if not isinstance(encoder, RecordedParts):
         _require_sizes(encoder, trace)

@@ -1,23 +1,49 @@
 """A softmax over the last axis, on its way to the product that makes it attention."""
 
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 from torch import Tensor
+
+
+@dataclass(eq=False)
+class SeenSoftmax:
+    """That a softmax ran, whatever became of it."""
+
+    sizes: tuple[int, ...]
+    followed: bool = False  # to the product with the values, if there is one
+    met_values: bool = False
+    in_parts: bool = False  # other columns of it met other values
+
+    @property
+    def rows_and_columns(self) -> tuple[int, int]:
+        """Of one map, if it is of maps."""
+        return self.sizes[-2], self.sizes[-1]
 
 
 class Softmax:
     """What became of the weights since: masked, cut, dropped, or in another shape."""
 
-    def __init__(self, maps: Tensor) -> None:
+    def __init__(self, maps: Tensor, seen: SeenSoftmax) -> None:
         """`maps` is what is kept; `now` is the tensor that the model has in hand."""
-        self.maps, self.now, self.dropout = maps, maps, 0.0
+        self.maps, self.now, self.dropout, self.seen = maps, maps, 0.0, seen
         self.whole: Tensor | None = None  # before the first columns were left out
         self.keys = slice(None)  # the columns of it that are left
 
     def change(self, to: Tensor) -> None:
         """The weights are other numbers now, or some of their columns are left out."""
+        if to.ndim < self.maps.ndim:  # some rows or one column are looked at
+            return
         if self.whole is None and (keys := _columns_left(self.now, to)) is not None:
             self.whole, self.keys = self.now, keys
         self.maps = self.now = to
+
+    @property
+    def rest(self) -> "Rest | None":
+        """Where columns were left out that may yet meet values of their own."""
+        return None if self.whole is None else Rest(self.whole, self.seen)
 
     @property
     def sink(self) -> Tensor | None:
@@ -28,6 +54,33 @@ class Softmax:
         left_out[self.keys] = False
         wide = torch.promote_types(self.whole.dtype, torch.float32)
         return self.whole.detach()[..., left_out].sum(dim=-1, dtype=wide)
+
+
+class Rest:
+    """A softmax of which some columns have met the values, as long as the model holds it."""
+
+    def __init__(self, whole: Tensor, seen: SeenSoftmax) -> None:
+        """The model's own tensors are not kept alive."""
+        self._whole = self._taken = weakref.ref(whole)
+        self.seen = seen
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the model can still come back to it."""
+        return self._whole() is not None
+
+    def take(self, args: list[Any], out: Any) -> None:
+        """Other columns may be taken out of it, or those that were are put in another shape."""
+        if isinstance(out, Tensor) and self._is_in(args):
+            self._taken = weakref.ref(out)
+
+    def multiply(self, args: list[Any]) -> None:
+        """If they meet values, what was left out is no sink."""
+        self.seen.in_parts |= self._is_in(args)
+
+    def _is_in(self, args: list[Any]) -> bool:
+        ours = self._whole(), self._taken()
+        return any(arg is one for arg in args for one in ours if one is not None)
 
 
 def _columns_left(whole: Tensor, part: Tensor) -> slice | None:

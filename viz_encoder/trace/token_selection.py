@@ -79,21 +79,6 @@ def place_of(units: list[tuple[int, ...]], token: int, trace: Trace, what: str =
     )
 
 
-def require_a_key_a_query(trace: Trace) -> None:
-    """Refuse self-attention whose queries are a part of its keys: what is looked at is elsewhere.
-
-    Raises:
-        SelectionError: a layer of self-attention has another number of keys than of queries.
-    """
-    for number, layer in enumerate(trace.layers):
-        n_keys = layer.k.shape[1]
-        if not layer.cross and n_keys != trace.n_tokens:
-            raise SelectionError(
-                f"Layer {number} has {trace.n_tokens} queries and {n_keys} keys, as with a KV "
-                "cache; this needs a key for each query. Run the model on the whole sequence."
-            )
-
-
 def require_real_token(trace: Trace, token: int) -> int:
     """The token, if there is one of that number and it is no padding.
 

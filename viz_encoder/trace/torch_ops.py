@@ -19,7 +19,7 @@ from viz_encoder.trace.attention_call import AttentionCall, Kind, from_maps, fro
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.softmax import Softmax
+from viz_encoder.trace.softmax import Rest, SeenSoftmax, Softmax
 
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
@@ -39,8 +39,8 @@ class Caller(AbstractContextManager[Any, Any], Protocol):
     def tell(self, make: Callable[[], AttentionCall]) -> None:
         """Pass on what make() returns."""
 
-    def softened(self, size: tuple[int, int]) -> None:
-        """Pass on that a softmax of so many rows and columns was called."""
+    def softened(self, seen: SeenSoftmax) -> None:
+        """Pass on that a softmax was called which may be attention."""
 
 
 class Operations:
@@ -50,6 +50,7 @@ class Operations:
         """No softmax is on its way."""
         self.caller = caller
         self.softmax: Softmax | None = None
+        self.rest: Rest | None = None  # of the softmax before
         self.n_heads: int | None = None  # inside multi_head_attention_forward
         self.cross: bool | None = None
         self.scores: tuple[Any, ...] = ()
@@ -57,7 +58,11 @@ class Operations:
     @property
     def busy(self) -> bool:
         """Whether a softmax is on its way, or multi_head_attention_forward runs."""
-        return self.softmax is not None or self.n_heads is not None
+        if self.softmax is not None or self.n_heads is not None:
+            return True
+        if self.rest is not None and not self.rest.is_held:
+            self.rest = None
+        return self.rest is not None
 
     def handler(self, func: Any) -> Handler | None:
         """What looks at this function now; most functions of a model are not looked at."""
@@ -120,9 +125,10 @@ class Operations:
         weights = func(*args, **kwargs)
         dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
         if weights.ndim >= 3 and dim in (-1, weights.ndim - 1):
-            self.caller.softened((weights.shape[-2], weights.shape[-1]))
-            if self.n_heads is not None or self.caller.eager:
-                self.softmax = Softmax(weights)
+            seen = SeenSoftmax(tuple(weights.shape), self.n_heads is not None or self.caller.eager)
+            self.caller.softened(seen)
+            if seen.followed:
+                self.softmax, self.rest = Softmax(weights, seen), None
         return weights
 
     def drop(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -143,6 +149,8 @@ class Operations:
         out = func(*args, **kwargs)
         if softmax is not None:
             softmax.now = out
+        if self.rest is not None:
+            self.rest.take(_flat(args), out)
         return out
 
     def change(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -151,16 +159,21 @@ class Operations:
         out = func(*args, **kwargs)
         if softmax is not None and isinstance(out, Tensor) and out.ndim >= 3:
             softmax.change(out)
+        if self.rest is not None:
+            self.rest.take(_flat(args), out)
         return out
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The scores of multi_head_attention_forward, or weights times values."""
         out = func(*args, **kwargs)
         softmax = self._softmax_in(args)
+        if self.rest is not None:
+            self.rest.multiply(_flat(args))
         if softmax is not None:
             v = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None
             self.caller.tell(lambda: self._from_product(softmax, v, out))
-            self.softmax = None
+            softmax.seen.met_values = True
+            self.softmax, self.rest = None, softmax.rest
         elif self.n_heads is not None and self.softmax is None:
             self.scores = args
         return out
@@ -168,13 +181,18 @@ class Operations:
     def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> AttentionCall:
         if self.n_heads is None or v is None:
             call = from_maps(softmax.maps, v, mixed, softmax.sink)
-            return call._replace(dropout=softmax.dropout, kernel="softmax by hand")
+            return call._replace(
+                dropout=softmax.dropout, kernel="softmax by hand", softmax=softmax.seen
+            )
         *bias, q, k = self.scores  # q is scaled already; k is transposed
         heads = (-1, self.n_heads)
         split = self.caller.masks.split(_heads_of(bias[0], heads) if bias else None)
         q, k, v, mixed = (x.unflatten(0, heads) for x in (q, k.mT, v, mixed))
         return from_tensors("multi_head_attention", q, k, v, mixed, split, 1.0)._replace(
-            dropout=softmax.dropout, cross=self.cross, kernel="softmax by hand"
+            dropout=softmax.dropout,
+            cross=self.cross,
+            kernel="softmax by hand",
+            softmax=softmax.seen,
         )
 
     def _softmax_in(self, args: tuple[Any, ...]) -> Softmax | None:

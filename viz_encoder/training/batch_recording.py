@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.module_scope import modules_within
 from viz_encoder.trace.record import Recording
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.training.leaks import LayerLeaks, LeakFinder, Meant
@@ -26,7 +27,7 @@ class BatchRecording(Recording):
         super().__init__(module, hidden=False)
         self.meant, self.n_kept = tuple(meant), n_kept
         self.kept: list[int] = []
-        self._prefix = f"{within}." if within else ""
+        self._is_within = modules_within(within, self.modules)
         self._names = {id(part): f"{name}." for name, part in self.modules.items() if name}
         self._pending: list[RecordedCall] = []
         self._judged: list[tuple[RecordedCall, LayerLeaks]] = []
@@ -77,7 +78,7 @@ class BatchRecording(Recording):
         call.ran = ran._replace(**cut)
 
     def _meant_for(self, call: RecordedCall) -> Meant | None:
-        inside = f"{call.name}.".startswith(self._prefix)
+        inside = self._is_within(call.name)
         if not self.meant or call.cross or call.attention.ragged or not inside:
             return None
         meant = self.meant[min(len(self._judged), len(self.meant) - 1)]

@@ -1,6 +1,7 @@
 """watch: every so many steps, look at the batch that a training loop runs, and write it down."""
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ from viz_encoder.training.verdict import checks_of, in_place, meant_in, versions
 from viz_encoder.training.writers import writer_of
 
 # torch runs these as one kernel only where no torch function mode is on, so they run beside.
+ADVICE = re.compile(r"recording\.trace\((?=within=r?'[^']*'\))")
 FUSED = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
 
 
@@ -60,7 +62,8 @@ def watch(
         special_ids: ids of special tokens, for the statistic "special".
         samples: how many samples of a batch, spread evenly, statistics are means of; leaks are of
             all of them.
-        within: only modules whose names start with this, if a model has several stacks.
+        within: only this module, or those whose names fit this pattern, if a model has several
+            stacks; see `Recording.trace`.
 
     Raises:
         InputError: an argument is not what it must be, or, at the first look, what intent(batch)
@@ -255,7 +258,7 @@ class Watch(TrainerEvents):
     def _missed(self, step: int, fault: Exception) -> None:
         """Say why nothing was seen or written; the loop goes on."""
         kind = "" if isinstance(fault, VizEncoderError) else f"{type(fault).__name__}: "
-        why = str(fault).replace("recording.trace(within", "vz.watch(within")
+        why = ADVICE.sub("vz.watch(", str(fault))
         self._warn(f"{kind}{why}", f"vz.watch missed step {step}: {kind}{why}")
 
     def _warn(self, what: str, text: str) -> None:

@@ -32,9 +32,9 @@ def compare(trace: Trace, reference: Trace) -> Comparison:
 def _why(trace: Trace, reference: Trace) -> str:
     """Why heads cannot be compared one by one; "" where they can."""
     for name, run in (("This run", trace), ("The reference", reference)):
-        if any(layer.cross or layer.k.shape[1] != run.n_tokens for layer in run.layers):
+        if any(layer.cross for layer in run.layers):
             return (
-                f"{name} is of cross-attention, whose keys are the tokens of another sequence; "
+                f"{name} has keys that are other tokens than its queries, as in cross-attention; "
                 "compare runs of self-attention."
             )
     counts = [[layer.n_heads for layer in run.layers] for run in (trace, reference)]

@@ -162,10 +162,10 @@ def require_showable(trace: Trace) -> None:
         InputError: cross-attention, whose keys are other tokens than its queries, or a run larger
             than a browser could show.
     """
-    if any(layer.cross or layer.k.shape[1] != trace.n_tokens for layer in trace.layers):
+    if any(layer.cross for layer in trace.layers):
         raise InputError(
-            "This run is of cross-attention; the page shows only self-attention. Draw it in "
-            "Python with viz_encoder.figures.attention_map."
+            "The keys of this run are other tokens than its queries, as in cross-attention; the "
+            "page shows only self-attention. Draw it in Python with trace.show()."
         )
     n_maps = sum(layer.n_heads for layer in trace.layers)
     if n_maps > MAX_MAPS or trace.n_tokens > MAX_TOKENS:

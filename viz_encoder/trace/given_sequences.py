@@ -1,0 +1,90 @@
+"""What a module that attends was given: sequences of hidden states, which its calls are held to."""
+
+import math
+from collections.abc import Collection, Sequence
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from viz_encoder.trace.attention_call import LaterCall, Shape
+from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.same_bits import is_freed
+
+Sizes = tuple[int, ...]
+
+
+def sequences_in(arguments: Sequence[Any]) -> list[Tensor]:
+    """The arguments that can be hidden states, or heads of them."""
+    floats = (x for x in arguments if isinstance(x, Tensor) and x.is_floating_point())
+    return [x for x in floats if not x.is_nested and 2 <= x.ndim <= 5]
+
+
+def is_given_heads(call: Shape, given: Sequence[Tensor]) -> bool:
+    """Whether the module got the queries themselves; then what it is of shows one module out."""
+    n_samples, n_heads, n_queries, _ = call
+    heads = (n_samples, n_heads, n_queries), (n_samples, n_queries, n_heads)
+    return bool(given) and given[0].ndim == 4 and given[0].shape[:3] in heads
+
+
+def is_cross(call: RecordedCall, fed: Collection[int], given: Sequence[Tensor]) -> bool:
+    """Whether keys come from a sequence that is given beside that of the queries.
+
+    With unequal numbers of both it shows in what was given, even if keys and values are cached.
+    With equal ones, two of the arguments were projected, by modules that were `fed` them. Position
+    tables and parts of a sequence that is put together have other numbers of rows.
+    """
+    if isinstance(call.ran, LaterCall):
+        return False
+    if call.ran.cross is not None:
+        return call.ran.cross
+    n_queries, n_keys = call.shape[2:]
+    if n_queries != n_keys:
+        pairs = combinations([x.shape[:-1] for x in given], 2)
+        return any(_differ_in({n_queries, n_keys}, *pair) for pair in pairs)
+    rows = [x for x in given if x.ndim <= 3 and n_keys in x.shape[:-1]]
+    projected = {id(x): x.ndim for x in rows if id(x) in fed}
+    widest = max(projected.values(), default=0)  # a table of positions has fewer axes
+    if list(projected.values()).count(widest) < 2:
+        return False
+    return not _is_same(rows[0], rows[1])  # else only the values come from elsewhere
+
+
+def _differ_in(lengths: set[int], a: Sizes, b: Sizes) -> bool:
+    """Whether they differ in one axis only, where they have these lengths."""
+    if len(a) != len(b):
+        return False
+    apart = [{x, y} for x, y in zip(a, b, strict=True) if x != y]
+    return apart == [lengths]
+
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    if a is b or a.shape != b.shape or is_freed(a) or is_freed(b):
+        return a is b
+    return torch.equal(a, b)
+
+
+def n_tokens_in(given: Sequence[Sizes], n_samples: int) -> int | None:
+    """How many tokens the first of the sequences has, as far as its axes tell."""
+    wide = [sizes for sizes in given if len(sizes) > 2] or list(given)
+    if not wide:
+        return None
+    first = wide[0]
+    if len(first) == 2:
+        return first[0]
+    if len(first) == 3:
+        batch, length, _ = first
+        if length == n_samples != batch > 1:  # the other way round
+            return batch
+        return length if batch in (1, n_samples) else max(batch, length)
+    return min(math.prod(first[-3:-1]), math.prod(first[-2:]))  # rows and columns of a picture
+
+
+def lengths_in(given: Sequence[Sizes]) -> set[int]:
+    """Each number of tokens that they may have: the size of one axis, or of several joined."""
+    return {
+        math.prod(sizes[start:end])
+        for sizes in given
+        for start, end in combinations(range(len(sizes) + 1), 2)
+    }

@@ -1,0 +1,76 @@
+"""Softmaxes of a run that may be attention and are in none of its calls, in a sentence each."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from typing import Literal
+
+from viz_encoder.shown import counted
+from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.softmax import SeenSoftmax
+
+Fate = Literal["dropped", "not followed", "lost"]
+SeenIn = tuple[str, SeenSoftmax]  # the name of the module that called it
+CURES: dict[Fate, str] = {
+    "dropped": (
+        "It is left out because something else attends, too: record(model, eager=True) keeps it."
+    ),
+    "not followed": (
+        "If it is attention, record(model, eager=True) keeps it, unless something that cannot be "
+        "followed is done to its weights before they meet the values."
+    ),
+    "lost": (
+        "If it is attention, something that cannot be followed is done to its weights before they "
+        "meet the values, so that its maps cannot be shown."
+    ),
+}
+
+
+def notes_of_left_out(
+    softmaxes: Iterable[SeenIn],
+    calls: Collection[RecordedCall],
+    shown: Collection[RecordedCall],
+    is_within: Callable[[str], bool],
+) -> tuple[str, ...]:
+    """What a reader of the shown calls, some of all that were kept, is told."""
+    sizes = {call.shape[2:] for call in shown}
+    kept = {id(call.attention.softmax) for call in calls}
+    missing: dict[Fate, list[SeenIn]] = defaultdict(list)
+    for name, seen in softmaxes:
+        if id(seen) not in kept and is_within(name) and may_be_attention(seen, sizes):
+            missing[_fate(seen)].append((name, seen))
+    return tuple(
+        f"{which_ran(found)} and is not among these layers, which are numbered without it. "
+        f"{CURES[fate]}"
+        for fate, found in missing.items()
+    )
+
+
+def unseen_beside(softmaxes: Iterable[SeenIn], calls: Collection[RecordedCall]) -> str:
+    """What ran beside the calls and is in none of them, as a clause; nothing if all was kept."""
+    kept = {id(call.attention.softmax) for call in calls}
+    found = [each for each in softmaxes if id(each[1]) not in kept and may_be_attention(each[1])]
+    return f". {which_ran(found)}, which no call holds" if found else ""
+
+
+def may_be_attention(seen: SeenSoftmax, sizes: Collection[tuple[int, int]] = frozenset()) -> bool:
+    """By its sizes: a map of tokens by tokens, as large as another, or of several heads.
+
+    A classifier's and a router's softmax have three axes at most, and fewer columns than rows.
+    """
+    rows, columns = seen.rows_and_columns
+    return columns > 1 and (rows == columns or (rows, columns) in sizes or len(seen.sizes) > 3)
+
+
+def which_ran(found: list[SeenIn]) -> str:
+    """The first of them, and how many more modules called one."""
+    name, first = found[0]
+    others = len({name for name, _ in found}) - 1
+    more = f" (and one in {counted(others, 'other module')})" if others else ""
+    rows, columns = first.rows_and_columns
+    return f"A softmax over {rows:,} × {columns:,} ran in {name or 'the model itself'!r}{more}"
+
+
+def _fate(seen: SeenSoftmax) -> Fate:
+    if not seen.followed:
+        return "not followed"
+    return "dropped" if seen.met_values else "lost"

@@ -1,0 +1,186 @@
+"""Which calls of a run make one trace: a stack of layers with maps of one size, chosen by name."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import NamedTuple
+
+from viz_encoder.errors import TraceError
+from viz_encoder.shown import counted
+from viz_encoder.trace.given_sequences import n_tokens_in
+from viz_encoder.trace.module_scope import (
+    block,
+    kind,
+    literal,
+    modules_within,
+    patterns_for,
+    stem,
+)
+from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.whole_map import is_uneven, why_not_whole
+
+Calls = list[RecordedCall]
+MOST = 6  # stacks or names that a message lists
+
+
+class Chosen(NamedTuple):
+    """Which part of a run is asked for."""
+
+    calls: Calls
+    modules: Collection[str]
+    within: str = ""
+    cross: bool = False
+    sample: int = 0
+    keyed: bool = False  # names are given for keys that are no tokens of the sequence
+    full: str = ""  # how the model is made to attend to all tokens, if it can be
+    unseen: str = ""  # attention that ran and is in none of the calls
+
+    @property
+    def meant(self) -> Calls:
+        """The calls of the kind that is asked for, in the modules that are meant."""
+        is_within = modules_within(self.within, self.modules)
+        return [call for call in self.calls if call.cross == self.cross and is_within(call.name)]
+
+
+def one_stack(chosen: Chosen) -> Calls:
+    """The calls that are meant.
+
+    Raises:
+        TraceError: there are none, there are several stacks, or no maps of the whole sequence.
+    """
+    stacks = stacks_of(chosen.meant)
+    if len(stacks) != 1:
+        raise TraceError(_several(stacks, chosen) if stacks else _none(chosen))
+    calls = stacks[0]
+    if why := why_not_whole(calls[0]):
+        raise TraceError(
+            f"{calls[0].name!r} {why}, so this run shows no whole map of it.{chosen.full} What ran "
+            "is in recording.calls, call by call."
+        )
+    if why := _uneven(calls[0], chosen):
+        raise TraceError(why)
+    n_samples, _, n_tokens, n_keys = calls[0].shape
+    if not n_samples or not n_tokens or not n_keys:
+        raise TraceError(
+            f"There is nothing to show: the model was run on {n_samples} samples of "
+            f"{min(n_tokens, n_keys)} tokens. Record a run with at least one token."
+        )
+    if not 0 <= chosen.sample < n_samples:
+        raise TraceError(
+            f"There is no sample {chosen.sample}; this run has samples 0 to {n_samples - 1}."
+        )
+    return calls
+
+
+def stacks_of(calls: Calls) -> list[Calls]:
+    """Calls of equal sizes whose names are the same up to the first number.
+
+    What shows no whole maps is a stack of its own, and so is each kind of attention in blocks that
+    have several, such as temporal and spatial.
+    """
+    groups: dict[object, Calls] = defaultdict(list)
+    for call in calls:
+        sizes = kind(call.name) if why_not_whole(call) else (call.shape[0], *call.shape[2:])
+        groups[stem(call.name), sizes].append(call)
+    return [stack for group in groups.values() for stack in _by_kind(group)]
+
+
+def _by_kind(calls: Calls) -> list[Calls]:
+    kinds: dict[str, Calls] = defaultdict(list)
+    in_block: dict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        kinds[kind(call.name)].append(call)
+        in_block[block(call.name)].add(kind(call.name))
+    several = any(len(found) > 1 for name, found in in_block.items() if name)
+    return list(kinds.values()) if several else [calls]
+
+
+def _none(chosen: Chosen) -> str:
+    inside = f"within {chosen.within!r}" if chosen.within else "at all"
+    names = _listed([call.name for call in chosen.calls])
+    said = f"This run has no {_attention(chosen.cross)} {inside}; it has {names}."
+    flipped = chosen._replace(cross=not chosen.cross)
+    ways = _ways(flipped) or _ways(chosen._replace(within="")) or _ways(flipped._replace(within=""))
+    return f"{said} Choose {ways[0]}." if ways else said
+
+
+def _several(stacks: list[Calls], chosen: Chosen) -> str:
+    said = (
+        f"This run has {_attention(chosen.cross)} of several kinds or over several sequences, and "
+        "a trace shows one stack of layers."
+    )
+    parts = {kind(stack[0].name): why_not_whole(stack[0]) for stack in stacks}
+    said += "".join(f" {name!r} {why}." for name, why in parts.items() if why)
+    if not (ways := _ways(chosen)):
+        names = _listed(list(parts))
+        return f"{said} No name chooses one of {names}; look at recording.calls, call by call."
+    more = f"; {len(ways) - MOST} more" if len(ways) > MOST else ""
+    return f"{said} Choose {'; '.join(ways[:MOST])}{more}."
+
+
+def _ways(chosen: Chosen) -> list[str]:
+    """What to call for each stack, tried before it is said; first those of tokens by tokens."""
+    stacks = stacks_of(chosen.meant)
+    each = (_way(stack, chosen) for stack in sorted(stacks, key=lambda one: is_uneven(one[0])))
+    return [way for way in each if way]
+
+
+def _way(stack: Calls, chosen: Chosen) -> str:
+    keyed = is_uneven(stack[0]) and not chosen.cross
+    asked = chosen._replace(keyed=keyed, sample=0)
+    for within in patterns_for([call.name for call in stack], chosen.modules):
+        if _gives(asked._replace(within=within), stack):
+            break
+    else:
+        return ""
+    given = [f"within={literal(within)}"] if within else []
+    given += ["cross=True"] * chosen.cross + ["key_tokens=[…]"] * keyed
+    rows, columns = stack[0].shape[2:]
+    sizes = f"{counted(len(stack), 'layer')} of {rows:,} × {columns:,}"
+    return f"recording.trace({', '.join(given)}) for {sizes}"
+
+
+def _gives(chosen: Chosen, stack: Calls) -> bool:
+    found = stacks_of(chosen.meant)
+    whole = not (why_not_whole(stack[0]) or _uneven(stack[0], chosen))
+    return whole and [[id(call) for call in each] for each in found] == [[id(c) for c in stack]]
+
+
+def _uneven(call: RecordedCall, chosen: Chosen) -> str:
+    """Why maps of other keys than queries are not shown as those of tokens, or the other way."""
+    n_samples, _, n_queries, n_keys = call.shape
+    if chosen.cross or chosen.keyed == is_uneven(call):
+        return ""
+    if chosen.keyed:
+        return (
+            "key_tokens names keys that are other tokens than the queries, as in cross-attention; "
+            "here the keys are the tokens, which tokens= names."
+        )
+    n_tokens = n_tokens_in(call.given, n_samples) or n_queries
+    if n_queries < n_tokens:
+        why = (
+            f"of the {counted(n_tokens, 'token')} that it was given, only some ask, or summaries "
+            f"of them, as with a class token, landmarks or global attention{chosen.unseen}"
+        )
+    elif n_queries < n_keys:
+        why = (
+            "there are keys of other tokens, as with a KV cache. For whole maps, record one plain "
+            "forward pass of the whole sequence (in transformers, use_cache=False)"
+        )
+    else:
+        why = "keys are summaries of several tokens"
+    asking = "query" if n_queries == 1 else "queries"
+    return (
+        f"{call.name!r} attended with {n_queries:,} {asking} × {counted(n_keys, 'key')}, so its "
+        f"maps are not of each token by each token: {why}. To see them as they are, give each key "
+        f"a name of its own: recording.trace(key_tokens=[…]), {counted(n_keys, 'name')}."
+    )
+
+
+def _attention(cross: bool) -> str:
+    return "cross-attention" if cross else "self-attention"
+
+
+def _listed(names: list[str]) -> str:
+    listed = list(dict.fromkeys(names))
+    more = f" and {len(listed) - MOST} more" if len(listed) > MOST else ""
+    return ", ".join(repr(name) for name in listed[:MOST]) + more

@@ -1,0 +1,83 @@
+"""Whether a call's maps are whole maps of its layer, every token by every token; or why not."""
+
+import math
+
+from viz_encoder.shown import counted
+from viz_encoder.trace.given_sequences import lengths_in, n_tokens_in
+from viz_encoder.trace.recorded_call import RecordedCall
+
+FEW = 3
+
+
+def why_not_whole(call: RecordedCall) -> str:
+    """What it does instead, in words that follow the module's name; nothing for a whole map.
+
+    Fewer keys than queries, or more, are no reason: such a map has names of its own on each axis.
+    """
+    if call.fused or call.kind == "multi_head_attention":
+        return ""
+    if (seen := call.attention.softmax) is not None and seen.in_parts:
+        return (
+            f"multiplies the {seen.rows_and_columns[1]:,} columns of its softmax with values in "
+            "several products, so none of them is the whole map"
+        )
+    others = [one for one in call.beside if one.cross == call.cross]
+    if len(others) > 1 and not _are_layers(others):
+        return f"attends in {len(others)} parts a pass ({_sizes(others)})"
+    return _why_not_of_tokens(call)
+
+
+def is_uneven(call: RecordedCall) -> bool:
+    """Whether it has another number of keys than of queries."""
+    return call.shape[2] != call.shape[3]
+
+
+def _are_layers(calls: list[RecordedCall]) -> bool:
+    """Whether calls beside each other are each whole: layers of a model without modules."""
+    if len({call.shape for call in calls}) > 1:
+        return False
+    return not any(is_uneven(call) or _why_not_of_tokens(call) for call in calls)
+
+
+def _why_not_of_tokens(call: RecordedCall) -> str:
+    n_samples, n_heads, n_queries, _ = call.shape
+    n_tokens = n_tokens_in(call.given, n_samples)
+    if n_tokens is None or call.cross:
+        return ""
+    if _heads_are_groups(call):
+        return f"attends within groups of {n_queries:,} of its {n_tokens:,} tokens"
+    if is_uneven(call):
+        return _why_not_of_queries(call, n_tokens)
+    if n_queries in lengths_in(call.given):
+        return ""
+    if call.attention.v.shape[-1] == n_tokens and n_heads * n_queries == call.given[0][-1]:
+        return f"attends over {n_queries:,} channels, not over its {n_tokens:,} tokens"
+    if n_queries < n_tokens:
+        return f"attends within groups of {n_queries:,} of its {n_tokens:,} tokens"
+    return ""
+
+
+def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
+    """Of a map with a number of its own of keys."""
+    n_samples, _, n_queries, n_keys = call.shape
+    if n_queries > n_tokens:
+        return (
+            f"has {counted(n_queries, 'row')} for {counted(n_tokens, 'token')}, for heads that "
+            "share their keys stand there as rows, as in decoding with a KV cache"
+        )
+    n_batch = math.prod(call.given[0][:-1]) // n_tokens
+    if n_samples > n_batch and n_samples * n_queries == n_batch * n_tokens:
+        return f"attends in blocks of {n_queries:,} of its {n_tokens:,} tokens, to {n_keys:,} keys"
+    return ""
+
+
+def _heads_are_groups(call: RecordedCall) -> bool:
+    """Whether of five or more axes the third last is not that of the heads, by what they make."""
+    width = call.shape[1] * call.attention.v.shape[-1]
+    return bool(call.attention.lead) and width not in (0, call.given[0][-1])
+
+
+def _sizes(calls: list[RecordedCall]) -> str:
+    sizes = list(dict.fromkeys(f"{one.shape[2]:,} × {one.shape[3]:,}" for one in calls))
+    more = ", …" if len(sizes) > FEW else ""
+    return ", ".join(sizes[:FEW]) + more
