@@ -1,13 +1,16 @@
 """A file is written whole or not at all, as the umask has it, and only where a file may be."""
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from viz_encoder.errors import TraceError
-from viz_encoder.whole_file import require_writable, write_beside, write_whole
+from viz_encoder.whole_file import OURS, private_prefix, require_writable, write_beside, write_whole
 
 
 @pytest.fixture
@@ -50,6 +53,33 @@ def test_a_file_that_is_there_keeps_its_permissions(tmp_path, umask):
     path.chmod(0o600)
     write_whole([b"after"], path)
     assert (path.read_bytes(), mode(path)) == (b"after", 0o600)
+
+
+KILLED = """
+import os, signal, sys
+from viz_encoder.whole_file import write_beside
+
+def write(beside):
+    beside.with_name(".tmp").write_bytes(bytes(1000))  # as libraries do
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_beside(write, sys.argv[1])
+"""
+
+
+def test_what_a_killed_process_left_is_gone_after_the_next_file(tmp_path):
+    path = tmp_path / "mine"
+    path.write_bytes(b"before")
+    assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(f"{OURS}*")
+    assert path.read_bytes() == b"before" and list(left.iterdir())
+    alive = tmp_path / f"{private_prefix()}0"  # of this process
+    elsewhere = tmp_path / left.name.replace(OURS, ".viz-encoder-0000-")  # of another machine
+    alive.mkdir()
+    elsewhere.mkdir()
+    write_whole([b"after"], path)
+    assert path.read_bytes() == b"after"
+    assert sorted(tmp_path.iterdir()) == sorted([path, alive, elsewhere])
 
 
 def test_a_link_is_followed(tmp_path):

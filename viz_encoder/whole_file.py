@@ -1,13 +1,21 @@
 """A file that appears whole or not at all, and never in the place of anything but a file."""
 
+import hashlib
+import os
 import secrets
+import shutil
+import socket
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import psutil
+
 from viz_encoder.errors import TraceError
 
 LONGEST = 200  # characters of a path in a sentence
+# Folders in which files are made, beside their places; machine and process stand in the name.
+OURS = f".viz-encoder-{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-"
 
 
 def write_whole(parts: Iterable[bytes], path: str | Path) -> int:
@@ -21,10 +29,12 @@ def write_whole(parts: Iterable[bytes], path: str | Path) -> int:
 
 
 def write_beside(write: Callable[[Path], None], path: str | Path) -> int:
-    """Let `write` fill a new file beside the path, then put it there; give its size in bytes.
+    """Let `write` fill a new file near the path, then put it there; give its size in bytes.
 
-    A file that is there stays as it was until the new one is whole, and hands on its permissions;
-    a new one gets those that the umask leaves (0666 & ~umask). A link is followed.
+    It is made in a folder of its own, for some libraries write another file first; folders of
+    processes that were killed are removed. A file that is there stays as it was until the new one
+    is whole, and hands on its permissions; a new one gets those that the umask leaves
+    (0666 & ~umask). A link is followed.
 
     Raises:
         TraceError: the path is not that of a regular file, or it cannot be written.
@@ -32,13 +42,16 @@ def write_beside(write: Callable[[Path], None], path: str | Path) -> int:
     try:
         target = Path(path).resolve()
         kept = _permissions(target, path)
-        beside = target.parent / f".viz-encoder-{secrets.token_hex(8)}"
-        beside.touch(exist_ok=False)  # as the umask has it, which mkstemp would not ask
-        permissions = stat.S_IMODE(beside.stat().st_mode) if kept is None else kept
+        _remove_leftovers(target.parent)
+        folder = target.parent / f"{private_prefix()}{secrets.token_hex(8)}"
+        folder.mkdir()
     # A RuntimeError: links in a ring. A ValueError: a NUL, or a letter that no name here can hold.
     except (OSError, ValueError, RuntimeError) as fault:
         raise _fault(path, fault) from fault
     try:
+        beside = folder / target.name
+        beside.touch()  # as the umask has it, which mkstemp would not ask
+        permissions = stat.S_IMODE(beside.stat().st_mode) if kept is None else kept
         write(beside)
         beside.chmod(permissions)  # again: safetensors puts a private file of its own there
         size = beside.stat().st_size
@@ -49,7 +62,20 @@ def write_beside(write: Callable[[Path], None], path: str | Path) -> int:
     except Exception as fault:  # the disk's, or those of a library that writes
         raise _fault(path, fault) from fault
     finally:
-        beside.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def private_prefix() -> str:
+    """How a folder that this process makes for a while beside a file is called."""
+    return f"{OURS}{os.getpid()}-"
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """What processes of this machine left here when they were killed."""
+    for folder in parent.glob(f"{OURS}*-*"):
+        process = folder.name.removeprefix(OURS).partition("-")[0]
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_writable(path: str | Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.whole_file import require_writable, shortened, write_beside
+from viz_encoder.whole_file import private_prefix, require_writable, shortened, write_beside
 
 ENDING = ".parquet"
 Texts = tuple[tuple[str, ...], ...]  # of each row: its text, or both of a pair
@@ -100,7 +100,7 @@ class VectorFile:
         """Make the folder."""
         beside = self.path.resolve().parent
         try:
-            self._folder = TemporaryDirectory(prefix=".viz-encoder-", dir=beside)
+            self._folder = TemporaryDirectory(prefix=private_prefix(), dir=beside)
         except OSError as fault:
             raise TraceError(f"{shortened(beside)} cannot be written: {fault.strerror}.") from fault
         return self

@@ -1,5 +1,6 @@
 """Saved traces: one safetensors file, versioned, no pickle; what is not understood is refused."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -58,10 +59,12 @@ def save(trace: Trace, path: str | Path) -> None:
     if trace.sample.picture is not None:
         named["picture"] = torch.from_numpy(np.array(trace.sample.picture))
     kept, shared_tensors = _each_once(named)
+    facts = json.dumps(_facts(trace, shared_tensors))
     content = {
         "format": FORMAT,
         "version": str(VERSION),
-        "content": json.dumps(_facts(trace, shared_tensors)),
+        "content": facts,
+        "sha256": _digest(kept, facts),
     }
     write_beside(lambda beside: save_file(kept, beside, content), path)
 
@@ -93,7 +96,9 @@ def load(path: str | Path) -> Trace:
             "again with this version."
         )
     try:
-        return unpack(tensors, json.loads(metadata["content"]))
+        trace = unpack(tensors, json.loads(metadata["content"]))
+        _require_whole(tensors, metadata)
+        return trace
     except Foreign as fault:
         raise TraceError(
             f"{path.name} was written by another version of viz_encoder: {fault}. Save the run "
@@ -104,6 +109,23 @@ def load(path: str | Path) -> Trace:
     except FAULTS:
         why = "its description cannot be read"
     raise TraceError(f"{path.name} is damaged or was changed: {why}; save it again.")
+
+
+def _require_whole(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Hold what was read against the digest that was written; older files have none."""
+    foreign = set(metadata) - {"format", "version", "content", "sha256"}
+    kept = metadata.get("sha256")
+    if foreign or (kept is not None and kept != _digest(tensors, metadata["content"])):
+        raise Damaged("its content is not what was saved")
+
+
+def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:
+    """SHA-256 of all numbers with their names and shapes, and of the facts."""
+    digest = hashlib.sha256(facts.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"\0{name}:{tensor.dtype}:{tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _each_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
