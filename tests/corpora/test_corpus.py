@@ -3,11 +3,13 @@
 import csv
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tokenizers import Tokenizer, normalizers
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
@@ -193,6 +195,27 @@ def test_parts_count_only_for_the_same_items_model_and_settings(grammar, tmp_pat
         ran.clear()
         vz.corpus(encoder, items, k=k, folder=tmp_path)
         assert ran == [0], (encoder, items, k)
+
+
+def test_the_same_items_further_on_are_another_part(grammar, tmp_path, monkeypatch):
+    monkeypatch.setattr(chunk, "CHUNK_ITEMS", 2)
+    ran = count_runs(monkeypatch)
+    vz.corpus(grammar, [*TEXTS[:2], *TEXTS[:2]], folder=tmp_path)
+    assert ran == [0, 2]
+
+
+def test_where_an_item_ends_is_a_part_of_what_it_is():
+    one, other = (chunk.Chunk(0, items).digest() for items in (("a", "b"), ("atextb",)))
+    assert one != other
+
+
+def test_a_model_is_its_weights_and_its_tokenizer(grammar):
+    kept = chunk.model_digest(grammar)
+    assert chunk.model_digest(vz.load("grammar", device="cpu")) == kept
+    tokenizer = Tokenizer.from_str(grammar.reader.tokenizer.to_str())
+    tokenizer.normalizer = normalizers.Replace("cats", "dogs")
+    other = replace(grammar, reader=replace(grammar.reader, tokenizer=tokenizer))
+    assert chunk.model_digest(other) != kept
 
 
 def test_a_part_that_was_cut_off_is_made_again(grammar, tmp_path, table):

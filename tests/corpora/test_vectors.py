@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from pyarrow import parquet
 
 import viz_encoder as vz
@@ -15,6 +16,7 @@ from viz_encoder.corpora.measured_batch import measure_batch
 from viz_encoder.corpora.vector_rows import VectorFile, VectorRows, in_order
 from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import InputError, SelectionError, TraceError
+from viz_encoder.model.declared import Declared, Dense, Normalize
 
 MEASURES = ("statistics", "vectors")
 LONG = " ".join(["A bank approved the loan near the river."] * 40)  # 360 tokens; 256 are declared
@@ -200,6 +202,29 @@ def test_a_stopped_run_goes_on_without_a_row_lost_or_twice(grammar, tmp_path, mo
         ran.clear()
         vz.corpus(grammar, texts, **other)
         assert len(ran) == 5, "parts of another pooling, or without rows, are not these"
+
+
+def test_parts_count_only_for_vectors_that_are_made_alike(grammar, tmp_path, monkeypatch):
+    def declaring(**changes):
+        return replace(grammar, declared=Declared(**changes))
+
+    changed = [
+        declaring(methods=("cls",)),
+        declaring(steps=(Normalize(),)),
+        *(declaring(steps=(Dense(torch.eye(64) * number),)) for number in (2, 3)),
+        declaring(max_tokens=6),
+        declaring(prompts={"query": "the dog . "}, default_prompt="query"),
+    ]
+    digests = {chunk.pooling_digest(one, "declared") for one in (declaring(), *changed)}
+    assert (
+        len(digests) == 1 + len(changed)
+        and chunk.pooling_digest(declaring(), "declared") in digests
+    )
+    assert {chunk.pooling_digest(one, "mean") for one in changed} == {""}  # what no file declares
+    ran, given = count_runs(monkeypatch), {"measures": MEASURES, "folder": tmp_path}
+    for encoder, n_runs in ((declaring(), 1), (declaring(), 1), (changed[0], 2)):
+        vz.corpus(encoder, sentences(2), **given)
+        assert len(ran) == n_runs
 
 
 def test_rows_come_in_order_from_parts_that_overlap():

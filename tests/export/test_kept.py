@@ -86,6 +86,16 @@ def test_the_page_holds_the_chosen_map(trace, options):
     assert ("merged" in facts["note"]) == options.get("words", False)
 
 
+def test_of_a_pair_each_row_of_the_chosen_map_says_its_text(minilm):
+    pair = vz.capture(minilm, ("The reinterpretation", "of tokenization"))
+    page = draw_page(pair, MapView(3, 5, hide_special=True, words=True)).decode()
+    facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page)[1])["chosen"]
+    assert facts["names"][0] == ["the", "reinterpretation", "of", "tokenization"]
+    assert facts["segments"] == [0, 0, 1, 1] and facts["special"] == [False] * 4
+    second = pair.tokens.index("of")
+    assert facts["queries"] == [1, 2, second, second + 1]
+
+
 @pytest.mark.browser
 def test_the_page_shows_it(trace, chromium, tmp_path):
     path = tmp_path / "run.html"

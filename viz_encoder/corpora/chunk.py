@@ -16,6 +16,7 @@ from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import Failure
 from viz_encoder.corpora.measured_batch import MeasuredBatch, measure_batch
 from viz_encoder.corpora.on_request import EFFECT, is_sampled, removal_effects, sampled_distances
+from viz_encoder.corpora.pooled_vectors import DECLARED
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import InputError, TraceError, VizEncoderError
 from viz_encoder.inputs import Inputs, TextReader
@@ -165,6 +166,25 @@ def model_digest(encoder: LoadedEncoder) -> str:
     reader = encoder.reader
     told = reader.tokenizer.to_str() if isinstance(reader, TextReader) else repr(reader)
     found.update(told.encode())
+    return found.hexdigest()
+
+
+def pooling_digest(encoder: LoadedEncoder, pooling: str) -> str:
+    """Of the files that say how the model's own vectors are made; "" where these are not asked for.
+
+    They are no part of `model_digest`: maps are the same however vectors are made.
+    """
+    if pooling != DECLARED or encoder.declared is None:
+        return ""
+    facts = vars(encoder.declared) | {
+        "steps": tuple(
+            (type(step).__name__, *vars(step).values()) for step in encoder.declared.steps
+        ),
+        "prompts": tuple(sorted(encoder.declared.prompts.items())),
+    }
+    found = hashlib.sha256()
+    for part in _content(tuple(facts.values())):
+        found.update(len(part).to_bytes(8, "little") + part)
     return found.hexdigest()
 
 

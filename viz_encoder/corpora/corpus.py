@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from viz_encoder.checkpoints import LoadedEncoder, as_loaded
-from viz_encoder.corpora.chunk import Parts, Settings, chunks, model_digest
+from viz_encoder.corpora.chunk import Parts, Settings, chunks, model_digest, pooling_digest
 from viz_encoder.corpora.corpus_items import Columns, CorpusItems
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import About, HeadTable
@@ -109,7 +109,8 @@ def corpus(
     else:
         given = CorpusItems(items, columns)
         source = given.source
-        parts = None if folder is None else Parts(folder, digest, settings)
+        made_by = digest + pooling_digest(loaded, method)
+        parts = None if folder is None else Parts(folder, made_by, settings)
         watch = Watch(given.total, progress, folder)
         if cluster is None:
             found = measured_here(loaded, chunks(given), settings, parts, watch)
