@@ -33,8 +33,8 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 @renamed(name="model")
 def load(
     model: str | Path | nn.Module | LoadedEncoder | EncoderConfig,
-    *,
     tokenizer: object = None,
+    *,
     processor: object = None,
     device: str = "auto",
     dtype: torch.dtype | None = None,
@@ -77,7 +77,8 @@ def load(
             f"dtype is {shown(dtype)}; it must be torch.float64, float32, bfloat16 or float16."
         )
     seed = _whole_seed(model, seed)
-    given = read_given(tokenizer, processor)
+    _require_model(model)
+    given = _given_beside(model, tokenizer, processor, part)
     if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
         return model
     if isinstance(model, nn.Module | LoadedEncoder):
@@ -91,6 +92,37 @@ def load(
         else:
             encoder = fill(plan(model, part=part, revision=revision), given=given)
     return encoder.to(where, dtype or torch.float32)
+
+
+def _require_model(model: object) -> None:
+    """Refuse what is no model and names none; of what holds one, such as a pipeline, say so."""
+    if isinstance(model, str | Path | nn.Module | LoadedEncoder | EncoderConfig):
+        return
+    kind = type(model).__name__
+    what = "None" if model is None else f"an object of type {kind}"
+    what = f"the class {model.__name__}" if isinstance(model, type) else what
+    if not isinstance(getattr(model, "model", None), nn.Module):
+        raise CheckpointError(
+            f"model is {what}; it must be the name of a model, the path of a folder, a model in "
+            "memory or an EncoderConfig."
+        )
+    own = "pipeline" if kind.endswith("Pipeline") else "it"
+    readers = {"tokenizer": "tokenizer", "image_processor": "processor"}
+    given = [f", {readers[x]}={own}.{x}" for x in readers if getattr(model, x, None) is not None]
+    raise CheckpointError(
+        f"model is {what}, which holds one; give that: vz.load({own}.model{''.join(given)})."
+    )
+
+
+def _given_beside(model: object, tokenizer: object, processor: object, part: str) -> Given:
+    """What was given to read with; of a model that never loads, that is said first."""
+    try:
+        return read_given(tokenizer, processor)
+    except CheckpointError:
+        if isinstance(model, nn.Module):
+            with of_memory():
+                plan_memory(in_memory(model, NOTHING), part)
+        raise
 
 
 def _whole_seed(model: object, seed: object) -> int:

@@ -22,7 +22,7 @@ from viz_encoder.checkpoints.readers import NO_READING, Reading, given_reading
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model
 from viz_encoder.checkpoints.weights import AT_ONCE, Tell
 from viz_encoder.config import EncoderConfig
-from viz_encoder.errors import CheckpointError, UnknownFamily
+from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily
 from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
 from viz_encoder.model.declared import Declared
@@ -31,6 +31,8 @@ from viz_encoder.model.saving import own_file
 IN_MEMORY = "in memory"
 FILE, FILE_FIRST = re.compile(r"(?<!\w)config\.json"), re.compile(r"(^|\. )config\.json")
 RECORD = "vz.record(model, …) watches any PyTorch model as it runs."
+CHECK = "Check that the model's config and the weights belong together."
+CHANGED = "Its config or its parts were changed after it was built."
 
 
 def _anything(config: EncoderConfig) -> None:
@@ -123,12 +125,15 @@ def _copy(name: str, tensor: Tensor) -> Tensor:
 
 @contextmanager
 def of_memory() -> Iterator[None]:
-    """Let faults name the model's own config where those of a folder name its config.json."""
+    """Let faults name the model where those of a folder name its files, and what would watch it."""
     try:
         yield
     except CheckpointError as fault:
         said = FILE_FIRST.sub(r"\1The model's config", str(fault))
-        said = FILE.sub("the model's config", said)
+        said = FILE.sub("the model's config", said).replace(CHECK, CHANGED)
+        said = said.replace("The file ", "The model ")
+        if isinstance(fault, KeyMismatch) and RECORD not in said:
+            said = f"{said} {RECORD}"
         if said == str(fault):
             raise
         raise type(fault)(said) from fault
@@ -143,6 +148,10 @@ def plan_memory(source: InMemory, part: str) -> Plan:
         name, kind = source.card.name[:80], source.file.get("model_type")
         why = f"{name}: {fault}" if kind else f"{name} is not an architecture that we load."
         raise UnknownFamily(f"{why} {RECORD}") from fault
+    except CheckpointError as fault:
+        if part or RECORD in str(fault):
+            raise
+        raise type(fault)(f"{fault} {RECORD}") from fault
 
 
 def in_memory(model: nn.Module | LoadedEncoder, given: Given) -> InMemory:

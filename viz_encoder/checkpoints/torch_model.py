@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import nn
 
+from viz_encoder.errors import CheckpointError
+
 
 def is_of_torch(model: nn.Module) -> bool:
     """Whether it is torch's own stack of its own layers."""
@@ -18,6 +20,11 @@ def is_of_torch(model: nn.Module) -> bool:
 def torch_file(model: Any) -> dict[str, Any]:
     """The settings of its first layer; a layer of others gives another output, which is refused."""
     first = model.layers[0]
+    if "linear1.weight" not in first.state_dict():
+        raise CheckpointError(
+            "The weight of layers.0.linear1 is made of others as the model runs, as with weight "
+            "norm. vz.record(model, …) watches the model."
+        )
     return {
         "model_type": "torch_transformer_encoder",
         "nhead": first.self_attn.num_heads,

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from viz_encoder.checkpoints.hub_faults import is_hub_id
 from viz_encoder.errors import CheckpointError
 
-ADAPTED = (
-    "This model is wrapped by adapters (PEFT, such as LoRA), whose weights are separate from its "
-    "own; give what model.merge_and_unload() returns."
-)
+ADAPTED = "This model has adapters (PEFT, such as LoRA), whose weights are separate from its own; "
+MERGE = "give what model.merge_and_unload() returns."
+WATCH = "vz.record(model, …) watches it as it runs."
 QUANTIZED = "This model's weights are quantized; give it as it was before, in floating point."
 
 
@@ -32,7 +31,8 @@ def require_plain(model: nn.Module) -> None:
     """
     adapted = any(".lora_" in name or ".base_layer." in name for name in model.state_dict())
     if adapted or type(model).__module__.startswith("peft."):
-        raise CheckpointError(ADAPTED)
+        merges = callable(getattr(model, "merge_and_unload", None))
+        raise CheckpointError(ADAPTED + (MERGE if merges else WATCH))
     packed = not all(isinstance(part, Tensor) for part in model.state_dict().values())
     if packed or getattr(getattr(model, "config", None), "quantization_config", None) is not None:
         raise CheckpointError(QUANTIZED)
