@@ -1,76 +1,124 @@
-"""What vz.load does not load is told what it is, and what to call instead, before anything else."""
+"""Nothing learned is dropped in silence: what a file holds and we do not load has a note."""
 
+import html
 import re
+from pathlib import Path
 
 import pytest
-import torch
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from torch import nn
-from torch.nn.utils.parametrizations import spectral_norm, weight_norm
-from torch.nn.utils.prune import random_unstructured
-from transformers import (
-    BertConfig,
-    BertModel,
-    GPT2Config,
-    GPT2Model,
-    PreTrainedTokenizerFast,
-    pipeline,
-)
+import transformers
+from safetensors import safe_open
 
 import viz_encoder as vz
-from tests.checkpoints.test_in_memory import bert, refused
-from tests.shape_checks import shapes_checked
-from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily
+from tests.checkpoints.cases import CASES
+from tests.checkpoints.cases.bert import SIZES
+from tests.checkpoints.parity import Case, save
+from viz_encoder.checkpoints import plan
+from viz_encoder.checkpoints.not_loaded import names_a_head
+from viz_encoder.cli import main
+from viz_encoder.ui.form.model_panel import plan_panel
+
+OF_TRANSFORMERS = {case.model_type: case for case in CASES if case.save is None}
+NAMED = {case.name: case for case in CASES}
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        (5, "model is an object of type int; it must be the name"),
-        (None, "model is None; it must be"),
-        (BertModel, "model is the class BertModel; it must be"),
-        (BertConfig(), "model is an object of type BertConfig; it must be"),
-    ],
-)
-def test_what_is_no_model_is_never_looked_for_as_a_folder(given, says):
-    with shapes_checked(False):
-        refused(given, CheckpointError, says)
+def classes_of(case: Case) -> list[type]:
+    """Every class of transformers that is built from this case's configuration."""
+    config = type(case.model().config)
+    stem = config.__name__.removesuffix("Config")
+    kind = re.compile(rf"{stem}(For[A-Z]\w+|Model|EncoderModel|ModelWithProjection)")
+    named = [getattr(transformers, name) for name in dir(transformers) if kind.fullmatch(name)]
+    return [one for one in named if one.config_class is config]
 
 
-def words() -> PreTrainedTokenizerFast:
-    known = Tokenizer(WordLevel({"[UNK]": 0, "[PAD]": 1, "w": 2}, unk_token="[UNK]"))
-    return PreTrainedTokenizerFast(
-        tokenizer_object=known, unk_token="[UNK]", pad_token="[PAD]", model_max_length=8
-    )
+def stems(notes: tuple[str, ...]) -> list[str]:
+    """What the notes name in parentheses."""
+    named = [re.search(r"^The .+ \((.+)\) was not loaded; .+\.$", note) for note in notes]
+    assert all(named), notes
+    return [stem for match in named if match for stem in match[1].split(", ")]
 
 
-def test_a_pipeline_is_loaded_by_its_parts():
-    whole = pipeline("feature-extraction", model=bert(), tokenizer=words())
-    says = r"FeatureExtractionPipeline, which holds one; give that: (vz\.load\(.*\))\.$"
-    with shapes_checked(False), pytest.raises(CheckpointError, match=says) as told:
-        vz.load(whole)
-    advice = re.search(says, str(told.value))[1]
-    assert advice == "vz.load(pipeline.model, tokenizer=pipeline.tokenizer)"
-    assert eval(advice, {"vz": vz, "pipeline": whole}).reader is not None
-    assert vz.load(whole.model, whole.tokenizer).reader is not None  # in this order without names
+def unnamed(model: object, folder: Path, part: str) -> tuple[list[str], tuple[str, ...]]:
+    """The parameters on disk that are neither read nor named, and the notes."""
+    found = plan(folder, part=part)
+    with safe_open(str(folder / "model.safetensors"), "pt") as file:
+        on_disk = set(file.keys())
+    learned = on_disk & {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    assert learned
+    left = learned - set(found.needed)
+    named = stems(found.card.notes)
+    return [n for n in left if not any(stem in n for stem in named)], found.card.notes
 
 
-def test_a_model_that_never_loads_is_told_so_before_its_tokenizer():
-    gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=24, n_head=2))
-    refused(gpt, UnknownFamily, r"'gpt2'.*vz\.record", tokenizer=nn.Linear(1, 1))
-    refused(gpt, UnknownFamily, r"'gpt2'.*vz\.record", processor={})
+@pytest.mark.parity
+@pytest.mark.parametrize("model_type", OF_TRANSFORMERS)
+def test_every_head_of_every_family_is_loaded_or_named(tmp_path, model_type):
+    case = OF_TRANSFORMERS[model_type]
+    config = case.model().config
+    tried = 0
+    for number, kind in enumerate(classes_of(case)):
+        folder = tmp_path / str(number)
+        model = kind(config)
+        model.save_pretrained(folder)
+        try:
+            left, notes = unnamed(model, folder, case.part)
+        except vz.errors.KeyMismatch as refused:  # not silent either
+            assert "does not know" in str(refused)
+            continue
+        assert not left, (kind.__name__, left, notes)
+        tried += 1
+    assert tried
 
 
-@pytest.mark.parametrize("normed", [weight_norm, spectral_norm, random_unstructured])
-def test_weights_that_are_made_as_the_model_runs_point_to_record(normed):
-    model = bert()
-    named = ("weight", 0.5) if normed is random_unstructured else ()
-    normed(model.encoder.layer[0].attention.self.query, *named)
-    refused(model, KeyMismatch, r"^The model holds .*attention\.self\.query.*vz\.record")
-    with torch.no_grad(), vz.record(model.eval()) as recording:
-        model(torch.tensor([[5, 6, 7]]))
-    assert recording.trace().proof.passed
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), 1).eval()
-    normed(encoder.layers[0].linear1, *named)
-    refused(encoder, CheckpointError, r"layers\.0\.linear1 is made of others.*vz\.record")
+LACKING = {"as it was trained": ["sop_classifier.classifier"], "for answers": ["qa_outputs"]}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", NAMED)
+def test_a_head_that_is_loaded_has_no_note(tmp_path, name):
+    """All heads of the cases are compared with the reference, but for these."""
+    case = NAMED[name]
+    save(case, tmp_path)
+    notes = plan(tmp_path, part=case.part).card.notes
+    wanted = next((stems for end, stems in LACKING.items() if name.endswith(end)), [])
+    if name == "timm SigLIP, pooled more widely":
+        assert sorted(stems(notes)) == ["attn_pool", "head"]
+    else:
+        assert stems(tuple(filter(names_a_head, notes))) == wanted
+
+
+EXPECTED = {
+    "BertForQuestionAnswering": ["The question-answering head (qa_outputs)"],
+    "BertForMultipleChoice": ["The multiple-choice head (classifier)"],
+    "BertForPreTraining": ["The next-sentence head (cls.seq_relationship)"],
+    "BertForNextSentencePrediction": ["The next-sentence head (cls.seq_relationship)"],
+    "BertForSequenceClassification": [],
+    "BertForMaskedLM": [],
+}
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_heads_of_bert_in_words(tmp_path, kind, capsys):
+    case = Case("x", "bert", lambda: getattr(transformers, kind)(
+        transformers.BertConfig(**SIZES)), None)  # fmt: skip
+    save(case, tmp_path)
+    encoder = vz.load(tmp_path, device="cpu")
+    why = " was not loaded; attention and hidden states do not depend on it."
+    wanted = tuple(said + why for said in EXPECTED[kind])
+    assert encoder.card.notes == wanted
+    trace = vz.capture(encoder, "w1 w2")
+    assert set(wanted) <= set(trace.notes)
+    assert main(["models", str(tmp_path)]) == 0
+    said, shown = capsys.readouterr().out, html.unescape(plan_panel(plan(tmp_path)))
+    assert all(note in said and note in shown for note in wanted)
+    assert wanted or ("not loaded" not in said and "not loaded" not in shown)
+
+
+def test_a_tower_says_how_it_is_loaded(tmp_path):
+    case = NAMED[next(name for name, case in NAMED.items() if case.model_type == "clip")]
+    save(case, tmp_path)
+    for part, other in (("text", "vision"), ("vision", "text")):
+        notes = plan(tmp_path, part=part).card.notes
+        assert (
+            f'The {other} tower ({other}_model) was not loaded; part="{other}" loads it.' in notes
+        )
+        assert not any(names_a_head(note) for note in notes)
