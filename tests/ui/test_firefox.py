@@ -5,6 +5,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.ui.firefox import firefox_path, running
+from tests.ui.other_site import ATTACK, SENT, other_site, uploads, watched_server
 from tests.ui.texts import SENTENCES
 
 pytestmark = [
@@ -62,3 +63,14 @@ def test_cells_of_a_small_map_show_their_numbers(firefox, site, minilm):
     for text, row, col in drawn["printed"]:
         assert float(text) == pytest.approx(weights[row, col], abs=0.005 + 1e-6)
     assert firefox.faults == []
+
+
+def test_a_page_of_another_site_gets_nothing_done(firefox, caplog):
+    with watched_server() as (ours, reached), other_site(ours) as theirs:
+        before = uploads()
+        for start in (theirs, theirs.replace("127.0.0.1", "localhost")):
+            firefox.goto(start)
+            firefox.evaluate(f"{ATTACK}('{ours}')")
+            assert reached == [] and uploads() == before
+        assert {m.split("'")[1] for m in caplog.messages if m.startswith("403 ")} == SENT
+    firefox.faults.clear()

@@ -35,11 +35,12 @@ from viz_encoder.ui.wire import closed_page, figures, open_run, run_facts
 from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.client_limits import ClientLimits
-from viz_encoder.ui.wire.clients import BehindProxy, NamedClient
+from viz_encoder.ui.wire.clients import BehindProxy, NamedClient, NoProxy
 from viz_encoder.ui.wire.early_head import EarlyHead
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.listeners import Listened
 from viz_encoder.ui.wire.queue_turns import take_turns
+from viz_encoder.ui.wire.same_origin import SameOrigin
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
 from viz_encoder.ui.wire.static import WEB, add_static
 from viz_encoder.ui.wire.timed_connection import timed
@@ -119,9 +120,9 @@ def _guard(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
     app.add_middleware(NamedClient)
+    app.add_middleware(SameOrigin)
     app.add_middleware(SecurityHeaders, settings.framed_by)
-    if settings.trust_proxy:
-        app.add_middleware(BehindProxy)
+    app.add_middleware(BehindProxy if settings.trust_proxy else NoProxy)
 
 
 def serve(settings: Settings | None = None, subject: Trace | None = None) -> None:

@@ -7,6 +7,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from viz_encoder.ui.state.client import CLIENT
 
+FORWARDED_FOR, FORWARDED_HOST = b"x-forwarded-for", b"x-forwarded-host"
+FORWARDED_PROTO = b"x-forwarded-proto"
 NETWORK = 64  # bits: one household or server has all IPv6 addresses with these first ones
 
 
@@ -40,6 +42,25 @@ class NamedClient:
         await self._app(scope, receive, send)
 
 
+def told(scope: Scope, name: bytes) -> list[str]:
+    """What the request's headers of that name say."""
+    return [value.decode("latin-1") for header, value in scope["headers"] if header == name]
+
+
+class NoProxy:
+    """Drops X-Forwarded-Host: without a proxy, it is a visitor's word, and Gradio would take it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Before the app that writes addresses."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does."""
+        if scope["type"] in ("http", "websocket"):
+            scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HOST]
+        await self._app(scope, receive, send)
+
+
 class BehindProxy:
     """Takes the client from X-Forwarded-For, which the proxy before this server writes.
 
@@ -62,14 +83,11 @@ def forwarded(scope: Scope) -> str:
 
     What a client writes there itself stands before what proxies add.
     """
-    told = [value.decode("latin-1") for name, value in scope["headers"] if name == FORWARDED]
-    parts = [part.strip() for value in told for part in value.split(",")]
+    values = told(scope, FORWARDED_FOR)
+    parts = [part.strip() for value in values for part in value.split(",")]
     addresses = [part for part in parts if _address(part) is not None]
     outer = [part for part in addresses if ipaddress.ip_address(part).is_global]
     return (outer or addresses or [""])[-1]
-
-
-FORWARDED = b"x-forwarded-for"
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

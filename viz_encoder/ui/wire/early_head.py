@@ -17,6 +17,8 @@ NAMES_KEPT = 8  # by which the server is reached; a page takes half a megabyte
 NAMING = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
 ALTERING = {"deep_link", "all_endpoints"}  # with these in the address, Gradio makes another page
 LINKING = {"kind", "run", "model", "a", "b", "example", "learn"}  # as core/run_host.js has them
+# Behind a notebook's proxy the server knows neither its name nor the path that stands before it.
+ROOT = "<script>gradio_config.root = new URL('.', location).href.slice(0, -1);</script>"
 FIRST_RUN = '<link rel="preload" as="fetch" crossorigin="anonymous" href="viz/first">'
 
 
@@ -45,7 +47,7 @@ class EarlyHead:
         scripts = (
             f'<script type="module" src="{address(joined(folder))}"></script>' for folder in folders
         )
-        self._tags = "".join((*sheets, *scripts))
+        self._tags = "".join((ROOT, *sheets, *scripts))
         self._kept: OrderedDict[tuple[str, ...], _Page] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -15,6 +15,8 @@ async def refuse(
 ) -> None:
     """Answer with a sentence, for the page ("message") and for Gradio's clients ("detail")."""
     tell(scope, status, sentence)
+    if scope["type"] == "websocket":
+        return await send({"type": "websocket.close", "code": 1008})
     body = json.dumps({"message": sentence, "detail": sentence}).encode()
     told = {
         "content-type": "application/json",
@@ -31,4 +33,5 @@ def tell(scope: Scope, status: int, sentence: str) -> None:
     """Write the one line, of what was refused to whom."""
     sender = (scope.get("client") or ("?",))[0]
     path = ascii(scope["path"][:LONGEST])
-    log.warning("%d %s %s from %s: %s", status, scope["method"], path, ascii(sender), sentence)
+    kind = scope.get("method", "WebSocket")
+    log.warning("%d %s %s from %s: %s", status, kind, path, ascii(sender), sentence)

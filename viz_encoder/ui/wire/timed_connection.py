@@ -55,10 +55,9 @@ class TimedConnection(H11Protocol):
         self._wait_for("")
         super().connection_lost(exc)
 
-    def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Another protocol keeps its own time."""
-        self._wait_for("")
-        super().handle_websocket_upgrade(event)
+    def _should_upgrade(self) -> bool:
+        """Never: no web socket is served here, and a request for one is answered as any other."""
+        return False
 
     def _look(self) -> None:
         state = self.conn.their_state
