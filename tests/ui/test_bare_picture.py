@@ -81,3 +81,20 @@ def test_a_share_shades_its_own_patch(bare):
     page = bare.locator(".viz-pool-shares canvas").bounding_box()
     bare.mouse.move(page["x"] + page["width"] * 0.5, page["y"] + page["height"] * 0.75)
     assert bare.inner_text(".viz-pool-told") == "said of 6"
+
+
+TINTED = """async ([values, kept]) => {
+  const { overlay } = await import("/views/patch_canvas.js");
+  const { makeScale } = await import("/core/colors.js");
+  const grid = { rows: 2, cols: 3, prefix: 2 };
+  const given = [Float32Array.from(values), grid, makeScale("head", 1), 1, Uint8Array.from(kept)];
+  const canvas = overlay(...given);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, 3, 2);
+  return [0, 1, 2, 3, 4, 5].map((at) => data[4 * at + 3]); // how opaque each patch is
+}"""
+
+
+def test_a_tint_is_over_its_own_patch_and_over_none_that_is_left_out(bare):
+    values, kept = [0.2, 0.4, 0.6, 0.8, 1, 0.4], [1, 0, 1, 1, 0, 1]
+    opaque = [255 * value * one for value, one in zip(values, kept, strict=True)]
+    assert bare.evaluate(TINTED, [values, kept]) == pytest.approx(opaque, abs=1)

@@ -173,6 +173,16 @@ def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
     assert store.get(other)
 
 
+def test_a_run_that_a_reload_found_lives_by_its_use_as_before(trace, clock):
+    store = TraceStore(clock=clock)
+    key = store.put(trace, owners=["a page"])
+    store.release("a page")
+    store.claim(key, "a page")
+    for _ in range(3):
+        clock.now += MAX_AGE_SECONDS - 1
+        assert is_held(store, key)
+
+
 def test_what_was_on_its_way_as_the_page_closed_keeps_the_run_no_longer(trace, clock):
     store = TraceStore(clock=clock)
     key = store.put(trace, owners=["a page"])
