@@ -9,8 +9,9 @@ import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.measure.by_sample import ALL, SEVERAL, _changed, owners_of
+from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.places import NONE, places_of
 from viz_encoder.audit.measure.setting import Case, Setting
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.trace import record
@@ -158,14 +159,11 @@ def test_the_joined_maps_are_those_of_each_sample_by_itself(name):
             torch.testing.assert_close(seen, same.weights(slice(None))[0])
 
 
-def test_documents_that_run_by_themselves_are_said_not_to_be_seen():
-    scope = AuditScope(documents=documents)
-    report = audit(ByDocument(), packed, scope=scope, n_layers=LAYERS)
-    assert report.verdict == "PASS", str(report)
-    assert any("once per sample or document" in line for line in report.not_tested)
-    assert report.check("maps").verdict == "NOT TESTED"
-    unknown = audit(ByDocument(), packed, scope=scope)
-    assert unknown.verdict == "PASS" and any("n_layers" in line for line in unknown.not_tested)
+def test_documents_that_run_by_themselves_are_put_together():
+    for options in ({}, {"scope": AuditScope(documents=documents)}):
+        report = audit(ByDocument(), packed, **options)
+        assert report.verdict == "PASS", str(report)
+        assert f"of {LAYERS} layers" in report.check("maps").evidence
 
 
 def test_a_document_that_sees_its_neighbor_is_red():
@@ -175,11 +173,7 @@ def test_a_document_that_sees_its_neighbor_is_red():
         assert "sample 0" not in report.check("gradient").cause
 
 
-def test_calls_of_several_samples_are_no_ones():
-    class Mixing(ByRow):
-        def forward(self, x, keep):
-            return super().forward(x + x.mean(dim=0, keepdim=True), keep)
-
+def test_each_call_is_known_by_its_sample():
     class Fixed(ByRow):
         def forward(self, x, keep):
             same = torch.ones(1, x.shape[1], 8)
@@ -190,13 +184,16 @@ def test_calls_of_several_samples_are_no_ones():
     for model, meant in (
         (ByRow("sample"), [0, 0, 1, 1, 2, 2, 3, 3]),
         (ByRow("layer"), [0, 1, 2, 3] * 2),
-        (Mixing("sample"), [SEVERAL] * 8),
-        (Fixed("sample"), [0, 0, 1, 1, 2, 2, 3, 3, ALL]),
+        (Fixed("sample"), [0, 0, 1, 1, 2, 2, 3, 3, NONE]),
     ):
         subject = Subject(model.eval())
         with record(subject.whole, hidden=False) as recording:
             subject.run(case)
-        assert owners_of(subject, case, recording.calls, subject.run) == meant
+        found = places_of(subject, case, recording.calls, subject.run)
+        assert [int(one.samples[0].unique()) for one in found] == meant
+        assert all(
+            one.tokens[1].tolist() == [[*range(7)]] for one in found if one.samples[0][0, 0] >= 0
+        )
 
 
 # A batch of one's own.
@@ -247,7 +244,7 @@ def test_where_nothing_can_be_changed_nothing_is_supposed():
 def test_padding_keeps_its_ids_where_a_sample_is_changed():
     ids = torch.tensor([[5, 8, 6, 0, 0], [7, 9, 5, 8, 0], [6, 7, 9, 5, 8]])
     case = Case(ids, ids > 0, (causal(ids > 0),), None)
-    found = _changed(case, torch.tensor([True, False, True])).x
+    found = with_changed(case, torch.tensor([[True], [False], [True]]).expand(3, 5)).x
     after = {5: 6, 6: 7, 7: 8, 8: 9, 9: 5, 0: 0}
     expected = [[after[one] for one in row] for row in ids.tolist()]
     assert found.tolist() == [expected[0], ids[1].tolist(), expected[2]]

@@ -16,6 +16,7 @@ from tests.audit.plants import Stack, banded, causal, padding
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure import layer as layers
 from viz_encoder.audit.measure.reach import may_know, must_know, reach, reach_after
+from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.trace.attention_call import AttentionCall
 
@@ -141,7 +142,7 @@ def test_what_a_sink_took_counts_toward_a_row_s_sum(monkeypatch, block):
     q, k, v = torch.randn(3, 3, 2, 8, 5, generator=torch.Generator().manual_seed(4)).unbind()
     mask = F.pad(causal(valid), (1, 0), value=True)[:, None]  # column 0 is the sink
     ran = AttentionCall("sdpa", q[:, :, :7], k, v, scale=0.7, mask=mask)
-    one = layers.Layer("", ran, N_SAMPLES, first=1, n_keys=7)
+    one = layers.Layer("", ran, N_SAMPLES, Slots(first=1, n_open=1), n_keys=7)
     seen, weights = one.judged(causal(valid), valid), by_hand(ran)
     assert np.median(weights[..., 1:].sum(axis=-1)) < 0.9
     assert float((seen.sums - 1).abs().max()) < 1e-6

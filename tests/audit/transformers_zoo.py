@@ -233,7 +233,7 @@ def implementations_differ(seed: int, fixed: bool) -> MaskedModel:
     "facebookresearch/CovidPrognosis#16.",
     wrong="vit(model, x)",
     right="vit(model, x, attention_mask=with_cls(mask))",
-    flagged_by="gradient",
+    flagged_by="maps",
     needs="transformers",
 )
 def vit_without(seed: int, fixed: bool) -> MaskedModel:

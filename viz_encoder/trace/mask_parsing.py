@@ -75,8 +75,12 @@ class GivenMasks:
 
 
 def _four_axes(given: Tensor, n_axes: int) -> Tensor:
-    """As "#batch #head #query #key"; an axis that was only expanded is one entry again."""
-    for axis in range(given.ndim):
+    """As "#batch #head #query #key"; an axis that was only expanded is one entry again.
+
+    Not one of those that are folded into the batch, which counts all their entries.
+    """
+    folded = max(0, given.ndim - 3) if given.ndim > 4 else 0
+    for axis in range(folded, given.ndim):
         if given.stride(axis) == 0 and given.shape[axis] > 1:
             given = given.narrow(axis, 0, 1)
     if n_axes == 3 and given.ndim == 3:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.module_scope import modules_within
@@ -60,6 +61,8 @@ class BatchRecording(Recording):
             return
         name = self._names.get(id(module), "")
         done = [call for call in self._pending if f"{call.name}.".startswith(name)]
+        if module is not self.module:  # a module around tells whether those given heads are cross
+            done = [call for call in done if call.beside]
         self._pending = [call for call in self._pending if call not in done]
         with detached_from_caller():
             for call in done:
@@ -68,7 +71,10 @@ class BatchRecording(Recording):
     def _reduce(self, call: RecordedCall) -> None:
         ran = call.attention
         if (meant := self._meant_for(call)) is not None:
-            self._judged.append((call, self._finder.find(ran, meant)))
+            found = of_tokens(ran, meant.allowed, meant.queries)
+            if found is not None:
+                ran, slots = found
+                self._judged.append((call, self._finder.find(ran, meant, slots)))
         n_samples = call.shape[0]
         count = min(self.n_kept, n_samples)
         self.kept = torch.linspace(0, n_samples - 1, count).round().int().tolist()
@@ -82,10 +88,7 @@ class BatchRecording(Recording):
         if not self.meant or call.cross or call.attention.ragged or not inside:
             return None
         meant = self.meant[min(len(self._judged), len(self.meant) - 1)]
-        n_samples, n_tokens = meant.valid.shape
-        n_batch, _, n_queries, n_keys = call.shape
-        fits = n_batch == n_samples and n_queries == n_keys == n_tokens
-        return meant if fits else None
+        return meant if call.shape[0] == len(meant.valid) else None
 
 
 BATCHED = ("q", "k", "v", "mask", "bias", "maps", "signature", "sink")

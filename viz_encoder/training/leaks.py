@@ -10,6 +10,7 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
+from viz_encoder.audit.measure.slots import NO_SLOTS, Slots
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.mask_parsing import NEVER
@@ -29,6 +30,7 @@ class LayerLeaks:
     opened: Opened | None  # what the mask left open, where it is known and is not as it was meant
     weak: bool = False  # a number was added to the forbidden scores, which did not ban them
     short: RowSums | None = None  # rows of a softmax of the model's own that do not sum to 1
+    open_slots: int = 0  # keys that hold no token and are open, and are no sink
 
     @property
     def leak(self) -> bool:
@@ -66,18 +68,26 @@ class LeakFinder:
         """Nothing is compared yet."""
         self._known: dict[tuple[int, ...], tuple[Tensor, Tensor, Opened, object]] = {}
 
-    def find(self, ran: AttentionCall, meant: Meant) -> LayerLeaks:
-        """Weights are computed only of samples whose mask leaves a forbidden pair open."""
+    def find(self, ran: AttentionCall, meant: Meant, slots: Slots = NO_SLOTS) -> LayerLeaks:
+        """Weights are computed only of samples whose mask leaves a forbidden pair open.
+
+        `slots` are those of the keys that hold no token.
+        """
         n_heads = ran.q.shape[1]
+        keys = slice(slots.first, slots.first + meant.valid.shape[1])
         largest, share = (torch.zeros(n_heads, device=ran.q.device) for _ in range(2))
         if ran.maps is None:
-            leaking, lost, opened = self._by_mask(ran, meant)
+            leaking, lost, opened = self._by_mask(ran, meant, keys)
         else:
-            leaking, lost, opened = self._by_maps(ran.maps, meant)
+            leaking, lost, opened = self._by_maps(ran.maps[..., keys], meant)
         place, most = None, 0.0
         for sample in leaking.nonzero()[:, 0].tolist():
             for rows, weights in _blocks(ran, sample):
-                over = weights.masked_fill(~meant.forbidden[sample, rows], 0.0).nan_to_num(0.0)
+                over = (
+                    weights[..., keys]
+                    .masked_fill(~meant.forbidden[sample, rows], 0.0)
+                    .nan_to_num(0.0)
+                )
                 share += over.sum(dim=(1, 2), dtype=torch.float32)
                 tops = over.amax(dim=(1, 2)).float()
                 largest = largest.maximum(tops)
@@ -92,20 +102,30 @@ class LeakFinder:
             place = (head, sample, query, key)
         if ran.maps is not None and wrong:  # a row of scores all as low as they can be is uniform
             spread = ran.maps.amax(dim=-1, keepdim=True) - ran.maps.amin(dim=-1, keepdim=True)
-            opened = (ran.maps.nan_to_num(1.0) > MASS) & (spread > UNIFORM)
-        weak = ran.bias is not None and most > MASS and _is_added(ran.bias, meant.forbidden)
+            opened = (ran.maps[..., keys].nan_to_num(1.0) > MASS) & (spread > UNIFORM)
+        weak = ran.bias is not None and most > MASS and _is_added(ran.bias[..., keys], meant)
         kept = opened if wrong else None
         return LayerLeaks(
-            largest, share, lost.expand(n_heads), place, kept, weak, _short(ran, meant)
+            largest,
+            share,
+            lost.expand(n_heads),
+            place,
+            kept,
+            weak,
+            _short(ran, meant),
+            slots.n_open if slots.by_mistake else 0,
         )
 
-    def _by_mask(self, ran: AttentionCall, meant: Meant) -> tuple[Tensor, Tensor, Opened]:
+    def _by_mask(
+        self, ran: AttentionCall, meant: Meant, keys: slice
+    ) -> tuple[Tensor, Tensor, Opened]:
         """Samples with a forbidden pair open, how many allowed pairs are closed, what is open."""
         key = id(ran.mask), id(ran.bias), id(meant)
         if key not in self._known:
             whole = torch.ones(1, 1, 1, ran.k.shape[2], dtype=torch.bool, device=ran.q.device)
             opened = whole if ran.mask is None else ran.mask
             opened = opened if ran.bias is None else opened & (ran.bias > NEVER)
+            opened = opened[..., keys] if opened.shape[-1] > 1 else opened
             leaking = (opened & meant.forbidden[:, None]).flatten(1).any(dim=1)
             closed = meant.pairs[:, None] & ~opened
             held = (ran.mask, ran.bias, meant)  # so that no other gets their numbers
@@ -145,8 +165,8 @@ def _short(ran: AttentionCall, meant: Meant) -> RowSums | None:
     return broken_rows(sums, meant.queries, meant.allowed, tolerance)
 
 
-def _is_added(bias: Tensor, forbidden: Tensor) -> bool:
-    return bool(((bias != 0) & forbidden[:, None]).any())
+def _is_added(bias: Tensor, meant: Meant) -> bool:
+    return bool(((bias != 0) & meant.forbidden[:, None]).any())
 
 
 def _argmax(x: Tensor) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from viz_encoder.analyses.survey import LayerSurvey, survey
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.report import Check
+from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.training.atlas import atlas
@@ -35,12 +36,14 @@ class Look(OneLine):
             `analyses.survey`, means over some samples. NaN where there is none.
         checks: what was found; none, if all is as it is meant to be.
         atlas: the maps of the first sample, a row a layer.
+        not_seen: what this look did not look at, a sentence each.
     """
 
     step: int
     heads: Mapping[str, PerHead]
     checks: tuple[Check, ...] = ()
     atlas: UInt8[np.ndarray, "height width 3"] | None = None
+    not_seen: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -90,8 +93,13 @@ def look_at(
     Raises:
         TraceError: nothing was seen.
     """
-    traces = list(_traces(recording, batch, special_ids, within))
-    surveys = [survey(trace, SIZE).layers for trace in traces]
+    try:
+        traces = list(_traces(recording, batch, special_ids, within))
+        surveys = [survey(trace, SIZE).layers for trace in traces]
+    except VizEncoderError as fault:
+        if not recording.leaks:
+            raise
+        return Look(step, _leaks(recording.leaks), checks, not_seen=(f"Statistics: {fault}",))
     heads = _leaks(recording.leaks) | _statistics(surveys)
     if not special_ids:
         heads.pop("special", None)

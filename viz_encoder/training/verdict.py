@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.checks.maps import of_open_slots
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
@@ -84,6 +85,9 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
         )
     leaking = [n for n, one in enumerate(layers) if one.leak]
     losing = [n for n, one in enumerate(layers) if bool(one.lost.any())]
+    filled = next((n for n, one in enumerate(layers) if one.open_slots), None)
+    if filled is not None and not leaking:
+        return of_open_slots(filled, layers[filled].open_slots)
     if not leaking and not losing:
         return passes("All heads look where they may.")
     worst = max(leaking, key=lambda n: float(layers[n].largest.max()), default=(losing or [0])[0])

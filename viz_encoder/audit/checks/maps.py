@@ -1,5 +1,7 @@
 """Whether any head of any layer looks where it may not, or never where it may."""
 
+from contextlib import suppress
+
 import torch
 from torch import Tensor
 
@@ -11,11 +13,13 @@ from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.layer import Layer
-from viz_encoder.audit.measure.maps import Maps, maps_of
-from viz_encoder.audit.measure.setting import MASS, Case
+from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of
+from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
+from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
 
 FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0
 
@@ -84,40 +88,48 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     """The worst that the maps of one run show; None where they are as meant."""
     if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
         return None
+    found = _fault_in(context, case, maps)
+    if found is not None and (turned := in_own_order(context.subject, case, maps)) is not None:
+        return _fault_in(context, case, turned)
+    return found
+
+
+def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     seen = [one.judged(context.intent(case, n), case.valid) for n, one in enumerate(maps.layers)]
     leaks = [one.leak for one in seen]
-    amounts = [float(leak.max()) for leak in leaks]
-    if amounts and max(amounts) > MASS and _is_sorted_inside(context, case, maps):
-        return None
-    if amounts and max(amounts) > MASS:
+    if max((float(leak.max()) for leak in leaks), default=0.0) > MASS:
         return _leaking(context, case, maps, leaks)
     for number, layer in enumerate(maps.layers):
+        if layer.slots.n_open and _varies_with_length(context, case, number, layer.slots):
+            return of_open_slots(number, layer.slots.n_open)
         lost = seen[number].lost
         if bool(lost.any()) and (layer.sure or _stays_lost(context, case, number)):
             return _losing(context, case, number, layer, lost)
     return None
 
 
-def _is_sorted_inside(context: AuditContext, case: Case, maps: Maps) -> bool:
-    """Whether maps are right in the order of the samples' lengths, and outputs in that of x.
+def of_open_slots(number: int, count: int) -> Answer:
+    """A layer's keys that hold no token and are no sink."""
+    text = (
+        f"Layer {number}: {count} keys that hold no token are open to every query, and take a part "
+        "of its attention."
+    )
+    return Answer(Verdict.FAIL, text, layer=number).because(diagnose("open_slots"))
 
-    A model may sort its samples and put them back; then its maps are another sample's, by right.
+
+def _varies_with_length(context: AuditContext, case: Case, number: int, slots: Slots) -> bool:
+    """Whether there are more or fewer open slots at another length: a sink has always as many.
+
+    Where no other length runs, by what they hold.
     """
-    if context.setting.fixed:
-        return False
-    counts = case.valid.sum(dim=1)
-    for descending in (True, False):
-        back = counts.argsort(descending=descending, stable=True).argsort()
-        turned = [one.in_order(back) for one in maps.layers]
-        leaks = (
-            one.judged(context.intent(case, n), case.valid).leak for n, one in enumerate(turned)
-        )
-        if all(
-            float(leak.max()) <= MASS for leak in leaks
-        ):  # no layer is read after one that leaks
-            out = context.subject.run(case)
-            return case.padded and padding_invariance.find_fault(context, case, out) is None
-    return False
+    setting = context.setting
+    for length in () if setting.fixed else (case.valid.shape[1] - 1, case.valid.shape[1] + 4):
+        with suppress(ModelFault, InputError):
+            other = setting.case(setting.padding(length))
+            layers = maps_of(context.subject, other).layers
+            if len(layers) > number:
+                return layers[number].slots.n_open != slots.n_open
+    return slots.by_mistake
 
 
 def _rows(case: Case, layer: int = 0) -> Tensor:

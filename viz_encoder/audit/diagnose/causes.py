@@ -220,6 +220,11 @@ CAUSES = {
         "two saturated masks were added: finfo.min + finfo.min = -inf, and a row of -inf is NaN",
         "Combine masks as bool with &, and turn them into numbers once.",
     ),
+    "open_slots": Cause(
+        "the keys were filled up, to a whole block or to the length of a static cache, and the "
+        "mask leaves the filling open",
+        "F.pad(keep, (0, filling), value=False): close in the mask what is added to the keys.",
+    ),
     "documents": Cause(
         "packed documents are not separated",
         "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "

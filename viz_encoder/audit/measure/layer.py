@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from viz_encoder.audit.measure.slots import NO_SLOTS, Slots
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.mask_parsing import NEVER
@@ -33,7 +34,7 @@ class Layer:
     name: str
     ran: AttentionCall
     n_samples: int
-    first: int = 0  # the column of token 0: slots that hold no token may precede it
+    slots: Slots = NO_SLOTS  # keys that hold no token
     n_keys: int = 0  # tokens among the keys; all of them if 0
     by_hand: bool = False  # a softmax of the model's own
     order: Int[Tensor, " batch"] | None = None  # of the samples, if not that in which they ran
@@ -62,8 +63,8 @@ class Layer:
 
     @property
     def has_sink(self) -> bool:
-        """Whether some key slots hold no token."""
-        return self.shape[3] != self.ran.shape[3]
+        """Whether some queries may look at keys that hold no token."""
+        return self.slots.n_open > 0
 
     @cached_property
     def is_plain(self) -> bool:
@@ -164,7 +165,7 @@ class Layer:
 
     @property
     def _tokens(self) -> slice:
-        return slice(self.first, self.first + self.shape[3])
+        return slice(self.slots.first, self.slots.first + self.shape[3])
 
     def _mask(self, rows: slice) -> Bool[Tensor, "batch #head row key"]:
         ran = self.ran

@@ -5,14 +5,20 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.measure.by_sample import UNASSIGNED, as_layers, is_single
+from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import Layer
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
+from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
+
+UNASSIGNED = (
+    "This model calls attention once per sample or document (with a batch of 1), and which call "
+    "belongs to which layer cannot be told."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +29,14 @@ class Maps:
     why_none: str = ""
     cross: tuple[Layer, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
+    grad: bool = False  # whether gradients were on
 
 
 def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | None = None) -> Maps:
     """Run the model and read its maps; what cannot be read is left out, and said.
 
-    It runs once, and a few times more if it calls attention sample by sample.
+    It runs once, and a few times more if its calls are not of whole samples in order, or where
+    `subject.reorders` says that it puts tokens or samples in another order.
     """
     given = case if x is None else replace(case, x=x)
     try:
@@ -44,38 +52,73 @@ def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | Non
         subject.run(given, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
     calls = [one for n, one in enumerate(recording.calls) if n not in subject.not_attention]
-    if any(is_single(one, case) for one in calls):
+    layers = [_layer(call, case) for call in calls]
+    odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
+    if subject.reorders or any(odd):
         joined = as_layers(subject, given, calls, lambda one: subject.run(one, grad=grad))
-        if joined is None:
+        if joined is None and any(is_single(call, case) for call in calls):
             return Maps((), UNASSIGNED)
-        calls = joined
-    layers = [(call, _layer(call, case.valid)) for call in calls]
-    found = tuple(layer for _, layer in layers if layer is not None)
-    others = [call for call, layer in layers if layer is None]
+        calls = joined or calls
+        layers = [_layer(call, case) for call in calls]
+    others = [call for call, layer in zip(calls, layers, strict=True) if layer is None]
+    found = tuple(layer for layer in layers if layer is not None)
     crossed = [(call, _cross(call, case.valid)) for call in others]
     return Maps(
         found,
         "" if found else "No recorded call is self-attention over these tokens.",
         tuple(layer for _, layer in crossed if layer is not None),
         tuple(_in_words(call) for call, layer in crossed if layer is None),
+        grad,
     )
 
 
-def _layer(call: RecordedCall, valid: Tensor) -> Layer | None:
-    n_samples, n_tokens = valid.shape
-    n_batch, _, n_queries, n_keys = call.shape
-    extra = n_keys - n_queries
-    if n_batch not in (1, n_samples) or call.cross or extra < 0:
+def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:
+    """The same with each sample and token in its place, where the model has them in another order.
+
+    That is then known of the model, for all further maps.
+    """
+    if subject.reorders or case.valid.shape[1] > LONG:
         return None
-    if n_queries != n_tokens and not call.attention.ragged:
+    subject.reorders = True
+    found = maps_of(subject, case, grad=maps.grad)
+    other = len(maps.layers) == len(found.layers) and not all(
+        torch.equal(*(one.looked_at(MASS)[_rows(one, case)] for one in pair))
+        for pair in zip(maps.layers, found.layers, strict=True)
+    )
+    subject.reorders = other
+    return found if other else None
+
+
+def _rows(layer: Layer, case: Case) -> Tensor:
+    """Real queries of each head."""
+    return case.judged[:, None].expand(layer.shape[:3])
+
+
+def is_single(call: RecordedCall, case: Case) -> bool:
+    """Whether it is of one sample, though the batch has more."""
+    return len(case.valid) > 1 and call.shape[0] == 1 and not call.attention.ragged
+
+
+def _is_odd(call: RecordedCall, layer: Layer | None, case: Case) -> bool:
+    """Whether its batch is not that of the samples, or its tokens are not these."""
+    return is_single(call, case) or (layer is None and not call.cross)
+
+
+def _layer(call: RecordedCall, case: Case) -> Layer | None:
+    n_samples, n_tokens = case.valid.shape
+    if call.shape[0] not in (1, n_samples) or call.cross:
         return None
     ran = call.attention
-    if ran.ragged and not _holds_the_real(call, valid):
+    if ran.ragged:
+        if not _holds_the_real(call, case.valid):
+            return None
+        ran = unpacked(ran, case.valid)
+    found = of_tokens(ran, case.allowed[0], case.judged)
+    if found is None:
         return None
-    ran = unpacked(ran, valid) if ran.ragged else ran
-    layer = Layer(call.name, ran, n_samples, by_hand=call.kind == "softmax")
-    first = _first_token(layer, extra)
-    return None if first is None else replace(layer, first=first, n_keys=n_tokens)
+    ran, slots = found
+    by_hand = call.kind == "softmax"
+    return Layer(call.name, ran, n_samples, slots, n_keys=n_tokens, by_hand=by_hand)
 
 
 def _cross(call: RecordedCall, valid: Tensor) -> Layer | None:
@@ -96,28 +139,17 @@ def _in_words(call: RecordedCall) -> str:
     return f"{_name(call)} ({call.shape[2]} queries, {call.shape[3]} keys)"
 
 
-def _first_token(layer: Layer, extra: int) -> int | None:
-    """The column of token 0: slots of no token, open to all, stand after the tokens or before."""
-    if not extra:
-        return 0
-    after = before = True
-    for rows in layer.row_blocks():
-        opened = layer.opened(rows)
-        after = after and bool(opened[..., -extra:].all())
-        before = before and bool(opened[..., :extra].all())
-    return 0 if after else extra if before else None
-
-
 def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]:
-    """Calls whose number of keys does not grow with the tokens: the gate of experts, mostly."""
+    """Calls with more queries for more tokens, but no more keys: the gate of experts, mostly."""
     found = []
     for case in (short, long):
         with record(subject.whole, hidden=False) as recording:
             subject.run(case)
-        found.append([call.shape[3] for call in recording.calls])
+        found.append([call.shape[2:] for call in recording.calls])
     if len(found[0]) != len(found[1]):
         return frozenset()
-    return frozenset(n for n, (a, b) in enumerate(zip(*found, strict=True)) if a == b)
+    pairs = enumerate(zip(*found, strict=True))
+    return frozenset(n for n, (a, b) in pairs if a[0] != b[0] and a[1] == b[1])
 
 
 def _holds_the_real(call: RecordedCall, valid: Tensor) -> bool:

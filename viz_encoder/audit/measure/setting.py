@@ -61,6 +61,11 @@ class Case:
         """Whether any token is padding."""
         return not bool(self.valid.all())
 
+    @property
+    def judged(self) -> Bool[Tensor, "batch query"]:
+        """Real tokens that may attend to something in every layer."""
+        return self.valid & torch.stack([one.any(dim=-1) for one in self.allowed]).all(dim=0)
+
 
 @dataclass(frozen=True)
 class Setting:

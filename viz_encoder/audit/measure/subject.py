@@ -44,6 +44,7 @@ class Subject:
         self.device = weights[0].device if weights else torch.device("cpu")
         self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
         self.state = Held.of(state_of(self.whole, tensors_of(call)))
+        self.reorders = False  # tokens or samples stand in another order inside
 
     def run(self, case: Case, *, x: Tensor | None = None, grad: bool = False) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".

@@ -46,7 +46,7 @@ def mask_kept(seed: int, fixed: bool) -> MaskedModel:
     story="Sorting by length, needed for packed recurrent networks and copied ever since.",
     wrong="out",
     right="out[order.argsort()]",
-    flagged_by="maps",
+    flagged_by="gradient",
 )
 def never_put_back(seed: int, fixed: bool) -> MaskedModel:
     """The longest text first."""

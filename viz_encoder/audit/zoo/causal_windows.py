@@ -96,7 +96,7 @@ def window_overridden(seed: int, fixed: bool) -> MaskedModel:
     "in chunks, that is the wrong corner (onnx/onnx#8068).",
     wrong="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], is_causal=True",
     right="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], attn_mask=keep",
-    flagged_by="gradient",
+    flagged_by="maps",
 )
 def wrong_corner(seed: int, fixed: bool) -> MaskedModel:
     """Queries in chunks of three, keys up to there."""

@@ -180,7 +180,7 @@ def one_path_forgets(seed: int, fixed: bool) -> MaskedModel:
     "lucidrains/vit-pytorch#246, sign/WeLT#1.",
     wrong="keep = F.pad(valid, (0, 1), value=True)",
     right="keep = F.pad(valid, (1, 0), value=True)",
-    flagged_by="gradient",
+    flagged_by="maps",
 )
 def one_short(seed: int, fixed: bool) -> MaskedModel:
     """[CLS] before the patches, and the mask moved by one."""

@@ -1,0 +1,126 @@
+"""Attention in any layout is judged token by token: right ones PASS by their maps, wrong FAIL."""
+
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.audit.audits import own
+from tests.audit.layouts import (
+    LAYOUTS,
+    WINDOW,
+    Layers,
+    OfBatch,
+    Sorted,
+    batch,
+    by_hand,
+    sdpa,
+    windows,
+)
+from tests.audit.plants import banded, causal, padding
+from viz_encoder.audit import AuditScope
+from viz_encoder.trace.mask_parsing import GivenMasks
+
+
+def own_window(valid):
+    number = torch.arange(valid.shape[1]) // WINDOW
+    return padding(valid) & (number[:, None] == number)
+
+
+def meant_by(name):
+    return (lambda valid: own_window(valid) & causal(valid)) if name == "windows" else banded(3)
+
+
+def open_to_the_last(keep):
+    """Every query may look at the last key of a window."""
+    return keep | (torch.arange(keep.shape[2]) % WINDOW == WINDOW - 1)
+
+
+def audits(make, intent):
+    """By audit_mask, and of a batch of one's own."""
+    yield vz.audit_mask(make().eval(), intent, d_model=8, scope=AuditScope(lengths=[10]))
+    given = batch((6, 4, 9, 3), 9)
+    yield vz.audit_batch(OfBatch(make(), intent).eval(), given, lambda one: intent(one["valid"]))
+
+
+@pytest.mark.parametrize("attend", [sdpa, by_hand])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_right_layout_passes_by_its_maps_and_a_leak_in_it_is_seen(name, attend):
+    if (name, attend) == ("chunks", by_hand):
+        pytest.skip("its queries are not seen, so which tokens they are of is not known")
+    intent, layout = meant_by(name), LAYOUTS[name](attend)
+    for report in audits(lambda: Layers(layout), intent):
+        assert report.verdict == report.check("maps").verdict == "PASS", str(report)
+        assert "4 heads of 2 layers" in report.check("maps").evidence
+    for report in audits(lambda: Layers(layout, open_to_the_last), intent):
+        assert report.verdict == report.check("maps").verdict == "FAIL", str(report)
+        found = report.check("maps")
+        assert found.key % WINDOW == WINDOW - 1 and found.layer is not None
+
+
+@pytest.mark.parametrize("by", ["length", "content"])
+def test_what_is_sorted_inside_and_put_back_passes(by):
+    for report in audits(lambda: Sorted(Layers(sdpa), by), banded(3)):
+        assert report.verdict == report.check("maps").verdict == "PASS", str(report)
+    for report in audits(lambda: Sorted(Layers(sdpa, torch.ones_like), by), banded(3)):
+        assert report.check("maps").verdict == "FAIL", str(report)
+
+
+def rolled(masked):
+    """Windows moved by half of one, whose seam is closed, or is not."""
+
+    def layout(q, k, v, keep):
+        moved = (part.roll(-WINDOW // 2, dims=2) for part in (q, k, v))
+        keep = keep.roll((-WINDOW // 2, -WINDOW // 2), dims=(2, 3))
+        mixed = windows(sdpa)(*moved, keep if masked else torch.ones_like(keep))
+        return mixed.roll(WINDOW // 2, dims=2)
+
+    return layout
+
+
+def test_rolled_windows_without_a_mask_fail_and_masked_ones_pass():
+    """Eight layers, after which everyone may know of everyone, as far as gradients show."""
+
+    def moved_window(valid):
+        number = (torch.arange(valid.shape[1]) + WINDOW // 2) // WINDOW
+        return padding(valid) & (number[:, None] == number)
+
+    def alternating(masked):
+        class Swin(Layers):
+            def forward(self, x, keep):
+                for n, (qkv, out) in enumerate(zip(self.qkv, self.out, strict=True)):
+                    parts = (p.unflatten(-1, (2, -1)).transpose(1, 2) for p in qkv(x).chunk(3, -1))
+                    layout = rolled(masked) if n % 2 else windows(sdpa)
+                    mixed = layout(*parts, keep[n % 2][:, None])
+                    x = x + out(mixed.transpose(1, 2).flatten(2))
+                return x
+
+        return Swin(None, n_layers=8).eval()
+
+    full = vz.audit.AuditInputs(valid=torch.ones(3, 16, dtype=torch.bool))
+    intents = [own_window, moved_window] * 4
+    scope = AuditScope(lengths=[16])
+    given = {"make_mask": lambda valid: (own_window(valid), moved_window(valid)), "d_model": 8}
+    right = vz.audit_mask(alternating(True), intents, inputs=full, scope=scope, **given)
+    assert right.verdict == "PASS" and "16 heads of 8" in right.check("maps").evidence, str(right)
+    wrong = vz.audit_mask(alternating(False), intents, inputs=full, scope=scope, **given)
+    assert own(wrong)[0] == "maps" and wrong.check("maps").layer % 2, str(wrong)
+
+
+def test_a_sample_that_looks_into_another_of_the_same_row_is_red():
+    def across(q, k, v, keep):
+        return sdpa(q, k, v, torch.ones_like(keep).tril())
+
+    report = next(audits(lambda: Layers(LAYOUTS["one row"](across)), banded(3)))
+    assert report.verdict == "FAIL", str(report)
+
+
+@pytest.mark.parametrize("n_differing", [1, 3])
+def test_a_mask_of_five_axes_is_that_of_each_row_of_its_batch(n_differing):
+    keep = torch.rand(2, n_differing, 1, 5, 5) > 0.4
+    split = GivenMasks().split(keep.expand(2, 3, 1, 5, 5), n_axes=5)
+    assert split.mask.shape[0] == 6
+    for sample in range(2):
+        for head in range(3):
+            assert torch.equal(
+                split.mask[3 * sample + head, 0], keep[sample, head % n_differing, 0]
+            )

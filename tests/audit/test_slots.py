@@ -1,0 +1,172 @@
+"""Keys that hold no token: closed ones are nothing, a sink is told, an open filling is a fault."""
+
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import LlamaConfig, LlamaModel, StaticCache
+
+import viz_encoder as vz
+from tests.audit.audits import own
+from tests.audit.layouts import Layers, OfBatch, batch, by_hand, heads_in_batch, sdpa
+from tests.audit.plants import banded, causal, padding
+from viz_encoder.audit import AuditScope
+
+BATCHES = ((6, 4, 9, 2), (9, 9, 9, 9), (5, 4, 7, 3))  # padded, whole, and none of them whole
+
+
+def filled(how, *, attend=sdpa, front=False, size=None, among_queries=False):
+    """Keys and values filled up to blocks of 8, or to a cache of a fixed size."""
+
+    def layout(q, k, v, keep):
+        more = size - k.shape[2] if size else -k.shape[2] % 8
+        if how == "the last again":
+            k, v = (F.pad(part, (0, 0, 0, more), "replicate") for part in (k, v))
+        else:
+            side = (0, 0, more, 0) if front else (0, 0, 0, more)
+            k, v = F.pad(k, side), F.pad(v, side)
+        rows = (0, more) if among_queries else (0, 0)
+        side = (more, 0) if front else (0, more)
+        keep = F.pad(keep, (*side, *rows), value=how != "closed")
+        q = F.pad(q, (0, 0, *rows))
+        return attend(q, k, v, keep)[:, :, : q.shape[2] - rows[1]]
+
+    return layout
+
+
+def watched(model, given, intent):
+    looks = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with vz.watch(model.train(), every=1, intent=intent, log=looks.append):
+            model(**given).square().mean().backward()
+    return looks[0]
+
+
+def judged(layout, intent, lengths=BATCHES[0]):
+    """By audit_mask, by audit_batch and by watch: a verdict each."""
+    report = vz.audit_mask(Layers(layout).eval(), intent, d_model=8, scope=AuditScope(lengths=[7]))
+    model, given = OfBatch(Layers(layout), intent), batch(lengths, 9)
+    one = vz.audit_batch(model.eval(), given, lambda it: intent(it["valid"]))
+    look = watched(model, given, lambda it: intent(it["valid"]))
+    seen = [str(check.verdict) for check in look.checks if check.name == "maps"]
+    return str(report.verdict), str(one.verdict), *(seen or ["PASS"])
+
+
+KINDS = {
+    "after": {},
+    "before": {"front": True},
+    "a cache": {"size": 64},
+    "by hand": {"attend": by_hand},
+    "among the queries": {"among_queries": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("intent", [padding, causal, banded(3)])
+def test_closed_slots_are_nothing_and_open_ones_a_fault(intent, kind):
+    assert judged(filled("closed", **KINDS[kind]), intent) == ("PASS",) * 3
+    for lengths in BATCHES[:2]:
+        assert judged(filled("zeros", **KINDS[kind]), intent, lengths) == ("FAIL",) * 3
+    if kind not in ("before", "among the queries"):
+        assert judged(filled("the last again", **KINDS[kind]), intent) == ("FAIL",) * 3
+
+
+def test_open_slots_are_named_with_the_line_to_write():
+    report = vz.audit_mask(Layers(filled("zeros")).eval(), padding, d_model=8)
+    found = report.check("maps")
+    assert own(report)[0] == "maps" and found.code == "open_slots", str(report)
+    assert found.evidence.startswith("Layer 0: 1 keys that hold no token") and "F.pad" in found.cure
+
+
+def in_some(where):
+    """Filled up with slots that only some samples, or only the second head, leave open."""
+
+    def layout(q, k, v, keep):
+        more = -k.shape[2] % 8
+        k, v = (F.pad(part, (0, 0, 0, more)) for part in (k, v))
+        keep = F.pad(keep, (0, more)).expand(-1, 2, -1, -1).clone()
+        keep[where][..., keep.shape[3] - more :] = True
+        return sdpa(q, k, v, keep)
+
+    return layout
+
+
+@pytest.mark.parametrize("where", [slice(1, None), (slice(None), 1)])
+def test_slots_that_only_some_leave_open(where):
+    assert judged(in_some(where), causal) == ("FAIL",) * 3
+
+
+def test_slots_of_heads_in_the_batch():
+    def scope_of(how):
+        model = Layers(heads_in_batch(filled(how))).eval()
+        return vz.audit_mask(model, causal, d_model=8).verdict
+
+    assert (scope_of("closed"), scope_of("zeros")) == ("PASS", "FAIL")
+
+
+class Sink(nn.Module):
+    """Keys of no token that a model has on purpose: zeros or learned ones, before or after."""
+
+    def __init__(self, kind):
+        super().__init__()
+        torch.manual_seed(0)
+        self.count, self.front = (2, True) if kind == "memory" else (1, kind == "zero before")
+        self.memory = nn.Parameter(torch.randn(1, 2, self.count, 4), requires_grad=False)
+        if kind.startswith("zero"):
+            self.memory.zero_()
+
+    def forward(self, q, k, v, keep):
+        more = self.memory.expand(len(k), -1, -1, -1)
+        k, v = (torch.cat([more, x] if self.front else [x, more], dim=2) for x in (k, v))
+        side = (self.count, 0) if self.front else (0, self.count)
+        return sdpa(q, k, v, F.pad(keep, side, value=True))
+
+
+@pytest.mark.parametrize("kind", ["zero before", "zero after", "memory"])
+@pytest.mark.parametrize("lengths", BATCHES)
+def test_a_sink_is_no_fault(kind, lengths):
+    for intent in (padding, causal):
+        assert judged(Sink(kind), intent, lengths) == ("PASS",) * 3
+
+
+@pytest.mark.parametrize("options", [{"add_zero_attn": True}, {"add_bias_kv": True}])
+def test_a_sink_of_torch_is_no_fault_where_it_fills_a_block(options):
+    attention = nn.MultiheadAttention(8, 2, batch_first=True, **options)
+
+    class Attends(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = attention
+
+        def forward(self, x, valid):
+            return self.attention(x, x, x, key_padding_mask=~valid)[0]
+
+    given = batch((7, 4, 2), 7)  # with the sink 8 keys
+    for model in (Attends().train(), Attends().eval()):
+        report = vz.audit_batch(model, given, lambda it: padding(it["valid"]))
+        assert report.verdict == "PASS", str(report)
+
+
+@pytest.mark.parametrize("size", [8, 32])
+def test_a_static_cache_of_transformers(size):
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "vocab_size": 40}
+    config = LlamaConfig(**sizes, num_attention_heads=2, num_key_value_heads=1)
+    model = LlamaModel(config).eval()
+
+    def run(x, mask):
+        cache = StaticCache(config, max_cache_len=max(size, x.shape[1]))
+        return model(inputs_embeds=x, attention_mask=mask, past_key_values=cache, use_cache=True)[0]
+
+    report = vz.audit_mask(run, causal, lambda valid: valid.long(), d_model=16)
+    assert report.verdict == "PASS" and report.check("maps").verdict == "PASS", str(report)
+
+    def run_batch(inputs_embeds, attention_mask):
+        return run(inputs_embeds, attention_mask)
+
+    valid = torch.arange(7) < torch.tensor([[7], [4], [5]])
+    given = {"inputs_embeds": torch.randn(3, 7, 16), "attention_mask": valid.long()}
+    one = vz.audit_batch(run_batch, given, lambda it: causal(it["attention_mask"] == 1))
+    assert one.verdict == "PASS", str(one)

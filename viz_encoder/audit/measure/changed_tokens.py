@@ -1,0 +1,59 @@
+"""Other content in some tokens of a batch, in the same places; of a batch of one's own, its ids."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.measure.passed import mapped, tensors_in
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
+
+LITTLE = {torch.float32: 0.001, torch.float64: 0.001}  # of its size, so that no order changes
+MORE = 0.1  # in half precision
+
+
+def with_changed(case: Case, tokens: Bool[Tensor, "batch token"]) -> Case:
+    """The case with other content in those tokens; the same where there is nothing to change."""
+    if not case.own:
+        return replace(case, x=_other(case.x, case, tokens))
+    content = _content(case)
+    passed = mapped(case.passed, lambda x: _other(x, case, tokens) if x is content else x)
+    return replace(case, passed=passed)
+
+
+def _content(case: Case) -> Tensor | None:
+    """The tensor of a batch that holds what its tokens are: ids, else vectors or pictures."""
+    given = list(tensors_in(case.passed))
+    shape = case.valid.shape
+    ids = [(name, x) for name, x in given if x.shape == shape and not _is_mask(x)]
+    vectors = [x for _, x in given if x.is_floating_point() and x.ndim > 2 and len(x) == shape[0]]
+    first = [x for name, x in ids if name == "input_ids"] or [x for _, x in ids]
+    vectors.sort(key=lambda x: (x.shape[-2:] == 2 * shape[1:], not has_tokens(x, shape[1])))
+    return next(iter([*first, *vectors]), None)
+
+
+def _is_mask(x: Tensor) -> bool:
+    return x.is_floating_point() or set(x.unique().tolist()) <= {0, 1}
+
+
+def _other(x: Tensor, case: Case, tokens: Tensor) -> Tensor:
+    """Some noise on vectors; each real id becomes the next larger one of the batch."""
+    if x.is_floating_point():
+        return _noisy(x, tokens)
+    if x.shape != case.valid.shape:
+        return x
+    known = x[case.valid].unique()
+    after = known.roll(-1)[torch.searchsorted(known, x.contiguous()).clamp_max(len(known) - 1)]
+    return torch.where(case.valid & tokens, after, x)
+
+
+def _noisy(x: Tensor, tokens: Tensor) -> Tensor:
+    """On those tokens; where x has no axis of them, on the samples of which all are chosen."""
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(3)).to(x)
+    noise = x + noise * LITTLE.get(x.dtype, MORE) * x.abs().mean()
+    if not has_tokens(x, tokens.shape[1]):
+        return torch.where(tokens.all(dim=1).view(-1, *[1] * (x.ndim - 1)), noise, x)
+    noise, plain = (by_token(one, tokens.shape[1]) for one in (noise, x))
+    return from_tokens(torch.where(tokens[:, :, None], noise, plain), x)

@@ -1,0 +1,170 @@
+"""Calls of attention in any layout, put together as layers of the whole batch, token by token.
+
+A token's first query belongs to the first layer, its second to the second. Where a token stands in
+several rows of one call's batch, its heads are folded into that batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.measure.places import NONE, UNCLEAR, Places, Run, places_of
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.whole_call import OTHER, Piece, Tokens, WholeCall
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.recorded_call import RecordedCall
+
+
+def as_layers(
+    subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
+) -> list[RecordedCall] | None:
+    """The calls with an axis for samples, heads, queries and keys; None where that is not clear.
+
+    A call of other tokens, or of which it is not clear what it holds, stays as it is.
+    """
+    places = places_of(subject, case, calls, run)
+    return None if places is None else joined(case, calls, places)
+
+
+def joined(
+    case: Case, calls: Sequence[RecordedCall], places: Sequence[Places]
+) -> list[RecordedCall] | None:
+    """The same, once it is known which token each slot holds."""
+    found, whole = _Layers(case.valid), {}
+    for number, (call, place) in enumerate(zip(calls, places, strict=True)):
+        pieces = _pieces(call, place, case.valid)
+        if pieces is None:
+            whole[number] = call
+        elif not found.add(number, call.cross, pieces):
+            return None
+    for number, pieces in found.layers():
+        ran = _built(pieces, case, cross=calls[number].cross)
+        if ran is None:
+            return None
+        whole[number] = replace(calls[number], ran=ran)
+    return [whole[number] for number in sorted(whole)]
+
+
+def _pieces(
+    call: RecordedCall, place: Places, valid: Bool[Tensor, "batch token"]
+) -> list[Piece] | None:
+    """One for each row and sample; None if it is not known which token each query is of."""
+    found, ran = [], call.attention
+    for row in range(len(place.samples[0])):
+        samples = place.samples[0][row]
+        own = samples[samples != NONE].unique().tolist()
+        if UNCLEAR in own:
+            return None
+        for sample in own:
+            sides = [_of_sample(place, side, row, sample) for side in (0, 1)]
+            if len(own) == 1:
+                sides = [_in_order(one, valid[sample]) for one in sides]
+            queries, keys = sides
+            if call.cross:
+                keys = torch.arange(ran.shape[3], device=keys.device)
+            if bool((queries == UNCLEAR).any() | (keys == UNCLEAR).any()):
+                return None
+            found.append(Piece(ran, row, sample, queries, keys))
+    return found or None
+
+
+def _of_sample(place: Places, side: int, row: int, sample: int) -> Tokens:
+    samples, tokens = place.samples[side][row], place.tokens[side][row]
+    return torch.where((samples == sample) | (samples == NONE), tokens, OTHER)
+
+
+def _in_order(tokens: Tokens, valid: Bool[Tensor, " token"]) -> Tokens:
+    """Where it cannot be told which token a slot holds: all tokens in order, or the real ones."""
+    if not bool((tokens == UNCLEAR).any()):
+        return tokens
+    for places in (torch.arange(len(valid), device=valid.device), valid.nonzero()[:, 0]):
+        if len(places) == len(tokens):
+            return places
+    return tokens
+
+
+class _Layers:
+    """Pieces by their layer: a token's n-th call is of the n-th layer."""
+
+    def __init__(self, valid: Bool[Tensor, "batch token"]) -> None:
+        """No call was seen yet."""
+        self.valid = valid
+        self._seen = {cross: torch.zeros_like(valid, dtype=torch.long) for cross in (False, True)}
+        self._pieces: dict[tuple[bool, int], tuple[int, list[Piece]]] = {}
+
+    def add(self, number: int, cross: bool, pieces: list[Piece]) -> bool:
+        """Whether it is clear which layer they are of."""
+        groups, seen = torch.zeros_like(self._seen[cross]), self._seen[cross]
+        placed = []
+        for piece in pieces:
+            tokens = piece.queries[piece.queries >= 0]
+            before = groups[piece.sample, tokens]
+            if len(before.unique()) > 1 or len(tokens.unique()) < len(tokens):
+                return False
+            placed.append(replace(piece, group=int(before[0]) if len(before) else 0))
+            groups[piece.sample, tokens] += 1
+        covered = groups > 0
+        if len(groups[covered].unique()) != 1 or len(seen[covered].unique()) != 1:
+            return False
+        layer = cross, int(seen[covered][0])
+        self._pieces.setdefault(layer, (number, []))[1].extend(placed)
+        seen[covered] += 1
+        return True
+
+    def layers(self) -> Iterator[tuple[int, list[Piece]]]:
+        """The pieces of each layer, and the number of its first call."""
+        yield from self._pieces.values()
+
+
+def _built(pieces: Sequence[Piece], case: Case, *, cross: bool) -> AttentionCall | None:
+    """One call of all samples; None where the pieces do not fit one another.
+
+    Keys that hold no token stand after the tokens.
+    """
+    first, valid, judged = pieces[0].ran, case.valid, case.judged
+    if len({_kind(piece.ran) for piece in pieces}) != 1:
+        return None
+    n_tokens = first.shape[3] if cross else valid.shape[1]
+    named = pieces if cross else _with_padding(pieces, valid)
+    columns = [_columns(piece.keys, n_tokens) for piece in named]
+    n_keys = max([n_tokens, *(int(one.max()) + 1 for one in columns if len(one))])
+    n_groups = 1 + max(piece.group for piece in pieces)
+    whole = WholeCall(first, judged, (len(valid), n_groups, valid.shape[1], n_keys))
+    for piece, at in zip(named, columns, strict=True):
+        if not whole.put(piece, at):
+            return None
+    covered = whole.covered.all(dim=1) | ~valid
+    return whole.call() if bool(covered.all()) else None
+
+
+def _kind(ran: AttentionCall) -> tuple[object, ...]:
+    held = ran.maps is None, ran.sink is None
+    return (ran.kind, *held, ran.scale, *(x.shape[1::2] for x in (ran.q, ran.k, ran.v)))
+
+
+def _with_padding(pieces: Sequence[Piece], valid: Bool[Tensor, "batch token"]) -> list[Piece]:
+    """Slots that nothing moves are padding, in order, where there are as many as it has tokens."""
+    found = list(pieces)
+    for sample, group in {(piece.sample, piece.group) for piece in pieces}:
+        own = [n for n, p in enumerate(found) if (p.sample, p.group) == (sample, group)]
+        known = torch.cat([found[n].keys for n in own])
+        missing = torch.ones_like(valid[sample]).index_fill(0, known[known >= 0], False)
+        if int((known == NONE).sum()) != int(missing.sum()):
+            continue
+        left = missing.nonzero()[:, 0]
+        for n in own:
+            keys = found[n].keys.clone()
+            still = keys == NONE
+            keys[still], left = left[: int(still.sum())], left[int(still.sum()) :]
+            found[n] = replace(found[n], keys=keys)
+    return found
+
+
+def _columns(keys: Tokens, n_tokens: int) -> Tokens:
+    """Where each key stands in the whole: tokens by number, then what holds none."""
+    none = keys == NONE
+    return torch.where(none, n_tokens + none.cumsum(dim=0) - 1, keys)

@@ -1,0 +1,168 @@
+"""Which token each slot of an attention call holds, whatever the call's layout.
+
+Windows, heads or documents may be folded into the batch, samples may run one at a time, tokens may
+stand in another order. So tokens are changed: for each binary digit of their numbers those with a
+1, then those with a 0. What a slot holds changes with one of both, and which spells the number.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from viz_encoder.audit.measure.changed_tokens import with_changed
+from viz_encoder.audit.measure.random_states import random_states_kept
+from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.errors import TraceError
+from viz_encoder.trace import record
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.recorded_call import RecordedCall
+
+NONE, UNCLEAR = -1, -2  # in place of a number: it holds no token; it depends on several
+MARGIN = 2.0  # its own token changes a slot at least so many times as much as all others do
+STILL = 0.02  # of the largest change: what changes less holds no token
+SMALLER = 0.05  # times the weights: then a slot holds little but its own token
+Run = Callable[[Case], object]
+Numbers = Int[Tensor, "row slot"]
+Pair = tuple[Float[Tensor, "row query"], Float[Tensor, "row key"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The sample and the token of each query and each key of one call, row by row of its batch."""
+
+    samples: tuple[Numbers, Numbers]  # of queries, of keys
+    tokens: tuple[Numbers, Numbers]
+
+    @property
+    def clear(self) -> bool:
+        """Whether each slot is known to hold one token or none."""
+        return not any(bool((one == UNCLEAR).any()) for one in (*self.samples, *self.tokens))
+
+
+def places_of(
+    subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
+) -> list[Places] | None:
+    """Of each call; None where the model does not run alike on other content, or has none.
+
+    `run` runs the model on a case as it was run when the calls were recorded.
+    """
+    found = _places(subject, case, calls, run, nullcontext())
+    if found is None or all(one.clear for one in found):
+        return found
+    smaller = subject.weights(lambda weight: weight * SMALLER)
+    again = _places(subject, case, calls, run, smaller) or found
+    return [one if one.clear else other for one, other in zip(found, again, strict=True)]
+
+
+def _places(
+    subject: Subject,
+    case: Case,
+    calls: Sequence[RecordedCall],
+    run: Run,
+    weights: AbstractContextManager[None],
+) -> list[Places] | None:
+    n_samples, n_tokens = case.valid.shape
+    with weights:
+        same = _recorded(subject, case, run)
+        by_sample = [
+            _recorded(subject, with_changed(case, one[:, None].expand_as(case.valid)), run)
+            for one in _halves(n_samples, case.valid.device)
+        ]
+        by_token = [
+            _recorded(subject, with_changed(case, one.expand_as(case.valid)), run)
+            for one in _halves(n_tokens, case.valid.device)
+        ]
+    shapes = [call.shape for call in calls]
+    if any([one.shape for one in each] != shapes for each in (same, *by_sample, *by_token)):
+        return None
+    found = []
+    for number, one in enumerate(same):
+        samples, tokens = (
+            [_apart(one, each[number]) for each in runs] for runs in (by_sample, by_token)
+        )
+        found.append(_spelled(samples, tokens, n_samples, n_tokens))
+    moved = any(bool((one.samples[1] != NONE).any()) for one in found)
+    return found if moved else None  # nothing that the model reads was changed
+
+
+def _halves(count: int, device: torch.device) -> Iterator[Bool[Tensor, " number"]]:
+    """For each binary digit of the numbers below `count` those with a 1, then those with a 0."""
+    numbers = torch.arange(count, device=device)
+    for digit in range((count - 1).bit_length()):
+        ones = (numbers >> digit) & 1 == 1
+        yield from (ones, ~ones)
+
+
+def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
+    """Its calls, always with the same dropout; none where it raises."""
+    kept = random_states_kept([subject.device])
+    try:
+        with kept, record(subject.whole, hidden=False) as found:
+            run(case)
+        return [c.attention for n, c in enumerate(found.calls) if n not in subject.not_attention]
+    except (ModelFault, TraceError):
+        return []
+
+
+def _apart(one: AttentionCall, other: AttentionCall) -> Pair:
+    """How far each query and each key moved, "row slot"; the whole row, where no more is kept."""
+    q, k, v, maps = (_moved(getattr(one, n), getattr(other, n)) for n in ("q", "k", "v", "maps"))
+    n_queries, n_keys = one.shape[2:]
+    keys = next((x for x in (k, v) if x is not None), None)
+    row = maps.amax(dim=1, keepdim=True) if keys is None and maps is not None else None
+    if keys is None:
+        assert row is not None
+        return row.expand(-1, n_queries), row.expand(-1, n_keys)
+    if q is None:
+        square = n_queries == n_keys
+        q = keys if square else keys.amax(dim=1, keepdim=True).expand(-1, n_queries)
+    return q, keys
+
+
+def _moved(one: Tensor | None, other: Tensor | None) -> Float[Tensor, "row slot"] | None:
+    if one is None or other is None or not one.shape[3]:
+        return None
+    return (one - other).nan_to_num(0.0).abs().amax(dim=(1, 3)).float()
+
+
+def _spelled(
+    samples: Sequence[Pair], tokens: Sequence[Pair], n_samples: int, n_tokens: int
+) -> Places:
+    """The numbers of both, of queries and of keys."""
+    sides = []
+    for side in (0, 1):
+        own = _numbers([pair[side] for pair in samples], n_samples)
+        token = _numbers([pair[side] for pair in tokens], n_tokens)
+        if not len(samples):
+            own = torch.where(token == NONE, NONE, 0)
+        if bool((token == NONE).all()) and bool((own != NONE).any()):
+            token = torch.full_like(token, UNCLEAR)  # tokens cannot be changed one by one
+        own, token = torch.where(token == NONE, NONE, own), torch.where(own == NONE, NONE, token)
+        twice = _stand_twice(own * n_tokens + token, (own >= 0) & (token >= 0))
+        sides.append((own, token.masked_fill(twice, UNCLEAR)))
+    queries, keys = sides
+    return Places((queries[0], keys[0]), (queries[1], keys[1]))
+
+
+def _stand_twice(numbers: Numbers, known: Bool[Tensor, "row slot"]) -> Bool[Tensor, "row slot"]:
+    """Tokens that several slots of one row seem to hold."""
+    same = (numbers[:, :, None] == numbers[:, None, :]) & known[:, :, None] & known[:, None, :]
+    return same.sum(dim=2) > 1
+
+
+def _numbers(moved: Sequence[Float[Tensor, "row slot"]], count: int) -> Numbers:
+    """By how far each slot moved with the ones and with the zeros of each digit, in turn."""
+    if not len(moved):
+        return torch.zeros(1, 1, dtype=torch.long)
+    ones, zeros = torch.stack(list(moved[::2])), torch.stack(list(moved[1::2]))
+    total = (ones + zeros).sum(dim=0)
+    still = total <= STILL * total.max()
+    weight = 2 ** torch.arange(len(ones), device=ones.device)
+    found = ((ones > zeros).long() * weight[:, None, None]).sum(dim=0)
+    unclear = (ones.maximum(zeros) < MARGIN * ones.minimum(zeros)).any(dim=0) | (found >= count)
+    return found.masked_fill(unclear, UNCLEAR).masked_fill(still, NONE)

@@ -1,0 +1,161 @@
+"""Slots: keys of an attention call that hold no token, such as a sink's or a block's filling."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.mask_parsing import NEVER
+
+BLOCK = 8  # kernels and caches fill their keys up to a multiple of it
+
+
+class Slots(NamedTuple):
+    """Where the tokens of a call stand, and which slots beside them some query may look at."""
+
+    first: int = 0  # the column of token 0
+    n_open: int = 0  # closed ones are cut off
+    by_mistake: bool = False  # they are a block's filling and no sink, as far as one run can tell
+
+
+NO_SLOTS = Slots()
+
+
+class _Side(NamedTuple):
+    """What speaks for slots on one side of the tokens."""
+
+    first: int  # the column of token 0, if they stand there
+    closed: bool
+    open_to_all: bool
+    zero: bool
+    filled: bool  # zeros, or the last token again, or several that are all the same
+    alike: bool  # in all samples
+
+    @property
+    def sink(self) -> bool:
+        """Whether they may be one."""
+        return self.open_to_all and self.alike
+
+
+def of_tokens(
+    ran: AttentionCall, meant: Bool[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"]
+) -> tuple[AttentionCall, Slots] | None:
+    """The call without closed slots, and what is left of them; None if it is not of these tokens.
+
+    Slots stand after the tokens or before them, among the queries too. Closed ones are known by the
+    mask; open ones are open to all, filled, or alike in all samples. What is meant decides between
+    the two sides where nothing else does.
+
+    Args:
+        ran: a call of these samples, or of one that stands for all.
+        meant: what queries may attend to, in some layer.
+        rows: the queries that count: those of real tokens.
+    """
+    (_, _, n_queries, n_keys), n_tokens = ran.shape, meant.shape[1]
+    extra = n_keys - n_tokens
+    if extra < 0 or n_queries not in (n_tokens, n_keys):
+        return None
+    if not extra:
+        return ran, Slots()
+    side = _chosen([_side(ran, first, rows) for first in (0, extra)], ran, meant, rows)
+    if side is None:
+        return None
+    ran = _with_queries(ran, side.first, n_tokens)
+    if side.closed:
+        return _with_keys(ran, slice(side.first, side.first + n_tokens)), Slots()
+    # One slot of zeros is a sink, too; torch's own module adds one where it is asked to.
+    several = side.filled and (extra > 1 or n_keys % BLOCK == 0)
+    return ran, Slots(side.first, extra, several and ran.kind != "multi_head_attention")
+
+
+def _side(ran: AttentionCall, first: int, rows: Tensor) -> _Side:
+    n_tokens, n_keys = rows.shape[1], ran.shape[3]
+    place = slice(0, first) if first else slice(n_tokens, n_keys)
+    opened = opened_in(_with_queries(ran, first, n_tokens), place)
+    judged, held = rows[:, None, :, None], _held(ran)
+    closed, every = not bool((opened & judged).any()), bool((opened | ~judged).all())
+    if held is None:
+        return _Side(first, closed, every, zero=False, filled=False, alike=False)
+    slots, last = held[:, :, place], held[:, :, n_tokens - 1 : n_tokens]
+    zero = not bool(slots.any())
+    same = slots.shape[2] > 1 and bool((slots == slots[:, :, :1]).all())
+    again = not first and bool((slots == last).all())
+    alike = len(held) > 1 and bool((slots == slots[:1]).all())
+    return _Side(first, closed, every, zero, zero or same or again, alike)
+
+
+def _chosen(sides: list[_Side], ran: AttentionCall, meant: Tensor, rows: Tensor) -> _Side | None:
+    """The side on which the slots are; None where they may be on neither."""
+    after, before = sides
+    among_queries = ran.shape[2] != meant.shape[1]
+    if after.zero is not before.zero:
+        chosen = after if after.zero else before
+    elif (after.closed and (before.closed or before.sink)) or (before.closed and after.sink):
+        chosen = min(sides, key=lambda one: _n_wrong(ran, one.first, meant, rows))
+    elif after.closed or before.closed:
+        chosen = after if after.closed else before
+    else:
+        chosen = max(sides, key=lambda one: (one.open_to_all, one.filled, one.alike))
+    known = (
+        chosen.closed
+        or chosen.filled
+        or (not among_queries and (chosen.open_to_all or chosen.alike))
+    )
+    return chosen if known else None
+
+
+def _n_wrong(ran: AttentionCall, first: int, meant: Tensor, rows: Tensor) -> int:
+    """How many pairs are not as they are meant to be, if the tokens begin there."""
+    n_tokens = meant.shape[1]
+    opened = opened_in(_with_queries(ran, first, n_tokens), slice(first, first + n_tokens))
+    return int(((opened ^ meant[:, None]) & rows[:, None, :, None]).sum())
+
+
+def opened_in(
+    ran: AttentionCall, place: slice = slice(None)
+) -> Bool[Tensor, "#batch #head #query #slot"]:
+    """Which queries may look at those keys; by the weights where they are all that is known."""
+    if ran.maps is not None:
+        return ran.maps[..., place].nan_to_num(1.0) > 0
+    opened = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=ran.q.device)
+    if ran.mask is not None:
+        opened = opened & _keys(ran.mask, place)
+    return opened if ran.bias is None else opened & (_keys(ran.bias, place) > NEVER)
+
+
+def _held(ran: AttentionCall) -> Tensor | None:
+    """What the keys hold, "batch head key d"; the values of a softmax of the model's own."""
+    return next((x for x in (ran.k, ran.v) if x.shape[3] and x.shape[2] == ran.shape[3]), None)
+
+
+def _with_queries(ran: AttentionCall, first: int, n_tokens: int) -> AttentionCall:
+    """Without the queries that are slots, where there are such."""
+    if ran.shape[2] == n_tokens:
+        return ran
+    rows = slice(first, first + n_tokens)
+    return ran._replace(
+        q=ran.q[:, :, rows],
+        mask=_rows(ran.mask, rows),
+        bias=_rows(ran.bias, rows),
+        maps=_rows(ran.maps, rows),
+        sink=None if ran.sink is None else ran.sink[:, :, rows],
+        signature=None,
+    )
+
+
+def _with_keys(ran: AttentionCall, place: slice) -> AttentionCall:
+    k, v = (x[:, :, place] if x.shape[2] == ran.shape[3] else x for x in (ran.k, ran.v))
+    masks = None if ran.mask is None else _keys(ran.mask, place)
+    bias = None if ran.bias is None else _keys(ran.bias, place)
+    maps = None if ran.maps is None else _keys(ran.maps, place)
+    return ran._replace(k=k, v=v, mask=masks, bias=bias, maps=maps)
+
+
+def _rows(part: Tensor | None, rows: slice) -> Tensor | None:
+    return part if part is None or part.shape[2] == 1 else part[:, :, rows]
+
+
+def _keys(part: Tensor, place: slice) -> Tensor:
+    return part if part.shape[3] == 1 else part[..., place]
