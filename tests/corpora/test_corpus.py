@@ -15,7 +15,7 @@ import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable, chunk
-from viz_encoder.corpora.corpus_items import Columns, CorpusItems
+from viz_encoder.corpora.corpus_items import Columns, CorpusItems, column_names
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import read_set
 
@@ -298,3 +298,10 @@ def test_long_cells_are_read_and_the_limit_of_the_process_stays(tmp_path):
     rows = CorpusItems(tmp_path / "long.csv", Columns("text", None))
     assert [len(row) for row in rows] == [200_000, 5]
     assert csv.field_size_limit() == before
+
+
+def test_a_first_line_that_no_table_has_is_told(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_bytes(b"\0" * 2**18 + b"\ntext\n")
+    with pytest.raises(InputError, match="first line of the CSV cannot be read"):
+        column_names(path.read_text())

@@ -137,11 +137,23 @@ def _json_rows(path: Path, columns: Columns) -> Iterator[Any]:
         yield row if isinstance(row, str | tuple | Unreadable) else Unreadable("It is not a text.")
 
 
+def column_names(header: str) -> tuple[list[str], str]:
+    """The names in the first line of a table, and the sign between its cells.
+
+    Raises:
+        InputError: the line is none of a table.
+    """
+    delimiter = max(",;\t", key=header.count)
+    try:
+        names = next(csv.reader([header], delimiter=delimiter), [])
+    except csv.Error as fault:
+        raise InputError(f"The first line of the CSV cannot be read: {fault}.") from fault
+    return [name.strip() for name in names], delimiter
+
+
 def _csv_rows(path: Path, columns: Columns) -> Iterator[Any]:
     lines = _decoded(path)
-    header = next(lines, "")
-    delimiter = max(",;\t", key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    names, delimiter = column_names(next(lines, ""))
     missing = [name for name in columns if name is not None and name not in names]
     if missing:
         said = ", ".join(map(repr, names[:20])) or "nothing"

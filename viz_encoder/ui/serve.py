@@ -38,6 +38,7 @@ from viz_encoder.ui.wire.client_limits import ClientLimits
 from viz_encoder.ui.wire.clients import BehindProxy, NamedClient, NoProxy
 from viz_encoder.ui.wire.early_head import EarlyHead
 from viz_encoder.ui.wire.errors import add_error_sentences
+from viz_encoder.ui.wire.gradio_faults import GradioFaults
 from viz_encoder.ui.wire.listeners import Listened
 from viz_encoder.ui.wire.queue_turns import take_turns
 from viz_encoder.ui.wire.same_origin import SameOrigin
@@ -116,6 +117,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
 
 def _guard(app: FastAPI, settings: Settings) -> None:
     """Put what refuses requests before the app; what is added last comes first."""
+    app.add_middleware(GradioFaults)
     app.add_middleware(Listened)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)

@@ -2,18 +2,23 @@
 
 import base64
 import inspect
-from collections.abc import Callable, Iterable
-from functools import wraps
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, wraps
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 import gradio as gr
 from gradio.events import api
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
 
 NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That failed; the server's log says why. Try another input."
+LONGEST = 300  # characters of a sentence in the log
+log = logging.getLogger(__name__)
 Endpoint = Callable[..., Any]
 
 
@@ -40,29 +45,52 @@ def add_endpoints(
     queue, at most `at_once` run at a time; `in_queue` names another queue.
     """
     for function in functions:
-        endpoint = _bound(runner, function)
+        endpoint = bound(runner, function)
         line = {"concurrency_id": getattr(function, "queue", queue), "concurrency_limit": at_once}
         api(endpoint, api_name=function.__name__, **line)
 
 
-def _bound(runner: Runner, function: Endpoint) -> Endpoint:
+def bound(runner: Runner, function: Endpoint) -> Endpoint:
     """The function without its runner; a fault is the sentence that a client can show."""
+
+    _, *parameters = inspect.signature(function).parameters.values()
 
     @wraps(function)
     def endpoint(*sent: Any) -> Any:
         try:
-            return function(runner, *sent)
+            return function(runner, *_read(parameters, sent))
         except VizEncoderError as fault:
-            raise gr.Error(str(fault), print_exception=False) from fault
+            raise _refusal(function.__name__, str(fault)) from fault
         except MemoryError as fault:
-            raise gr.Error(NO_MEMORY, print_exception=False) from fault
+            raise _refusal(function.__name__, NO_MEMORY) from fault
         except Exception as fault:
             raise gr.Error(UNFORESEEN) from fault  # which prints it to the server's log
 
-    signature = inspect.signature(function)
-    _, *parameters = signature.parameters.values()
-    endpoint.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    signature = inspect.signature(function).replace(parameters=parameters)
+    endpoint.__signature__ = signature  # type: ignore[attr-defined]
     return endpoint
+
+
+def _refusal(name: str | None, sentence: str) -> gr.Error:
+    """What the client is told, with one line of it in the log."""
+    log.warning("refused, /%s: %s", name, sentence[:LONGEST])
+    return gr.Error(sentence, print_exception=False)
+
+
+def _read(parameters: Iterable[inspect.Parameter], sent: Iterable[Any]) -> Iterator[Any]:
+    """Each value as its parameter's type; Gradio hands on whatever JSON holds."""
+    for parameter, value in zip(parameters, sent, strict=False):
+        try:
+            yield _reader(parameter.annotation).validate_python(value)
+        except ValidationError as fault:
+            why = fault.errors()[0]["msg"].lower()
+            raise InputError(f"{parameter.name} is {shown(value)}: {why}.") from None
+
+
+@cache
+def _reader(annotation: Any) -> TypeAdapter[Any]:
+    config = ConfigDict(coerce_numbers_to_str=True, arbitrary_types_allowed=True)
+    return TypeAdapter(annotation, config=config)
 
 
 def decoded(content: object) -> bytes:
@@ -87,8 +115,9 @@ def check_arguments(page: gr.Blocks) -> None:
         except gr.Error:
             raise
         except Exception as fault:
-            raise gr.Error(
-                f"{_name(block_fn)} cannot read what was sent; {_takes(block_fn)}."
+            raise _refusal(
+                block_fn.api_name,
+                f"{_name(block_fn)} cannot read what was sent; {_takes(block_fn)}.",
             ) from fault
 
     page.preprocess_data = preprocess_data  # type: ignore[method-assign]
@@ -99,9 +128,9 @@ def _complete(block_fn: Any, inputs: list[Any]) -> None:
     parameters = _parameters(block_fn)
     for parameter in parameters[len(inputs) :]:
         if parameter.default is inspect.Parameter.empty:
-            raise gr.Error(
+            raise _refusal(
+                block_fn.api_name,
                 f"{_name(block_fn)} was sent {len(inputs)} values; {_takes(block_fn)}.",
-                print_exception=False,
             )
         inputs.append(parameter.default)
 

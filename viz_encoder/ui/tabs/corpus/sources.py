@@ -1,6 +1,5 @@
 """What a person sends as a corpus: lines, a file of texts, or a table that was saved before."""
 
-import csv
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from viz_encoder.corpora.corpus_items import (
     Columns,
     CorpusItems,
     Unreadable,
+    column_names,
 )
 from viz_encoder.corpora.table_files import KEY, from_data
 from viz_encoder.errors import InputError, TooLong, VizEncoderError
@@ -165,8 +165,7 @@ def _check_header(path: Path, columns: Columns) -> None:
         return
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         header = file.readline(MAX_CHARACTERS)
-    delimiter = max(",;\t", key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    names, _ = column_names(header)
     missing = [name for name in columns if name is not None and name not in names]
     if missing:
         said = ", ".join(repr(shortened(name, 60)) for name in names[:20]) or "nothing"

@@ -1,0 +1,105 @@
+"""What Gradio's routes and the named endpoints cannot read: a sentence, and a line of the log."""
+
+import inspect
+import json
+import logging
+
+import gradio as gr
+import httpx
+import pytest
+
+from tests.ui.conftest import serving
+from viz_encoder.ui.page import SHARED_ENDPOINTS
+from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.tabs import TABS
+from viz_encoder.ui.wire.endpoints import UNFORESEEN, bound
+
+ENDPOINTS = {each.__name__: each for tab in TABS for each in (*SHARED_ENDPOINTS, *tab.endpoints)}
+JUNK = ([1], {}, None, 1.5, "0x10", ["x"], -1, 10**30, "\0", True, {"path": "/etc/passwd"})
+FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.fixture(scope="module")
+def app():
+    """A server for strangers."""
+    return make_app(Settings(public=True))
+
+
+@pytest.fixture(scope="module")
+def strangers(app):
+    """Its address."""
+    with serving(app) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def key(app):
+    """A run on it."""
+    return json.loads(app.state.runner.text("grammar", "the keys to the cabinet are old"))["key"]
+
+
+@pytest.fixture
+def lines(caplog):
+    """What was logged, and nothing of it with a traceback."""
+    with caplog.at_level(logging.WARNING):
+        yield caplog
+    assert not [each for each in caplog.records if each.exc_info]
+
+
+def called(site, name, given):
+    """What an endpoint answers."""
+    call = f"{site}gradio_api/call/{name}"
+    event = httpx.post(call, json={"data": given}).raise_for_status().json()["event_id"]
+    return httpx.get(f"{call}/{event}").raise_for_status().text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent"),
+    [
+        ("POST", "call/nowhere", {"data": [1]}),
+        ("POST", "call/run_image", {"data": [FILE]}),
+        ("POST", "run/predict", {"data": []}),
+        ("POST", "queue/join", {"fn_index": 99_999, "data": [], "session_hash": "x"}),
+        ("GET", "call/x/y", None),
+        ("GET", "call/run_text/y", None),
+        ("GET", "queue/data?session_hash=none", None),
+    ],
+)
+def test_what_is_not_there_is_an_answer_and_a_line(strangers, lines, capfd, method, path, sent):
+    with httpx.stream(method, f"{strangers}gradio_api/{path}", json=sent) as answer:
+        text = answer.read().decode()
+    assert answer.status_code == 404 or "not found" in text.lower()
+    assert len([each for each in lines.records if each.name.startswith("viz_encoder")]) == 1
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("run_text", [], "/run_text was sent 0 values; it takes text_a"),
+        ("run_text", [FILE], "/run_text cannot read what was sent; it takes text_a"),
+        ("attention", ["nokey", 0, "0"], "run"),
+    ],
+)
+def test_a_call_that_is_refused_is_a_sentence_and_a_line(
+    strangers, lines, capfd, name, given, says
+):
+    assert says in called(strangers, name, given)
+    ours = [each for each in lines.records if each.name.startswith("viz_encoder")]
+    assert len(ours) == 1 and f"/{name}" in ours[0].getMessage()
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("name", sorted(ENDPOINTS))
+def test_no_value_is_one_that_nobody_foresaw(app, key, name):
+    endpoint = bound(app.state.runner, ENDPOINTS[name])
+    parameters = inspect.signature(endpoint).parameters.values()
+    usual = {"key": key, "layer": 0, "head": "0", "query": 0, "token": 0}
+    plain = ("" if each.default is each.empty else each.default for each in parameters)
+    given = [usual.get(each.name, rest) for each, rest in zip(parameters, plain, strict=True)]
+    for at, parameter in enumerate(parameters):
+        for junk in JUNK:
+            try:
+                endpoint(*given[:at], junk, *given[at + 1 :])
+            except gr.Error as refused:
+                assert str(refused) != repr(UNFORESEEN), (parameter.name, junk, refused.__cause__)
