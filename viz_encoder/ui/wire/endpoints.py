@@ -3,14 +3,14 @@
 import base64
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, wraps
+from collections.abc import Callable, Iterable
+from functools import wraps
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 import gradio as gr
 from gradio.events import api
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
@@ -58,12 +58,14 @@ def bound(runner: Runner, function: Endpoint) -> Endpoint:
     @wraps(function)
     def endpoint(*sent: Any) -> Any:
         try:
-            return function(runner, *_read(parameters, sent))
+            return function(runner, *sent)
         except VizEncoderError as fault:
             raise _refusal(function.__name__, str(fault)) from fault
         except MemoryError as fault:
             raise _refusal(function.__name__, NO_MEMORY) from fault
         except Exception as fault:
+            if misread := _misread(parameters, sent):
+                raise _refusal(function.__name__, misread) from fault
             raise gr.Error(UNFORESEEN) from fault  # which prints it to the server's log
 
     signature = inspect.signature(function).replace(parameters=parameters)
@@ -77,20 +79,14 @@ def _refusal(name: str | None, sentence: str) -> gr.Error:
     return gr.Error(sentence, print_exception=False)
 
 
-def _read(parameters: Iterable[inspect.Parameter], sent: Iterable[Any]) -> Iterator[Any]:
-    """Each value as its parameter's type; Gradio hands on whatever JSON holds."""
+def _misread(parameters: Iterable[inspect.Parameter], sent: Iterable[Any]) -> str:
+    """Which value is none of its parameter's type: Gradio hands on whatever JSON holds."""
     for parameter, value in zip(parameters, sent, strict=False):
         try:
-            yield _reader(parameter.annotation).validate_python(value)
+            TypeAdapter(parameter.annotation).validate_python(value)
         except ValidationError as fault:
-            why = fault.errors()[0]["msg"].lower()
-            raise InputError(f"{parameter.name} is {shown(value)}: {why}.") from None
-
-
-@cache
-def _reader(annotation: Any) -> TypeAdapter[Any]:
-    config = ConfigDict(coerce_numbers_to_str=True, arbitrary_types_allowed=True)
-    return TypeAdapter(annotation, config=config)
+            return f"{parameter.name} is {shown(value)}: {fault.errors()[0]['msg'].lower()}."
+    return ""
 
 
 def decoded(content: object) -> bytes:
