@@ -78,8 +78,8 @@ def test_faults_are_told_before_the_work(run, capsys):
         (("-o", "heads.xls"), "known ending"),
         (("-o", "no/heads.csv"), "cannot be written"),
         (("-o", "heads.csv", "--column", "body"), "'id', 'text', and no column 'body'"),
-        (("-o", "heads.csv", "--measures", "speed"), "no measure 'speed'"),
-        (("-o", "heads.csv", "--rank", "previous", "--examples", "0"), "1 or more"),
+        (("-o", "heads.csv", "--measures", "speed"), "measures holds 'speed'"),
+        (("-o", "heads.csv", "--rank", "previous", "--examples", "0"), "at least 1"),
     ):
         assert run(*given) == 1
         assert said in capsys.readouterr().err

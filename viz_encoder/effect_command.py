@@ -7,6 +7,7 @@ from pathlib import Path
 
 from viz_encoder.checkpoints import load
 from viz_encoder.effects import Effect, effect
+from viz_encoder.effects.heads import Heads
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
@@ -82,9 +83,9 @@ def _sources(text: str) -> list[object]:
     return [path]
 
 
-def _heads(text: str) -> object:
+def _heads(text: str) -> Heads:
     if text == "all":
-        return text
+        return "all"
     heads = []
     for name in text.split(","):
         layer, dot, head = name.strip().partition(".")

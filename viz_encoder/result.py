@@ -108,7 +108,7 @@ def harmless(text: str) -> str:
 def largest(values: Float[np.ndarray, "layer head"], n: int) -> tuple[tuple[int, int], ...]:
     """The n heads with the largest values, as (layer, head); those without one are left out."""
     order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
-    known = order[: max(0, min(n, int(np.isfinite(values).sum())))]
+    known = order[: min(n, int(np.isfinite(values).sum()))]
     layers, heads = np.unravel_index(known, values.shape)
     return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
 

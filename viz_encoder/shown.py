@@ -11,6 +11,7 @@ MOST = 200  # characters of a line
 MOST_CELL = 300  # of a table's cell
 FEW = 4  # entries of a tuple that are written out
 LETTERS = 40  # of a text within a line
+DIGITS = 30  # Python refuses to write out numbers of thousands of them
 ISOLATE, POP = "\u2068", "\u2069"
 TABLE = "border-collapse:collapse;font-size:13px;text-align:left"
 CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top"
@@ -73,6 +74,8 @@ def brief(value: object) -> str:
         return repr(text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…")
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, int) and abs(value) >= 10**DIGITS:
+        return f"a number of more than {DIGITS} digits"
     if isinstance(value, OneLine):
         return type(value).__name__
     if isinstance(value, Mapping):

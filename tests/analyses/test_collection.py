@@ -290,7 +290,7 @@ def test_faults_are_plain(minilm, topics):
         topics.cosine("mean", 9)
     with pytest.raises(SelectionError, match="no item 40"):
         topics.neighbors("mean", item=40)
-    with pytest.raises(SelectionError, match="no column 'odd'"):
+    with pytest.raises(SelectionError, match="by is 'odd'; choose one of silhouette"):
         topics.table("odd")
     assert torch.is_grad_enabled()
 

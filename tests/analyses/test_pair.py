@@ -62,9 +62,9 @@ def test_heads_are_ranked_by_either_measure(traces):
         assert len(ranked) == 72 and len(set(ranked)) == 72
         inside = [values[place] for place in ranked]
         assert inside == sorted(inside, reverse=True)
-        assert found.ranked(5, by) == ranked[:5] and found.ranked(-1, by) == ()
+        assert found.ranked(5, by) == ranked[:5] and found.ranked(0, by) == ()
     assert found.ranked(5) != found.ranked(5, "ratio")
-    with pytest.raises(SelectionError, match="not ranked by 'key'; choose weight or ratio"):
+    with pytest.raises(SelectionError, match="by is 'key'; choose one of weight, ratio"):
         found.ranked(5, "key")
 
 

@@ -141,7 +141,7 @@ def test_one_layer_is_that_of_all(run):
 
 
 def test_what_there_is_not_is_said(run):
-    with pytest.raises(SelectionError, match="no role 'verbs'; choose one of previous"):
+    with pytest.raises(SelectionError, match="role is 'verbs'; choose one of previous"):
         role_shares(run, "verbs")
     with pytest.raises(SelectionError, match="no layer 9; choose 0 to 5"):
         role_shares(run, "sink", layers=(9,))

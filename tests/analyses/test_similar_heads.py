@@ -64,7 +64,7 @@ def test_as_a_table(traces):
     assert list(frame) == ["layer", "head", "distance"] and len(frame) == 72
     assert np.array_equal(np.asarray(found), found.distances)
     assert (3, 1) not in found.nearest(100) and len(found.nearest(100)) == 71
-    assert found.nearest(-1) == ()
+    assert found.nearest(0) == ()
 
 
 def test_what_there_is_not_is_said(traces):

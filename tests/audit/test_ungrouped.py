@@ -27,7 +27,7 @@ OLD_AND_NEW = [
     ({"documents": True}, {"scope": {"documents": True}}),
     ({"pooled": max}, {"scope": {"pooled": max}}),
     ({"step": pow}, {"scope": {"step": pow}}),
-    ({"variants": {"twin": abs}}, {"scope": {"variants": {"twin": abs}}}),
+    ({"variants": {"twin": max}}, {"scope": {"variants": {"twin": max}}}),
     (
         {"valid": VALID, "lengths": (5, 11), "window": None},
         {"inputs": {"valid": VALID}, "scope": {"lengths": (5, 11), "window": None}},

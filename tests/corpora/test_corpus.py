@@ -131,9 +131,9 @@ def test_wrong_columns_and_measures_name_the_right_ones(grammar, tmp_path):
         vz.corpus(grammar, path, column="body")
     with pytest.raises(InputError, match="no column 'body'"):
         vz.corpus(grammar, written(tmp_path, "parquet"), column="body")
-    with pytest.raises(SelectionError, match="choose some of statistics"):
+    with pytest.raises(SelectionError, match="choose one of statistics"):
         vz.corpus(grammar, TEXTS, measures=["speed"])
-    with pytest.raises(SelectionError, match="1 or more"):
+    with pytest.raises(SelectionError, match="at least 1"):
         vz.corpus(grammar, TEXTS, k=0)
     with pytest.raises(InputError, match=r"vz\.load"):
         vz.corpus(object(), TEXTS)
@@ -288,7 +288,7 @@ def test_heads_are_ranked_and_their_examples_marked(grammar, table):
     assert f"[{one.query_token}]" in one.marked.replace("{", "").replace("}", "")
     assert len(one.marked) == len(one.texts[0]) + 4
     assert table.examples.to_frame()["text"][0] in TEXTS
-    with pytest.raises(SelectionError, match=r"no head 9\.0"):
+    with pytest.raises(SelectionError, match=r"no layer 9; choose"):
         table.of_head(9, 0)
 
 

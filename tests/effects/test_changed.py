@@ -154,7 +154,7 @@ def test_a_change_says_what_was_done(plain):
     ("codes", "says"),
     [
         (["x"], "'x' is not a change; write h3.0"),
-        ([3], "3 is not a change"),
+        ([3], "codes holds 3; each must be a text"),
         (["h4.0"], "There is no layer 4; choose 0 to 3."),
         (["h3.9"], "There is no head 9; choose 0 to 3."),
         (["t9"], "There is no token 9; choose 0 to 8."),

@@ -136,9 +136,9 @@ def check_colors(drawn, every, scale):
 
 
 def test_an_unknown_scale_is_said(trace):
-    with pytest.raises(SelectionError, match="no color scale 'jet'; choose head, percentile"):
+    with pytest.raises(SelectionError, match="scale is 'jet'; choose one of head, percentile"):
         vz.figures.attention_map(trace, scale="jet")
-    with pytest.raises(SelectionError, match="no color scale 'head'; choose all, percentile"):
+    with pytest.raises(SelectionError, match="scale is 'head'; choose one of all, percentile"):
         vz.figures.head_atlas(trace, scale="head")
 
 

@@ -1,6 +1,5 @@
 """Saved traces: bit for bit the same after a journey, and damaged files are refused."""
 
-import inspect
 import json
 import math
 import random
@@ -16,7 +15,6 @@ import viz_encoder as vz
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.errors import TraceError
-from viz_encoder.trace.saved import save
 
 TEXTS = ["The animal didn't cross the street.", "A short one"]
 
@@ -312,9 +310,10 @@ def test_a_name_that_says_another_format_is_refused(trace, name, tmp_path):
 
 
 def test_what_is_no_name_is_refused(trace):
-    unchecked = inspect.unwrap(save)  # only the tests check types as they run
-    with pytest.raises(TraceError, match=r"path is None; give a file's name"):
-        unchecked(trace, None)
+    with pytest.raises(TraceError, match=r"path is None; it must be a path"):
+        trace.save(None)
+    with pytest.raises(TraceError, match=r"path is empty; give a file's name"):
+        trace.save("")
 
 
 def test_a_name_without_an_ending_is_kept(trace, tmp_path):

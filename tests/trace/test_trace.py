@@ -67,6 +67,7 @@ def by_the_book(model: Encoder, ids: torch.Tensor, allowed: torch.Tensor) -> lis
 
 IDS = torch.tensor([3, 17, 4, 4, 29, 41, 8, 0, 12])
 N = len(IDS)
+NOT_THERE = r"There is no (layer|head) .*; choose 0 to \d+\.$|must be a whole number"
 NEAR = (torch.arange(N)[:, None] - torch.arange(N)).abs()
 
 
@@ -194,22 +195,22 @@ def test_hidden_states_and_output():
 )
 def test_what_is_not_there_is_said(layer, head):
     trace = vz.capture(make(), IDS[None])
-    with pytest.raises(SelectionError, match=r"There is no (layer|head) .*; this run has"):
+    with pytest.raises(SelectionError, match=NOT_THERE):
         trace.attention(layer, head)
-    with pytest.raises(SelectionError, match=r"There is no (layer|head) .*; this run has"):
+    with pytest.raises(SelectionError, match=NOT_THERE):
         trace.blocks(layer, head)
 
 
 @pytest.mark.parametrize("layer", [3, -1, True])
 def test_hidden_states_that_are_not_there(layer):
-    with pytest.raises(SelectionError, match="this run has layers 0 to 2"):
+    with pytest.raises(SelectionError, match=NOT_THERE):
         traced().hidden(layer)
 
 
 @pytest.mark.parametrize("rows", [slice(None, None, -1), slice(0.5), slice(0, 3, 0)])
 def test_rows_that_are_no_forward_slice_are_refused(rows):
     trace = vz.capture(make(), IDS[None])
-    with pytest.raises(SelectionError, match="give a forward slice"):
+    with pytest.raises(SelectionError, match="such as slice"):
         trace.attention(0, rows=rows)
 
 

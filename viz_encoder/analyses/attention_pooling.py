@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from viz_encoder.arguments import Seed, at_least, at_most, public
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong, TraceError
@@ -22,6 +24,7 @@ from viz_encoder.trace.batches import Progress, batches
 from viz_encoder.trace.states import choose_layers
 
 STEPS, RATE, DECAY, FOLDS = 150, 0.003, 0.01, 5
+MAX_STEPS = 100_000
 MAX_NUMBERS = 40_000_000  # hidden states held while training: items · longest item · d_model
 COMPARED = ("attention", "mean", "cls")
 
@@ -53,13 +56,14 @@ class AttentionPooling(ArrayResult, TableResult, main="queries"):
         )
 
 
+@public
 def attention_pooling(
     encoder: LoadedEncoder,
     items: Sequence[Item] | None = None,
     *,
     layer: int = -1,
-    seeds: Sequence[int] = (0, 1, 2),
-    steps: int = STEPS,
+    seeds: Sequence[Seed] = (0, 1, 2),
+    steps: Annotated[int, at_least(1), at_most(MAX_STEPS)] = STEPS,
     progress: Progress | None = None,
 ) -> AttentionPooling:
     """Train a query and a linear classifier over the pooled vector, the encoder unchanged.
@@ -86,10 +90,8 @@ def attention_pooling(
     """
     given = tuple(items) if items is not None else read_set(asset("examples/sets/topics.csv"))
     names, targets = _targets(given)
-    if not seeds or steps < 1:
-        raise InputError(
-            f"There are {len(seeds)} seeds and {steps} steps; give at least 1 of each."
-        )
+    if not seeds:
+        raise InputError("seeds is empty; give at least one.")
     at = choose_layers([layer], encoder.config.n_layers)
     told = _Told(progress, len(seeds) * len(COMPARED) * steps)
     hidden, valid = _states(encoder, given, at, told)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import public
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
@@ -26,6 +27,7 @@ class LayerChange(ArrayResult, main="heads"):
     n_queries: int  # counted: those that are real, not padding, in both runs
 
 
+@public
 def layer_change(reference: Trace, trace: Trace, layer: int) -> LayerChange:
     """The change of every head of a layer against another run; a block of one head is held at once.
 

@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import Token, public
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.token_selection import key_of
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
@@ -27,7 +28,8 @@ class Column(ArrayResult, main="weights"):
     key: int
 
 
-def column(trace: Trace, layer: int, head: Head, key: int) -> Column:
+@public
+def column(trace: Trace, layer: int, head: Head, key: Token) -> Column:
     """The weight that each query gives to one key, exact; NaN where the mask forbids it.
 
     Each weight is a share of its own query's total, so a column has no fixed sum.
@@ -41,12 +43,14 @@ def column(trace: Trace, layer: int, head: Head, key: int) -> Column:
     Raises:
         SelectionError: no such layer, head or key.
     """
+    heads_of(trace, layer, head)  # says so if there is no such
+    key = key_of(trace, key, layer)
     weights = np.concatenate(list(column_blocks(trace, layer, head, key)))
     return Column(weights, layer, head, key)
 
 
 def column_blocks(
-    trace: Trace, layer: int, head: Head, key: int
+    trace: Trace, layer: int, head: Head, key: Token
 ) -> Iterator[Float[np.ndarray, " query"]]:
     """The column in parts, some queries at a time, for who may want to stop between them.
 
@@ -57,9 +61,7 @@ def column_blocks(
         SelectionError: as of `column`.
     """
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
-    n_keys = ran.k.shape[1]
-    if not 0 <= key < n_keys:
-        raise SelectionError(f"There is no key {key}; choose 0 to {n_keys - 1}.")
+    n_keys, key = ran.k.shape[1], key_of(trace, key, layer)
     budget = BLOCK_BYTES if ran.q.device.type == "cpu" else BLOCK_BYTES_GPU
     step = max(1, budget // (4 * n_keys))
     for start in range(0, trace.n_tokens, step):

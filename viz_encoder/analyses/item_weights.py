@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.inputs import Sample
 from viz_encoder.model.pooling import attention_shares
@@ -46,6 +47,7 @@ class SetWeights(SeriesResult[ItemWeights], items="items"):
         return {name: [line[place] for line in each] for place, name in enumerate(names)}
 
 
+@public
 def item_weights(
     encoder: LoadedEncoder,
     sources: Sequence[Any],

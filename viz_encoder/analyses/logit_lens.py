@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from viz_encoder.arguments import Count, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
@@ -15,7 +16,7 @@ from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
 from viz_encoder.trace.same_model import require_made_by
-from viz_encoder.trace.token_selection import n_states, real_token_numbers, require_real_token
+from viz_encoder.trace.token_selection import n_states, real_token, real_token_numbers
 
 BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
 WHOLE = -1
@@ -47,13 +48,14 @@ class LogitLens(ArrayResult, TableResult, main="shares"):
         return long_columns(axes, {"label": self.labels, self.unit: self.shares, "answer": answers})
 
 
+@public
 def logit_lens(
     encoder: LoadedEncoder,
     trace: Trace,
     *,
     task: Task | str = "",
-    tokens: Sequence[int] | None = None,
-    top: int = 5,
+    tokens: Sequence[Token] | None = None,
+    top: Count = 5,
 ) -> LogitLens:
     """The prediction head applied to the embeddings and to the states after each block.
 
@@ -75,14 +77,12 @@ def logit_lens(
     """
     head = choose_head(encoder, task)
     require_made_by(encoder, trace)
-    if top < 1:
-        raise SelectionError(f"top is {top}; it must be at least 1.")
     if head.pool is not HeadPool.EACH:
         places = np.array([WHOLE])
     elif tokens is None:
         places = real_token_numbers(trace)
     else:
-        places = np.array([require_real_token(trace, token) for token in tokens], dtype=np.int64)
+        places = np.array([real_token(trace, token) for token in tokens], dtype=np.int64)
     if not len(places):
         raise SelectionError("tokens is empty; give the tokens to read.")
     parts = [_read(encoder, trace, head, part, top) for part in _parts(head, places)]

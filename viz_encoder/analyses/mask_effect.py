@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
 from viz_encoder.model import pool
 from viz_encoder.result import ArrayResult
@@ -27,6 +28,7 @@ class MaskEffect(ArrayResult, main="moved"):
     pooled: dict[str, tuple[float, float]]
 
 
+@public
 def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
     """How far every token's hidden state and each pooled output moved.
 

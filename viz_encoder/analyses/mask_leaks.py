@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import LayerTrace, Trace
@@ -37,6 +38,7 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
         return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values | at)
 
 
+@public
 def mask_leaks(
     trace: Trace,
     intent: Bool[Tensor, "query key"],

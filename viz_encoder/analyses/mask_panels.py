@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from viz_encoder.arguments import Count, public
 from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
@@ -36,6 +37,7 @@ class MaskPanels(ArrayResult, main="observed"):
     n_faint: int
 
 
+@public
 def mask_panels(
     trace: Trace,
     intent: Bool[Tensor, "query key"],
@@ -43,7 +45,7 @@ def mask_panels(
     head: Head = 0,
     *,
     where: Bool[np.ndarray, "layer head"] | None = None,
-    size: int = MAX_SIDE,
+    size: Count = MAX_SIDE,
 ) -> MaskPanels:
     """What was meant, what the layer's attention got, and the weights it gave.
 

@@ -7,12 +7,13 @@ from operator import not_
 import numpy as np
 from jaxtyping import Float, Int
 
+from viz_encoder.arguments import Count, Token, public
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import real_token_numbers, require_real_token, states
+from viz_encoder.trace.token_selection import real_token, real_token_numbers, states
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,13 +37,14 @@ class NearestTokens(TableResult):
 
 
 @renamed(special=("hide_special", not_))
+@public
 def nearest_tokens(
     trace: Trace,
-    token: int,
+    token: Token,
     layer: int,
     *,
     among: Sequence[int] | None = None,
-    top: int = 10,
+    top: Count = 10,
     hide_special: bool = False,
 ) -> NearestTokens:
     """The tokens of the same run whose hidden states are nearest by cosine.
@@ -52,7 +54,7 @@ def nearest_tokens(
 
     Args:
         trace: the run.
-        token: whose neighbors, by its number; never its own neighbor in its own layer.
+        token: whose neighbors, by its number or name; never its own neighbor in its own layer.
         layer: after how many blocks, as in `trace.hidden`.
         among: the layers that are searched; `layer` alone if not given.
         top: how many at most.
@@ -61,9 +63,8 @@ def nearest_tokens(
     Raises:
         SelectionError: no such token or layer, padding, a state of length 0, or top below 1.
     """
-    if top < 1:
-        raise SelectionError(f"top is {top}; it must be at least 1.")
-    own = states(trace, layer, np.array([require_real_token(trace, token)]))[0]
+    token = real_token(trace, token)
+    own = states(trace, layer, np.array([token]))[0]
     length = np.linalg.norm(own)
     if not length:
         raise SelectionError(

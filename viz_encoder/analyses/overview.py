@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -9,14 +10,18 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from viz_encoder.arguments import AS_IT_IS, Count, Token, public, read_index, said
+from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.token_selection import query_of
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
-Shown = Sequence[int | Sequence[int]]  # tokens in order; several in one entry are merged
+# Tokens in order; several in one entry are merged. They are thousands, and checked all at once.
+Shown = Annotated[Sequence[int | Sequence[int]], AS_IT_IS]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +56,7 @@ class Row(ArrayResult, main="weights"):
     query: int | Sequence[int]
 
 
+@public
 def overview(
     trace: Trace,
     layer: int,
@@ -58,7 +64,7 @@ def overview(
     *,
     rows: slice,
     keys: slice,
-    size: int = 512,
+    size: Count = 512,
     tokens: Shown | None = None,
     renormalize: bool = False,
 ) -> Tile:
@@ -112,11 +118,12 @@ def overview(
     )
 
 
+@public
 def row(
     trace: Trace,
     layer: int,
     head: Head,
-    query: int | Sequence[int],
+    query: Token | Sequence[Token],
     *,
     tokens: Shown | None = None,
     renormalize: bool = False,
@@ -126,9 +133,12 @@ def row(
     Several queries are merged into their mean; `tokens` and `renormalize` are those of `overview`.
     """
     every = _map(trace, layer, head, tokens, renormalize)
-    merged = (query,) if isinstance(query, int) else tuple(query)
+    several = query if isinstance(query, tuple) else (query,)
+    if not several:
+        raise SelectionError("query is empty; give the token that looks, or several.")
+    merged = tuple(query_of(trace, each) for each in several)
     weights = every.rows(_side(trace.n_tokens, [merged]))[0].numpy()
-    return Row(weights, layer, head, query)
+    return Row(weights, layer, head, merged if several is query else merged[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,9 +217,30 @@ def _map(trace: Trace, layer: int, head: Head, tokens: Shown | None, renormalize
 def _side(count: int, tokens: Shown | None) -> _Side:
     if tokens is None:
         return _Side(torch.arange(count), torch.arange(count + 1))
-    groups = [(entry,) if isinstance(entry, int) else tuple(entry) for entry in tokens]
-    flat = torch.tensor([at for group in groups for at in group], dtype=torch.int64)
-    return _Side(flat, torch.tensor([0, *map(len, groups)]).cumsum(0))
+    groups, flat = _groups(tokens)
+    for place in (flat.argmin(), flat.argmax()):
+        read_index("token", flat[place], count)
+    return _Side(torch.from_numpy(flat), torch.tensor([0, *map(len, groups)]).cumsum(0))
+
+
+def _groups(tokens: Any) -> tuple[list[tuple[int, ...]], Int[np.ndarray, " token"]]:
+    """The tokens of each row or column, and all of them in order."""
+    try:
+        groups = [entry if isinstance(entry, tuple) else _entry(entry) for entry in tokens]
+        flat = np.array([at for group in groups for at in group])
+    except (TypeError, ValueError, RuntimeError):
+        groups, flat = [], np.array([])
+    if flat.dtype.kind not in "iu" or flat.ndim != 1 or not all(groups):
+        raise SelectionError(
+            f"tokens is {said(tokens)}; it must be a list of the numbers of tokens, several in one "
+            "entry to be merged."
+        )
+    return groups, flat.astype(np.int64)
+
+
+def _entry(entry: Any) -> tuple[int, ...]:
+    number = whole(entry)
+    return tuple(entry) if number is MISS else (number,)
 
 
 def _range(chosen: slice, side: _Side) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Inputs, TextReader
@@ -54,6 +55,7 @@ class PaddingDrift(TableResult):
     vectors: dict[tuple[str, str], Float[np.ndarray, " d_pooled"]]  # (method, case)
     alone: dict[str, Float[np.ndarray, " d_pooled"]]
 
+    @public
     def row(self, method: str, case: str) -> Drift:
         """One of the rows."""
         for row in self.rows:
@@ -67,6 +69,7 @@ class PaddingDrift(TableResult):
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
 
+@public
 def padding_drift(
     encoder: LoadedEncoder,
     text: str | tuple[str, str],

@@ -1,24 +1,26 @@
 """Pair: which heads link one token to another; the weight of one cell in every head."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import Most, OneOf, Token, public
 from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.kept_tokens import kept_tokens
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.shown_rows import shown_keys, shown_row
-from viz_encoder.trace.token_selection import place_of
+from viz_encoder.trace.token_selection import key_of, place_of, query_of
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
 SMALLEST = torch.finfo(torch.float32).tiny
 BY = ("weight", "ratio")
+By = Annotated[str, OneOf(BY)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +48,8 @@ class Pair(ArrayResult, TableResult, main="weights"):
         ratios: Float[np.ndarray, "layer head"] = self.weights / known
         return ratios
 
-    def ranked(self, n: int = 10, by: str = "weight") -> tuple[tuple[int, int], ...]:
+    @public
+    def ranked(self, n: Most = 10, by: By = "weight") -> tuple[tuple[int, int], ...]:
         """The n heads with the largest "weight" or "ratio", as (layer, head), the largest first.
 
         Heads that have no such number are left out. A high ratio of a tiny weight says little:
@@ -55,8 +58,6 @@ class Pair(ArrayResult, TableResult, main="weights"):
         Raises:
             SelectionError: another measure.
         """
-        if by not in BY:
-            raise SelectionError(f"Heads are not ranked by {by!r}; choose {' or '.join(BY)}.")
         values = self.weights if by == "weight" else self.ratios
         return largest(values, n)
 
@@ -67,10 +68,11 @@ class Pair(ArrayResult, TableResult, main="weights"):
         return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values)
 
 
+@public
 def pair(
     trace: Trace,
-    query: int,
-    key: int,
+    query: Token,
+    key: Token,
     *,
     means: Float[np.ndarray, "layer head"] | None = None,
     hide_special: bool = False,
@@ -97,19 +99,13 @@ def pair(
     Raises:
         SelectionError: no such token, or a special token while these are hidden.
     """
-    _check(trace, query, key)
+    most = max(range(trace.n_layers), key=lambda layer: trace.layers[layer].k.shape[1])
+    query, key = query_of(trace, query), key_of(trace, key, most)
     view = MapView(hide_special=hide_special, renormalize=renormalize, words=words)
     if means is None:
         means = _stacked([_means(trace, layer, key, view) for layer in range(trace.n_layers)])
     cells = [_cell(trace, layer, query, key, view) for layer in range(trace.n_layers)]
     return Pair(_stacked(cells), means, query, key)
-
-
-def _check(trace: Trace, query: int, key: int) -> None:
-    n_keys = max(layer.k.shape[1] for layer in trace.layers)
-    for what, number, count in (("query", query, trace.n_tokens), ("key", key, n_keys)):
-        if not 0 <= number < count:
-            raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
 
 
 def _cell(trace: Trace, layer: int, query: int, key: int, view: MapView) -> Float[Tensor, " head"]:

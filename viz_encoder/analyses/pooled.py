@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.model.pooling import attention_shares
 from viz_encoder.result import Columns, TableResult, long_columns
@@ -57,6 +58,7 @@ class PooledInput(TableResult):
         return long_columns({"layer": self.layers, "method": self.methods}, values)
 
 
+@public
 def pooled(
     encoder: LoadedEncoder,
     trace: Trace,

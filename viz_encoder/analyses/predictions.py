@@ -8,14 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import Count, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
-from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
 from viz_encoder.trace.same_model import require_made_by
+from viz_encoder.trace.token_selection import query_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,14 +52,15 @@ class Predictions(SeriesResult[Guess], items="guesses"):
         return {name: [value for one in each for value in one[name]] for name in names}
 
 
+@public
 def predictions(
     encoder: LoadedEncoder,
     trace: Trace,
     *,
     task: Task | str = "",
     layer: int | None = None,
-    tokens: Sequence[int] | None = None,
-    top: int = 10,
+    tokens: Sequence[Token] | None = None,
+    top: Count = 10,
 ) -> Predictions:
     """What the prediction head says, given the output or the hidden states after some blocks.
 
@@ -87,7 +89,9 @@ def predictions(
         logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()
     if logits.ndim == 1:
         return Predictions((_guess(None, logits, head, encoder, top),))
-    places = _places(head, trace) if tokens is None else [_known(t, trace) for t in tokens]
+    places = (
+        _places(head, trace) if tokens is None else [query_of(trace, t, "token") for t in tokens]
+    )
     found = (_guess(place, logits[place], head, encoder, top) for place in places)
     return Predictions(tuple(found))
 
@@ -98,12 +102,6 @@ def _places(head: HeadConfig, trace: Trace) -> list[int]:
     return [i for i, real in enumerate(trace.valid.tolist()) if real]
 
 
-def _known(token: int, trace: Trace) -> int:
-    if not 0 <= token < trace.n_tokens:
-        raise SelectionError(f"There is no token {token}; choose 0 to {trace.n_tokens - 1}.")
-    return token
-
-
 def _guess(
     token: int | None,
     logits: Float[Tensor, " label"],
@@ -112,7 +110,7 @@ def _guess(
     top: int,
 ) -> Guess:
     shares, unit = likelihoods(head, logits)
-    best = shares.topk(min(max(1, top), len(shares)))
+    best = shares.topk(min(top, len(shares)))
     labels = tuple(of.output_name(head, i) for i in best.indices.tolist())
     return Guess(token, labels, best.values.numpy(), unit)
 

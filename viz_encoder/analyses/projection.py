@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import not_
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
@@ -14,6 +16,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 CENTERS = ("together", "each layer")
+Center = Annotated[str, OneOf(CENTERS)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,12 +42,13 @@ class Projection(ArrayResult, TableResult, main="points"):
 
 
 @renamed(special=("hide_special", not_))
+@public
 def projection(
     trace: Trace,
     *,
     layers: Sequence[int] | None = None,
     hide_special: bool = False,
-    center: str = "together",
+    center: Center = "together",
 ) -> Projection:
     """Principal components (Pearson, 1901) of the states of all chosen layers, fitted once.
 
@@ -61,8 +65,6 @@ def projection(
     Raises:
         SelectionError: no such layer or way to center, the same layer twice, or one point alone.
     """
-    if center not in CENTERS:
-        raise SelectionError(f"center is {center!r}; choose one of {', '.join(CENTERS)}.")
     chosen = tuple(range(n_states(trace)) if layers is None else layers)
     tokens = real_token_numbers(trace, hide_special=hide_special)
     if len(set(chosen)) < len(chosen) or len(chosen) * len(tokens) < 2:

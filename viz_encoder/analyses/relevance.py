@@ -1,12 +1,14 @@
 """Relevance: attention weighted by how much a model's answer would rise with it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from viz_encoder.arguments import Token, public, read_index, read_token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
@@ -39,14 +41,15 @@ class Relevance(ArrayResult, main="rows"):
     apart: float  # largest difference of this run's output from an ordinary run's, as a share
 
 
+@public
 def relevance(
     encoder: LoadedEncoder,
-    inputs: Inputs,
+    inputs: Any,
     *,
     task: Task | str = "",
     label: int | str | None = None,
-    token: int | None = None,
-    query: int | None = None,
+    token: Token | None = None,
+    query: Token | None = None,
 ) -> Relevance:
     """R ← R + mean over heads of (∇A ∘ A)⁺ · R, first layer to last (Chefer, Gur & Wolf, 2021).
 
@@ -58,7 +61,7 @@ def relevance(
 
     Args:
         encoder: a model with a head that answers.
-        inputs: one sequence, from `encoder.read`; at most 1,024 tokens.
+        inputs: one text or picture of at most 1,024 tokens, or what `encoder.read` made of it.
         task: which head, if there are several; the first if not given.
         label: its number or name (a token of the vocabulary, for a masked-token head); the most
             likely one if not given.
@@ -72,10 +75,11 @@ def relevance(
         InputError: several sequences, or (TooLong) more than 1,024 tokens.
         TraceError: with eager attention the output differs from that of the ordinary run.
     """
-    head = _choose(encoder, task)
+    head, inputs = _choose(encoder, task), encoder.read(inputs)
     _check(encoder, inputs)
-    valid = inputs.valid[0]
-    token = _place(head, token, valid)
+    valid, names = inputs.valid[0], inputs.samples[0].tokens
+    token = _place(head, token, names, valid)
+    query = token if query is None else read_token(query, names, "query", valid=valid)
     with torch.inference_mode():
         plain = _run(encoder, inputs)
     # The caller may be in inference mode or under no_grad; this turns gradients on again.
@@ -86,7 +90,7 @@ def relevance(
         number = _number(label, head, encoder, scores)
         gradients = torch.autograd.grad(scores[number], written.maps)
     apart = _apart(output.detach(), plain, valid)
-    reads = _reads(head, token if query is None else query, valid, len(encoder.config.prefix))
+    reads = _reads(head, query, valid, len(encoder.config.prefix))
     if head.pool is HeadPool.PROBE and query is None:
         with torch.inference_mode():
             speak = encoder.model.heads[str(head.task)]
@@ -146,7 +150,7 @@ def _reads(
     """Each token's share in what is read; they sum to 1."""
     one = torch.eye(len(valid))
     if query is not None:
-        return one[_real("query", query, valid)]
+        return one[query]
     each = valid.float()
     each[:n_prefix] = 0
     match head.pool:
@@ -186,12 +190,17 @@ def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
     wanted = str(task) or next(iter(known))
     if wanted not in known:
         raise SelectionError(
-            f"{encoder.card.name} has no prediction head {task!r}; it has {', '.join(known)}."
+            f"{encoder.card.name} has no prediction head {str(task)!r}; it has {', '.join(known)}."
         )
     return known[wanted]
 
 
-def _place(head: HeadConfig, token: int | None, valid: Bool[Tensor, " token"]) -> int | None:
+def _place(
+    head: HeadConfig,
+    token: Token | None,
+    names: tuple[str, ...],
+    valid: Bool[Tensor, " token"],
+) -> int | None:
     if head.pool is not HeadPool.EACH:
         if token is not None:
             raise SelectionError(
@@ -202,14 +211,7 @@ def _place(head: HeadConfig, token: int | None, valid: Bool[Tensor, " token"]) -
         raise SelectionError(
             f"The prediction head {head.task} answers for each token; say which, such as token=3."
         )
-    return _real("token", token, valid)
-
-
-def _real(what: str, number: int, valid: Bool[Tensor, " token"]) -> int:
-    if not 0 <= number < len(valid) or not bool(valid[number]):
-        last = int(valid.nonzero()[-1])
-        raise SelectionError(f"There is no {what} {number}, or it is padding; choose 0 to {last}.")
-    return number
+    return read_token(token, names, valid=valid)
 
 
 def _number(
@@ -220,13 +222,9 @@ def _number(
     known = head.labels.index(label) if label in head.labels else None
     if known is None and isinstance(label, str) and head.task is Task.MASKED:
         reader = encoder.reader
-        known = reader.tokenizer.token_to_id(label) if isinstance(reader, TextReader) else None
-    number = known if isinstance(label, str) else label
-    if number is None or not 0 <= number < len(scores):
-        raise SelectionError(
-            f"There is no label {label!r}; choose 0 to {len(scores) - 1}, or one of its names."
-        )
-    return number
+        known = reader.id_of(label) if isinstance(reader, TextReader) else None
+    number = label if known is None else known
+    return read_index("label", number, len(scores), also=", or one of its names")
 
 
 ANALYSES = (relevance,)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.deprecated import renamed
 from viz_encoder.model.attention import merge_heads
 from viz_encoder.result import Columns, TableResult, long_columns
@@ -84,6 +85,7 @@ class BlockParts(OneLine):
 
 
 @renamed(special=("hide_special", not_))
+@public
 def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
     """Norms of all hidden states and the change from block to block; no model is needed.
 
@@ -108,6 +110,7 @@ def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
 
 
 @renamed(special=("hide_special", not_))
+@public
 def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False) -> ResidualChange:
     """Length of the attention part and of the feed-forward part of every block, token by token.
 
@@ -147,6 +150,7 @@ def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False
     )
 
 
+@public
 def block_parts(encoder: Source, trace: Trace, layer: int) -> BlockParts:
     """The vectors of one block, of all tokens, padding included; faults as of `residual_change`.
 

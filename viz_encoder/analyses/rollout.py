@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import OneOf, Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import Buffers
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.token_selection import query_of
 
 FUSES = ("mean", "max", "min")
+Fuse = Annotated[str, OneOf(FUSES)]
 BLOCK_BYTES = 64 * 2**20
 TINY = torch.finfo(torch.float32).tiny
 MAX_SIDE = 512  # most tokens of a whole matrix; more are asked for query by query
@@ -43,7 +47,8 @@ class RolloutMatrix(ArrayResult, main="shares"):
     fuse: str
 
 
-def rollout(trace: Trace, query: int, fuse: str = "mean") -> Rollout:
+@public
+def rollout(trace: Trace, query: Token, fuse: Fuse = "mean") -> Rollout:
     """Residual-aware product of fused attention, last layer to first (Abnar & Zuidema, 2020).
 
     Each layer counts as (A + I) / 2, A being the heads' mean, maximum or minimum with its rows
@@ -53,14 +58,14 @@ def rollout(trace: Trace, query: int, fuse: str = "mean") -> Rollout:
     Raises:
         SelectionError: no such query or way to fuse, or layers of cross-attention.
     """
-    if not 0 <= query < trace.n_tokens:
-        raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
-    _check(trace, fuse)
+    query = query_of(trace, query)
+    _check(trace)
     rows = [_row(trace, query, depth, fuse) for depth in range(1, trace.n_layers + 1)]
     return Rollout(np.stack(rows), query, fuse)
 
 
-def rollout_matrix(trace: Trace, fuse: str = "mean") -> RolloutMatrix:
+@public
+def rollout_matrix(trace: Trace, fuse: Fuse = "mean") -> RolloutMatrix:
     """The rollout of every query after the last layer, for short inputs.
 
     Row i is `rollout(trace, i, fuse).rows[-1]`: shares that sum to 1, 0 for keys that were masked
@@ -69,7 +74,7 @@ def rollout_matrix(trace: Trace, fuse: str = "mean") -> RolloutMatrix:
     Raises:
         SelectionError: over 512 tokens, no such way to fuse, or layers of cross-attention.
     """
-    _check(trace, fuse)
+    _check(trace)
     if trace.n_tokens > MAX_SIDE:
         raise SelectionError(
             f"This run has {trace.n_tokens:,} tokens, and a whole rollout takes at most "
@@ -82,11 +87,7 @@ def rollout_matrix(trace: Trace, fuse: str = "mean") -> RolloutMatrix:
     return RolloutMatrix(total.cpu().numpy(), fuse)
 
 
-def _check(trace: Trace, fuse: str) -> None:
-    if fuse not in FUSES:
-        raise SelectionError(
-            f"Heads cannot be fused by {fuse!r}; choose one of {', '.join(FUSES)}."
-        )
+def _check(trace: Trace) -> None:
     if any(layer.cross for layer in trace.layers):
         raise SelectionError(
             "Rollout needs a key for each query; the keys of this run are other tokens than its "

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import Count, Most, public, read_index
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
@@ -30,14 +30,15 @@ class SimilarHeads(ArrayResult, TableResult, main="distances"):
     head: int
     n_queries: int
 
-    def nearest(self, n: int = 5) -> tuple[tuple[int, int], ...]:
+    @public
+    def nearest(self, n: Most = 5) -> tuple[tuple[int, int], ...]:
         """The n most similar heads as (layer, head), the nearest first, without the head itself."""
         order = np.argsort(self.distances, axis=None, kind="stable")  # NaN comes last
         known = order[: int(np.isfinite(self.distances).sum())]
         layers, heads = np.unravel_index(known, self.distances.shape)
         places = zip(layers.tolist(), heads.tolist(), strict=True)
         others = [place for place in places if place != (self.layer, self.head)]
-        return tuple(others[: max(0, n)])
+        return tuple(others[:n])
 
     def columns(self) -> Columns:
         """One line per layer and head."""
@@ -46,8 +47,9 @@ class SimilarHeads(ArrayResult, TableResult, main="distances"):
         return long_columns(axes, {"distance": self.distances})
 
 
+@public
 def similar_heads(
-    trace: Trace, layer: int, head: int, *, most_queries: int | None = None
+    trace: Trace, layer: int, head: int, *, most_queries: Count | None = None
 ) -> SimilarHeads:
     """Which heads look where one head looks: the mean Jensen–Shannon distance of their rows.
 
@@ -74,8 +76,7 @@ def similar_layers(
     trace: Trace, layer: int, head: int, *, most_queries: int | None = None
 ) -> Iterator[Float[np.ndarray, "1 head"]]:
     """The distances layer by layer, each as soon as it is known."""
-    _check("layer", layer, trace.n_layers)
-    _check("head", head, trace.layers[layer].n_heads)
+    read_index("head", head, trace.layers[read_index("layer", layer, trace.n_layers)].n_heads)
     queries, chosen = some_queries(trace, most_queries), trace.layers[layer]
     most = max(each.n_heads for each in trace.layers)
     for other in trace.layers:
@@ -85,17 +86,12 @@ def similar_layers(
         yield row
 
 
-def _check(what: str, number: int, count: int) -> None:
-    if not 0 <= number < count:
-        raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
-
-
 def some_queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
     """The real queries, or so many of them."""
     real = trace.valid.cpu().nonzero().flatten()
     if most is None or len(real) <= most:
         return real
-    return real[torch.linspace(0, len(real) - 1, max(1, most)).long()].unique()
+    return real[torch.linspace(0, len(real) - 1, most).long()].unique()
 
 
 def _distances(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import Count, public
 from viz_encoder.result import Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_statistics import STATISTICS as STATISTICS
@@ -60,8 +61,9 @@ class Survey(SeriesResult[LayerSurvey], items="layers"):
         return found
 
 
+@public
 def survey(
-    trace: Trace, size: int = SIZE, *, hide_special: bool = False, renormalize: bool = False
+    trace: Trace, size: Count = SIZE, *, hide_special: bool = False, renormalize: bool = False
 ) -> Survey:
     """All layers, in order: thumbnails of at most `size` cells a side, and statistics of each head.
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
+from viz_encoder.arguments import Most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.model.pooling import METHODS
@@ -80,11 +81,12 @@ class TokenPairs(ArrayResult, TableResult, main="parts"):
         """
         return float(np.mean([each.cosine for each in self.matches])) if self.matches else np.nan
 
-    def top(self, k: int = 5) -> tuple[PairPart, ...]:
+    @public
+    def top(self, k: Most = 5) -> tuple[PairPart, ...]:
         """The k pairs of words that add most; sub-words are added up, special tokens left out."""
         (names, one), (others, two) = _words(self.trace), _words(self.other)
         sums = one @ self.parts @ two.T
-        order = np.argsort(-sums, axis=None, kind="stable")[: max(0, k)]
+        order = np.argsort(-sums, axis=None, kind="stable")[:k]
         rows, columns = np.unravel_index(order, sums.shape)
         return tuple(
             PairPart(names[i], others[j], float(sums[i, j]))
@@ -120,6 +122,7 @@ class TokenPairs(ArrayResult, TableResult, main="parts"):
         return long_columns(axes, {"part": self.parts})
 
 
+@public
 def token_pairs(
     trace: Trace,
     other: Trace,

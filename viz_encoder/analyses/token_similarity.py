@@ -7,6 +7,7 @@ from operator import not_
 import numpy as np
 from jaxtyping import Float, Int
 
+from viz_encoder.arguments import Count, public
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
@@ -66,13 +67,14 @@ class BetweenRuns(ArrayResult, main="cosine"):
 
 
 @renamed(special=("hide_special", not_))
+@public
 def token_similarity(
     trace: Trace,
     layer: int,
     *,
     hide_special: bool = False,
     centered: bool = False,
-    size: int | None = None,
+    size: Count | None = None,
 ) -> TokenSimilarity:
     """Cosines between the hidden states of all real tokens after `layer` blocks.
 
@@ -96,8 +98,6 @@ def token_similarity(
             f"This run has {len(tokens):,} tokens, and a whole matrix takes at most {MAX_SIDE:,}; "
             "ask for means of blocks: token_similarity(trace, layer, size=512)."
         )
-    if size is not None and size < 1:
-        raise SelectionError(f"size is {size}; it must be at least 1.")
     hidden = states(trace, layer, tokens)
     units = _units(hidden - hidden.mean(axis=0), hidden) if centered else _units(hidden, hidden)
     step = -(-len(tokens) // (size or len(tokens)))
@@ -108,6 +108,7 @@ def token_similarity(
 
 
 @renamed(special=("hide_special", not_))
+@public
 def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing:
     """How alike the tokens are in each layer, at any length: no T × T matrix is made.
 
@@ -129,6 +130,7 @@ def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing
 
 
 @renamed(special=("hide_special", not_))
+@public
 def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> BetweenRuns:
     """Mean cosine between tokens of different inputs, after each block: the model's anisotropy.
 

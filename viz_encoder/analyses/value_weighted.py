@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
@@ -41,6 +42,7 @@ class ValueWeightedSum(ArrayResult, main="norms"):
     first_query: int
 
 
+@public
 def value_weighted(
     encoder: LoadedEncoder,
     trace: Trace,
@@ -83,6 +85,7 @@ def value_weighted(
     return ValueWeighted(norms, lengths.float().cpu().numpy(), layer, heads, first)
 
 
+@public
 def value_weighted_sum(
     encoder: LoadedEncoder, trace: Trace, layer: int, rows: slice | None = None
 ) -> ValueWeightedSum:

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
+from viz_encoder.arguments import Count, OneOf, at_least, read_fields
 from viz_encoder.audit.measure.setting import FIRST_LENGTH, Intent
 from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import is_mask_mod
 
 LONGEST = 4096  # an intent of it takes 16 MiB a sample
-SMALLEST = {"d_model": 1, "n_layers": 1, "window": 1, "max_positions": 2, "vocab_size": 2}
 Model = Callable[[Tensor, Any], Any]
 Bias = Callable[[Tensor], Tensor]
 Progress = Callable[[float], object]  # is told the share that is done
@@ -33,20 +32,16 @@ class AuditInputs:
     """
 
     make: Callable[[int, int, int], Tensor] | None = None
-    vocab_size: int | None = None
+    vocab_size: Annotated[int, at_least(2)] | None = None
     pad_id: int = 0
     valid: Tensor | None = None
-    padding_side: str = "right"
+    padding_side: Annotated[str, OneOf(("right", "left", "both"))] = "right"
 
     def __post_init__(self) -> None:
         """Raise InputError where a value cannot be."""
-        require_numbers(vocab_size=self.vocab_size, pad_id=self.pad_id)
+        read_fields(self, InputError)
         if self.valid is not None:
             _require_distinct(self.valid)
-        if self.padding_side not in ("right", "left", "both"):
-            raise InputError(
-                f"padding_side is {self.padding_side!r}; it must be 'right', 'left' or 'both'."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +70,9 @@ class AuditScope:
         variants: implementations that must agree with the model on real tokens, by name.
     """
 
-    lengths: Sequence[int] = ()
-    window: int | None = None
-    max_positions: int | None = None
+    lengths: Sequence[Annotated[int, at_least(2)]] = ()
+    window: Count | None = None
+    max_positions: Annotated[int, at_least(2)] | None = None
     dtype: torch.dtype | None = None
     documents: bool | Callable[[Tensor], Tensor] = False
     pooled: Callable[[Any, Tensor], Tensor] | None = None
@@ -90,9 +85,12 @@ class AuditScope:
 
     def __post_init__(self) -> None:
         """Raise InputError where a value cannot be."""
-        require_numbers(window=self.window, max_positions=self.max_positions)
-        _require_lengths(self.lengths)
-        _require_dtype(self.dtype)
+        read_fields(self, InputError)
+        if self.dtype is not None and not self.dtype.is_floating_point:
+            raise InputError(
+                f"dtype is {self.dtype}; choose a floating one, such as torch.bfloat16."
+            )
+        _require_short("lengths holds", self.lengths)
         _require_short("window or max_positions asks for", self.other_lengths(self.first_length))
 
     @property
@@ -147,60 +145,12 @@ def require_one_a_layer(intents: tuple[Intent, ...], n_layers: int | None) -> No
         )
 
 
-def require_numbers(**given: Any) -> None:
-    """Nothing, if each is None or a whole number that is large enough.
-
-    Raises:
-        InputError: one is not.
-    """
-    for name, value in given.items():
-        if value is None and name in SMALLEST:
-            continue
-        least = SMALLEST.get(name)
-        if not _is_whole(value) or (least is not None and value < least):
-            more = "" if least is None else f" of {least} or more"
-            raise InputError(f"{name} is {value!r}; it must be a whole number{more}.")
-
-
-def require_groups(inputs: Any, scope: Any) -> tuple[AuditInputs, AuditScope]:
-    """Both as they are, or the plain ones where they are None.
-
-    Raises:
-        InputError: one is something else.
-    """
-    given = (("inputs", inputs, AuditInputs), ("scope", scope, AuditScope))
-    for name, value, kind in given:
-        if value is not None and not isinstance(value, kind):
-            raise InputError(
-                f"{name} is {type(value).__name__}; it must be an {kind.__name__}, from "
-                "viz_encoder.audit."
-            )
-    return inputs or AuditInputs(), scope or AuditScope()
-
-
-def _require_lengths(lengths: Any) -> None:
-    if isinstance(lengths, str) or not isinstance(lengths, Sequence):
-        raise InputError(f"lengths is {lengths!r}; it must be a list of numbers, such as [12, 40].")
-    for one in lengths:
-        if not _is_whole(one):
-            raise InputError(f"lengths holds {one!r}; each must be a whole number.")
-        if one < 2:
-            raise InputError(f"lengths holds {one}; a mask needs at least 2 tokens.")
-    _require_short("lengths holds", lengths)
-
-
 def _require_short(where: str, lengths: Sequence[int]) -> None:
     if max(lengths, default=0) > LONGEST:
         raise InputError(
             f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,} because your "
             "intent is a whole mask. Mask bugs show in short inputs, too."
         )
-
-
-def _require_dtype(dtype: Any) -> None:
-    if dtype is None or (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        return
-    raise InputError(f"dtype is {dtype!r}; it must be a floating dtype, such as torch.bfloat16.")
 
 
 def _require_distinct(valid: Tensor) -> None:
@@ -217,7 +167,3 @@ def _require_distinct(valid: Tensor) -> None:
             "a (query, key) mask would look the same, and the audit would miss what mixes them "
             "up. Leave valid out, or give another number of samples."
         )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

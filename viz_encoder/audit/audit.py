@@ -5,32 +5,35 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.arguments import AS_IT_IS, at_least, at_most, public, said
 from viz_encoder.audit.adapters import Adapted, adapt
 from viz_encoder.audit.arguments import (
     AuditInputs,
     AuditScope,
     Model,
     Progress,
-    require_groups,
     require_intents,
-    require_numbers,
     require_one_a_layer,
 )
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.gaps import gaps
 from viz_encoder.audit.measure.random_states import random_states_kept
-from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting
+from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
 from viz_encoder.audit.ungrouped import accepts_ungrouped
 from viz_encoder.audit.verdict import ask_all, report_of
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
+
+MAX_WIDTH, MAX_LAYERS = 100_000, 10_000
+Audited = Annotated[Model | nn.Module | LoadedEncoder, "callable: model(x, passed)"]
 
 
 @contextmanager
@@ -42,13 +45,14 @@ def quiet() -> Iterator[None]:
 
 
 @accepts_ungrouped
+@public(fault=InputError)
 def audit_mask(
-    model: Model | nn.Module,
-    intent: Intent | Sequence[Intent],
+    model: Audited,
+    intent: Annotated[Intent | Sequence[Intent], AS_IT_IS],  # see require_intents
     make_mask: Callable[[Tensor], Any] | None = None,
     *,
-    d_model: int | None = None,
-    n_layers: int | None = None,
+    d_model: Annotated[int, at_least(1), at_most(MAX_WIDTH)] | None = None,
+    n_layers: Annotated[int, at_least(1), at_most(MAX_LAYERS)] | None = None,
     inputs: AuditInputs | None = None,
     scope: AuditScope | None = None,
     module: nn.Module | None = None,
@@ -77,8 +81,7 @@ def audit_mask(
     """
     start = time.perf_counter()
     intents = require_intents(intent)
-    require_numbers(d_model=d_model, n_layers=n_layers, seed=seed)
-    inputs, scope = require_groups(inputs, scope)
+    inputs, scope = inputs or AuditInputs(), scope or AuditScope()
     adapted = adapt(model, intent, make_mask)
     asked, n_layers = n_layers, n_layers or adapted.n_layers
     require_one_a_layer(intents, n_layers)
@@ -97,7 +100,7 @@ def audit_mask(
 
 
 @accepts_ungrouped
-def assert_mask(model: Model | nn.Module, intent: Any, *args: Any, **options: Any) -> MaskReport:
+def assert_mask(model: Audited, intent: Any, *args: Any, **options: Any) -> MaskReport:
     """The report of `audit_mask`, for a test.
 
     Raises:
@@ -137,7 +140,7 @@ def _maker(
     """How x is made: by the caller, as ids, or as random vectors."""
     own = inputs.make
     if own is not None:
-        return lambda seed, batch, length: own(seed, batch, length).to(subject.device)
+        return lambda *sizes: _made(own, *sizes).to(subject.device)
     if vocab_size is None and d_model is None:
         rows = rows_of_embedding(subject.whole)
         raise InputError(
@@ -154,6 +157,13 @@ def _maker(
         return x.to(subject.device, subject.dtype)
 
     return make
+
+
+def _made(own: Callable[[int, int, int], Tensor], *sizes: int) -> Tensor:
+    found = called(own, "make(seed, batch, length)", *sizes)
+    if not isinstance(found, Tensor):
+        raise InputError(f"make(seed, batch, length) gave {said(found)}; it must give a tensor.")
+    return found
 
 
 def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:

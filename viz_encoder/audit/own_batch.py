@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
+from viz_encoder.arguments import AS_IT_IS, public
 from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.arguments import require_intents
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
@@ -16,7 +18,7 @@ from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.random_states import random_states_kept
-from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting
+from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
@@ -28,10 +30,11 @@ BatchIntent = Callable[[Any], Tensor]
 Meant = BatchIntent | Sequence[BatchIntent]
 
 
+@public(fault=InputError)
 def audit_batch(
-    model: nn.Module | Callable[[Any], Any],
+    model: nn.Module | Callable[..., Any],
     batch: Any,
-    intent: Meant,
+    intent: Annotated[Meant, AS_IT_IS],  # see require_intents
     *,
     pad_id: int | None = None,
     module: nn.Module | None = None,
@@ -84,8 +87,8 @@ def case_of(intent: Meant, batch: Any) -> Case:
 
 def _meant(intent: Meant, batch: Any) -> tuple[Bool[Tensor, "batch query key"], ...]:
     found = []
-    for one in (intent,) if callable(intent) else tuple(intent):
-        given = one(batch)
+    for one in require_intents(intent):
+        given = called(one, "intent(batch)", batch)
         if is_block_mask(given):
             n_samples, _, n_tokens, _ = given.shape
             given = meant_by_all_heads(given, torch.ones(n_samples, n_tokens, dtype=torch.bool))

@@ -1,13 +1,14 @@
 """load: from a built-in name, a folder or a hub id to an encoder with the reader of its inputs."""
 
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.arguments import AS_IT_IS, Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
@@ -27,20 +28,25 @@ from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
 from viz_encoder.model.declared import Declared
 
+Model = Annotated[
+    str | Path | nn.Module | LoadedEncoder | EncoderConfig,
+    AS_IT_IS,  # of what only holds a model, more is said
+]
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 @renamed(name="model")
+@public(fault=CheckpointError)
 def load(
-    model: str | Path | nn.Module | LoadedEncoder | EncoderConfig,
+    model: Model,
     tokenizer: object = None,
     *,
     processor: object = None,
-    device: str = "auto",
+    device: str | torch.device = "auto",
     dtype: torch.dtype | None = None,
     part: str = "",
     revision: str = "",
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> LoadedEncoder:
     """Load a model by name, from a folder or the hub, from memory, or as random weights.
 
@@ -76,7 +82,8 @@ def load(
         raise CheckpointError(
             f"dtype is {shown(dtype)}; it must be torch.float64, float32, bfloat16 or float16."
         )
-    seed = _whole_seed(model, seed)
+    if seed is not None and not isinstance(model, EncoderConfig):
+        raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
     _require_model(model)
     given = _given_beside(model, tokenizer, processor, part)
     if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
@@ -88,7 +95,7 @@ def load(
     else:
         where = choose_device(device)
         if isinstance(model, EncoderConfig):
-            encoder = _filled(untrained(model, given, seed), part)
+            encoder = _filled(untrained(model, given, seed or 0), part)
         else:
             encoder = fill(plan(model, part=part, revision=revision), given=given)
     return encoder.to(where, dtype or torch.float32)
@@ -123,17 +130,6 @@ def _given_beside(model: object, tokenizer: object, processor: object, part: str
             with of_memory():
                 plan_memory(in_memory(model, NOTHING), part)
         raise
-
-
-def _whole_seed(model: object, seed: object) -> int:
-    """The seed as a number of Python's, numpy's too; 0 if none is given."""
-    if seed is None:
-        return 0
-    if not isinstance(model, EncoderConfig):
-        raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
-    if isinstance(seed, bool) or not isinstance(seed, Integral):
-        raise ConfigError(f"seed is {shown(seed)}; it must be a whole number of at least 0.")
-    return int(seed)
 
 
 def _filled(source: InMemory, part: str) -> LoadedEncoder:
@@ -207,7 +203,7 @@ def _ours(plan: Plan, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         raise KeyMismatch(f"The tensors do not fit config.json: {said}.") from fault
 
 
-def choose_device(device: str = "auto") -> torch.device:
+def choose_device(device: str | torch.device = "auto") -> torch.device:
     """The device of that name; for "auto" the fastest that is there."""
     if device == "auto":
         if torch.cuda.is_available():

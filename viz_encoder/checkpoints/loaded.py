@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
+from viz_encoder.arguments import known_kind, public
 from viz_encoder.checkpoints.padding import NO_PADDING, Padding
 from viz_encoder.checkpoints.ready_made import is_ready_made, read_ready_made
 from viz_encoder.config import Embedding, EncoderConfig, HeadConfig, Task
-from viz_encoder.errors import InputError
+from viz_encoder.errors import CheckpointError, InputError
 from viz_encoder.inputs import ImageReader, Inputs, TextReader
 from viz_encoder.model import Encoder
 from viz_encoder.model.declared import Declared
@@ -96,6 +98,7 @@ class LoadedEncoder:
         self.model.to(device=device, dtype=dtype)
         return self
 
+    @public(fault=CheckpointError)
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a folder that `load`, the page and the command open again, bit for bit the same.
 
@@ -124,6 +127,7 @@ class LoadedEncoder:
             return self.reader.tokenizer.id_to_token(number) or str(number)
         return str(number)
 
+    @public
     def read(
         self,
         source: Any,
@@ -135,7 +139,7 @@ class LoadedEncoder:
         r"""What the encoder takes, from a text, a pair, a picture, a tensor or a list of them.
 
         Args:
-            source: what is read; see `capture`.
+            source: what is read; see `capture`. Inputs are returned as they are.
             valid: which tokens of a ready-made tensor are real; see `capture`.
             prompt: the name of one of `declared.prompts`, whose text goes before each text.
             declared: read texts as sentence-transformers does: cut at `declared.max_tokens`, and
@@ -146,6 +150,8 @@ class LoadedEncoder:
             InputError: a source that this encoder cannot read.
             SelectionError: no such prompt, or a model that declares nothing.
         """
+        if isinstance(source, Inputs):
+            return source
         if is_ready_made(source, self.config):
             return read_ready_made(source, valid, self.config, self.padding, self.reader)
         if valid is not None:
@@ -171,3 +177,13 @@ def as_loaded(given: object) -> LoadedEncoder | None:
     if isinstance(given, Encoder):
         return LoadedEncoder(given, None, ModelCard("Encoder", "in memory"))
     return given if isinstance(given, LoadedEncoder) else None
+
+
+def _wanted(given: object) -> str:
+    """What is taken for an encoder, told to who gave another model."""
+    if isinstance(given, nn.Module):
+        return "what vz.load(model) returns; vz.record and vz.knock take any other model"
+    return "what vz.load returns"
+
+
+known_kind(LoadedEncoder, _wanted, as_loaded)

@@ -2,27 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
-from typing import Any
+from typing import Annotated, Any
 
-from viz_encoder.config.checks import (
-    listed,
-    number,
-    require_above_zero,
-    require_count,
-    require_known,
-    require_switch,
+from viz_encoder.arguments import (
+    OneOf,
+    above,
+    at_least,
+    at_most,
+    below,
+    read_fields,
+    read_index,
+    said,
 )
 from viz_encoder.config.choices import (
     Activation,
-    Choice,
     Embedding,
     HeadPool,
     Norm,
     NormPlacement,
     Positions,
 )
-from viz_encoder.config.head import HeadConfig, read_heads
+from viz_encoder.config.head import LARGEST_COUNT, HeadConfig, SizeOrNone, read_heads
 from viz_encoder.deprecated import renamed, renamed_property
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
@@ -37,6 +37,9 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 BYTES_PER_WEIGHT = 4  # float32
 PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # that may lack one
+Size = Annotated[int, at_least(1), at_most(LARGEST_COUNT)]
+Positive = Annotated[float, above(0)]
+Part = Annotated[str, OneOf(PARTS)]
 OLD = {"heads": "prediction_heads"}  # folders that were saved before it was renamed have it
 
 
@@ -48,46 +51,46 @@ class EncoderConfig:
         ConfigError: an impossible size, or sizes that do not fit together.
     """
 
-    n_layers: int = 12
-    n_heads: int = 12
-    d_model: int = 768
-    d_ff: int = 3072
-    d_head: int = 0  # width of one head's queries, keys and values; 0 = d_model / n_heads
-    scale: float | None = None  # of the scores; 1 / √d_head where None
+    n_layers: Size = 12
+    n_heads: Size = 12
+    d_model: Size = 768
+    d_ff: Size = 3072
+    d_head: SizeOrNone = 0  # width of one head's queries, keys and values; 0 = d_model / n_heads
+    scale: Positive | None = None  # of the scores; 1 / √d_head where None
     # What comes in.
     embedding: Embedding = Embedding.TOKEN
-    vocab_size: int = 30522
-    n_segments: int = 2
-    d_embed: int = 0  # width of the tables, projected to d_model; 0 = d_model
-    max_positions: int = 512
-    image_size: tuple[int, int] = (224, 224)  # height, width the positions were learned at
-    patch_size: int = 16
-    n_channels: int = 3
+    vocab_size: Size = 30522
+    n_segments: SizeOrNone = 2
+    d_embed: SizeOrNone = 0  # width of the tables, projected to d_model; 0 = d_model
+    max_positions: Size = 512
+    image_size: tuple[Size, Size] = (224, 224)  # height, width the positions were learned at
+    patch_size: Size = 16
+    n_channels: Size = 3
     prefix: tuple[str, ...] = ()  # learned tokens before the patches, by name
     # How order is known.
     positions: Positions = Positions.LEARNED
     antialias: bool = False  # patch positions are smoothed when resized to another grid
-    rotary_base: float | None = None  # queries and keys are turned by their position
-    rotary_base_local: float | None = None  # in layers with a window, where it differs
-    rotary_stretch: float = 1.0  # positions are divided by it first, for texts that much longer
+    rotary_base: Positive | None = None  # queries and keys are turned by their position
+    rotary_base_local: Positive | None = None  # in layers with a window, where it differs
+    rotary_stretch: Positive = 1.0  # positions are divided by it first, for texts that much longer
     rotary_grid: bool = False  # turned by row and column of the patch
-    relative_buckets: int = 0  # a learned number by distance is added to the scores
-    relative_distance: int = 128  # from which on all distances are one
+    relative_buckets: SizeOrNone = 0  # a learned number by distance is added to the scores
+    relative_distance: Size = 128  # from which on all distances are one
     # The blocks.
     norm: Norm = Norm.LAYER
     norm_placement: NormPlacement = NormPlacement.POST
-    norm_eps: float = 1e-12
+    norm_eps: Annotated[float, above(0), below(1)] = 1e-12
     embed_norm: bool = True
     first_attn_norm: bool = True  # False: layer 0 has no norm before its attention (ModernBERT)
     final_norm: bool = False
     activation: Activation = Activation.GELU
     gated: bool = False  # the feed-forward network multiplies two branches
     bias: bool = True
-    unbiased: tuple[str, ...] = ()  # parts without a bias, where the others have one
-    dropout: float = 0.1
+    unbiased: tuple[Part, ...] = ()  # parts without a bias, where the others have one
+    dropout: Annotated[float, at_least(0), below(1)] = 0.1
     # Who may look where.
     causal: bool = False
-    window: int | None = None  # each token sees this many neighbors on either side
+    window: Size | None = None  # each token sees this many neighbors on either side
     global_layers: tuple[int, ...] = ()  # layers in which the window does not count
     # What is read off the last hidden states.
     prediction_heads: tuple[HeadConfig, ...] = ()
@@ -108,26 +111,12 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         """Coerce names to enums, then check every axis."""
-        for name, kind in _ENUMS.items():
-            object.__setattr__(self, name, kind(getattr(self, name)))
-        for name, entry in _LISTS.items():
-            object.__setattr__(self, name, listed(name, getattr(self, name), entry))
         object.__setattr__(self, "prediction_heads", read_heads(self.prediction_heads))
-        for name in _SWITCHES:
-            require_switch(name, getattr(self, name))
-        for name in _COUNTS:
-            require_count(name, getattr(self, name))
-        for name in _COUNTS_OR_NONE:
-            require_count(name, getattr(self, name), least=0)
-        for name in ("scale", "rotary_base", "rotary_base_local", "rotary_stretch"):
-            if (value := getattr(self, name)) is not None or name == "rotary_stretch":
-                require_above_zero(name, value)
-                object.__setattr__(self, name, float(value))
-        if self.window is not None:
-            require_count("window", self.window)
-        require_known("unbiased", self.unbiased, PARTS)
+        read_fields(self, ConfigError)
+        for layer in self.global_layers:
+            read_index("global layer", layer, self.n_layers, fault=ConfigError)
         self._check_heads()
-        self._check_numbers()
+        self._check_relative()
         self._check_patches()
 
     @classmethod
@@ -148,7 +137,7 @@ class EncoderConfig:
             ConfigError: no such size or axis, or axes that do not fit together.
         """
         if size not in tuple(SIZES):
-            raise ConfigError(f"There is no size {shown(size)}; choose one of {', '.join(SIZES)}.")
+            raise ConfigError(f"There is no size {said(size)}; choose one of {', '.join(SIZES)}.")
         return cls.from_axes({**PLAIN, **SIZES[size], **axes})
 
     @classmethod
@@ -158,7 +147,7 @@ class EncoderConfig:
         unknown = [name for name in axes if name not in cls.__dataclass_fields__]
         if unknown:
             raise ConfigError(
-                f"EncoderConfig has no field {shown(unknown[0])}; its fields are "
+                f"EncoderConfig has no field {said(unknown[0])}; its fields are "
                 f"{', '.join(cls.__dataclass_fields__)}."
             )
         return cls(**axes)
@@ -243,15 +232,7 @@ class EncoderConfig:
                 f"{4 if self.rotary_grid else 2}, or rotary_base = None."
             )
 
-    def _check_numbers(self) -> None:
-        if not 0 <= number(self.dropout) < 1:
-            raise ConfigError(
-                f"dropout is {shown(self.dropout)}; it must be a number of at least 0 and below 1."
-            )
-        if not 0 < number(self.norm_eps) < 1:
-            raise ConfigError(
-                f"norm_eps is {shown(self.norm_eps)}; it must be a number above 0 and below 1."
-            )
+    def _check_relative(self) -> None:
         if self.relative_buckets and (
             self.relative_buckets % 4 or self.relative_distance <= self.relative_buckets // 4
         ):
@@ -264,10 +245,7 @@ class EncoderConfig:
     def _check_patches(self) -> None:
         if self.embedding is not Embedding.PATCH:
             return
-        if len(self.image_size) != 2:
-            raise ConfigError(f"image_size is {shown(self.image_size)}; give (height, width).")
         for side in self.image_size:
-            require_count("image_size", side)
             if side % self.patch_size:
                 raise ConfigError(
                     f"image_size {self.image_size} cannot be cut into patches of "
@@ -276,21 +254,3 @@ class EncoderConfig:
 
 
 EncoderConfig.__init__ = renamed(**OLD)(EncoderConfig.__init__)  # type: ignore[method-assign]
-
-_ENUMS: dict[str, type[Choice]] = {
-    "embedding": Embedding,
-    "positions": Positions,
-    "norm": Norm,
-    "norm_placement": NormPlacement,
-    "activation": Activation,
-}
-_LISTS: dict[str, type] = {"image_size": int, "prefix": str, "unbiased": str, "global_layers": int}
-_COUNTS = (
-    *("n_layers", "n_heads", "d_model", "d_ff", "vocab_size"),
-    *("max_positions", "patch_size", "n_channels", "relative_distance"),
-)
-_COUNTS_OR_NONE = ("d_head", "d_embed", "n_segments", "relative_buckets")
-_SWITCHES = (
-    *("bias", "embed_norm", "final_norm", "first_attn_norm"),
-    *("causal", "gated", "rotary_grid", "antialias"),
-)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from PIL.Image import Image
 
+from viz_encoder.arguments import said
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.corpus_items import Unreadable
 from viz_encoder.corpora.head_sums import HeadSums
@@ -204,8 +205,9 @@ class Parts:
         self._of_all = hashlib.sha256(told.encode()).hexdigest()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as fault:
-            raise TraceError(f"{folder} cannot be used as a folder: {fault.strerror}.") from fault
+        except (OSError, ValueError) as fault:  # a ValueError: letters that no name here can hold
+            why = (isinstance(fault, OSError) and fault.strerror) or str(fault)
+            raise TraceError(f"{said(str(folder))} cannot be used as a folder: {why}.") from fault
 
     def path(self, chunk: Chunk) -> Path:
         """Where this chunk's sums are kept."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from viz_encoder.checkpoints import LoadedEncoder, as_loaded
+from viz_encoder.arguments import AnyPath, Count, OneOf, above, at_least, at_most, public
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import Parts, Settings, chunks, model_digest, pooling_digest
 from viz_encoder.corpora.corpus_items import Columns, CorpusItems
 from viz_encoder.corpora.head_sums import HeadSums
@@ -26,24 +27,26 @@ from viz_encoder.errors import InputError, SelectionError
 MEASURES = ("statistics", "roles", "examples")
 ON_REQUEST = ("effect", "similarity", "vectors")
 ENGINES = ("local", "ray")
+Measure = Annotated[str, OneOf((*MEASURES, *ON_REQUEST))]
 N_EXAMPLES = 10
 
 
+@public
 def corpus(
-    encoder: Any,
+    encoder: LoadedEncoder,
     items: Any,
     *,
-    measures: Sequence[str] = MEASURES,
-    k: int = N_EXAMPLES,
-    sample: float = 0.1,
+    measures: Sequence[Measure] = MEASURES,
+    k: Count = N_EXAMPLES,
+    sample: Annotated[float, above(0), at_most(1)] = 0.1,
     column: str = "text",
     second: str | None = None,
-    on: str = "local",
-    workers: int | None = None,
-    gpus: float = 0.0,
+    on: Annotated[str, OneOf(ENGINES)] = "local",
+    workers: Count | None = None,
+    gpus: Annotated[float, at_least(0)] = 0.0,
     address: str | None = None,
-    folder: str | Path | None = None,
-    vectors: str | Path | None = None,
+    folder: AnyPath | None = None,
+    vectors: AnyPath | None = None,
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> HeadTable:
@@ -91,32 +94,31 @@ def corpus(
         SelectionError: no such measure or pooling.
         TraceError: stopped by `progress`.
     """
-    loaded = _loaded(encoder)
-    asked = _checked((*_several(measures), *("vectors",) * (vectors is not None)))
+    asked = _checked((*measures, *("vectors",) * (vectors is not None)))
     if "vectors" not in asked and pooling is not None:
         raise SelectionError('pooling= is for the measure "vectors"; ask for it, or leave it out.')
-    method = pooling_of(loaded, pooling) if "vectors" in asked else ""
-    settings = Settings(asked, _k(asked, k), _share(sample), method, vectors is not None)
+    method = pooling_of(encoder, pooling) if "vectors" in asked else ""
+    settings = Settings(asked, k if "examples" in asked else 0, sample, method, vectors is not None)
     cluster, columns = _cluster(on, workers, gpus, address), Columns(column, second)
-    digest, source = model_digest(loaded), ""
+    digest, source = model_digest(encoder), ""
     if cluster is not None and is_dataset(items):
         if folder is not None:
             raise SelectionError(
                 "A run over a ray.data.Dataset cannot be resumed; leave out folder=."
             )
         watch = Watch(None, progress, None)
-        found = measured_dataset(loaded, items, columns, settings, watch, cluster)
+        found = measured_dataset(encoder, items, columns, settings, watch, cluster)
     else:
         given = CorpusItems(items, columns)
         source = given.source
-        made_by = digest + pooling_digest(loaded, method)
+        made_by = digest + pooling_digest(encoder, method)
         parts = None if folder is None else Parts(folder, made_by, settings)
         watch = Watch(given.total, progress, folder)
         if cluster is None:
-            found = measured_here(loaded, chunks(given), settings, parts, watch)
+            found = measured_here(encoder, chunks(given), settings, parts, watch)
         else:
-            found = measured_on_ray(loaded, chunks(given), settings, parts, watch, cluster)
-    return _table(loaded, found, _about(loaded, settings, source, digest), settings.k, vectors)
+            found = measured_on_ray(encoder, chunks(given), settings, parts, watch, cluster)
+    return _table(encoder, found, _about(encoder, settings, source, digest), settings.k, vectors)
 
 
 def _table(
@@ -141,58 +143,22 @@ def _table(
     return sums.finish(about)
 
 
-def _loaded(encoder: Any) -> LoadedEncoder:
-    found = as_loaded(encoder)
-    if found is None:
-        raise InputError(
-            f"corpus takes what vz.load returns, not {type(encoder).__name__}; write "
-            "vz.corpus(vz.load(model), items)."
-        )
-    return found
-
-
-def _several(measures: Sequence[str]) -> tuple[str, ...]:
-    return (measures,) if isinstance(measures, str) else tuple(measures)
-
-
 def _checked(given: tuple[str, ...]) -> tuple[str, ...]:
-    every = (*MEASURES, *ON_REQUEST)
-    for name in given:
-        if name not in every:
-            raise SelectionError(
-                f"There is no measure {name!r}; choose some of {', '.join(every)}."
-            )
     if not set(given) & set(OF_MEASURE):
         some = ", ".join(OF_MEASURE)
         raise SelectionError(f"A table needs at least one of the measures {some}.")
-    return tuple(name for name in every if name in given)
-
-
-def _share(sample: float) -> float:
-    if not 0 < sample <= 1:
-        raise SelectionError(f"sample is {sample}; give a share of the items, above 0 up to 1.")
-    return sample
+    return tuple(name for name in (*MEASURES, *ON_REQUEST) if name in given)
 
 
 def _cluster(on: str, workers: int | None, gpus: float, address: str | None) -> Cluster | None:
     if on == "ray":
-        if workers is not None and workers < 1:
-            raise SelectionError(f"workers is {workers}; give 1 or more.")
         return Cluster(workers, gpus, address)
-    if on != "local":
-        raise SelectionError(f"on is {on!r}; choose one of {', '.join(ENGINES)}.")
     if workers is not None or gpus or address is not None:
         raise SelectionError(
             'workers=, gpus= and address= are for on="ray"; on this machine torch\'s own threads '
             "share the work."
         )
     return None
-
-
-def _k(measures: tuple[str, ...], k: int) -> int:
-    if k < 1:
-        raise SelectionError(f"k is {k}; give 1 or more examples per head.")
-    return k if "examples" in measures else 0
 
 
 def _nothing(sums: HeadSums) -> str:

@@ -54,7 +54,11 @@ class CorpusItems:
             path = _existing(given)
             self.source = str(path)
             self._items = _of_path(path, columns)
-        elif isinstance(given, Iterable) and not isinstance(given, Mapping):
+        elif (
+            isinstance(given, Iterable)
+            and not isinstance(given, Mapping | bytes)
+            and getattr(given, "ndim", True)  # an array of no axis is no list
+        ):
             self._items = given
         else:
             raise InputError(

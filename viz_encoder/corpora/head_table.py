@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import AnyPath, Most, public, read_index
 from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.relations import Relations
 from viz_encoder.corpora.spread import Spread
@@ -98,7 +98,8 @@ class HeadTable(TableResult):
             raise SelectionError(f"There is no statistic {name!r}; choose one of {names}.")
         return self.statistics[name]
 
-    def ranked(self, name: str, n: int = 10) -> tuple[tuple[int, int], ...]:
+    @public
+    def ranked(self, name: str, n: Most = 10) -> tuple[tuple[int, int], ...]:
         """The n heads with the largest mean, as (layer, head).
 
         Raises:
@@ -106,17 +107,15 @@ class HeadTable(TableResult):
         """
         return largest(self[name].mean, n)
 
+    @public
     def of_head(self, layer: int, head: int) -> tuple[Example, ...]:
         """A head's examples, the strongest first.
 
         Raises:
             SelectionError: no such head.
         """
-        if not (0 <= layer < self.n_layers and 0 <= head < self.n_heads):
-            raise SelectionError(
-                f"There is no head {layer}.{head}; layers are 0 to {self.n_layers - 1}, heads 0 to "
-                f"{self.n_heads - 1}."
-            )
+        read_index("layer", layer, self.n_layers)
+        read_index("head", head, self.n_heads)
         return tuple(one for one in self.examples if (one.layer, one.head) == (layer, head))
 
     @property
@@ -142,7 +141,8 @@ class HeadTable(TableResult):
         axes = {"layer": range(self.n_layers), "head": range(self.n_heads)}
         return long_columns(axes, self.arrays)
 
-    def save(self, path: str | Path) -> int:
+    @public
+    def save(self, path: AnyPath) -> int:
         """Write the table, and give the file's size in bytes.
 
         Args:
@@ -158,7 +158,8 @@ class HeadTable(TableResult):
         return save_table(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> "HeadTable":
+    @public
+    def load(cls, path: AnyPath) -> "HeadTable":
         """A table from a file that `save` wrote, every number as it was.
 
         Raises:

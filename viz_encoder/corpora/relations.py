@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder, as_loaded, load
 from viz_encoder.corpora.relation_hits import Hits
 from viz_encoder.corpora.treebank import TreeSentence, read_treebank
@@ -47,6 +48,7 @@ class Relations(TableResult):
     n_sentences: int
     n_left_out: int
 
+    @public
     def best(self, relation: str) -> tuple[int, int]:
         """The head that is right most often, as (layer, head).
 

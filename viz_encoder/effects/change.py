@@ -8,6 +8,7 @@ from reprlib import repr as shown  # cut short: a client may send anything, of a
 from typing import Any
 from urllib.parse import quote, unquote
 
+from viz_encoder.arguments import read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.shown import quoted
@@ -101,8 +102,7 @@ def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int
         for what, count in counts.items():
             number = getattr(change, what)
             if number is not None and number >= count:
-                name = what if what in ("layer", "head") else "token"
-                raise SelectionError(f"There is no {name} {number}; choose 0 to {count - 1}.")
+                read_index(what if what in ("layer", "head") else "token", number, count)
         if change.kind in ("m", "d", "r"):
             _require_word(change, sample)
     _require_one_each(made, sample)

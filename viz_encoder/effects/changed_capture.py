@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change, changes_of
 from viz_encoder.effects.joint import edits_of
 from viz_encoder.effects.replacement import replacement
-from viz_encoder.effects.sources import encoder_of, read
 from viz_encoder.effects.switched import as_switched
 from viz_encoder.effects.without_tokens import mask_id, mask_name
 from viz_encoder.errors import SelectionError
@@ -28,7 +28,8 @@ NOTES = {
 Masks = dict[tuple[int, int] | int, Bool[Tensor, "query key"]]
 
 
-def changed(encoder: Any, text: Any, codes: Iterable[str]) -> Trace:
+@public
+def changed(encoder: LoadedEncoder, text: Any, codes: Iterable[str]) -> Trace:
     """Run an input with changes, and return the trace.
 
     The trace still has the map that a removed head computed; its output before W_O is zero, so it
@@ -48,8 +49,7 @@ def changed(encoder: Any, text: Any, codes: Iterable[str]) -> Trace:
         SelectionError: a code that is invalid, or names something that does not exist.
         InputError: an input that this encoder cannot read.
     """
-    encoder = encoder_of(encoder)
-    inputs = read(encoder, text)
+    inputs = encoder.read(text)
     config = encoder.config
     made = changes_of(codes, inputs.samples[0], config.n_layers, config.n_heads)
     return capture_changed(encoder, inputs, made)[0]

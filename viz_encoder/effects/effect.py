@@ -8,13 +8,14 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import Most, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head, chosen
+from viz_encoder.effects.heads import Head, Heads, chosen
 from viz_encoder.effects.measure import Asked, Measure
-from viz_encoder.effects.measures import measure_of, require_number, usual
-from viz_encoder.effects.replacement import Replacement, replacement
+from viz_encoder.effects.measures import Named, measure_of, require_number, usual
+from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Progress, Rerun
-from viz_encoder.effects.sources import encoder_of, one_by_one, read
+from viz_encoder.effects.sources import one_by_one
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
 from viz_encoder.shown import quoted
@@ -65,7 +66,8 @@ class Effect(ArrayResult, TableResult, main="values"):
         spread: Float[np.ndarray, "layer head"] = self.values.std(axis=0, ddof=1)
         return spread
 
-    def ranked(self, n: int = 10) -> tuple[Head, ...]:
+    @public
+    def ranked(self, n: Most = 10) -> tuple[Head, ...]:
         """The n heads with the largest mean effect, whatever its sign, as (layer, head)."""
         return largest(np.abs(self.mean), n)
 
@@ -113,17 +115,18 @@ class Effect(ArrayResult, TableResult, main="values"):
         return long_columns(axes, values | {"share": self.shares})
 
 
+@public
 def effect(
-    encoder: Any,
+    encoder: LoadedEncoder,
     texts: Any,
-    heads: Any = "all",
+    heads: Heads = "all",
     *,
-    how: str = "zero",
+    how: How = "zero",
     reference: Iterable[Any] | None = None,
-    measure: str | None = None,
+    measure: Named | None = None,
     answer: str | Sequence[str] | None = None,
     other: str | Sequence[str] | None = None,
-    at: int | None = None,
+    at: Token | None = None,
     pooling: str | None = None,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
@@ -158,19 +161,20 @@ def effect(
             answer, or an option that the measure does not use.
         InputError: inputs that this encoder cannot read, or a measure that is not a number.
     """
-    encoder = encoder_of(encoder)
     wanted = chosen(heads, encoder.config)
     stand_in = replacement(encoder, how, reference)
-    runs = one_by_one(encoder, texts)
+    runs = one_by_one(texts)
     asked = [
         Asked(_of(answer, number, len(runs)), _of(other, number, len(runs)), at, pooling)
         for number in range(len(runs))
     ]
     found: list[_One] = []
     called = names or [f"text {number}" for number in range(len(runs))]
+    if len(called) != len(runs):
+        raise InputError(f"There are {len(called)} names and {len(runs)} texts; give one for each.")
     for number, source in enumerate(runs):
         try:
-            run = Rerun(encoder, read(encoder, source))
+            run = Rerun(encoder, encoder.read(source))
             _require_same(measure, run, found, called)
             one = _One(run, measure_of(measure, run, asked[number]), encoder)
         except (InputError, SelectionError) as fault:

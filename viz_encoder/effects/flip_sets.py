@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import Any
+from typing import Annotated, Any
 
+from viz_encoder.arguments import Token, at_least, at_most, public
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measures import Named
 from viz_encoder.effects.rerun import Progress
-from viz_encoder.effects.sources import encoder_of
 from viz_encoder.effects.without_tokens import How, WithoutTokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult
@@ -39,14 +41,15 @@ class Flips(TableResult):
         return {"tokens": named, "answer": list(answers), "share": list(shares)}
 
 
+@public
 def flips(
-    encoder: Any,
+    encoder: LoadedEncoder,
     text: Any,
     *,
-    most: int = 3,
+    most: Annotated[int, at_least(1), at_most(3)] = 3,
     how: How = "attention",
-    measure: str | None = None,
-    at: int | None = None,
+    measure: Named | None = None,
+    at: Token | None = None,
     progress: Progress | None = None,
 ) -> Flips:
     """The fewest tokens whose removal changes what the prediction head answers.
@@ -65,9 +68,7 @@ def flips(
     Raises:
         SelectionError: a measure without answers, or an invalid size.
     """
-    if most not in (1, 2, 3):
-        raise SelectionError(f"most is {most!r}; choose 1, 2 or 3.")
-    one = WithoutTokens(encoder_of(encoder), text, how, measure, Asked(at=at))
+    one = WithoutTokens(encoder, text, how, measure, Asked(at=at))
     if not isinstance(one.measure, Logits):
         raise SelectionError(
             f"This measure has no answer that could flip ({one.measure.words}); use a text with "

@@ -6,26 +6,27 @@ from typing import Any
 
 import torch
 
+from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head, chosen
+from viz_encoder.effects.heads import Head, Heads, chosen
 from viz_encoder.effects.measure import Asked
-from viz_encoder.effects.measures import measure_of
-from viz_encoder.effects.replacement import Replacement, replacement
+from viz_encoder.effects.measures import Named, measure_of
+from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Replaced, Rerun
-from viz_encoder.effects.sources import encoder_of, read
 
 
+@public
 def joint(
-    encoder: Any,
+    encoder: LoadedEncoder,
     text: Any,
-    heads: Any,
+    heads: Heads,
     *,
-    how: str = "zero",
+    how: How = "zero",
     reference: Iterable[Any] | None = None,
-    measure: str | None = None,
+    measure: Named | None = None,
     answer: str | None = None,
     other: str | None = None,
-    at: int | None = None,
+    at: Token | None = None,
     pooling: str | None = None,
 ) -> tuple[float, str]:
     """The effect of removing several heads at once, and what the model then answers.
@@ -42,9 +43,8 @@ def joint(
     Raises:
         SelectionError, InputError: as in `effect`.
     """
-    encoder = encoder_of(encoder)
     stand_in = replacement(encoder, how, reference)
-    run = Rerun(encoder, read(encoder, text))
+    run = Rerun(encoder, encoder.read(text))
     of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
     output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
     said = of_run.said(output)

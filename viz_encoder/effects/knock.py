@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Integral
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from viz_encoder.arguments import AS_IT_IS, public, read_index, said
+from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.effects.head_mode import HeadMode, by_head
 from viz_encoder.effects.heads import Head
 from viz_encoder.errors import SelectionError, TraceError
@@ -17,10 +18,12 @@ from viz_encoder.trace.diagnose import is_compiled
 from viz_encoder.trace.run_facts import Said, noted
 
 Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "… token d_value"
+Cuts = Annotated[Mapping[Head, Cut], AS_IT_IS]  # see `checked`
 
 
+@public(fault=TraceError)
 @contextmanager
-def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
+def knock(module: nn.Module, cuts: Cuts) -> Iterator[None]:
     """Remove heads from `module` inside the block: their output is replaced before W_O.
 
     It works on whatever attention `vz.record` sees: our encoder, models that call
@@ -40,8 +43,6 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
         TraceError: a compiled module, attention whose heads cannot be told apart, attention of two
             kinds, or no attention at all. Do not use the model's output in these cases.
     """
-    if not isinstance(module, nn.Module):
-        raise TraceError(f"knock takes a torch.nn.Module, not {type(module).__name__}.")
     if is_compiled(module.modules()):
         raise TraceError(
             f"{type(module).__name__} is compiled, so its heads cannot be reached. Use knock on "
@@ -83,19 +84,19 @@ def checked(cuts: Any) -> dict[int, dict[int, Cut]]:
         SelectionError: what is no mapping, no head, or no cut.
     """
     if not isinstance(cuts, Mapping):
-        raise SelectionError(f"cuts is {cuts!r}; give a dict such as {{(3, 0): 'zero'}}.")
+        raise SelectionError(f"cuts is {said(cuts)}; give a dict such as {{(3, 0): 'zero'}}.")
     found: dict[int, dict[int, Cut]] = {}
     for place, cut in cuts.items():
         pair: Any = place if isinstance(place, tuple) and len(place) == 2 else (None, None)
-        whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
-        if not whole or min(pair) < 0:
+        pair = tuple(map(whole, pair))
+        if MISS in pair or min(pair) < 0:
             raise SelectionError(
-                f"{place!r} is not a head; give a layer and a head, such as (3, 0)."
+                f"{said(place)} is not a head; give a layer and a head, such as (3, 0)."
             )
         if not _is_cut(cut):
             raise SelectionError(
-                f'The cut for {place} is {cut!r}; give "zero" or a tensor of floating-point '
-                "numbers, one per dimension of the head."
+                f'The cut for {said(place)} is {said(cut)}; give "zero" or a tensor of '
+                "floating-point numbers, one per dimension of the head."
             )
         found.setdefault(int(pair[0]), {})[int(pair[1])] = cut
     return found
@@ -166,10 +167,7 @@ class _Knock(HeadMode):
             )
         edited = apart.clone()
         for head, cut in cuts.items():
-            if head >= apart.shape[-3]:
-                raise SelectionError(
-                    f"There is no head {head} in layer {layer}; choose 0 to {apart.shape[-3] - 1}."
-                )
+            read_index("head", head, apart.shape[-3])
             edited[..., head, :, :] = _fitting(cut, apart[..., head, :, :])
         return edited.view(mixed.shape)
 
@@ -196,8 +194,7 @@ class _Knock(HeadMode):
                 f"{type(self._module).__name__} ran without any attention that knock can see, so "
                 "nothing was removed."
             )
-        if wanted >= fewest:
-            raise SelectionError(f"There is no layer {wanted}; choose 0 to {fewest - 1}.")
+        read_index("layer", wanted, fewest)
 
 
 def _fitting(cut: Cut, said: Tensor) -> Tensor:

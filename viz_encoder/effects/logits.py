@@ -7,11 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import Token, read_token
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.effects.measure import Asked, Outputs, Said
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
+from viz_encoder.shown import quoted
 from viz_encoder.trace.prediction_heads import choose_head, likelihoods, masked_tokens
 
 
@@ -33,9 +35,7 @@ class Logits:
         rival = second if self.answer == first else first
         self.other = rival if asked.other is None else label(asked.other, run, self.head)
         if self.answer == self.other:
-            raise SelectionError(
-                f"answer and other are both {asked.answer!r}; give two different ones."
-            )
+            raise SelectionError(_one_answer(asked, self.name(self.answer)))
 
     def against(self, rival: int) -> "Logits":
         """The same answer against another label."""
@@ -93,18 +93,25 @@ def label(name: str, run: Rerun, head: HeadConfig) -> int:
     reader = run.encoder.reader
     if isinstance(reader, TextReader):
         for spelling in (name, f"Ġ{name}", f"▁{name}"):
-            number = reader.tokenizer.token_to_id(spelling)
+            number = reader.id_of(spelling)
             if number is not None:
                 return int(number)
     raise SelectionError(f"{name!r} is not a single token of this model; choose a word that is.")
 
 
-def _place(run: Rerun, at: int | None) -> int:
-    n_tokens = run.output.shape[1]
+def _one_answer(asked: Asked, name: str) -> str:
+    """Why there are not two answers to compare."""
+    if asked.answer is None:
+        return (
+            f"other is {quoted(name)}, which is the model's own answer here; give another word, or "
+            "answer= as well."
+        )
+    return f"answer and other are both {quoted(name)}; give two different ones."
+
+
+def _place(run: Rerun, at: Token | None) -> int:
     if at is not None:
-        if not 0 <= at < n_tokens:
-            raise SelectionError(f"There is no token {at}; choose 0 to {n_tokens - 1}.")
-        return at
+        return read_token(at, run.sample.tokens)
     places = masked_tokens(run.sample.tokens)
     if not places:
         raise SelectionError(

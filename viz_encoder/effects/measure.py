@@ -1,14 +1,13 @@
 """Measure: one number of an encoder's output, which may change when something is removed."""
 
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import Token
 
 Outputs = Float[Tensor, "variant token d_model"]
 
@@ -42,20 +41,7 @@ class Measure(Protocol):
 class Asked:
     """What a measure is told besides its name; what is None is chosen for each input."""
 
-    answer: Any = None  # a string, once it is checked
-    other: Any = None
-    at: Any = None  # a whole number
+    answer: str | None = None
+    other: str | None = None
+    at: Token | None = None
     pooling: str | None = None
-
-    def check(self) -> None:
-        """Refuse what is of another kind.
-
-        Raises:
-            SelectionError: an answer that is not a string, or a token that is not an integer.
-        """
-        for name, value in (("answer", self.answer), ("other", self.other)):
-            if value is not None and not isinstance(value, str):
-                raise SelectionError(f"{name} is {value!r}; give a word or label as a string.")
-        whole = isinstance(self.at, Integral) and not isinstance(self.at, bool)
-        if self.at is not None and not whole:
-            raise SelectionError(f"at is {self.at!r}; give the number of a token, such as at=3.")

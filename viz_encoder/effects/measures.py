@@ -1,8 +1,9 @@
 """Which measures there are, and which of them says most of an input."""
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
+from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
 from viz_encoder.effects.logits import Logits
@@ -15,15 +16,15 @@ from viz_encoder.trace.prediction_heads import masked_tokens, tasks
 
 Name = Literal["pooled", "logit", "masked", "state"]
 NAMES = ("pooled", "logit", "masked", "state")
+Named = Annotated[str, OneOf(NAMES)]
 
 
 def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
     """The measure of that name for this run; if none is given, the one that says most.
 
     Raises:
-        SelectionError: no such measure, or one that this model or input does not have.
+        SelectionError: a measure that this model or input does not have.
     """
-    asked.check()
     if name is None:
         name = usual(run)
     _require_used(name, asked)
@@ -34,9 +35,8 @@ def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
             return State(run, asked.at)
         case "masked":
             return Logits(run, Task.MASKED, asked)
-        case "logit":
+        case _:
             return Logits(run, Task.CLASSIFY, asked)
-    raise SelectionError(f"There is no measure {name!r}; choose one of {', '.join(NAMES)}.")
 
 
 def usual(run: Rerun) -> Name:
@@ -60,7 +60,7 @@ def _require_used(name: str, asked: Asked) -> None:
     takes = {"pooled": ("pooling",), "state": ("at",), "logit": ("answer", "other")}
     allowed = takes.get(name, ("answer", "other", "at"))
     for option in ("answer", "other", "at", "pooling"):
-        if getattr(asked, option) is not None and option not in allowed and name in NAMES:
+        if getattr(asked, option) is not None and option not in allowed:
             raise SelectionError(
                 f"The measure here is {name!r}, which does not use {option}=. Leave it out, or "
                 "choose another measure."

@@ -7,19 +7,19 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import Most, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head, chosen
+from viz_encoder.effects.heads import Head, Heads, chosen
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked, Measure
-from viz_encoder.effects.measures import measure_of, require_number
+from viz_encoder.effects.measures import Named, measure_of, require_number
 from viz_encoder.effects.rerun import Progress, Rerun
-from viz_encoder.effects.sources import encoder_of, one_by_one, read
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.effects.sources import one_by_one
+from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
 from viz_encoder.trace.prediction_heads import masked_tokens
 
 Direction = Literal["noising", "denoising"]
-DIRECTIONS = ("noising", "denoising")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,8 @@ class Patch(ArrayResult, TableResult, main="shares"):
         mean: Float[np.ndarray, "layer head"] = self.shares.mean(axis=0)
         return mean
 
-    def ranked(self, n: int = 10) -> tuple[Head, ...]:
+    @public
+    def ranked(self, n: Most = 10) -> tuple[Head, ...]:
         """The n heads with the largest share on average, as (layer, head)."""
         return largest(self.mean, n)
 
@@ -60,15 +61,16 @@ class Patch(ArrayResult, TableResult, main="shares"):
         return long_columns(axes, {"share": self.shares, "value": self.values})
 
 
+@public
 def patch(
-    encoder: Any,
+    encoder: LoadedEncoder,
     clean: Any,
     other: Any,
-    heads: Any = "all",
+    heads: Heads = "all",
     *,
     direction: Direction = "noising",
-    measure: str | None = None,
-    at: int | None = None,
+    measure: Named | None = None,
+    at: Token | None = None,
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> Patch:
@@ -93,11 +95,8 @@ def patch(
             runs.
         SelectionError: no such head, measure, direction or token.
     """
-    encoder = encoder_of(encoder)
-    if direction not in DIRECTIONS:
-        raise SelectionError(f"direction is {direction!r}; choose {' or '.join(DIRECTIONS)}.")
     wanted = chosen(heads, encoder.config)
-    cleans, others = one_by_one(encoder, clean), one_by_one(encoder, other)
+    cleans, others = one_by_one(clean), one_by_one(other)
     if len(cleans) != len(others):
         raise InputError(
             f"There are {len(cleans)} clean inputs and {len(others)} others; give one for each."
@@ -126,7 +125,7 @@ class _Twins:
     def __init__(
         self, encoder: LoadedEncoder, clean: Any, other: Any, measure: str | None, asked: Asked
     ) -> None:
-        self.runs = tuple(Rerun(encoder, read(encoder, each)) for each in (clean, other))
+        self.runs = tuple(Rerun(encoder, encoder.read(each)) for each in (clean, other))
         counts = [run.output.shape[1] for run in self.runs]
         if counts[0] != counts[1]:
             raise InputError(

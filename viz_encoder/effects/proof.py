@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.arguments import public, read_index
 from viz_encoder.effects.heads import Head
 from viz_encoder.effects.heads_seen import HeadsSeen, Layer
-from viz_encoder.effects.knock import Cut, checked, knock
+from viz_encoder.effects.knock import Cut, Cuts, checked, knock
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 
@@ -45,10 +46,11 @@ class AblationProof(OneLine):
         return "\n".join(f"{'holds' if p.holds else 'FAILS'}  {p.sentence}" for p in self.parts)
 
 
+@public(fault=TraceError)
 def prove(
     model: nn.Module,
     call: Call,
-    cuts: Mapping[Head, Cut],
+    cuts: Cuts,
     *,
     cut: Call | None = None,
     untouched: Call | None = None,
@@ -77,8 +79,6 @@ def prove(
         SelectionError: no such layer or head.
     """
     checked(cuts)
-    if not callable(call):
-        raise TraceError(f"call is {call!r}; give a function: lambda model: model(**batch).")
     if cut is None:
         cut = _within(lambda: knock(model, cuts), call)
         untouched = untouched or _within(lambda: knock(model, {}), call)
@@ -116,11 +116,8 @@ def _require_seen(layers: list[Layer], cuts: Mapping[Head, Cut]) -> None:
     if not layers:
         raise TraceError("No attention was seen in the run, so no head can be removed from it.")
     for number, head in cuts:
-        if not 0 <= number < len(layers):
-            raise SelectionError(f"There is no layer {number}; choose 0 to {len(layers) - 1}.")
-        n_heads = layers[number].said.shape[-3]
-        if not 0 <= head < n_heads:
-            raise SelectionError(f"There is no head {head}; choose 0 to {n_heads - 1}.")
+        read_index("layer", number, len(layers))
+        read_index("head", head, layers[number].said.shape[-3])
         if layers[number].weight is None:
             raise TraceError(
                 f"W_O of layer {number} was not found: no linear map receives exactly what its "

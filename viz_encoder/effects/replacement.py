@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measures import kind_of
 from viz_encoder.effects.rerun import Rerun
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.errors import InputError
 
-HOW = ("zero", "reference")
+How = Annotated[str, OneOf(("zero", "reference"))]
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,15 @@ class Replacement:
         return self.values[layer, None, :, None]
 
 
-def replacement(encoder: LoadedEncoder, how: str, reference: Iterable[Any] | None) -> Replacement:
+def replacement(encoder: LoadedEncoder, how: How, reference: Iterable[Any] | None) -> Replacement:
     """Zero, or each head's mean output over all real tokens of a reference set.
 
     The mean over the text's own tokens is not offered: with mean pooling it leaves the pooled sum
     as it was, and so says that nothing matters.
 
     Raises:
-        SelectionError: another way.
         InputError: "reference" without a set, or a set that is not used.
     """
-    if how not in HOW:
-        raise SelectionError(f"how is {how!r}; choose {' or '.join(HOW)}.")
     if how == "zero":
         if reference is not None:
             raise InputError('reference= is used only with how="reference"; pass both, or neither.')

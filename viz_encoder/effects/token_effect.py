@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import Token, public
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measures import Named
 from viz_encoder.effects.rerun import Progress
-from viz_encoder.effects.sources import encoder_of
 from viz_encoder.effects.without_tokens import How, WithoutTokens
 from viz_encoder.result import ArrayResult, Columns, TableResult
 
@@ -48,15 +50,16 @@ class TokenEffect(ArrayResult, TableResult, main="values"):
         }
 
 
+@public
 def tokens(
-    encoder: Any,
+    encoder: LoadedEncoder,
     text: Any,
     *,
     how: How = "attention",
-    measure: str | None = None,
+    measure: Named | None = None,
     answer: str | None = None,
     other: str | None = None,
-    at: int | None = None,
+    at: Token | None = None,
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> TokenEffect:
@@ -73,7 +76,7 @@ def tokens(
     Raises:
         SelectionError: no such way or measure, or a model without [MASK].
     """
-    one = WithoutTokens(encoder_of(encoder), text, how, measure, Asked(answer, other, at, pooling))
+    one = WithoutTokens(encoder, text, how, measure, Asked(answer, other, at, pooling))
     places = one.removable()
     values = np.full(len(one.names), np.nan)
     shares, answers = values.copy(), np.full(len(values), "", dtype=object)

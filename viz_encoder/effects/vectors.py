@@ -5,9 +5,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import Token, read_token
 from viz_encoder.effects.measure import Outputs
 from viz_encoder.effects.rerun import Rerun
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.errors import InputError
 from viz_encoder.model import pool
 from viz_encoder.model.pooling import PoolerHead
 
@@ -68,11 +69,9 @@ def own_pooler(run: Rerun) -> PoolerHead | None:
 class State:
     """1 − cosine between a hidden state and the untouched one; the mean over tokens if no `at`."""
 
-    def __init__(self, run: Rerun, at: int | None) -> None:
+    def __init__(self, run: Rerun, at: Token | None) -> None:
         """Keep the untouched states."""
-        n_tokens = run.output.shape[1]
-        if at is not None and not 0 <= at < n_tokens:
-            raise SelectionError(f"There is no token {at}; choose 0 to {n_tokens - 1}.")
+        at = None if at is None else read_token(at, run.sample.tokens)
         self._at, self._real, self._before = at, run.valid[0], run.output
         whose = "mean over the tokens" if at is None else f"token {at}, “{run.sample.tokens[at]}”"
         self.words = f"1 − cosine between the last hidden state and the untouched one ({whose})"

@@ -12,14 +12,12 @@ from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.measures import measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Rerun
-from viz_encoder.effects.sources import read
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.trace.capture import arguments, at_rest
 from viz_encoder.trace.prediction_heads import MASKS
 
 How = Literal["attention", "mask"]
-HOW = ("attention", "mask")
 
 
 class Away(NamedTuple):
@@ -38,9 +36,7 @@ class WithoutTokens:
         self, encoder: LoadedEncoder, text: Any, how: str, measure: str | None, asked: Asked
     ) -> None:
         """Run it once, untouched."""
-        if how not in HOW:
-            raise SelectionError(f"how is {how!r}; choose {' or '.join(HOW)}.")
-        self.how, self._inputs = how, read(encoder, text)
+        self.how, self._inputs = how, encoder.read(text)
         self._run = Rerun(encoder, self._inputs)
         self.measure: Measure = measure_of(measure, self._run, asked)
         self._place = self.measure.place if isinstance(self.measure, Logits) else None
@@ -117,7 +113,7 @@ def mask_name(encoder: LoadedEncoder) -> str:
     if isinstance(reader, TextReader):
         for spelling in MASKS:
             for name in (spelling, spelling.upper()):
-                if reader.tokenizer.token_to_id(name) is not None:
+                if reader.id_of(name) is not None:
                     return name
     raise SelectionError(f'{encoder.card.name} has no [MASK]; use how="attention".')
 
@@ -126,6 +122,6 @@ def mask_id(encoder: LoadedEncoder) -> int:
     """The id of [MASK]."""
     name, reader = mask_name(encoder), encoder.reader
     assert isinstance(reader, TextReader)
-    number = reader.tokenizer.token_to_id(name)
+    number = reader.id_of(name)
     assert number is not None
     return int(number)

@@ -2,43 +2,42 @@
 
 import base64
 import json
-import math
-import operator
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from reprlib import repr as shown  # cut short: it may be of any length
-from typing import Any
+from typing import Annotated, Any
 
 from viz_encoder import __version__
+from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.opening import choose_opening, find_query
+from viz_encoder.export.opening import choose_opening
 from viz_encoder.export.page import document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
 from viz_encoder.export.strip import strip_facts
-from viz_encoder.export.tables import key_tokens
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell
+from viz_encoder.trace.token_selection import key_names, query_of
 
 MAX_BYTES = 1_000_000
+Bytes = Annotated[float, "a number of bytes, such as 1_000_000"]
 FINE_SHARE = 4  # 16 bits a weight are taken where they need no more than a quarter of the room
 WHOLE_CELLS = 12  # maps of more cells than so many times the room are not tried whole
 SIDES = (512, 256, 128, 64, 32)  # cells a side, where not even one whole map has room
 SIZE = "⟨size⟩"  # stands where the size is written once it is known
 
-Choice = int | Iterable[int] | None
+Choice = Annotated[int | Sequence[int] | None, "a number, or several such as range(3)"]
 Place = tuple[int, int]  # layer, head
 
 
+@public
 def draw_cell(
     trace: Trace,
     *,
     layer: Choice = None,
     head: Choice = None,
-    query: int | str | None = None,
-    max_bytes: int = MAX_BYTES,
+    query: Token | None = None,
+    max_bytes: Bytes = MAX_BYTES,
 ) -> Cell:
     """The maps of some heads in one document that needs no server; see `Trace.show`.
 
@@ -50,57 +49,41 @@ def draw_cell(
         SelectionError: no such layer, head or query, or no room for anything.
         TraceError: the check of the maps failed, so they are not shown.
     """
-    _require_number(max_bytes)
     require_proven(trace)
     places = _places(trace, layer, head)
-    opening = choose_opening(trace, places, find_query(trace, query))
+    query = None if query is None else query_of(trace, query)
+    opening = choose_opening(trace, places, query)
     title = f"Attention of {_model(trace)}, {_sizes(trace)}"
     empty = Cell(_document(trace, opening, places, _nothing()), title, _height(trace))
-    room = max_bytes - empty.nbytes - 200  # and the digits of its size
+    room = int(max_bytes) - empty.nbytes - 200  # and the digits of its size
     packed = _pack(trace, _ordered(places, opening[:2]), room)
     if not packed.tops:
         raise SelectionError(
-            f"max_bytes is {max_bytes:,}, which is too small for any map; give more."
+            f"max_bytes is {max_bytes:,.0f}, which is too small for any map; give more."
         )
     cell = replace(empty, document=_document(trace, opening, places, packed))
     size = f"{cell.nbytes / 1000:,.0f} kB"
     return replace(cell, document=cell.document.replace(SIZE, size))
 
 
-def _require_number(max_bytes: object) -> None:
-    """NaN would compare as no limit at all."""
-    plain = isinstance(max_bytes, Real) and not isinstance(max_bytes, bool)
-    if not plain or not math.isfinite(max_bytes):  # type: ignore[arg-type]
-        raise SelectionError(
-            f"max_bytes is {shown(max_bytes)}; give a number of bytes, such as {MAX_BYTES:_}."
-        )
-
-
 def _places(trace: Trace, layer: Choice, head: Choice) -> list[Place]:
     """The heads that are asked for, each once."""
-    layers = _numbers("layer", layer, range(trace.n_layers))
+    layers = _numbers("layer", layer, trace.n_layers)
     found = []
     for at in layers:
         trace.attention(at, rows=slice(0, 0))  # says so if there is no such layer
-        for number in _numbers("head", head, range(trace.layers[at].n_heads)):
+        for number in _numbers("head", head, trace.layers[at].n_heads):
             trace.attention(at, number, slice(0, 0))
             found.append((at, number))
     return list(dict.fromkeys(found))
 
 
-def _numbers(what: str, chosen: Choice, every: Sequence[int]) -> list[int]:
+def _numbers(what: str, chosen: Choice, count: int) -> Sequence[int]:
     if chosen is None:
-        return list(every)
-    several = isinstance(chosen, Iterable) and not isinstance(chosen, str)
-    try:
-        numbers = [operator.index(each) for each in (chosen if several else [chosen])]  # type: ignore[union-attr, arg-type]
-    except TypeError:
-        numbers = []
-    if not numbers or isinstance(chosen, bool):
-        raise SelectionError(
-            f"{what} is {str(chosen)[:40]!r}; give a number, several such as range(3), or nothing."
-        )
-    return numbers
+        return range(count)
+    if chosen == ():
+        raise SelectionError(f"{what} is empty; give a number, several such as range(3), or none.")
+    return chosen if isinstance(chosen, Sequence) else [chosen]
 
 
 def _ordered(places: list[Place], first: Place) -> list[Place]:
@@ -161,7 +144,7 @@ def _document(
         "proof": trace.proof.sentence,
         "passed": trace.proof.passed,
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
-        "others": [] if cross is None else list(key_tokens(trace, cross)),
+        "others": [] if cross is None else list(key_names(trace, cross)),
         **strip_facts(trace),
         "levels": packed.steps.levels,
         "maps": _maps(trace, packed),

@@ -1,18 +1,15 @@
-"""Opening: which head and which query a map opens on, and which token a name means."""
-
-import operator
+"""Opening: which head and which query a map opens on."""
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import bare
 from viz_encoder.trace import Trace
 
 MOST_ROWS = 256  # queries that are looked through
 NEAR = 2  # words so near are often parts of one, as in didn't
 LETTERS = 2  # of a word that is worth opening on
-MARKS = ("##", "▁", "Ġ", "Ċ")  # of sub-words and word starts, which users do not type
 
 
 def choose_opening(
@@ -45,47 +42,6 @@ def choose_opening(
     return found
 
 
-def find_query(trace: Trace, query: int | str | None) -> int | None:
-    """The number of the token that is meant, by its number or by its name.
-
-    Raises:
-        SelectionError: no such token, or several of that name.
-    """
-    if query is None:
-        return None
-    if isinstance(query, str):
-        return _named(trace, query)
-    try:
-        number = -1 if isinstance(query, bool) else operator.index(query)
-    except TypeError:
-        number = -1
-    if not 0 <= number < trace.n_tokens:
-        raise SelectionError(
-            f"There is no query {str(query)[:40]}; choose 0 to {trace.n_tokens - 1}, or a token."
-        )
-    return number
-
-
-def _named(trace: Trace, name: str) -> int:
-    exact = [at for at, token in enumerate(trace.tokens) if token == name]
-    found = exact or [at for at, token in enumerate(trace.tokens) if _bare(token) == _bare(name)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        first = ", ".join(token[:20] for token in trace.tokens[:12])
-        raise SelectionError(f"There is no token {name[:40]!r}; the tokens are {first} …")
-    numbers = ", ".join(map(str, found[:10]))
-    raise SelectionError(
-        f"Tokens {numbers} are all {name[:40]!r}; give the number of the one you mean."
-    )
-
-
-def _bare(token: str) -> str:
-    for mark in MARKS:
-        token = token.removeprefix(mark)
-    return token.casefold()
-
-
 def _row(trace: Trace, layer: int, query: int) -> Float[Tensor, "head 1 key"]:
     return trace.attention(layer, rows=slice(query, query + 1)).cpu()
 
@@ -100,8 +56,8 @@ def _apart(trace: Trace, layer: int, queries: Int[Tensor, " query"]) -> Bool[Ten
         pairs = torch.ones(len(queries), len(keys), dtype=torch.bool)
     else:
         words = torch.tensor([_is_word(trace, int(at)) for at in keys])
-        numbers = {name: at for at, name in enumerate(dict.fromkeys(map(_bare, trace.tokens)))}
-        names = torch.tensor([numbers[_bare(token)] for token in trace.tokens])
+        numbers = {name: at for at, name in enumerate(dict.fromkeys(map(bare, trace.tokens)))}
+        names = torch.tensor([numbers[bare(token)] for token in trace.tokens])
         pairs = words[queries, None] & words & (names[queries, None] != names)
         pairs &= (queries[:, None] - keys).abs() > NEAR
     return pairs if pairs.any() else torch.ones_like(pairs)

@@ -21,7 +21,6 @@ from viz_encoder.export.strip import strip_facts
 from viz_encoder.export.tables import (
     kept_keys,
     kept_queries,
-    key_tokens,
     view_note,
     word_name,
     word_of,
@@ -29,6 +28,7 @@ from viz_encoder.export.tables import (
 from viz_encoder.figures.theme import head_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES, MapView
+from viz_encoder.trace.token_selection import key_names
 
 MAX_BYTES = 5_000_000
 OFFLINE = asset("web/offline")
@@ -121,7 +121,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "passed": proof.passed,
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
         **strip_facts(trace),
-        "others": [] if cross is None else list(key_tokens(trace, cross)),
+        "others": [] if cross is None else list(key_names(trace, cross)),
     }
 
 
@@ -155,7 +155,7 @@ def _layers(trace: Trace, packed: Packed) -> list[dict[str, Any]]:
 def _as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
     """The names along the sides of a map that hides or merges tokens, and their numbers."""
     rows, keys = kept_queries(trace, view), kept_keys(trace, view)
-    sides = (trace.tokens, rows), (key_tokens(trace, view.layer), keys)
+    sides = (trace.tokens, rows), (key_names(trace, view.layer), keys)
     segments = trace.sample.segments
     return {
         "counts": [len(rows), len(keys)],

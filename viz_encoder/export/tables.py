@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.arguments import read_index
 from viz_encoder.deprecated import renamed
-from viz_encoder.errors import SelectionError
 from viz_encoder.result import harmless
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
-from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.trace.token_selection import key_names, shown_tokens
 
 BLOCK_ROWS = 64
 WHOLE_MAP = -1
@@ -41,7 +41,7 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
     if query is None:
         yield from map_lines(trace, view, map_said(view), _blocks(trace, view))
         return
-    keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
+    keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     of = [harmless(trace.origin.model), map_said(view)]
     weights = _row(trace, view, query)
     yield _line(["key", "key_token", "model", "map", "weight"])
@@ -53,7 +53,7 @@ def map_lines(
     trace: Trace, view: MapView, said: str, blocks: Iterable[Float[np.ndarray, "query key"]]
 ) -> Iterator[str]:
     """The lines of a whole map, whose rows come in blocks; `said` is what it is of."""
-    keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
+    keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     of = [harmless(trace.origin.model), harmless(said)]
     header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
     yield _line(["query", "query_token", "model", "map", *header])
@@ -102,7 +102,7 @@ def arrays(
 
 def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[str, np.ndarray]:
     """`arrays` of a view."""
-    keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
+    keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     if query is None:
         queries = kept_queries(trace, view)
         weights = np.concatenate(list(_blocks(trace, view)))
@@ -178,7 +178,7 @@ def kept_keys(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
 
 def word_of(trace: Trace, query: int, words: bool) -> tuple[int, ...]:
     """The tokens of one query: those of its word, where words are merged."""
-    check_query(trace, query)
+    read_index("query", query, trace.n_tokens)
     return next(entry for entry in shown_tokens(trace, words=words) if query in entry)
 
 
@@ -186,20 +186,6 @@ def word_name(names: Sequence[str], tokens: Sequence[int]) -> str:
     """Sub-words as one word, without the marks of its continuations."""
     first, *more = (names[at] for at in tokens)
     return first + "".join(re.sub(r"^##", "", name) for name in more)
-
-
-def key_tokens(trace: Trace, layer: int) -> Sequence[str]:
-    """The names of a layer's keys; numbers where another sequence's were not given."""
-    ran = trace.layers[layer]
-    named = trace.key_tokens if ran.cross else trace.tokens
-    return named or [str(at) for at in range(ran.k.shape[1])]
-
-
-def check_query(trace: Trace, query: int) -> int:
-    """The query, if there is one of that number."""
-    if not 0 <= query < trace.n_tokens:
-        raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
-    return query
 
 
 def _row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:

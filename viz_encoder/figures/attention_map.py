@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
+from viz_encoder.arguments import public
 from viz_encoder.figures.theme import add_masked, apply, head_name, plain
 from viz_encoder.figures.view import (
     HEAD,
@@ -18,7 +19,7 @@ from viz_encoder.figures.view import (
     Place,
     View,
 )
-from viz_encoder.figures.weight_colors import COLORED, weight_colors
+from viz_encoder.figures.weight_colors import COLORED, Scale, weight_colors
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 from viz_encoder.trace.token_selection import shown_tokens
@@ -28,12 +29,13 @@ BORDER = "#d97706"
 PLACE = "query %{y}<br>key %{x}<br>"
 
 
+@public
 def draw(
     trace: Trace,
     *,
     layer: int = 0,
     head: Head = 0,
-    scale: str = "head",
+    scale: Scale = "head",
     hide_special: bool = False,
     renormalize: bool = False,
     words: bool = False,

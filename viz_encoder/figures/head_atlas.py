@@ -1,9 +1,12 @@
 """The atlas: all layers and heads in one picture, each a small map that keeps single spikes."""
 
+from typing import Annotated
+
 import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.figures.theme import add_masked, apply
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
 from viz_encoder.figures.weight_colors import weight_colors
@@ -12,10 +15,12 @@ from viz_encoder.trace import Trace
 SIZE = 32
 GAP = 1
 COLORED = ("all", "percentile", "sqrt", "shared")  # one scale for all heads
+Scale = Annotated[str, OneOf(COLORED)]
 
 
+@public
 def draw(
-    trace: Trace, *, scale: str = "all", hide_special: bool = False, renormalize: bool = False
+    trace: Trace, *, scale: Scale = "all", hide_special: bool = False, renormalize: bool = False
 ) -> go.Figure:
     """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block.
 
@@ -40,7 +45,7 @@ def draw(
             stitched[at] = masked[at] = thumbnail
     figure = go.Figure()
     add_masked(figure, masked, hoverinfo="skip")
-    figure.add_heatmap(z=stitched, **weight_colors(stitched, scale, COLORED), hoverinfo="skip")
+    figure.add_heatmap(z=stitched, **weight_colors(stitched, scale), hoverinfo="skip")
     done = {"special tokens hidden": hide_special, "rows renormalized": renormalize}
     said = "".join(f", {text}" for text, so in done.items() if so)
     apply(figure, f"All layers and heads{said}; each cell is the largest weight of its block")

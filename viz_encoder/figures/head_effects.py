@@ -1,18 +1,20 @@
 """What changes when each head is removed, as a layer × head heatmap."""
 
+from typing import Annotated, Any
+
 import numpy as np
 import plotly.graph_objects as go
 
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
-from viz_encoder.figures.hidden import choice
 from viz_encoder.figures.theme import apply, caption, plain, weight_bar
 from viz_encoder.figures.token_similarity import SIGNED
 from viz_encoder.figures.view import Control, View
-from viz_encoder.inputs import Inputs
 
 USUAL = "usual"
+Measure = Annotated[str, OneOf((USUAL, *NAMES))]
 WRITTEN = 24  # most heads of a layer whose answers are written into the cells
 MEASURED = (
     "what changes at the output when one head's output, before W_O, is set to zero and all layers "
@@ -24,19 +26,24 @@ NOT_MEASURED = (
 )
 
 
-def draw(encoder: LoadedEncoder, inputs: Inputs, *, measure: str = "usual") -> go.Figure:
+@public
+def draw(
+    encoder: LoadedEncoder,
+    inputs: Any,
+    *,
+    measure: Measure = "usual",
+) -> go.Figure:
     """The effect of removing each head (Michel et al., 2019, arXiv:1905.10650).
 
     Args:
         encoder: the model that ran.
-        inputs: one input, from `encoder.read`.
+        inputs: one text or picture, or what `encoder.read` made of it.
         measure: "pooled", "logit", "masked" or "state"; "usual" is the one that `vz.effect` takes
             by default.
 
     Raises:
         SelectionError: no such measure, or one that this model or input does not have.
     """
-    choice("measure", measure, (USUAL, *NAMES))
     found = effect(encoder, inputs, measure=None if measure == USUAL else measure)
     values, answers = found.values[0], found.answers[0]
     most = float(np.nanmax(np.abs(values))) or 1.0

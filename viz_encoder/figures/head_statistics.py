@@ -1,10 +1,12 @@
 """One statistic of every head, as a layer × head heatmap."""
 
+from typing import Annotated
+
 import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, weight_bar
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
 from viz_encoder.trace import Trace
@@ -12,10 +14,11 @@ from viz_encoder.trace.head_statistics import STATISTICS, said
 from viz_encoder.trace.token_selection import shown_tokens
 
 
+@public
 def draw(
     trace: Trace,
     *,
-    statistic: str = "entropy",
+    statistic: Annotated[str, OneOf(STATISTICS)] = "entropy",
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> go.Figure:
@@ -29,10 +32,6 @@ def draw(
     Raises:
         SelectionError: no such statistic.
     """
-    if statistic not in STATISTICS:
-        raise SelectionError(
-            f"There is no statistic {statistic!r}; choose one of {', '.join(STATISTICS)}."
-        )
     named = STATISTICS[statistic]
     switches = {"hide_special": hide_special, "renormalize": renormalize}
     real = trace.valid.cpu().numpy()

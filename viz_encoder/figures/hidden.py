@@ -1,10 +1,11 @@
 """What the views of hidden states share: names of tokens, the axis of layers, captions."""
 
 from collections.abc import Iterable
+from typing import Annotated
 
 import plotly.graph_objects as go
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import OneOf, read_argument
 from viz_encoder.figures.theme import caption, plain
 from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
 from viz_encoder.figures.view import Control
@@ -21,18 +22,7 @@ AXIS_HEIGHT = 40  # pixels of a bottom axis with its title
 
 def hides_special(tokens: str) -> bool:
     """What hide_special is, from the former option tokens="without special"."""
-    return FORMER_TOKENS[choice("tokens", tokens, FORMER_TOKENS)]
-
-
-def choice(name: str, value: str, known: Iterable[str]) -> str:
-    """The value, if it is one of the known.
-
-    Raises:
-        SelectionError: it is not.
-    """
-    if value not in known:
-        raise SelectionError(f"There is no {name} {value!r}; choose one of {', '.join(known)}.")
-    return value
+    return FORMER_TOKENS[read_argument("tokens", tokens, Annotated[str, OneOf(FORMER_TOKENS)])]
 
 
 def names(trace: Trace, tokens: Iterable[int]) -> list[str]:

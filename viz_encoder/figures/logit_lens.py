@@ -1,18 +1,22 @@
 """What the model's head would say after each block, at every token, as a layer × token heatmap."""
 
+from typing import Annotated
+
 import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
 from viz_encoder.analyses.logit_lens import logit_lens as compute
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, choice, names
+from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, names
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
 
 BEST, ANSWER = "most likely label", "the model's answer"
+Show = Annotated[str, OneOf((BEST, ANSWER))]
 WRITTEN = 40  # most tokens whose labels are written into the cells
 TOP = 5
 CAPTION = (
@@ -23,7 +27,13 @@ CAPTION = (
 )
 
 
-def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label") -> go.Figure:
+@public
+def draw(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    show: Show = "most likely label",
+) -> go.Figure:
     """Probability of the most likely label, or of the model's answer, in every layer.
 
     Of a run of more than 2,048 real tokens the first 2,048 are drawn, and the title says so.
@@ -37,7 +47,6 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label
     Raises:
         SelectionError: no such choice, no prediction head, or a trace of another model.
     """
-    choice("show", show, (BEST, ANSWER))
     kept = real_token_numbers(trace).tolist()
     found = compute(encoder, trace, tokens=kept[:MAX_KEYS], top=TOP)
     best = show == BEST

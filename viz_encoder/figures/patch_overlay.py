@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import row
+from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import add_masked, apply, head_name, plain
 from viz_encoder.figures.view import (
@@ -16,24 +17,25 @@ from viz_encoder.figures.view import (
     Place,
     View,
 )
-from viz_encoder.figures.weight_colors import COLORED, weight_colors
+from viz_encoder.figures.weight_colors import COLORED, Scale, weight_colors
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
-from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.trace.token_selection import query_of, shown_tokens
 
 OPACITY = 0.66
 QUERY_COLOR = "#e11d48"
 
 
+@public
 def draw(
     trace: Trace,
     *,
     layer: int = 0,
     head: Head = 0,
-    query: int = 0,
-    scale: str = "head",
+    query: Token = 0,
+    scale: Scale = "head",
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> go.Figure:
@@ -54,8 +56,7 @@ def draw(
     grid, picture = trace.grid, trace.sample.picture
     if grid is None or picture is None:
         raise SelectionError("This run read a text; patch_overlay draws pictures.")
-    if not 0 <= query < trace.n_tokens:
-        raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
+    query = query_of(trace, query)
     kept = [at for (at,) in shown_tokens(trace, hide_special=hide_special)]
     found = row(trace, layer, head, query, tokens=kept, renormalize=renormalize)
     weights = dict(zip(kept, found.weights, strict=True))

@@ -3,8 +3,9 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.projection import CENTERS, Projection
+from viz_encoder.analyses.projection import CENTERS, Center, Projection
 from viz_encoder.analyses.projection import projection as compute
+from viz_encoder.arguments import Token, public
 from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import (
     FEW,
@@ -18,7 +19,7 @@ from viz_encoder.figures.theme import apply, plain, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import require_real_token
+from viz_encoder.trace.token_selection import real_token
 
 MAX_POINTS = 20_000
 DEPTH = ["#8ed3b4", "#38aaac", "#366a9f", "#40498e", "#2a1c33"]
@@ -31,8 +32,13 @@ CAPTION = (
 
 
 @renamed(tokens=("hide_special", hides_special))
+@public
 def draw(
-    trace: Trace, *, token: int | None = None, hide_special: bool = False, center: str = "together"
+    trace: Trace,
+    *,
+    token: Token | None = None,
+    hide_special: bool = False,
+    center: Center = "together",
 ) -> go.Figure:
     """Every real token after every block as a point; padding is left out.
 
@@ -47,6 +53,7 @@ def draw(
     Raises:
         SelectionError: no such token or choice, padding, or no token left.
     """
+    token = None if token is None else real_token(trace, token)
     found = compute(trace, hide_special=hide_special, center=center)
     step = -(-found.points.shape[0] * found.points.shape[1] // MAX_POINTS)
     figure = go.Figure()
@@ -78,7 +85,7 @@ def draw(
 
 def _add_way(figure: go.Figure, trace: Trace, found: Projection, token: int) -> None:
     """The token's points, joined from the embeddings on."""
-    (at,) = np.nonzero(found.tokens == require_real_token(trace, token))
+    (at,) = np.nonzero(found.tokens == token)
     way = found.points[:, at[0]] if len(at) else np.zeros((0, 2))
     figure.add_scattergl(
         x=way[:, 0],

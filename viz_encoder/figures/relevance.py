@@ -1,16 +1,18 @@
 """What raised a label's score, as a layer × key heatmap of gradient-weighted attention."""
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.relevance import ANSWERS, Relevance
 from viz_encoder.analyses.relevance import relevance as compute
+from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, Place, View
-from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
 
 BAR = "Relevance added by attention<br>(no fixed unit; compare within this figure)"
@@ -24,14 +26,15 @@ NOT_MEASURED = (
 )
 
 
+@public
 def draw(
     encoder: LoadedEncoder,
-    inputs: Inputs,
+    inputs: Any,
     *,
     task: str = "",
     label: int | str | None = None,
-    token: int | None = None,
-    query: int | None = None,
+    token: Token | None = None,
+    query: Token | None = None,
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> go.Figure:
@@ -39,7 +42,7 @@ def draw(
 
     Args:
         encoder: a model with a head that answers.
-        inputs: one sequence of at most 1,024 tokens, from `encoder.read`.
+        inputs: one text or picture of at most 1,024 tokens, or what `encoder.read` made of it.
         task: which head, if there are several; the first if not given.
         label: its number or name; the most likely one if not given.
         token: where the label stands, for heads that answer for each token.
@@ -53,7 +56,7 @@ def draw(
         InputError: several sequences, or too long a one.
         TraceError: the run with gradients differs from the ordinary run.
     """
-    label = _number(encoder, label)
+    label, inputs = _number(encoder, label), encoder.read(inputs)
     found = compute(encoder, inputs, task=task, label=label, token=token, query=query)
     tokens, special = inputs.samples[0].tokens, inputs.samples[0].special
     switches = {"hide_special": hide_special, "renormalize": renormalize}

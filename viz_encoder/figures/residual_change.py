@@ -1,11 +1,14 @@
 """What attention and the feed-forward network add to the residual, block by block."""
 
+from typing import Annotated
+
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange, hidden_change
 from viz_encoder.analyses.residual_change import residual_change as compute
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import (
     BLOCK_AXIS,
@@ -14,7 +17,6 @@ from viz_encoder.figures.hidden import (
     MAX_KEYS,
     block_names,
     caption_below,
-    choice,
     hides_special,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
@@ -23,6 +25,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import Source
 
 MEDIAN, EACH = "median of tokens", "each token"
+Show = Annotated[str, OneOf((MEDIAN, EACH))]
 BAR = "Length of the part ÷ length<br>of what it is added to (no unit)"
 COLORS = "#348ba6", "#c2571a", "#7a5ba8"
 PRE = (
@@ -42,11 +45,12 @@ BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after 
 
 
 @renamed(tokens=("hide_special", hides_special))
+@public
 def draw(
     encoder: Source,
     trace: Trace,
     *,
-    show: str = "median of tokens",
+    show: Show = "median of tokens",
     hide_special: bool = False,
 ) -> go.Figure:
     """Share of both parts in every block: medians of the real tokens, or token by token.
@@ -63,7 +67,6 @@ def draw(
         SelectionError: no such choice, a trace of another model, or no token left.
         TraceError: a block that does not come out as it ran.
     """
-    choice("show", show, (MEDIAN, EACH))
     found = compute(encoder, trace, hide_special=hide_special)
     said = (PRE if found.pre_norm else POST) + NOT
     if show == EACH:

@@ -2,14 +2,16 @@
 
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.rollout import FUSES
+from viz_encoder.analyses.rollout import FUSES, Fuse
 from viz_encoder.analyses.rollout import rollout as compute
+from viz_encoder.arguments import Token, public
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, Place, View
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.token_selection import query_of
 
 BAR = "Rollout<br>(share of the query's total)"
 MEASURED = (
@@ -23,11 +25,12 @@ NOT_MEASURED = (
 )
 
 
+@public
 def draw(
     trace: Trace,
     *,
-    query: int = 0,
-    fuse: str = "mean",
+    query: Token = 0,
+    fuse: Fuse = "mean",
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> go.Figure:
@@ -46,6 +49,7 @@ def draw(
     Raises:
         SelectionError: no such query or way to fuse heads, or layers of cross-attention.
     """
+    query = query_of(trace, query)
     switches = {"hide_special": hide_special, "renormalize": renormalize}
     shown = shown_keys(compute(trace, query, fuse).rows, trace.sample.special, **switches)
     figure, step = depth_figure(

@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.token_pairs import SUMS
 from viz_encoder.analyses.token_pairs import token_pairs as compute
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.hidden import STATE, block_names
 from viz_encoder.figures.theme import apply, caption, weight_bar
@@ -23,6 +24,7 @@ NOT_MEASURED = (
 )
 
 
+@public
 def draw(
     encoder: LoadedEncoder,
     trace: Trace,

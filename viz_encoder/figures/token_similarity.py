@@ -1,12 +1,15 @@
 """How alike the tokens' hidden states are after some block, as a token × token heatmap."""
 
+from typing import Annotated
+
 import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.token_similarity import TokenSimilarity
 from viz_encoder.analyses.token_similarity import token_similarity as compute
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.deprecated import renamed
-from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names, choice, hides_special
+from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names, hides_special
 from viz_encoder.figures.theme import apply, caption, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.shown import after_blocks
@@ -14,6 +17,7 @@ from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
 KEPT, SUBTRACTED = "kept", "subtracted"
+Mean = Annotated[str, OneOf((KEPT, SUBTRACTED))]
 SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
 CAPTION = (
     "Measured: whether the hidden states of two tokens point the same way. Not measured: their "
@@ -24,8 +28,13 @@ CENTERED = " The mean of these tokens was subtracted, so some cosines must be ne
 
 
 @renamed(tokens=("hide_special", hides_special))
+@public
 def draw(
-    trace: Trace, *, layer: int = 0, hide_special: bool = False, mean: str = "kept"
+    trace: Trace,
+    *,
+    layer: int = 0,
+    hide_special: bool = False,
+    mean: Mean = "kept",
 ) -> go.Figure:
     """Cosines between all real tokens; padding is left out.
 
@@ -40,7 +49,7 @@ def draw(
     Raises:
         SelectionError: no such layer or choice, or no token left.
     """
-    centered = choice("mean", mean, (KEPT, SUBTRACTED)) == SUBTRACTED
+    centered = mean == SUBTRACTED
     found = compute(trace, layer, hide_special=hide_special, centered=centered, size=MAX_SIDE)
     place = _names(trace, found)
     figure = go.Figure(

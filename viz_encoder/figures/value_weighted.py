@@ -6,10 +6,10 @@ from jaxtyping import Float
 
 from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, caption, plain, weight_bar
-from viz_encoder.figures.view import LAYER, Control, View
+from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
@@ -26,7 +26,8 @@ NOT_MEASURED = (
 )
 
 
-def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | str = 0) -> go.Figure:
+@public
+def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: HeadOrSum = 0) -> go.Figure:
     """‖α·v·W_O‖ of one head, or of the "sum" over all heads (Kobayashi et al., 2020).
 
     arXiv:2004.10102. Over 512 tokens, each cell is the longest of a block, and the title gives its
@@ -35,8 +36,6 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | st
     Raises:
         SelectionError: no such layer or head, a trace of another model, or cross-attention.
     """
-    if isinstance(head, str) and head != "sum":
-        raise SelectionError(f'There is no head {head!r}; give a number, or "sum".')
     everything, which = slice(None), "mean" if head == "sum" else head
     tile = overview(trace, layer, which, rows=everything, keys=everything, size=MAX_SIDE)
     norms = np.where(np.isnan(tile.values), np.nan, _pooled(encoder, trace, layer, head, tile))

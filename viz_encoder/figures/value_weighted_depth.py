@@ -6,14 +6,23 @@ from jaxtyping import Float
 
 from viz_encoder.analyses.overview import row
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
+from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, Place, View
+from viz_encoder.figures.view import (
+    HIDE_SPECIAL,
+    QUERY,
+    RENORMALIZE,
+    Control,
+    HeadOrSum,
+    Place,
+    View,
+)
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.token_selection import query_of
 
 BAR = "Length of the added vector<br>(units of the hidden states)"
 MEASURED = (
@@ -27,12 +36,13 @@ NOT_MEASURED = (
 )
 
 
+@public
 def draw(
     encoder: LoadedEncoder,
     trace: Trace,
     *,
-    query: int = 0,
-    head: int | str = "sum",
+    query: Token = 0,
+    head: HeadOrSum = "sum",
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> go.Figure:
@@ -52,10 +62,7 @@ def draw(
     Raises:
         SelectionError: no such query or head, a trace of another model, or cross-attention.
     """
-    if isinstance(head, str) and head != "sum":
-        raise SelectionError(f'There is no head {head!r}; give a number, or "sum".')
-    if not 0 <= query < trace.n_tokens:
-        raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
+    query = query_of(trace, query)
     rows = np.stack([_lengths(encoder, trace, at, head, query) for at in range(trace.n_layers)])
     switches = {"hide_special": hide_special, "renormalize": renormalize}
     shown = shown_keys(rows, trace.sample.special, **switches)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import plotly.graph_objects as go
 
+HeadOrSum = Annotated[int | Literal["sum"], 'the number of a head, or "sum"']
 SWITCH = ("no", "yes")  # choices of an option that is True or False in Python
 
 

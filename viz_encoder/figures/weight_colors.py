@@ -1,17 +1,17 @@
 """Scales of the colors of weights in figures; cells and color bars hold the weights themselves."""
 
-from collections.abc import Collection
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
 from plotly.colors import find_intermediate_color, hex_to_rgb
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import OneOf
 from viz_encoder.figures.theme import WEIGHTS, weight_bar
 from viz_encoder.trace.map_view import SCALES
 
 COLORED = {name: SCALES[name].says for name in ("head", "percentile", "sqrt", "shared")}
+Scale = Annotated[str, OneOf(COLORED)]
 STEPS = 64  # of a ramp that is bent
 TICKS = 5
 
@@ -19,17 +19,8 @@ TICKS = 5
 def weight_colors(
     values: Float[np.ndarray, "row col"],
     scale: str = "head",
-    allowed: Collection[str] = tuple(COLORED),
 ) -> dict[str, Any]:
-    """The options of a heatmap that draw weights on that scale; NaN and 0 are not counted.
-
-    Raises:
-        SelectionError: no such scale.
-    """
-    if scale not in allowed:
-        raise SelectionError(
-            f"There is no color scale {scale[:20]!r}; choose {', '.join(allowed)}."
-        )
+    """The options of a heatmap that draw weights on that scale; NaN and 0 are not counted."""
     options = {"colorscale": WEIGHTS, "zmin": 0, "colorbar": weight_bar()}
     if scale == "shared":
         options["zmax"] = 1

@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from viz_encoder.arguments import public
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.shown import OneLine
 from viz_encoder.whole_file import shortened
@@ -35,7 +37,8 @@ class Item(OneLine):
         return self.source.name if isinstance(self.source, Path) else self.source
 
 
-def read_set(source: str | Path) -> tuple[Item, ...]:
+@public(fault=InputError)
+def read_set(source: str | Path | Sequence[str]) -> tuple[Item, ...]:
     """Items from a file, a folder or the text itself.
 
     Args:
@@ -43,7 +46,7 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
             text, and label and word if they are there, in any order; comma, semicolon or tab), of a
             .jsonl (a line is a text in quotes, or an object with these names), or of a folder of
             pictures (its subfolders are the labels). A str is read as the content of a text file,
-            and as a CSV if its first line is such a header.
+            and as a CSV if its first line is such a header. A list holds one text an entry.
 
     Raises:
         InputError: no item, a row without text, or labels for some items only.
@@ -55,8 +58,10 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
             if _is_folder(source)
             else _rows(_content(source), source.suffix.lower())
         )
-    else:
+    elif isinstance(source, str):
         items = _rows(source.removeprefix("\ufeff"), "")
+    else:
+        items = [Item(text.strip()) for text in source if text.strip()]
     if not items:
         raise InputError("The set is empty; give at least one item.")
     if len(items) > MAX_ITEMS:

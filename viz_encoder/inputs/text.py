@@ -65,6 +65,13 @@ class TextReader:
         ]
         return self._batch(rows)
 
+    def id_of(self, token: str) -> int | None:
+        """The number of a token in the vocabulary; None where there is none of that name."""
+        try:
+            return self.tokenizer.token_to_id(token)
+        except UnicodeEncodeError:  # half of a character
+            return None
+
     @cached_property
     def _padding_word(self) -> PaddingWord:
         """What a person types for padding: a token of its own, which this model does not read."""

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from viz_encoder.arguments import public
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.config.encoder import BYTES_PER_WEIGHT
 from viz_encoder.errors import ConfigError, InputError
@@ -36,6 +37,7 @@ class EncoderOutput(NamedTuple):
 class Encoder(nn.Module):
     """A transformer encoder (Vaswani et al., 2017), every variant an axis of its config."""
 
+    @public(fault=ConfigError)
     def __init__(self, config: EncoderConfig) -> None:
         """Build the modules; weights are torch's defaults until a checkpoint is loaded.
 

@@ -111,6 +111,8 @@ def _require_bool(mask: Tensor) -> Tensor:
 
 
 def _require_values(mask: Tensor, allowed: set[int], meaning: str) -> None:
+    if mask.is_complex():
+        raise InputError(f"The mask holds complex numbers; here it must hold only {meaning}.")
     found = set(torch.unique(mask).tolist())
     if not found <= allowed:
         raise InputError(f"The mask holds {sorted(found)}; here it must hold only {meaning}.")

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
-from numbers import Integral
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
+from viz_encoder.arguments import at_least, read_argument, said
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model.declared import Declared
 from viz_encoder.model.head import Head
@@ -107,7 +108,7 @@ def pool(
             pooled = attend(states, valid, query)
         case _:
             assert head is not None
-            pooled = head(*_to_the_front(states, valid))
+            pooled = _by_head(head, *_to_the_front(states, valid))
     return pooled.reshape(*hidden.shape[:-2], pooled.shape[-1])
 
 
@@ -215,6 +216,16 @@ def head_shares(
     return weights.reshape(*hidden.shape[:-2], *weights.shape[1:])
 
 
+def _by_head(head: PoolerHead, states: Hidden, valid: Valid) -> Tensor:
+    found = head(states, valid)
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(states):
+        shape = f" of shape {tuple(found.shape)}" if isinstance(found, Tensor) else ""
+        raise InputError(
+            f"head gave {_kind(found)}{shape}; it must give a tensor of shape ({len(states)}, d)."
+        )
+    return found
+
+
 def _to_the_front(hidden: Hidden, valid: Valid) -> tuple[Tensor, Tensor]:
     """Padding moved behind and zeroed: a head reads its first token at place 0."""
     order = (~valid).int().argsort(dim=1, stable=True)
@@ -224,7 +235,8 @@ def _to_the_front(hidden: Hidden, valid: Valid) -> tuple[Tensor, Tensor]:
 
 def _check_method(method: object, given: dict[str, object]) -> None:
     if not isinstance(method, str) or method not in METHODS:
-        raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(METHODS)}.")
+        known = ", ".join(METHODS)
+        raise SelectionError(f"There is no pooling {said(method)}; choose one of {known}.")
     needed = NEEDS.get(method)
     if needed and given[needed] is None:
         raise SelectionError(f"The pooling {method!r} needs {HELP[needed]}.")
@@ -249,10 +261,7 @@ def _check_kinds(hidden: object, mask: object, given: dict[str, object]) -> None
         if given[name] is not None and not isinstance(given[name], Tensor):
             raise InputError(f"{name} is {_kind(given[name])}; it must be a tensor.")
     for name in ("n_prefix", "n_prompt"):
-        count = given[name]
-        whole = isinstance(count, Integral) and not isinstance(count, bool)
-        if count is not None and not (whole and count >= 0):  # type: ignore[operator]
-            raise InputError(f"{name} is {count!r}; it must be a whole number of tokens.")
+        read_argument(name, given[name], Annotated[int, at_least(0)] | None, InputError)
     if given["head"] is not None and not callable(given["head"]):
         raise InputError(f"head is {_kind(given['head'])}; give {HELP['head']}.")
 

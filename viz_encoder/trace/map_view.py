@@ -2,12 +2,15 @@
 
 from dataclasses import KW_ONLY, dataclass
 from operator import not_
+from typing import Annotated
 
+from viz_encoder.arguments import read_index
 from viz_encoder.deprecated import renamed, renamed_property
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.trace import Trace
 
-Head = int | str | tuple[int, ...]  # one head, "mean" or "max" over all, or the mean of several
+# One head, "mean" or "max" over all, or the mean of several.
+Head = Annotated[int | str | tuple[int, ...], 'the number of a head, several, "mean" or "max"']
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,14 @@ def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:
     Raises:
         SelectionError: no such layer or head.
     """
-    trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-    if isinstance(head, str) and head in ("mean", "max"):
-        return list(range(trace.layers[layer].n_heads))
-    chosen = list(head) if isinstance(head, tuple) else [head]
-    if not chosen or any(isinstance(number, str) for number in chosen):
-        raise SelectionError(f'There is no head {head!r}; give a number, "mean" or "max".')
-    for number in chosen:
-        trace.attention(layer, int(number), slice(0, 0))
-    return list(dict.fromkeys(map(int, chosen)))
+    n_heads = trace.layers[read_index("layer", layer, trace.n_layers)].n_heads
+    if head in ("mean", "max"):
+        return list(range(n_heads))
+    chosen = head if isinstance(head, tuple) else (head,)
+    numbers = [read_index("head", each, n_heads, also=', "mean" or "max"') for each in chosen]
+    if not numbers:
+        raise SelectionError('There is no head in (); give a number, several, "mean" or "max".')
+    return list(dict.fromkeys(numbers))
 
 
 @dataclass(frozen=True)

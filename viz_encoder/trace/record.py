@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Integral
-from typing import Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 from torch import Tensor, nn
 
+from viz_encoder.arguments import AS_IT_IS, public
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
 from viz_encoder.trace.assemble import assemble
@@ -29,6 +29,7 @@ from viz_encoder.trace.trace import Trace
 Eager = Literal["auto"] | bool
 
 
+@public(fault=TraceError)
 @contextmanager
 def record(
     module: nn.Module, *, hidden: bool = True, eager: Eager = "auto"
@@ -49,10 +50,6 @@ def record(
     Raises:
         TraceError: no module, or a compiled one, of which only some calls would be seen.
     """
-    if not isinstance(module, nn.Module):
-        held = isinstance(getattr(module, "model", None), nn.Module)
-        give = "its model: vz.record(encoder.model)" if held else "the model itself"
-        raise TraceError(f"record watches a torch.nn.Module, not {_kind(module)}; give {give}.")
     recording = Recording(module, hidden=hidden, eager=eager)
     if is_compiled(recording.modules.values()):
         raise TraceError(
@@ -61,12 +58,6 @@ def record(
         )
     with listening(recording):
         yield recording
-
-
-def _kind(given: object) -> str:
-    if isinstance(given, type):
-        return f"the class {given.__name__}"
-    return "None" if given is None else f"an object of type {type(given).__name__}"
 
 
 class _NoTraceError(TraceError, AttributeError):
@@ -99,6 +90,7 @@ class Recording:
         """How often the module was called in the block."""
         return self._modules.run + 1
 
+    @public(fault=TraceError)
     def trace(
         self,
         *,
@@ -108,7 +100,7 @@ class Recording:
         within: str = "",
         cross: bool = False,
         key_tokens: Sequence[str] | None = None,
-        valid: Tensor | None = None,
+        valid: Annotated[Tensor | None, AS_IT_IS] = None,
         grid: Grid | None = None,
     ) -> Trace:
         """One sequence of one run, as a Trace.
@@ -143,9 +135,6 @@ class Recording:
                     self.module, self.n_runs, self.ran_elsewhere, self.eager, softmaxes
                 )
             )
-        for name, number in (("run", run), ("sample", sample)):
-            if not isinstance(number, Integral) or isinstance(number, bool):
-                raise TraceError(f"{name} is {number!r}; it must be a whole number.")
         calls = self._of_run(run)
         facts = self._facts[calls[0].run]
         keyed, full = key_tokens is not None, way_to_full_attention(self.module)

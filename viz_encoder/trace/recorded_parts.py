@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from viz_encoder.arguments import known_kind
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.checkpoints.settings import activation
 from viz_encoder.checkpoints.torch_model import activation_name
@@ -126,6 +127,7 @@ class RecordedParts(OneLine):
 
 
 Source = LoadedEncoder | RecordedParts
+known_kind(RecordedParts, "trace.parts of a recorded model")
 
 
 def block_of(source: Source, layer: int) -> Block:

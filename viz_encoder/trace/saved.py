@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from viz_encoder.arguments import AnyPath
 from viz_encoder.checkpoints.files import read_safetensors
 from viz_encoder.errors import CheckpointError, TraceError
 from viz_encoder.trace.trace import Trace
@@ -27,14 +28,14 @@ SUFFIX = ".safetensors"
 FAULTS = (LookupError, TypeError, ValueError, RecursionError, AttributeError, OverflowError)
 
 
-def require_name(path: object) -> None:
+def require_name(path: AnyPath) -> None:
     """Refuse a name that says another format, and what is no path.
 
     Raises:
         TraceError: one of these.
     """
-    if not isinstance(path, str | Path):
-        raise TraceError(f"path is {shown(path)}; give a file's name, such as run.safetensors.")
+    if not str(path):
+        raise TraceError("path is empty; give a file's name, such as run.safetensors.")
     suffix = Path(path).suffix
     if suffix and suffix.lower() != SUFFIX:
         raise TraceError(
@@ -75,8 +76,6 @@ def load(path: str | Path) -> Trace:
     Raises:
         TraceError: not a saved trace, of another version, or damaged.
     """
-    if not isinstance(path, str | Path):
-        raise TraceError(f"path is {path!r}; give the path of a saved trace, a str or a Path.")
     path = Path(path)
     if not is_file(path):
         name = shortened(path.name or str(path))

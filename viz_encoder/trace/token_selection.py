@@ -1,11 +1,13 @@
 """Which tokens of a run are looked at or shown, and their hidden states as numbers."""
 
+from collections.abc import Sequence
 from operator import not_
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from viz_encoder.arguments import Token, read_index, read_token
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import after_blocks
@@ -71,25 +73,45 @@ def place_of(units: list[tuple[int, ...]], token: int, trace: Trace, what: str =
     found = next((place for place, unit in enumerate(units) if token in unit), None)
     if found is not None:
         return found
-    if not 0 <= token < trace.n_tokens:
-        raise SelectionError(f"There is no {what} {token}; choose 0 to {trace.n_tokens - 1}.")
+    read_index(what, token, trace.n_tokens)
     raise SelectionError(
         f"{what.capitalize()} {token} is a special token, and special tokens are hidden; "
         "show them first, or choose another."
     )
 
 
-def require_real_token(trace: Trace, token: int) -> int:
-    """The token, if there is one of that number and it is no padding.
+def query_of(trace: Trace, query: Token, what: str = "query") -> int:
+    """The number of a token that looks, padding included; it may be given by its name.
 
     Raises:
-        SelectionError: no such token, or padding.
+        SelectionError: no such token, or several of that name.
     """
-    if not 0 <= token < trace.n_tokens:
-        raise SelectionError(f"There is no token {token}; choose 0 to {trace.n_tokens - 1}.")
-    if not bool(trace.valid[token]):
-        raise SelectionError(f"Token {token} is padding; choose a real token.")
-    return token
+    return read_token(query, trace.tokens, what)
+
+
+def key_of(trace: Trace, key: Token, layer: int) -> int:
+    """The number of a key of a layer, likewise; in cross-attention, among the other sequence.
+
+    Raises:
+        SelectionError: no such key, or several of that name.
+    """
+    return read_token(key, key_names(trace, layer), "key")
+
+
+def real_token(trace: Trace, token: Token) -> int:
+    """The number of a token that is no padding, likewise.
+
+    Raises:
+        SelectionError: no such token, several of that name, or padding.
+    """
+    return read_token(token, trace.tokens, valid=trace.valid)
+
+
+def key_names(trace: Trace, layer: int) -> Sequence[str]:
+    """The names of a layer's keys; numbers where they are not known."""
+    ran = trace.layers[layer]
+    named, n_keys = trace.key_tokens if ran.cross else trace.tokens, ran.k.shape[1]
+    return named if len(named) == n_keys else [str(at) for at in range(n_keys)]
 
 
 def n_states(trace: Trace) -> int:

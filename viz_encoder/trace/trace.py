@@ -1,16 +1,15 @@
 """Trace: one captured run. It keeps queries and keys, and computes any attention map from them."""
 
-import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.arguments import AnyPath, Token, known_kind, public, read_index
+from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import LayerTrace, Origin
@@ -99,12 +98,14 @@ class Trace:
         """
         return prove(self.layers, self.origin)
 
+    @public
     def hidden(self, layer: int) -> Float[Tensor, "token d_model"]:
         """Hidden states after `layer` blocks: 0 = embeddings, n_layers = before the final norm."""
         if not self.hidden_states:
             raise SelectionError("This run kept no hidden states.")
-        return self.hidden_states[_check("layer", layer, len(self.hidden_states))]
+        return self.hidden_states[read_index("layer", layer, len(self.hidden_states))]
 
+    @public
     def attention(
         self, layer: int, head: int | None = None, rows: slice | None = None
     ) -> Float[Tensor, "*head query key"]:
@@ -127,6 +128,7 @@ class Trace:
         weights = ran.weights(heads, _forward(rows))
         return weights if head is None else weights[0]
 
+    @public
     def blocks(
         self, layer: int, head: int | None = None
     ) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
@@ -134,7 +136,8 @@ class Trace:
         ran, heads = self._choose(layer, head)
         return ran.blocks(heads)
 
-    def save(self, path: str | Path) -> None:
+    @public(fault=TraceError)
+    def save(self, path: AnyPath) -> None:
         """Write this run to a safetensors file; see `Trace.load`.
 
         Raises:
@@ -146,7 +149,8 @@ class Trace:
         save(self, path)
 
     @staticmethod
-    def load(path: str | Path) -> "Trace":
+    @public(fault=TraceError)
+    def load(path: AnyPath) -> "Trace":
         """Read a run that `save` wrote, on this or another machine.
 
         Raises:
@@ -161,7 +165,7 @@ class Trace:
         *,
         layer: int | Iterable[int] | None = None,
         head: int | Iterable[int] | None = None,
-        query: int | str | None = None,
+        query: Token | None = None,
         max_bytes: int = 1_000_000,
     ) -> Cell:
         """Words, lines and maps to point at, in the notebook cell whose last line this is.
@@ -187,10 +191,10 @@ class Trace:
         return cell.draw_cell(self, layer=layer, head=head, query=query, max_bytes=max_bytes)
 
     def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
-        ran = self.layers[_check("layer", layer, self.n_layers)]
+        ran = self.layers[read_index("layer", layer, self.n_layers)]
         if head is None:
             return ran, slice(0, ran.n_heads)
-        head = _check("head", head, ran.n_heads)
+        head = read_index("head", head, ran.n_heads)
         return ran, slice(head, head + 1)
 
     def _tensors(self) -> Iterator[Tensor]:
@@ -202,25 +206,21 @@ class Trace:
                     yield tensor
 
 
-def _forward(rows: object) -> slice:
-    """All rows for None; a number, or a slice that runs backwards, would give other rows."""
-    if rows is None:
-        return slice(None)
-    try:
-        if isinstance(rows, slice) and rows.indices(1)[2] > 0:
-            return rows
-    except (TypeError, ValueError):
-        pass
-    raise SelectionError(f"rows is {rows!r}; give a forward slice such as slice(0, 8).")
+def _forward(rows: slice | None) -> slice:
+    """All rows for None; a slice that runs backwards would give other rows."""
+    rows = slice(None) if rows is None else rows
+    if rows.indices(1)[2] < 0:
+        raise SelectionError(f"rows is {rows!r}; give a forward slice such as slice(0, 8).")
+    return rows
 
 
-def _check(what: str, index: object, count: int) -> int:
-    try:
-        number = -1 if isinstance(index, bool) else operator.index(index)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if not 0 <= number < count:
-        raise SelectionError(
-            f"There is no {what} {index!r}; this run has {what}s 0 to {count - 1}."
-        )
-    return number
+def _wanted(given: object) -> str:
+    """What is taken for a run, told to who gave something near."""
+    if callable(getattr(given, "trace", None)):
+        return "a Trace; call recording.trace(…) first, which gives one"
+    if isinstance(given, list | tuple) and all(isinstance(each, Trace) for each in given):
+        return "a Trace; give one of the list"
+    return "a Trace, from vz.capture(encoder, text) or recording.trace(…)"
+
+
+known_kind(Trace, _wanted)

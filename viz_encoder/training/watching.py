@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.arguments import AS_IT_IS, Count, public
+from viz_encoder.audit.arguments import require_intents
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.own_batch import Meant, case_of
@@ -32,15 +34,16 @@ ADVICE = re.compile(r"recording\.trace\((?=within=r?'[^']*'\))")
 FUSED = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
 
 
+@public(fault=InputError)
 def watch(
     model: nn.Module | None = None,
-    every: int = 200,
+    every: Count = 200,
     *,
-    intent: Meant | None = None,
+    intent: Annotated[Meant | None, AS_IT_IS] = None,  # see require_intents
     log: Any = "watch.csv",
     pad_id: int | None = None,
     special_ids: Collection[int] = (),
-    samples: int = 4,
+    samples: Count = 4,
     within: str = "",
 ) -> "Watch":
     """Look at a batch of a training loop every so many calls, and write heads and leaks to `log`.
@@ -69,11 +72,8 @@ def watch(
         InputError: an argument is not what it must be, or, at the first look, what intent(batch)
             gives.
     """
-    for name, value in (("every", every), ("samples", samples)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{name} is {value!r}; it must be a whole number of 1 or more.")
-    if model is not None and not isinstance(model, nn.Module):
-        raise InputError(f"model is {type(model).__name__}; it must be a torch.nn.Module.")
+    if intent is not None:
+        require_intents(intent)
     started = Watch(every, intent, writer_of(log), pad_id, frozenset(special_ids), samples, within)
     if model is not None:
         started.start(model)

@@ -3,13 +3,14 @@
 import sys
 import threading
 from dataclasses import dataclass
+from typing import Annotated
 
 import uvicorn
 
+from viz_encoder.arguments import at_least, at_most, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import InputError
 from viz_encoder.trace import Trace
-from viz_encoder.ui.serve import PORT, Server, Settings, listen, make_app
+from viz_encoder.ui.serve import LAST_PORT, PORT, Server, Settings, listen, make_app
 from viz_encoder.ui.wire.security_headers import NOTEBOOKS
 
 HEIGHT = 1100  # pixels of the frame in a notebook
@@ -39,8 +40,12 @@ class Launched:
         return f'<iframe src="{self.url}" width="100%" height="{HEIGHT}" frameborder="0"></iframe>'
 
 
+@public
 def launch(
-    subject: Trace | LoadedEncoder | None = None, *, port: int = PORT, device: str = "auto"
+    subject: Trace | LoadedEncoder | None = None,
+    *,
+    port: Annotated[int, at_least(0), at_most(LAST_PORT)] = PORT,
+    device: str = "auto",
 ) -> Launched:
     """Open the page on a captured run or on an encoder of your own, beside the built-in models.
 
@@ -53,11 +58,6 @@ def launch(
     Raises:
         InputError: the subject is neither a Trace nor a loaded encoder.
     """
-    if subject is not None and not isinstance(subject, Trace | LoadedEncoder):
-        raise InputError(
-            f"launch opens a Trace or what load returned, not {type(subject).__name__}; for a "
-            "model of your own, record() it and launch the trace."
-        )
     listener = listen("127.0.0.1", port)
     app = make_app(Settings(device=device, framed_by=NOTEBOOKS), subject)
     server = Server(app)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
@@ -49,6 +50,7 @@ class SeparationTable(SeriesResult[Separation], items="rows"):
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
 
+@public
 def separation(method: str, layer: int, vectors: Vectors, labels: Sequence[str]) -> Separation:
     """The numbers of one method at one layer.
 

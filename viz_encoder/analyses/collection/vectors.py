@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from viz_encoder.analyses.collection.separation import (
     cosines,
     separation,
 )
+from viz_encoder.arguments import Most, OneOf, public, read_index
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.deprecated import warn_renamed
 from viz_encoder.errors import InputError, SelectionError
@@ -105,6 +107,7 @@ class Collection(TableResult):
         """One an item; () where the set has none."""
         return tuple(item.label for item in self.items) if self.items[0].label else ()
 
+    @public
     def of(self, method: str, layer: int) -> Float[np.ndarray, "item d_pooled"]:
         """The vectors of one method after one layer; -1 = the model's last, if it was run."""
         if method not in self.vectors:
@@ -122,16 +125,16 @@ class Collection(TableResult):
         """Cosine of every two items; NaN in the row and column of a zero vector."""
         return cosines(self.of(method, layer))
 
-    def neighbors(self, method: str, layer: int = -1, *, item: int, k: int = 5) -> Neighbors:
+    @public
+    def neighbors(self, method: str, layer: int = -1, *, item: int, k: Most = 5) -> Neighbors:
         """The k items of the largest cosine with this one, itself left out; ties by number."""
-        if not 0 <= item < len(self.items):
-            raise SelectionError(f"There is no item {item}; choose 0 to {len(self.items) - 1}.")
+        read_index("item", item, len(self.items))
         row = cosines(self.of(method, layer), item)[0]
         order = [i for i in np.argsort(-row, kind="stable") if i != item and not np.isnan(row[i])]
         labels = self.labels
         nearest = (
             Neighbor(int(i), float(row[i]), labels[i] == labels[item] if labels else None)
-            for i in order[: max(0, k)]
+            for i in order[:k]
         )
         return Neighbors(tuple(nearest))
 
@@ -144,7 +147,8 @@ class Collection(TableResult):
         warn_renamed("neighbours()", "neighbors()")
         return self.neighbors(method, layer, item=item, k=k)
 
-    def table(self, by: str = "silhouette") -> SeparationTable:
+    @public
+    def table(self, by: Annotated[str, OneOf(COLUMNS)] = "silhouette") -> SeparationTable:
         """Every method at every layer, the best first; NaN comes last.
 
         Raises:
@@ -152,8 +156,6 @@ class Collection(TableResult):
         """
         if not self.labels:
             raise SelectionError("The set has no labels; give each item one to compare poolings.")
-        if by not in COLUMNS:
-            raise SelectionError(f"There is no column {by!r}; choose one of {', '.join(COLUMNS)}.")
         rows = sorted(self._rows, key=lambda row: -np.nan_to_num(getattr(row, by), nan=-2))
         return SeparationTable(tuple(rows))
 
@@ -166,6 +168,7 @@ class Collection(TableResult):
         ]
 
 
+@public
 def collection(
     encoder: LoadedEncoder,
     items: Sequence[Item | str],

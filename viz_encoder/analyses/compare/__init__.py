@@ -3,10 +3,12 @@
 from viz_encoder.analyses.compare.changes import CellChange as CellChange
 from viz_encoder.analyses.compare.changes import HeadChange as HeadChange
 from viz_encoder.analyses.compare.comparison import Comparison as Comparison
+from viz_encoder.arguments import public
 from viz_encoder.trace import Trace
 from viz_encoder.trace.alignment import align
 
 
+@public
 def compare(trace: Trace, reference: Trace) -> Comparison:
     """Align the tokens of two runs; the reference is subtracted from the run on request.
 

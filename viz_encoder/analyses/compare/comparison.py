@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 
 from viz_encoder.analyses.compare.changes import CellChange, HeadChange
+from viz_encoder.arguments import Count, Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
@@ -17,7 +18,7 @@ from viz_encoder.trace.map_view import Head, MapView, heads_of
 from viz_encoder.trace.row_distance import row_distances
 from viz_encoder.trace.shown_map import ShownMap, Unit
 from viz_encoder.trace.shown_rows import AS_IT_RAN, shown_row
-from viz_encoder.trace.token_selection import place_of, shown_tokens
+from viz_encoder.trace.token_selection import place_of, query_of, shown_tokens
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,17 +37,16 @@ class Comparison(OneLine):
     by: str  # what was aligned: "tokens", or "words" where the tokenizers differ
     why: str  # why heads cannot be compared one by one, a plain sentence; "" where they can
 
-    def partner(self, token: int) -> int | None:
+    @public
+    def partner(self, token: Token) -> int | None:
         """The token of the reference that stands for this one; None where there is none.
 
         Raises:
             SelectionError: no such token.
         """
-        if not 0 <= token < self.trace.n_tokens:
-            last = self.trace.n_tokens - 1
-            raise SelectionError(f"There is no token {token}; choose 0 to {last}.")
-        return self._partners.get(token)
+        return self._partners.get(query_of(self.trace, token, "token"))
 
+    @public
     def map(self, layer: int, head: Head) -> Float[np.ndarray, "query key"]:
         """The change of every aligned pair, in the order of `aligned`; NaN where a mask forbids it.
 
@@ -63,6 +63,7 @@ class Comparison(OneLine):
         blocks = [block for _, block in changes.blocks(self._here, self._here)]
         return np.concatenate([np.zeros((0, len(self.aligned)), np.float32), *blocks])
 
+    @public
     def tile(
         self,
         layer: int,
@@ -70,7 +71,7 @@ class Comparison(OneLine):
         *,
         rows: slice = slice(None),
         keys: slice = slice(None),
-        size: int = 512,
+        size: Count = 512,
         hide_special: bool = False,
         renormalize: bool = False,
         words: bool = False,
@@ -110,7 +111,8 @@ class Comparison(OneLine):
         }
         return {at: place for at, place in partners.items() if place is not None}
 
-    def cell(self, query: int, key: int, view: MapView = AS_IT_RAN) -> CellChange:
+    @public
+    def cell(self, query: Token, key: Token, view: MapView = AS_IT_RAN) -> CellChange:
         """One query's weight on one key, by every head, here and in the reference.
 
         Args:
@@ -123,8 +125,7 @@ class Comparison(OneLine):
             SelectionError: heads that cannot be compared, no such token, or one that is hidden.
         """
         self._require_heads()
-        for token in (query, key):
-            self.partner(token)  # says so if there is no such token
+        query, key = (query_of(self.trace, token, "token") for token in (query, key))
         here, there = self._shown(view)
         places = [place_of(here, at, self.trace, of) for at, of in ((query, "query"), (key, "key"))]
         partners = self.shown_partners(here, there)
@@ -135,7 +136,8 @@ class Comparison(OneLine):
             before = self._column(self.reference, looks, at, view)
         return CellChange(now, before, now - before)
 
-    def row(self, query: int, view: MapView = AS_IT_RAN) -> Float[np.ndarray, "layer head"]:
+    @public
+    def row(self, query: Token, view: MapView = AS_IT_RAN) -> Float[np.ndarray, "layer head"]:
         """½ Σ |now − was| of one query's weights on the aligned keys, 0 … 1, by every head.
 
         NaN where the query has no partner. What moved to or from keys without a partner is not
@@ -145,7 +147,7 @@ class Comparison(OneLine):
             SelectionError: heads that cannot be compared, no such token, or one that is hidden.
         """
         self._require_heads()
-        self.partner(query)  # says so if there is no such token
+        query = query_of(self.trace, query, "token")
         here, there = self._shown(view)
         partners = self.shown_partners(here, there)
         place = place_of(here, query, self.trace, "query")
@@ -160,6 +162,7 @@ class Comparison(OneLine):
             heads[: len(now)] = apart.sum(axis=1, dtype=np.float64) / 2
         return found
 
+    @public
     def layer(self, layer: int, view: MapView = AS_IT_RAN) -> Float[np.ndarray, " head"]:
         """The mean of `row` over all aligned queries, of one layer's heads; NaN if none is.
 
@@ -176,8 +179,9 @@ class Comparison(OneLine):
         places = torch.from_numpy(self._there), torch.from_numpy(self._here)
         return row_distances(before, ran, places).mean(axis=1).astype(np.float32)
 
+    @public
     def heads(
-        self, query: int | None = None, key: int | None = None, view: MapView = AS_IT_RAN
+        self, query: Token | None = None, key: Token | None = None, view: MapView = AS_IT_RAN
     ) -> tuple[HeadChange, ...]:
         """All heads, the largest absolute change first; those without a number are left out.
 

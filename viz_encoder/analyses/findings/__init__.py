@@ -9,6 +9,7 @@ from viz_encoder.analyses.findings.measure import measure
 from viz_encoder.analyses.findings.patches import patch_links
 from viz_encoder.analyses.findings.reading import Reading, read
 from viz_encoder.analyses.findings.role_shares import role_shares as role_shares
+from viz_encoder.arguments import Most, public
 from viz_encoder.trace import Trace
 
 FARTHEST = 8  # places on, that a head may keep to
@@ -16,7 +17,8 @@ BY_PLACE = ("previous", "next", "offset")
 N_LINKS = 0.5  # of the findings, where there are enough others
 
 
-def findings(trace: Trace, n: int = 6) -> Findings:
+@public
+def findings(trace: Trace, n: Most = 6) -> Findings:
     """What stands out in a run: the most telling links, heads with a clear role, unlike heads.
 
     A link is a query's weight on another word's key that is far above what is ordinary. Its score
@@ -54,7 +56,13 @@ def findings(trace: Trace, n: int = 6) -> Findings:
     else:
         linked = links(layers, reading, by_place)
     n_linked = max(n - len(kept), round(n * N_LINKS))
-    return Findings(tuple((linked[:n_linked] + kept)[: max(0, n)]))
+    unread = tuple(
+        (each.layer, each.head)
+        for layer in layers
+        for each in layer.heads
+        if bool(each.sums.to_key.isnan().any())
+    )
+    return Findings(tuple((linked[:n_linked] + kept)[:n]), unread)
 
 
 def _text_roles(reading: Reading) -> tuple[Role, ...]:

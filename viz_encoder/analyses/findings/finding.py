@@ -23,6 +23,7 @@ NOTHING = (
     "Nothing stands out: no head links two words selectively, keeps to one kind of token, or "
     "differs clearly from the others in its layer."
 )
+NAN_CURE = "Look for NaN in the model's weights and inputs; run it in float32 if it is in float16."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,11 +54,17 @@ class Findings(SeriesResult[Finding], items="found"):
     """What stands out in a run, the most telling first; it may be nothing."""
 
     found: tuple[Finding, ...]
+    unread: tuple[Place, ...] = ()  # heads whose weights are NaN, of which nothing can be said
 
     @property
     def sentence(self) -> str:
-        """The first finding's sentence, or that nothing stands out."""
-        return self.found[0].sentence if self.found else NOTHING
+        """The first finding's sentence, or that nothing stands out; heads of NaN come before it."""
+        if not self.unread:
+            return self.found[0].sentence if self.found else NOTHING
+        layer, head = self.unread[0]
+        more = f" and {len(self.unread) - 1} more" if len(self.unread) > 1 else ""
+        said = f"The weights of head {layer}.{head}{more} are NaN, so nothing can be said of them. "
+        return said + (self.found[0].sentence if self.found else NAN_CURE)
 
     def columns(self) -> Columns:
         """One line per finding."""

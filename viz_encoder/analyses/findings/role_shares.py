@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from viz_encoder.analyses.findings.pronouns import n_linked, pronouns_of
 from viz_encoder.analyses.findings.reading import Reading, read
 from viz_encoder.analyses.findings.role_weight import BY_OFFSET, n_asked, weight_on
 from viz_encoder.analyses.findings.sweep import HeadSums, blocks, sums_of
+from viz_encoder.arguments import OneOf, public, read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import LayerTrace, Trace
@@ -18,6 +20,7 @@ ROLES = (
     *("previous", "next", "same", "offset", "first", "delimiter", "sink", "punctuation"),
     *("across", "a_to_b", "b_to_a", "pronoun"),
 )
+Role = Annotated[str, OneOf(ROLES)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,8 +43,13 @@ class RoleShares(ArrayResult, TableResult, main="shares"):
         return long_columns(axes, {"share": self.shares})
 
 
+@public
 def role_shares(
-    trace: Trace, role: str, *, offset: int = 0, layers: Sequence[int] | None = None
+    trace: Trace,
+    role: Role,
+    *,
+    offset: int = 0,
+    layers: Sequence[int] | None = None,
 ) -> RoleShares:
     """How much of every head's attention goes to one kind of token (after Clark et al., 2019).
 
@@ -70,7 +78,7 @@ def role_shares(
     """
     chosen = tuple(range(trace.n_layers) if layers is None else layers)
     offset = BY_OFFSET.get(role, offset if role == "offset" else 0)
-    _check(trace, role, offset, chosen)
+    _check(trace, offset, chosen)
     reading = read(trace)
     pronouns = pronouns_of(reading, trace.sample) if role == "pronoun" else []
     n_queries = len(pronouns) if role == "pronoun" else n_asked(role, offset, reading)
@@ -97,12 +105,9 @@ def _linked(
     return float(n_linked(layer, head, means, reading, pronouns))
 
 
-def _check(trace: Trace, role: str, offset: int, layers: tuple[int, ...]) -> None:
-    if role not in ROLES:
-        raise SelectionError(f"There is no role {role!r}; choose one of {', '.join(ROLES)}.")
+def _check(trace: Trace, offset: int, layers: tuple[int, ...]) -> None:
     for number in layers:
-        if not 0 <= number < trace.n_layers:
-            raise SelectionError(f"There is no layer {number}; choose 0 to {trace.n_layers - 1}.")
+        read_index("layer", number, trace.n_layers)
     far = trace.n_tokens - 1
     if abs(offset) > far:
         raise SelectionError(

@@ -7,11 +7,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, token_of
+from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none
+from viz_encoder.arguments import Token, public
 from viz_encoder.model.attention import signs
 from viz_encoder.model.relative import spread
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.token_selection import query_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +57,8 @@ class AttentionStep(ArrayResult, main="weights"):
         return self.weights[:, None] * self.v
 
 
-def step(trace: Trace, layer: int, head: int, query: int) -> AttentionStep:
+@public
+def step(trace: Trace, layer: int, head: int, query: Token) -> AttentionStep:
     """Every number of one row of one head, from the trace alone; also of a recorded model.
 
     The weights come from the same function as every map (`Trace.attention`); the numbers before
@@ -72,7 +75,7 @@ def step(trace: Trace, layer: int, head: int, query: int) -> AttentionStep:
         SelectionError: no such layer, head or token.
     """
     ran = layer_of(trace, layer, head)
-    query = token_of(trace, query, "query", ran.q.shape[1])
+    query = query_of(trace, query)
     with torch.no_grad():
         row = slice(query, query + 1)
         weights = ran.weights(slice(head, head + 1), row)[0, 0]

@@ -11,11 +11,13 @@ from viz_encoder.analyses.step.feed_forward import FeedForwardStep, feed_forward
 from viz_encoder.analyses.step.heads import HeadsStep, heads_of
 from viz_encoder.analyses.step.norm import NormStep, norm_step
 from viz_encoder.analyses.step.ran import numbers, state_of
+from viz_encoder.arguments import Token, public
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import apart, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.token_selection import query_of
 
 TITLES = {
     "x": "x",
@@ -82,11 +84,12 @@ class BlockStep(SeriesResult[Stage], items="stages"):
         }
 
 
+@public
 def block_step(
     encoder: Source,
     trace: Trace,
     layer: int,
-    query: int,
+    query: Token,
     removed: Iterable[tuple[int, int]] = (),
 ) -> BlockStep:
     """One token's way through one block, from the state that ran to the state that ran.
@@ -109,6 +112,7 @@ def block_step(
     """
     if isinstance(encoder, RecordedParts):
         encoder.require_whole()
+    query = query_of(trace, query)
     attended, heads = heads_of(encoder, trace, layer, query, removed)
     config = encoder.config
     block, last = block_of(encoder, layer), layer == trace.n_layers - 1

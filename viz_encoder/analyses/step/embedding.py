@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from viz_encoder.analyses.step.norm import NormStep, norm_step
-from viz_encoder.analyses.step.ran import numbers, numbers_or_none, state_of, token_of
+from viz_encoder.analyses.step.ran import numbers, numbers_or_none, state_of
+from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import EncoderConfig, Positions
 from viz_encoder.errors import SelectionError
@@ -20,6 +21,7 @@ from viz_encoder.trace.capture import at_rest
 from viz_encoder.trace.recomputed import apart, require_as_ran, shaped_as
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
 from viz_encoder.trace.same_model import require_model
+from viz_encoder.trace.token_selection import query_of
 
 ROTARY = "Rotary: nothing is added here; q and k are rotated by position in step 3."
 RELATIVE = (
@@ -53,8 +55,9 @@ class EmbeddingStep(ArrayResult, main="out"):
     apart: float  # of `out` from hidden state 0, by its largest value
 
 
+@public
 def embedding_step(
-    encoder: Source, trace: Trace, query: int, inputs: Inputs | None = None
+    encoder: Source, trace: Trace, query: Token, inputs: Inputs | None = None
 ) -> EmbeddingStep:
     """The embedding of one token, by the model's own tables.
 
@@ -71,7 +74,7 @@ def embedding_step(
         TraceError: an embedding that is not the one that ran.
     """
     require_model(encoder, trace)
-    query = token_of(trace, query)
+    query = query_of(trace, query)
     if isinstance(encoder, RecordedParts):
         return _entering(trace, query)
     embed, config = encoder.model.embed, encoder.config
@@ -153,7 +156,7 @@ def _looked_up(
 def _id(encoder: LoadedEncoder, trace: Trace, query: int) -> int:
     """A token's id by its name, or by the number that stands for one without a tokenizer."""
     name, reader = trace.tokens[query], encoder.reader
-    found = reader.tokenizer.token_to_id(name) if isinstance(reader, TextReader) else None
+    found = reader.id_of(name) if isinstance(reader, TextReader) else None
     if found is None and name.isascii() and name.isdigit():
         found = int(name)
     if found is None:

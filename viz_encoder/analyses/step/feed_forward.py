@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.analyses.step.ran import numbers, numbers_or_none
+from viz_encoder.arguments import Most, public
 from viz_encoder.config import Activation
 from viz_encoder.model.block import FeedForward
 from viz_encoder.result import ArrayResult
@@ -28,9 +29,10 @@ class FeedForwardStep(ArrayResult, main="after"):
     on: int
     out: Float[np.ndarray, " d_model"]
 
-    def strongest(self, n: int = 8) -> tuple[tuple[int, float], ...]:
+    @public
+    def strongest(self, n: Most = 8) -> tuple[tuple[int, float], ...]:
         """The n units with the largest |after|, as (unit, after)."""
-        order = np.argsort(-np.abs(self.after), kind="stable")[: max(0, n)]
+        order = np.argsort(-np.abs(self.after), kind="stable")[:n]
         return tuple((int(unit), float(self.after[unit])) for unit in order)
 
 

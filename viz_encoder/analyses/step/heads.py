@@ -8,12 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, require_ran, token_of
+from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, require_ran
+from viz_encoder.arguments import Token, public, read_index
 from viz_encoder.result import ArrayResult
-from viz_encoder.trace import Trace
+from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.recomputed import head_outputs, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 from viz_encoder.trace.same_model import block_apart, require_model
+from viz_encoder.trace.token_selection import query_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,11 +37,12 @@ class HeadsStep(ArrayResult, main="parts"):
     removed: tuple[int, ...]
 
 
+@public
 def heads_step(
     encoder: Source,
     trace: Trace,
     layer: int,
-    query: int,
+    query: Token,
     removed: Iterable[tuple[int, int]] = (),
 ) -> HeadsStep:
     """Each head's part of what the attention layer adds to a token, by the model's own W_O.
@@ -71,16 +74,17 @@ def heads_of(
     encoder: Source,
     trace: Trace,
     layer: int,
-    query: int,
+    query: Token,
     removed: Iterable[tuple[int, int]],
 ) -> tuple[Float[Tensor, " d_model"], HeadsStep]:
     """The sum as a tensor of the model's own type, and all its numbers."""
     require_model(encoder, trace)
-    ran, query = layer_of(trace, layer), token_of(trace, query, "query")
+    ran, query = layer_of(trace, layer), query_of(trace, query)
     require_ran(encoder, trace, query)
     if isinstance(encoder, RecordedParts):
         encoder.require_no_dropout(layer)
-    gone = tuple(sorted({head for at, head in (*trace.removed, *removed) if at == layer}))
+    every = (*trace.removed, *removed)
+    gone = tuple(sorted({_removed(ran, head) for at, head in every if at == layer}))
     attn = block_of(encoder, layer).attn
     with resting(encoder):
         row = ran.weights(slice(0, ran.n_heads), slice(query, query + 1))
@@ -92,3 +96,7 @@ def heads_of(
         lengths = numbers(parts.norm(dim=-1))
     found = (numbers(outs), numbers(parts), lengths, bias, numbers(total), gone)
     return total, HeadsStep(layer, query, *found)
+
+
+def _removed(ran: LayerTrace, head: int) -> int:
+    return read_index("removed head", head, ran.n_heads)

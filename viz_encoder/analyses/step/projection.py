@@ -9,7 +9,8 @@ from torch import Tensor
 
 from viz_encoder.analyses.step.attention_row import step
 from viz_encoder.analyses.step.norm import norm_step
-from viz_encoder.analyses.step.ran import layer_of, numbers, require_ran, state_of, token_of
+from viz_encoder.analyses.step.ran import layer_of, numbers, require_ran, state_of
+from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.model.block import Block
 from viz_encoder.model.rotary import rotate
@@ -18,6 +19,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import angles_of, apart, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 from viz_encoder.trace.same_model import require_model
+from viz_encoder.trace.token_selection import query_of
 
 TURNED = (
     "Rotary: q and k are rotated by an angle that grows with the token's position; both are "
@@ -60,8 +62,9 @@ class ProjectionStep(ArrayResult, main="q"):
     apart: float  # of q, k and v, computed again, from those that ran, by their largest value
 
 
+@public
 def projection_step(
-    encoder: Source, trace: Trace, layer: int, head: int, query: int, key: int
+    encoder: Source, trace: Trace, layer: int, head: int, query: Token, key: Token
 ) -> ProjectionStep:
     """q of one token, and k and v of another, by the model's own projections.
 
@@ -80,7 +83,7 @@ def projection_step(
     """
     require_model(encoder, trace)
     layer_of(trace, layer, head)
-    query, key = token_of(trace, query, "query"), token_of(trace, key, "key")
+    query, key = query_of(trace, query), query_of(trace, key, "key")
     for token in (query, key):
         require_ran(encoder, trace, token)
     row, block = step(trace, layer, head, query), block_of(encoder, layer)

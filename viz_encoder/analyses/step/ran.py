@@ -19,18 +19,6 @@ def layer_of(trace: Trace, layer: int, head: int | None = None) -> LayerTrace:
     return trace.layers[layer]
 
 
-def token_of(trace: Trace, token: int, what: str = "token", count: int | None = None) -> int:
-    """The number of a token, padding included.
-
-    Raises:
-        SelectionError: no such token.
-    """
-    count = trace.n_tokens if count is None else count
-    if isinstance(token, bool) or not 0 <= token < count:
-        raise SelectionError(f"There is no {what} {token}; choose 0 to {count - 1}.")
-    return int(token)
-
-
 def require_ran(encoder: Source, trace: Trace, token: int) -> None:
     """Refuse padding that torch left out of a recorded run, as it does with nested tensors.
 

@@ -8,11 +8,13 @@ from it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from viz_encoder.arguments import at_least, read_argument
 from viz_encoder.errors import InputError, SelectionError, TooLong
 
 MAX_TOKENS = 4096  # 16 MiB as a bool mask
@@ -115,12 +117,9 @@ def _require_tokens(n_tokens: int) -> int:
 
 
 def _require_size(control: Control, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < control.minimum:
-        raise InputError(
-            f"{control.label} is {shown(value)}; it must be a whole number of at least "
-            f"{control.minimum}."
-        )
-    return min(value, MAX_TOKENS)  # a larger one means the same and may overflow
+    size = Annotated[int, at_least(control.minimum)]
+    number: int = read_argument(control.label, value, size, InputError)
+    return min(number, MAX_TOKENS)  # a larger one means the same and may overflow
 
 
 def _none(query: Position, key: Position, n_tokens: int) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 from viz_encoder.audit.measure.flex_masks import is_flex, meant_by_all_heads
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.token_axis import can_be_cut, has_tokens
-from viz_encoder.errors import InputError
+from viz_encoder.errors import InputError, VizEncoderError
 
 FIRST_LENGTH = 7
 LONG = 128  # tokens above which fewer rows are differentiated and fewer tokens changed
@@ -169,7 +169,23 @@ class Setting:
         Raises:
             InputError: an intent gives something else.
         """
-        return tuple(_as_intent(intent(valid), valid) for intent in self.intents)
+        given = (called(intent, "intent(valid)", valid) for intent in self.intents)
+        return tuple(_as_intent(each, valid) for each in given)
+
+
+def called(function: Callable[..., Any], words: str, *given: Any) -> Any:
+    """What a function of the caller's gives.
+
+    Raises:
+        InputError: it raises.
+    """
+    try:
+        return function(*given)
+    except (VizEncoderError, ModelFault):
+        raise
+    except Exception as fault:
+        why = str(fault)[:200].rstrip(".") or "without a word"
+        raise InputError(f"{words} raised {type(fault).__name__}: {why}.") from fault
 
 
 def _counts(n_samples: int, length: int) -> Int[Tensor, " batch"]:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from viz_encoder.arguments import read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
@@ -89,10 +90,8 @@ def is_number(text: str) -> bool:
 
 def parse_index(what: str, value: object, count: int) -> int:
     """A layer's or token's number, of which there are `count`; 3.0 is taken for 3."""
-    whole = isinstance(value, int | float) and not isinstance(value, bool)
-    if not whole or value not in range(count):
-        raise SelectionError(f"There is no {what} {shown(value)}; choose 0 to {count - 1}.")
-    return int(value)  # type: ignore[call-overload]
+    plain = int(value) if isinstance(value, float) and value.is_integer() else value
+    return read_index(what, plain, count)
 
 
 def parse_range(text: str, count: int) -> slice:

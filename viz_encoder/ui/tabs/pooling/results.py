@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import asdict
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from viz_encoder.analyses.collection import Separation
 from viz_encoder.analyses.padding_drift import CASES, Drift, padding_drift
 from viz_encoder.analyses.pooled import PooledInput, pooled
+from viz_encoder.arguments import Count, read_argument
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import TextReader
@@ -73,12 +73,11 @@ def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dic
     encoder, texts = entry.model(), entry.trace.sample.texts
     if not texts or not isinstance(encoder.reader, TextReader):
         raise SelectionError(NO_TEXT)
-    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 1:
-        raise InputError(f"padding is {shown(padding)}; give a whole number of tokens, at least 1.")
+    n_padding: int = read_argument("padding", padding, Count, InputError)
     at = _state(encoder, layer)
     source = texts[0] if len(texts) == 1 else (texts[0], texts[1])
     with one_at_a_time:
-        found = padding_drift(encoder, source, n_padding=padding, layer=at)
+        found = padding_drift(encoder, source, n_padding=n_padding, layer=at)
     moved = [row for row in found.rows if row.relative == row.relative]
     worst = max(moved, key=lambda row: row.relative) if moved else None
     return {

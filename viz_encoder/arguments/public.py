@@ -1,0 +1,167 @@
+"""public: a function whose arguments are read as its annotations say, before it sees them."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache, cached_property, wraps
+from typing import Any, ParamSpec, TypeVar, get_type_hints, overload
+
+import numpy as np
+
+from viz_encoder.arguments.hints import is_listed, reader_of, words_of
+from viz_encoder.arguments.kinds import MISS, Reader, whole
+from viz_encoder.errors import InputError, SelectionError, VizEncoderError
+from viz_encoder.shown import brief, one_line
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Fault = type[VizEncoderError]
+PLAIN = (bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, range, slice)
+
+
+@overload
+def public(function: Callable[P, R]) -> Callable[P, R]: ...
+@overload
+def public(*, fault: Fault) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def public(function: Any = None, *, fault: Fault = SelectionError) -> Any:
+    """Read each argument that is given; refuse what is of another kind than its annotation says.
+
+    Numbers of numpy and torch become Python's, several values a tuple. A default is taken as it is.
+
+    Args:
+        function: what is decorated.
+        fault: what is raised for a number or a name; for an object, InputError where it is not
+            said.
+    """
+    if function is None:
+        return lambda given: public(given) if fault is SelectionError else _read(given, fault)
+    return _read(function, fault)
+
+
+def _read(function: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
+    signature = _Signature(function, fault)
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        places = dict(zip(signature.order, given, strict=False))
+        read = [signature.read(name, value, places) for name, value in places.items()]
+        for name, value in named.items():
+            named[name] = signature.read(name, value, {})
+        return function(*read, *given[len(read) :], **named)
+
+    return call
+
+
+class _Signature:
+    """A function's parameters; its annotations are looked at when it is first called."""
+
+    def __init__(self, function: Callable[..., Any], fault: Fault) -> None:
+        self.function, self.fault = function, fault
+        ordered = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        every = inspect.signature(function).parameters.values()
+        self.order = tuple(each.name for each in every if each.kind in ordered)
+
+    @cached_property
+    def readers(self) -> dict[str, Reader]:
+        hints = get_type_hints(self.function, include_extras=True)
+        return {name: reader_of(hint) for name, hint in hints.items() if name != "return"}
+
+    def read(self, name: str, value: Any, places: dict[str, Any]) -> Any:
+        """The value, if it is one; without an annotation it is taken as it is."""
+        reader = self.readers.get(name)
+        if reader is None:
+            return value
+        found = reader.read(value)
+        if found is MISS:
+            raise _refused(name, value, reader, self.fault, self._swapped(name, value, places))
+        return found
+
+    def _swapped(self, name: str, value: Any, places: dict[str, Any]) -> str:
+        """How the call is written, where two arguments stand in each other's place."""
+        for other, its in places.items():
+            readers = self.readers.get(name), self.readers.get(other)
+            if None in readers or other == name or not any(one.is_object for one in readers if one):
+                continue
+            if readers[1].read(value) is not MISS and readers[0].read(its) is not MISS:  # type: ignore[union-attr]
+                call = f"{self.function.__name__}({', '.join(self.order[: len(places)])})"
+                return f" {name} and {other} are swapped; write {call}."
+        return ""
+
+
+def read_argument(name: str, value: Any, hint: Any, fault: Fault = SelectionError) -> Any:
+    """One value by one annotation, such as Annotated[int, AtLeast(1)].
+
+    Raises:
+        VizEncoderError: it is something else; of the kind `fault`.
+    """
+    reader = reader_of(hint)
+    found = reader.read(value)
+    if found is MISS:
+        raise _refused(name, value, reader, fault)
+    return found
+
+
+def read_fields(made: Any, fault: Fault) -> None:
+    """Read each field of a frozen dataclass in place, in its __post_init__.
+
+    Raises:
+        VizEncoderError: one is of another kind than its annotation says; of the kind `fault`.
+    """
+    for name, hint in _hints(type(made)).items():  # type: ignore[arg-type]
+        object.__setattr__(made, name, read_argument(name, getattr(made, name), hint, fault))
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def read_index(
+    what: str, value: Any, count: int, *, also: str = "", fault: Fault = SelectionError
+) -> int:
+    """The number of a layer, head or token, counted from 0.
+
+    Args:
+        what: how the argument is called.
+        value: what was given.
+        count: how many there are.
+        also: what else may be given, as the end of the sentence.
+        fault: what is raised.
+
+    Raises:
+        SelectionError: there is none of that number.
+    """
+    number = whole(value)
+    if number is MISS or not 0 <= number < count:
+        raise fault(f"There is no {what} {said(value)}; choose 0 to {count - 1}{also}.")
+    return int(number)
+
+
+def said(value: Any) -> str:
+    """A value that was given, in a few words: itself where it is plain, else its type."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, np.generic):
+        return said(value.item())
+    if isinstance(value, float):
+        return repr(float(value))
+    plain = value is None or isinstance(value, PLAIN) or _is_array(value)
+    return one_line(brief(value)) if plain else f"of type {type(value).__name__}"
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _refused(
+    name: str, value: Any, reader: Reader, fault: Fault, more: str = ""
+) -> VizEncoderError:
+    kind = InputError if reader.is_object and fault is SelectionError else fault
+    verb, must = "is", "it must be"
+    if reader.entry is not None and is_listed(value):  # one of them is wrong
+        value = next(entry for entry in value if reader.entry.read(entry) is MISS)
+        reader, verb, must = reader.entry, "holds", "each must be"
+    words = words_of(reader.words, value)
+    must = "choose" if words.startswith("one of") else must
+    return kind(f"{name} {verb} {said(value)}; {must} {words}.{more}")
