@@ -450,6 +450,13 @@ class Attention(nn.Module):
         weights = (q @ k.mT).softmax(-1)
         return weights[..., :5] @ v[:, :, :5] + weights[..., 5:] @ v[:, :, 5:]
 
+    def by_two_halves(self, q, k, v):
+        first, second = self.halves((q @ k.mT).softmax(-1))
+        return first @ v[:, :, :5] + second @ v[:, :, 5:]
+
+    def halves(self, weights):
+        return weights[..., :5], weights[..., 5:].contiguous()
+
     def with_a_sink(self, q, k, v):
         weights = torch.cat([q @ k.mT, q[..., :1]], dim=-1).softmax(-1)
         self.last = weights[..., -1]  # looked at, and multiplied with nothing
@@ -496,6 +503,7 @@ def x(rng):
         ("over_channels", "attends over 8 channels, not over its 12 tokens"),
         ("in_windows", "attends within groups of 4 of its 12 tokens"),
         ("by_two_memories", "multiplies the 12 columns of its softmax with values in several"),
+        ("by_two_halves", "multiplies the 12 columns of its softmax with values in several"),
     ],
 )
 def test_maps_of_something_else_are_refused_in_its_words(x, way, said):
@@ -592,3 +600,42 @@ def test_stacks_that_only_their_own_names_tell_apart(x):
     model[1].append(Attention("plain"))
     _, found = ways(recorded(model, x))
     assert [given for given, _ in found] == [r"within=r'^(0\.1|1\.0)$'", "within='1.2'"]
+
+
+def test_a_module_that_is_called_with_two_sequences_is_said_to_have_been(x):
+    class Siamese(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = Stack("plain", "plain")
+
+        def forward(self, x):
+            return self.encoder(x), self.encoder(x + 1)
+
+    model = Siamese()
+    told = [note for note in recorded(model, x).trace().notes if "attended 2 times" in note]
+    assert len(told) == 1 and told[0].startswith("'encoder.blocks.0' attended 2 times in this run")
+    with torch.no_grad(), record(model.encoder) as recording:
+        model(x)
+    assert recording.n_runs == 2 and recording.trace(run=0).n_layers == 2  # as it advises
+    albert = built("Albert", {**TEXT, "embedding_size": 16})
+    assert not [note for note in recorded(albert, ids(6)).trace().notes if "times" in note]
+
+
+@pytest.mark.parametrize("way", ["masked", "multiplied", "chosen"])
+def test_weights_that_are_masked_after_the_softmax_are_followed(x, way):
+    mask = torch.ones(12, 12, dtype=torch.bool).tril()
+    masked = {
+        "masked": lambda weights: torch.masked_fill(weights, ~mask, 0.0),
+        "multiplied": lambda weights: torch.mul(weights, mask),
+        "chosen": lambda weights: torch.where(mask, weights, 0.0),
+    }[way]
+
+    class Masked(Attention):
+        def forward(self, x):
+            q, k, v = self.qkv(x).unflatten(2, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+            self.weights = masked((q @ k.mT).softmax(-1))
+            return (self.weights @ v).transpose(1, 2).flatten(2)
+
+    model = nn.Sequential(Masked("plain"))
+    trace = recorded(model, x).trace(sample=1)
+    assert torch.equal(trace.attention(0), model[0].weights[1])

@@ -1,5 +1,6 @@
 """From captured calls to a Trace: which layers, which sample, whose tokens."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -61,7 +62,7 @@ def assemble(
         sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
         origin=_origin(calls[0], module),
         key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if apart else (),
-        notes=(*between, *_notes(calls), *facts.notes(calls), *left_out, *inferred),
+        notes=(*between, *_again(calls), *_notes(calls), *facts.notes(calls), *left_out, *inferred),
         parts=_parts(calls, chosen.sample, n_tokens),
     )
 
@@ -189,6 +190,19 @@ def _changed_between(calls: list[RecordedCall]) -> bool:
         and one.after is not two.before
         and (one.after.shape != two.before.shape or not torch.equal(one.after, two.before))
         for one, two in pairwise(calls)
+    )
+
+
+def _again(calls: list[RecordedCall]) -> tuple[str, ...]:
+    """Where modules attended several times, and not as ALBERT does, to what they gave before."""
+    name, count = Counter(call.name for call in calls).most_common(1)[0]
+    known = not any(one.after is None or two.before is None for one, two in pairwise(calls))
+    if count == 1 or (known and not _changed_between(calls)):
+        return ()
+    return (
+        f"{name!r} attended {count} times in this run, and each time is a layer of its own here. "
+        "If a part of the model is called with several sequences, record that part by itself: each "
+        "call of it is then a run.",
     )
 
 

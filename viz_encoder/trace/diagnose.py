@@ -47,8 +47,8 @@ def why_nothing_was_captured(
     if found:
         return (
             f"{start}{which_ran(found)[0].lower()}{which_ran(found)[1:]}, but its weights do not "
-            "meet the values whole, as in windowed, sparse and chunked attention, so there is no "
-            "whole map to be shown."
+            "meet the values whole: they are cut into parts before, as in windowed, sparse and "
+            "chunked attention, or changed in a way that cannot be followed."
         )
     return f"{start}it ran, but without any attention that record() can see. {SEEN}"
 

@@ -31,19 +31,15 @@ class Softmax:
         self.maps, self.now, self.dropout, self.seen = maps, maps, 0.0, seen
         self.whole: Tensor | None = None  # before the first columns were left out
         self.keys = slice(None)  # the columns of it that are left
+        self.rest: Rest | None = None  # the others, which may yet meet values of their own
 
     def change(self, to: Tensor) -> None:
         """The weights are other numbers now, or some of their columns are left out."""
         if to.ndim < self.maps.ndim:  # some rows or one column are looked at
             return
         if self.whole is None and (keys := _columns_left(self.now, to)) is not None:
-            self.whole, self.keys = self.now, keys
+            self.whole, self.keys, self.rest = self.now, keys, Rest(self.now, self.seen)
         self.maps = self.now = to
-
-    @property
-    def rest(self) -> "Rest | None":
-        """Where columns were left out that may yet meet values of their own."""
-        return None if self.whole is None else Rest(self.whole, self.seen)
 
     @property
     def sink(self) -> Tensor | None:
@@ -57,30 +53,30 @@ class Softmax:
 
 
 class Rest:
-    """A softmax of which some columns have met the values, as long as the model holds it."""
+    """What was left out where columns of a softmax were taken, as long as the model holds it."""
 
     def __init__(self, whole: Tensor, seen: SeenSoftmax) -> None:
         """The model's own tensors are not kept alive."""
-        self._whole = self._taken = weakref.ref(whole)
+        self._held = [weakref.ref(whole)]  # and other columns that were taken out of it
         self.seen = seen
 
     @property
     def is_held(self) -> bool:
         """Whether the model can still come back to it."""
-        return self._whole() is not None
+        return any(held() is not None for held in self._held)
 
     def take(self, args: list[Any], out: Any) -> None:
         """Other columns may be taken out of it, or those that were are put in another shape."""
         if isinstance(out, Tensor) and self._is_in(args):
-            self._taken = weakref.ref(out)
+            self._held.append(weakref.ref(out))
 
     def multiply(self, args: list[Any]) -> None:
         """If they meet values, what was left out is no sink."""
         self.seen.in_parts |= self._is_in(args)
 
     def _is_in(self, args: list[Any]) -> bool:
-        ours = self._whole(), self._taken()
-        return any(arg is one for arg in args for one in ours if one is not None)
+        ours = [one for held in self._held if (one := held()) is not None]
+        return any(arg is one for arg in args for one in ours)
 
 
 def _columns_left(whole: Tensor, part: Tensor) -> slice | None:

@@ -149,26 +149,30 @@ class Operations:
         out = func(*args, **kwargs)
         if softmax is not None:
             softmax.now = out
-        if self.rest is not None:
-            self.rest.take(_flat(args), out)
+        self._take_rest(args, out)
         return out
 
     def change(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Other numbers: masked after the softmax, cut, or multiplied with a head mask."""
         softmax = self._softmax_in(args)
         out = func(*args, **kwargs)
+        self._take_rest(args, out)
         if softmax is not None and isinstance(out, Tensor) and out.ndim >= 3:
             softmax.change(out)
-        if self.rest is not None:
-            self.rest.take(_flat(args), out)
         return out
+
+    def _take_rest(self, args: tuple[Any, ...], out: Any) -> None:
+        rest = self.rest if self.softmax is None else self.softmax.rest
+        if rest is not None:
+            rest.take(_flat(args), out)
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The scores of multi_head_attention_forward, or weights times values."""
         out = func(*args, **kwargs)
         softmax = self._softmax_in(args)
-        if self.rest is not None:
-            self.rest.multiply(_flat(args))
+        rest = self.rest if self.softmax is None else self.softmax.rest
+        if rest is not None:
+            rest.multiply(_flat(args))
         if softmax is not None:
             v = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None
             self.caller.tell(lambda: self._from_product(softmax, v, out))
@@ -240,6 +244,7 @@ FOLLOWS: dict[Any, str] = {  # of a softmax that is on its way, or inside multi_
     **dict.fromkeys((Tensor.to, Tensor.type, Tensor.type_as, Tensor.float), "reshape"),
     **dict.fromkeys((Tensor.expand, Tensor.unsqueeze, Tensor.squeeze), "reshape"),
     **dict.fromkeys((Tensor.masked_fill, Tensor.mul, Tensor.__mul__), "change"),
+    **dict.fromkeys((torch.masked_fill, torch.mul, torch.where, Tensor.where), "change"),
     **dict.fromkeys((Tensor.__getitem__, Tensor.narrow, torch.narrow), "change"),
     **dict.fromkeys((torch.bmm, torch.baddbmm, torch.matmul, torch.einsum), "multiply"),
     **dict.fromkeys((Tensor.bmm, Tensor.matmul, Tensor.__matmul__), "multiply"),

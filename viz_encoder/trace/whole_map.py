@@ -62,8 +62,8 @@ def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
     n_samples, _, n_queries, n_keys = call.shape
     if n_queries > n_tokens:
         return (
-            f"has {counted(n_queries, 'row')} for {counted(n_tokens, 'token')}, for heads that "
-            "share their keys stand there as rows, as in decoding with a KV cache"
+            f"has {counted(n_queries, 'row')} for {counted(n_tokens, 'token')}: heads that share "
+            "their keys stand there as rows, as in decoding with a KV cache, or padding"
         )
     n_batch = math.prod(call.given[0][:-1]) // n_tokens
     if n_samples > n_batch and n_samples * n_queries == n_batch * n_tokens:
