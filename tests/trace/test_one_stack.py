@@ -12,7 +12,7 @@ import viz_encoder as vz
 from tests.export.test_cell import facts_of
 from tests.shape_checks import shapes_checked
 from tests.trace.zoo import make_uneven
-from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.errors import SelectionError, TraceError, VizEncoderError
 from viz_encoder.trace import record
 
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40}
@@ -569,7 +569,7 @@ def test_a_recording_given_for_a_trace_says_what_to_call(x):
             lambda: recording.save("run.safetensors"),
             lambda: recording.show(),
         ):
-            with pytest.raises(TraceError, match=r"Call recording\.trace\(…\) and give what"):
+            with pytest.raises(VizEncoderError, match=r"[Cc]all recording\.trace\(…\)"):
                 use()
     assert not hasattr(recording, "layers") and not hasattr(recording, "_nothing")
 
