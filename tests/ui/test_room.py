@@ -1,5 +1,6 @@
 """A class's server: the address that is printed is one that answers, and what is open is said."""
 
+import os
 import re
 import socket
 import subprocess
@@ -88,9 +89,10 @@ def test_a_class_listens_on_the_network_as_the_public_does(monkeypatch, given, h
 
 
 @pytest.mark.skipif(not room_addresses("0.0.0.0"), reason="this machine is in no network")
-def test_the_printed_address_answers():
+def test_the_printed_address_answers_and_nothing_stays_behind(tmp_path):
     command = [sys.executable, "-u", "-m", "viz_encoder", "serve", "--class", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "GRADIO_TEMP_DIR": ""}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
         try:
             said = ""
             while "Stop the server after the lesson" not in said:
@@ -101,5 +103,7 @@ def test_the_printed_address_answers():
             assert "127.0.0.1" not in address
             told = httpx.get(f"{address}/viz/learn/seat", params={"seed": 17}, timeout=60)
             assert told.json()["seed"] == 17
+            assert list(tmp_path.glob("viz_encoder-*"))
         finally:
             server.terminate()
+    assert not list(tmp_path.glob("viz_encoder-*"))

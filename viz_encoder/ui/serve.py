@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 import os
+import shutil
 import socket
 import tempfile
 import threading
@@ -83,7 +84,7 @@ class Settings:
 
 def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
     """The whole web application, ready for any ASGI server; it opens on the subject."""
-    _choose_upload_folder()
+    upload_folder = _choose_upload_folder()
     page, runner = _make_page(settings, subject)
     page.queue(default_concurrency_limit=1, max_size=None, api_open=False)
     take_turns(page, settings.limits)
@@ -95,6 +96,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:3]))
     add_routes(app, runner)
     _guard(app, settings)
+    app.state.upload_folder = upload_folder
     app.state.max_upload = settings.limits.upload_bytes
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
@@ -145,14 +147,15 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
         print(line, flush=True)
     threading.Thread(target=app.state.first_run.warm, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
-        Server(app, settings.limits).run(sockets=[listener])
+        Server(app, settings.limits, app.state.upload_folder).run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
     """Stops when it is told to, whatever streams are open."""
 
-    def __init__(self, app: Any, limits: Limits = LOCAL) -> None:
-        """A server of one app."""
+    def __init__(self, app: Any, limits: Limits = LOCAL, temporary: Path | None = None) -> None:
+        """A server of one app; the folder goes with it, also where a signal ends the process."""
+        self._temporary = temporary
         config = uvicorn.Config(app, log_level="warning", http=timed(limits), proxy_headers=False)
         config.timeout_keep_alive, config.timeout_graceful_shutdown = 30, 1  # seconds
         super().__init__(config)
@@ -166,17 +169,23 @@ class Server(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             log.setLevel(before)
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-def _choose_upload_folder() -> None:
-    """Name Gradio's: it is shared by all its apps of one user unless each names its own."""
+def _choose_upload_folder() -> Path | None:
+    """Name Gradio's: it is shared by all its apps of one user unless each names its own.
+
+    Returns the folder if it was made here.
+    """
+    named = os.environ.get("GRADIO_TEMP_DIR")
     try:
-        if not os.environ.get("GRADIO_TEMP_DIR"):
+        if not named:
             os.environ["GRADIO_TEMP_DIR"] = tempfile.mkdtemp(prefix="viz_encoder-")
         folder = Path(os.environ["GRADIO_TEMP_DIR"])
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            pass
+            return None if named else folder
     except (OSError, ValueError) as fault:
         named = os.environ.get("GRADIO_TEMP_DIR") or "The folder for temporary files"
         raise VizEncoderError(
