@@ -27,10 +27,10 @@ from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (5, "model is an object of type int; it must be the name"),
+        (5, "model is 5; it must be the name"),
         (None, "model is None; it must be"),
         (BertModel, "model is the class BertModel; it must be"),
-        (BertConfig(), "model is an object of type BertConfig; it must be"),
+        (BertConfig(), "model is of type BertConfig; it must be"),
     ],
 )
 def test_what_is_no_model_is_never_looked_for_as_a_folder(given, says):
@@ -47,7 +47,7 @@ def words() -> PreTrainedTokenizerFast:
 
 def test_a_pipeline_is_loaded_by_its_parts():
     whole = pipeline("feature-extraction", model=bert(), tokenizer=words())
-    says = r"FeatureExtractionPipeline, which holds one; give that: (vz\.load\(.*\))\.$"
+    says = r"FeatureExtractionPipeline; it must be the model that it holds: (vz\.load\(.*\))\.$"
     with shapes_checked(False), pytest.raises(CheckpointError, match=says) as told:
         vz.load(whole)
     advice = re.search(says, str(told.value))[1]

@@ -60,8 +60,8 @@ def words_of(words: Words, value: Any) -> str:
 
 def _narrowed(hint: Any, *rules: Any) -> Reader:
     """Annotated[int, AtLeast(1)], or Annotated[int | str, "words for both"]."""
-    wide, said = reader_of(hint), [rule for rule in rules if isinstance(rule, str)]
-    limits = [rule for rule in rules if hasattr(rule, "allows")]
+    wide, limits = reader_of(hint), [rule for rule in rules if hasattr(rule, "allows")]
+    said = [*(rule for rule in rules if rule not in limits), wide.words][0]
 
     def words(value: Any) -> str:
         """What it is, and the first limit that this value is not within."""
@@ -69,7 +69,9 @@ def _narrowed(hint: Any, *rules: Any) -> Reader:
         missed = [one.words for one in limits if found is MISS or not one.allows(found)]
         if missed and isinstance(limits[0], kinds.OneOf):
             return missed[0]
-        return " ".join([*(said or [words_of(wide.words, value)]), *missed[:1]])
+        if isinstance(value, int) and found is MISS and not isinstance(value, bool):
+            missed = []  # too large for any: the words say so
+        return " ".join([words_of(said, value), *missed[:1]])
 
     def read(value: Any) -> Any:
         found = wide.read(value)

@@ -8,7 +8,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.arguments import AS_IT_IS, Seed, public
+from viz_encoder.arguments import Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
@@ -28,10 +28,18 @@ from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
 from viz_encoder.model.declared import Declared
 
-Model = Annotated[
-    str | Path | nn.Module | LoadedEncoder | EncoderConfig,
-    AS_IT_IS,  # of what only holds a model, more is said
-]
+
+def _wanted(given: object) -> str:
+    """What is taken for a model, told to who gave what holds one, such as a pipeline."""
+    if isinstance(given, type) or not isinstance(getattr(given, "model", None), nn.Module):
+        return "the name of a model, the path of a folder, a model in memory or an EncoderConfig"
+    own = "pipeline" if type(given).__name__.endswith("Pipeline") else "it"
+    readers = {"tokenizer": "tokenizer", "image_processor": "processor"}
+    beside = [f", {readers[x]}={own}.{x}" for x in readers if getattr(given, x, None) is not None]
+    return f"the model that it holds: vz.load({own}.model{''.join(beside)})"
+
+
+Model = Annotated[str | Path | nn.Module | LoadedEncoder | EncoderConfig, _wanted]
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -84,7 +92,6 @@ def load(
         )
     if seed is not None and not isinstance(model, EncoderConfig):
         raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
-    _require_model(model)
     given = _given_beside(model, tokenizer, processor, part)
     if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
         return model
@@ -99,26 +106,6 @@ def load(
         else:
             encoder = fill(plan(model, part=part, revision=revision), given=given)
     return encoder.to(where, dtype or torch.float32)
-
-
-def _require_model(model: object) -> None:
-    """Refuse what is no model and names none; of what holds one, such as a pipeline, say so."""
-    if isinstance(model, str | Path | nn.Module | LoadedEncoder | EncoderConfig):
-        return
-    kind = type(model).__name__
-    what = "None" if model is None else f"an object of type {kind}"
-    what = f"the class {model.__name__}" if isinstance(model, type) else what
-    if not isinstance(getattr(model, "model", None), nn.Module):
-        raise CheckpointError(
-            f"model is {what}; it must be the name of a model, the path of a folder, a model in "
-            "memory or an EncoderConfig."
-        )
-    own = "pipeline" if kind.endswith("Pipeline") else "it"
-    readers = {"tokenizer": "tokenizer", "image_processor": "processor"}
-    given = [f", {readers[x]}={own}.{x}" for x in readers if getattr(model, x, None) is not None]
-    raise CheckpointError(
-        f"model is {what}, which holds one; give that: vz.load({own}.model{''.join(given)})."
-    )
 
 
 def _given_beside(model: object, tokenizer: object, processor: object, part: str) -> Given:
