@@ -23,9 +23,9 @@ def exp_and_sum(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     return (weights / weights.sum(dim=-1, keepdim=True)) @ v
 
 
-def unseen(seed: int, intent: Intent) -> MaskedModel:
-    """Nobody says how many layers there are."""
-    return MaskedModel(written_out(seed, exp_and_sum), intent, n_layers=None)  # type: ignore[arg-type]
+def unseen(seed: int, intent: Intent, n_layers: int | None = None) -> MaskedModel:
+    """Where the intent is the same after any number of layers, nobody need say how many."""
+    return MaskedModel(written_out(seed, exp_and_sum), intent, n_layers=n_layers)  # type: ignore[arg-type]
 
 
 def mended(identifier: str, seed: int) -> MaskedModel:
@@ -75,7 +75,7 @@ CORRECT: dict[str, Correct] = {
     one.name: one
     for one in (
         Correct("exp and sum, causal, layers not counted", lambda s: unseen(s, earlier_tokens)),
-        Correct("exp and sum, window, layers not counted", lambda s: unseen(s, last_tokens(3))),
+        Correct("exp and sum, window", lambda s: unseen(s, last_tokens(3), 2)),
         Correct("samples sorted inside and put back", lambda s: mended("C9-sorted", s)),
         Correct("cross-attention to a memory", lambda s: mended("H6-cross-causal", s)),
         Correct("a cache with padding", lambda s: mended("H7-prompt-padding", s)),

@@ -34,9 +34,49 @@ def said(report, words):
 
 def test_two_layers_that_nobody_counted_are_no_leak():
     report = vz.audit_mask(NoMaps(), banded(3), d_model=8)
-    assert report.verdict == "PASS", str(report)
-    assert said(report, "n_layers was not given")
-    assert not said(vz.audit_mask(NoMaps(), banded(3), d_model=8, n_layers=2), "n_layers")
+    assert report.verdict == "NOT TESTED" and not report.failed, str(report)
+    assert "give n_layers=" in report.sentence and said(report, "How far each layer looks")
+    counted = vz.audit_mask(NoMaps(), banded(3), d_model=8, n_layers=2)
+    assert counted.verdict == "PASS" and not said(counted, "n_layers"), str(counted)
+    assert "nowhere else" not in counted.sentence and "no maps were seen" in counted.sentence
+
+
+@pytest.mark.parametrize("intent", [padding, causal])
+def test_what_one_layer_and_many_may_know_alike_needs_no_count(intent):
+    report = vz.audit_mask(NoMaps(), intent, d_model=8)
+    assert report.verdict == "PASS" and "nowhere else" in report.sentence, str(report)
+
+
+def near(valid):
+    place = torch.arange(valid.shape[1])
+    return padding(valid) & ((place[:, None] - place).abs() <= 2)
+
+
+def test_a_window_that_is_not_applied_at_all_is_never_passed():
+    """Five tokens on each side make one layer that looks at all of seven."""
+    model = NoMaps()
+
+    def unwindowed(x, keep):
+        return model(x, keep.any(dim=1, keepdim=True).expand_as(keep))
+
+    unknown = vz.audit_mask(unwindowed, near, d_model=8)
+    assert unknown.verdict == "NOT TESTED" and "n_layers=" in unknown.sentence, str(unknown)
+    assert vz.audit_mask(unwindowed, near, d_model=8, n_layers=2).verdict == "FAIL"
+
+
+def test_a_gradient_that_cannot_fail_is_no_pass_and_a_length_at_which_it_can_is_named():
+    model = NoMaps(n_layers=6)
+    short = vz.audit_mask(model, near, d_model=8, n_layers=6, scope=AuditScope(lengths=[7]))
+    assert short.verdict == "NOT TESTED" and "lengths=[14]" in short.sentence, str(short)
+    long = vz.audit_mask(model, near, d_model=8, n_layers=6, scope=AuditScope(lengths=[14]))
+    assert long.verdict == "PASS" and "nowhere else" not in long.sentence, str(long)
+    pooled = vz.audit_mask(lambda x, keep: NoMaps()(x, keep)[:, 0], causal, d_model=8, n_layers=2)
+    assert pooled.verdict == "NOT TESTED" and "one row a token" in pooled.sentence, str(pooled)
+
+
+def test_layers_that_are_fewer_than_was_said_are_no_reason_for_a_whole_verdict():
+    report = vz.audit_mask(Stack().eval(), banded(3), d_model=8, n_layers=3)
+    assert report.verdict == "PASS" and "only 2 of 3 layers" in report.sentence, str(report)
 
 
 def test_a_leak_that_no_number_of_layers_explains_is_red_all_the_same():
@@ -47,9 +87,10 @@ def test_a_leak_that_no_number_of_layers_explains_is_red_all_the_same():
 
 def test_a_compiled_model_passes():
     model = torch.compile(Stack().eval(), backend="eager")
-    report = vz.audit_mask(model, banded(3), d_model=8)
+    assert vz.audit_mask(model, banded(3), d_model=8).verdict == "NOT TESTED"
+    report = vz.audit_mask(model, banded(3), d_model=8, n_layers=2)
     assert report.verdict == "PASS", str(report)
-    assert said(report, "is compiled")
+    assert said(report, "is compiled") and "nowhere else" not in report.sentence
     assert report.check("gradient").verdict == "PASS"
 
 
@@ -209,9 +250,11 @@ def causal_by_mistake(n_queries):
 def test_cross_attention_is_said_not_to_be_judged_or_is_judged():
     quiet = vz.audit_mask(Decoder().eval(), causal, d_model=8)
     assert quiet.verdict == "PASS" and said(quiet, "Cross-attention (across)"), str(quiet)
+    assert "Not judged: cross-attention (across)" in quiet.sentence
     scope = AuditScope(cross=all_of_memory)
     right = vz.audit_mask(Decoder().eval(), causal, d_model=8, scope=scope)
     assert right.check("cross_attention").verdict == "PASS" and right.ok, str(right)
+    assert "nowhere else" in right.sentence
     wrong = vz.audit_mask(Decoder(causal_by_mistake).eval(), causal, d_model=8, scope=scope)
     assert own(wrong) == ["cross_attention"], str(wrong)
     assert wrong.check("cross_attention").code == "cross_causal"
@@ -234,7 +277,8 @@ def test_a_leak_through_cross_attention_has_no_wrong_cause():
     assert own(leaking) == ["gradient"] and "across" in found.cause, str(leaking)
     assert "convolution" not in found.cause
     right = vz.audit_mask(model, causal, d_model=8, inputs=NO_PADDING)
-    assert right.ok, str(right)  # the intent says nothing about whom the memory may show
+    assert right.verdict == "NOT TESTED", str(right)  # the memory may show anyone to anyone
+    assert "n_layers=" in right.sentence and "AuditScope(cross=…)" in right.sentence
 
 
 def test_what_cross_may_see_must_be_bool():

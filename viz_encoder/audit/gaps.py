@@ -20,11 +20,6 @@ def gaps(context: AuditContext, inputs: AuditInputs) -> tuple[str, ...]:
 def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     if not context.setting.pads:
         yield "Padding of any kind: your valid has none, so no check added any."
-    if context.n_layers is None:
-        yield (
-            "How far each layer looks: n_layers was not given and no map shows it, so only "
-            "what no number of layers can explain was called a leak."
-        )
     if context.maps.left_out:
         names = ", ".join(context.maps.left_out)
         yield f"Attention that is not over these tokens: {names}."

@@ -171,9 +171,8 @@ def _maps(context: AuditContext) -> Answer:
         )
     fault = maps_check.find_fault(context, context.base, found)
     heads = sum(layer.shape[1] for layer in found.layers)
-    return fault or passes(
-        f"{heads} heads of {len(found.layers)} layers look where they may, and nowhere else."
-    )
+    text = f"{heads} heads of {len(found.layers)} layers look where they may, and nowhere else."
+    return fault or maps_check.with_sinks(context, text)
 
 
 def ids_of_padding(case: Case, pad_id: int | None) -> Answer:

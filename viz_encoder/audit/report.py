@@ -78,7 +78,9 @@ class Picture(OneLine):
 class MaskReport(TableResult):
     """All that an audit found; print(report) tells all of it, to_frame() has one line per check."""
 
-    verdict: Verdict  # PASS, WARN, FAIL or ERROR; NOT TESTED where nothing saw where tokens look
+    verdict: (
+        Verdict  # PASS, WARN, FAIL or ERROR; NOT TESTED where no layer, or not each, was judged
+    )
     sentence: str
     checks: tuple[Check, ...]
     not_tested: tuple[str, ...] = ()

@@ -5,11 +5,13 @@ import traceback
 from viz_encoder.audit.answer import Answer, raised, untested
 from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.errors import InputError
 
+GREEN = (Verdict.PASS, Verdict.WARN)
 SUSPECTING = ("static", "constants")
 COMPARING = (
     *("perturbation", "padding_invariance", "output_pooling", "permutation", "empty_sample"),
@@ -118,15 +120,17 @@ def report_of(
 ) -> MaskReport:
     """The verdict, its sentence and the pictures of what failed, the worst first."""
     verdict = _verdict(checks)
+    judged = how_much_was_judged(context) if verdict in GREEN else Judged(Share.ALL)
+    verdict = Verdict.NOT_TESTED if judged.share is Share.NONE else verdict
     pictures = [shot for answer in context.answers.values() for shot in answer.pictures]
     untested = [c.evidence for c in checks if c.verdict is Verdict.NOT_TESTED]
     if all(check.verdict is Verdict.NOT_TESTED for check in checks if check.name != "static"):
         untested = untested[:1]
     return MaskReport(
         verdict,
-        _sentence(verdict, checks),
+        _sentence(verdict, checks, judged),
         checks,
-        tuple(dict.fromkeys((*untested, *notes))),
+        tuple(dict.fromkeys((*_upper(judged.but), *untested, *notes))),
         seconds,
         tuple(pictures),
     )
@@ -140,17 +144,24 @@ def _verdict(checks: tuple[Check, ...]) -> Verdict:
     return next((one for one in order if one in found), usual)
 
 
-def _sentence(verdict: Verdict, checks: tuple[Check, ...]) -> str:
+def _upper(but: str) -> tuple[str, ...]:
+    return (f"{but[0].upper()}{but[1:]}.",) if but else ()
+
+
+def _sentence(verdict: Verdict, checks: tuple[Check, ...], judged: Judged) -> str:
     own = [check for check in checks if check.verdict is verdict and not check.follows_from]
-    if verdict is Verdict.PASS:
-        n_made = sum(check.verdict in (Verdict.PASS, Verdict.INFO) for check in checks)
+    n_made = sum(check.verdict in (Verdict.PASS, Verdict.INFO) for check in checks)
+    if verdict is Verdict.PASS and judged.share is Share.ALL:
         return f"Tokens look where they are meant to, and nowhere else, in all {n_made} checks."
+    if judged.but and verdict is not Verdict.WARN:
+        return f"Nothing wrong was found in {n_made} checks. Not judged: {judged.but}."
     if verdict is Verdict.NOT_TESTED:
         why = next(check.evidence for check in checks if check.name in JUDGING)
         return f"Nothing was judged: no check could see where tokens look. {why}"
     first = own[0] if own else next(c for c in checks if c.verdict is verdict)
     if verdict is Verdict.WARN:
-        return f"No token looks where it may not, but: {first.evidence}"
+        start = "No token looks where it may not" if judged.share is Share.ALL else "Nothing is red"
+        return f"{start}, but: {first.evidence}"
     cause = f" Cause: {first.cause}" if first.cause else ""
     more = f" {len(own) - 1} more checks fail on their own." if len(own) > 2 else ""
     more = " One more check fails on its own." if len(own) == 2 else more

@@ -42,16 +42,18 @@ def ask(context: AuditContext) -> Answer:
         return untested("Attention maps could not be judged: rows of real tokens are NaN.")
     layers = len(context.maps.layers)
     heads = sum(layer.shape[1] for layer in context.maps.layers)
-    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
     text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
-    if sinks:
-        share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
-        text += (
-            f" {share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a "
-            "token, such as a sink."
-        )
-        return Answer(Verdict.INFO, text)
-    return passes(text)
+    return with_sinks(context, text)
+
+
+def with_sinks(context: AuditContext, text: str) -> Answer:
+    """That all is right, and how much of attention goes to keys that are no tokens."""
+    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
+    if not sinks:
+        return passes(text)
+    share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
+    more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
+    return Answer(Verdict.INFO, f"{text} {more}, such as a sink.")
 
 
 def _with_gradients(context: AuditContext, found: Answer) -> Answer:

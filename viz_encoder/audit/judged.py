@@ -1,0 +1,123 @@
+"""How much of what is forbidden was judged: by maps of each layer, or by gradients.
+
+After enough layers everyone may know of everyone; then a gradient can find nothing, and says
+nothing.
+"""
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
+
+BY_OUTPUTS = ("gradient", "perturbation")
+LONGEST = 256  # tokens to look for a length at which a gradient could fail
+
+
+class Share(Enum):
+    """How much of it."""
+
+    ALL = auto()  # every pair that is forbidden, in every layer
+    SOME = auto()  # some pairs of every layer
+    NONE = auto()  # there is a layer of which nothing was
+
+
+class Judged(NamedTuple):
+    """How much was judged, and what was not."""
+
+    share: Share
+    but: str = ""  # what was not judged, and what to give
+
+
+def how_much_was_judged(context: AuditContext) -> Judged:
+    """Of an audit in which nothing red was found."""
+    others, by_maps = _other_calls(context), _judged_by_maps(context)
+    if (by_maps and not others) or context.more_layers:  # that warns already
+        return Judged(Share.ALL if by_maps else Share.SOME)
+    by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
+    share = _by_outputs(context) if by_outputs else Share.NONE
+    if share is Share.ALL:
+        return Judged(share)
+    share = Share.SOME if by_maps else Share.NONE if context.n_layers is None else share
+    told = [] if by_maps else [_unseen(context, share)]
+    return Judged(share, "; ".join((*told, *others)))
+
+
+def _was_asked(context: AuditContext, name: str) -> bool:
+    answer = context.answers.get(name)
+    return answer is not None and answer.verdict is not Verdict.NOT_TESTED
+
+
+def _judged_by_maps(context: AuditContext) -> bool:
+    """Whether the maps of as many layers as there are were judged."""
+    seen = len(context.maps.layers)
+    return _was_asked(context, "maps") and 0 < (context.n_layers or 0) <= seen
+
+
+def _other_calls(context: AuditContext) -> list[str]:
+    """Calls of attention that were seen and could not be held against what is meant."""
+    names = [] if context.scope.cross else [one.name for one in context.maps.cross]
+    told = [f"cross-attention ({', '.join(names)}): give AuditScope(cross=…)"] if names else []
+    left_out = ", ".join(context.maps.left_out)
+    return [*told, f"attention that is not over these tokens: {left_out}"] if left_out else told
+
+
+def _by_outputs(context: AuditContext) -> Share:
+    """What gradients could have told, at the first length or at another one that was tried."""
+    cases = [context.base]
+    if context.passed("lengths"):
+        cases += [one for n in context.other_lengths if (one := _case(context, n)) is not None]
+    shares = [_share(context, case) for case in cases]
+    return next(share for share in Share if share in shares)
+
+
+def _case(context: AuditContext, length: int) -> Case | None:
+    try:
+        return context.setting.case(context.setting.padding(length))
+    except (ModelFault, InputError):
+        return None
+
+
+def _share(context: AuditContext, case: Case) -> Share:
+    """Of the pairs that a layer forbids, those that no path of all layers may reach are judged."""
+    may = context.may(case)
+    if may.shape[1] != case.valid.shape[1]:  # one row a sample: what its tokens may know together
+        may = may.expand_as(case.allowed[0])
+    found = Share.ALL
+    for number, allowed in enumerate(case.allowed):
+        forbidden = ~allowed & case.judged[:, :, None]
+        if not bool((forbidden & may).any()):
+            continue
+        found = Share.SOME
+        real = forbidden & case.valid[:, None, :] & ~context.pattern(case, number)
+        if bool(real.any()) and not bool((real & ~may).any()):
+            return Share.NONE
+    return found
+
+
+def _unseen(context: AuditContext, share: Share) -> str:
+    """Why gradients tell less than maps, and what to give."""
+    seen, n_layers = len(context.maps.layers), context.n_layers
+    if n_layers is None:
+        return "how far each layer looks, for no map shows how many there are: give n_layers="
+    if share is Share.SOME:
+        maps = f"the maps of only {seen} of {n_layers} layers were" if seen else "no maps were"
+        return f"each layer by itself, for {maps} seen"
+    if context.is_pooled:
+        why, give = "the output is one row a sample", "let the model return one row a token"
+    else:
+        n_tokens, longer = context.base.valid.shape[1], _long_enough(context)
+        why = f"after {n_layers} layers a token may know of all {n_tokens}"
+        give = f"give AuditScope(lengths=[{longer}])" if longer else "audit one layer by itself"
+    return f"how far each layer looks, for no maps were seen, and {why}: {give}"
+
+
+def _long_enough(context: AuditContext) -> int | None:
+    length = context.base.valid.shape[1]
+    while (length := 2 * length) <= LONGEST:
+        case = _case(context, length)
+        if case is None or _share(context, case) is not Share.NONE:
+            return None if case is None else length
+    return None
