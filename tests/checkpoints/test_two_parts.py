@@ -84,10 +84,10 @@ def test_clip_pools_each_text_of_a_batch_at_its_own_end(tmp_path):
     """The head on its own finds the last valid token, as the reference its end-of-text token."""
     reference = write(tmp_path, clip)
     encoder = vz.load(tmp_path, device="cpu", part="text")
-    texts = ["w1 w2 w3 [SEP]", "w7 [SEP]", "[SEP]"]
+    texts = [r"w1 w2 w3 \[SEP]", r"w7 \[SEP]", r"\[SEP]"]  # a word, though it pads this model, too
     traces = vz.capture(encoder, texts)
     for text, trace in zip(texts, traces, strict=True):
-        ids = torch.tensor([encoder.reader.tokenizer.encode(text).ids])
+        ids = torch.tensor([encoder.reader.tokenizer.encode(text.replace("\\", "")).ids])
         with torch.inference_mode():
             expected = reference.get_text_features(ids).pooler_output[0]
             got = encoder.model.heads["pool"](trace.output[None], trace.valid[None])[0]

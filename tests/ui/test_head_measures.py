@@ -68,7 +68,7 @@ def test_shares_of_roles_by_route_and_endpoint(site, client, key, maps):
 def test_what_there_is_not_is_said(site, client, key):
     for path, says in [
         ("similar?layer=3&head=12", "There is no head 12; choose 0 to 11"),
-        ("role?role=verbs&layer=0", "There is no role 'verbs'; choose one of previous"),
+        ("role?role=verbs&layer=0", "role is 'verbs'; choose one of previous"),
         ("role?role=offset&offset=99&layer=0", "choose an offset from"),
     ]:
         answer = ask(site, key, path)
