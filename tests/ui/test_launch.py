@@ -145,7 +145,7 @@ def test_it_ends_though_a_page_is_open(chromium, trace, capfd):
 
 
 def test_what_cannot_be_opened_is_said(trace):
-    with pytest.raises(InputError, match="not Linear"):
+    with pytest.raises(InputError, match="type Linear; it must be a Trace"):
         launch(torch.nn.Linear(1, 1))
     attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
     with torch.no_grad(), vz.record(attention) as recording:

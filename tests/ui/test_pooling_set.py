@@ -437,5 +437,5 @@ def test_a_set_that_nothing_tells_apart_is_said_so(client):
 @pytest.mark.parametrize("padding", ["x", None, 2.5, 0, -1, True])
 def test_padding_is_a_whole_number(client, padding):
     key = client.predict("The bank approved the loan", api_name="/run_text")["key"]
-    with pytest.raises(AppError, match="whole number of tokens"):
+    with pytest.raises(AppError, match="a whole number of at least 1"):
         client.predict(key, padding, api_name="/padding_drift")
