@@ -190,7 +190,9 @@ def test_a_fault_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("folder", ["a\0b", "x" * 300, None, 5, "/dev/null", "~nobody-x/a"])
 def test_what_is_no_folder(folder):
-    refused(folder, "not a folder that can be written to|cannot be written")
+    refused(
+        folder, "not a folder that can be written to|cannot be written|it must be a text or a path"
+    )
 
 
 def test_it_has_the_rights_that_the_umask_leaves(tmp_path):
