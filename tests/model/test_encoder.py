@@ -72,7 +72,7 @@ def test_a_mask_of_another_size_is_refused(shape):
         vz.capture(make(), IDS, mask=torch.ones(shape, dtype=torch.bool))
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (1, 3), (3, 1), (1, 3, 3), (1, 2, 3, 3), (1, 1, 1, 3)])
+@pytest.mark.parametrize("shape", [(3, 3), (3, 1), (1, 3, 3), (1, 2, 3, 3), (1, 1, 1, 3)])
 def test_a_mask_that_fits_is_taken(shape):
     mask = torch.ones(shape, dtype=torch.bool)
     assert torch.equal(
@@ -81,7 +81,7 @@ def test_a_mask_that_fits_is_taken(shape):
     )
 
 
-@pytest.mark.parametrize("mask", [torch.ones(3), torch.ones(3, 3), torch.ones(3, 3).long()])
+@pytest.mark.parametrize("mask", [torch.ones(1, 3, 3), torch.ones(3, 3), torch.ones(3, 3).long()])
 def test_a_mask_that_is_not_bool_is_refused(mask):
     with pytest.raises(InputError, match=r"must be torch\.bool"):
         vz.capture(make(), IDS, mask=mask)
