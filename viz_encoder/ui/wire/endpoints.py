@@ -5,13 +5,12 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from functools import wraps
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 import gradio as gr
 from gradio.events import api
-from pydantic import TypeAdapter, ValidationError
 
+from viz_encoder.arguments.public import read_argument
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
 
@@ -83,9 +82,9 @@ def _misread(parameters: Iterable[inspect.Parameter], sent: Iterable[Any]) -> st
     """Which value is none of its parameter's type: Gradio hands on whatever JSON holds."""
     for parameter, value in zip(parameters, sent, strict=False):
         try:
-            TypeAdapter(parameter.annotation).validate_python(value)
-        except ValidationError as fault:
-            return f"{parameter.name} is {shown(value)}: {fault.errors()[0]['msg'].lower()}."
+            read_argument(parameter.name, value, parameter.annotation, InputError)
+        except VizEncoderError as fault:
+            return str(fault)
     return ""
 
 
