@@ -111,7 +111,7 @@ def test_a_link_builds_it_again(runner):
     ("axes", "says"),
     [
         ({"d_model": 25}, "cannot be divided"), ({"n_heads": 0}, "n_heads is 0"),
-        ({"positions": "alibi"}, "one of learned, sinusoidal"), ({"norm": "mid"}, "one of pre, post"),
+        ({"positions": "alibi"}, "one of learned, sinusoidal"), ({"norm": "mid"}, "pre, post"),
         ({"activation": "step"}, "choose one of relu"), ({"V": "1e9"}, "V is '1e9'"),
         ({"V": 3}, "must be 6 to"), ({"d_ff": 10**8}, "d_ff is 100000000"),
         ({"seed": "x"}, "seed is 'x'"),
