@@ -83,8 +83,8 @@ class AuditContext:
 
     @cached_property
     def out(self) -> Tensor:
-        """The output on the base case, without gradients."""
-        return self.subject.run(self.base)
+        """The output on the base case, by itself without gradients."""
+        return self.subject.run(self.base).detach()
 
     @cached_property
     def again(self) -> Tensor:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import torch
@@ -17,6 +18,7 @@ from viz_encoder.audit.checks import maps as maps_check
 from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject
@@ -41,6 +43,8 @@ def audit_batch(
 ) -> MaskReport:
     """Whether the model looks where it may on this very batch, in its own mode.
 
+    In training mode it runs with gradients on, as in its loop. Nothing of it is changed.
+
     The model runs three times: for its output, for its maps, and to see whether it changes what it
     is given. It runs a few more times to find the cause of a fault, or if attention is called one
     sample at a time.
@@ -62,16 +66,35 @@ def audit_batch(
     """
     start = time.perf_counter()
     case = case_of(intent, batch)
-    context = AuditContext(Subject(_caller(model), module or _module(model)), _only(case))
+    subject = Subject(_caller(model), module or _module(model))
+    context = AuditContext(subject, _only(case))
     context.base = case
-    with random_states_kept([context.subject.device]):
+    with random_states_kept([subject.device]), subject.state.put_back_after():
+        unlike = _as_its_loop_runs_it(context)
         checks = ask_all(context, _questions(pad_id))
     notes = (
+        *unlike,
         "Gradients, padding, other lengths and other batches: this was one batch. "
         "audit_mask makes such batches.",
         "Whether the intent itself is what you want.",
     )
     return report_of(context, checks, notes, time.perf_counter() - start)
+
+
+def _as_its_loop_runs_it(context: AuditContext) -> tuple[str, ...]:
+    """With gradients on in training mode; where that raises, without them, and it is said."""
+    subject = context.subject
+    subject.grad = subject.trains
+    if not subject.grad:
+        return ()
+    with suppress(ModelFault):
+        _ = context.out
+        return ()
+    with suppress(ModelFault):
+        subject.run(context.base, grad=False)
+        subject.grad = False
+        return (f"With gradients on, in which it trains: the model raised {context.grad_fault}.",)
+    return ()
 
 
 def case_of(intent: Meant, batch: Any) -> Case:
@@ -121,7 +144,8 @@ def _only(case: Case) -> Setting:
         def intent(valid: Tensor) -> Tensor:
             if valid.shape != case.valid.shape:
                 raise ModelFault("there is only this batch")
-            return case.allowed[number]
+            allowed = case.allowed[number]
+            return pattern_in(allowed, case.valid) if bool(valid.all()) else allowed
 
         return intent
 

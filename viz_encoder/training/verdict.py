@@ -13,6 +13,7 @@ from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.own_batch import ids_of_padding, lengths_of
 from viz_encoder.audit.report import Check, Verdict
@@ -144,5 +145,6 @@ def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
     wrong = (opened ^ meant.allowed[:, None]) & meant.queries[:, None, :, None]
     heads = wrong.any(dim=3).any(dim=2).any(dim=0)
     passed = tuple(readings(case.passed, case.valid))
-    seen = Seen(opened[:, heads], meant.allowed, meant.allowed, case.valid, passed=passed)
+    pattern = pattern_in(meant.allowed, case.valid)
+    seen = Seen(opened[:, heads], meant.allowed, pattern, case.valid, passed=passed)
     return diagnose_maps([seen], heads)

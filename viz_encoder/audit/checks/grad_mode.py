@@ -36,4 +36,4 @@ def ask(context: AuditContext) -> Answer:
     return passes(text)
 
 
-QUESTION = Question("grad_mode", "With and without gradients", ask, ("runs",), order=130)
+QUESTION = Question("grad_mode", "With and without gradients", ask, ("runs", "maps"), order=130)

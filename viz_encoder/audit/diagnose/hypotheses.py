@@ -72,7 +72,8 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     if bool((causal & ~pattern).any()) and _has_documents(pattern):
         yield Hypothesis("documents", causal & keys)
         yield Hypothesis("documents", causal)
-    for one, words in moved_edges(allowed, pattern, valid):
+    edges = moved_edges(allowed, pattern, valid) if _has_documents(pattern) else ()
+    for one, words in edges:
         yield Hypothesis("document_edges", one, words, words)
     for code, keep, more, variant in other_keys(valid):
         yield Hypothesis(code, pattern & keep[:, None, :], more, variant)

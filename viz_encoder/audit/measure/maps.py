@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.joined import as_layers
@@ -29,10 +30,12 @@ class Maps:
     why_none: str = ""
     cross: tuple[Layer, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
-    grad: bool = False  # whether gradients were on
+    grad: bool | None = None  # whether gradients were on, if it was said
 
 
-def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | None = None) -> Maps:
+def maps_of(
+    subject: Subject, case: Case, *, grad: bool | None = None, x: Tensor | None = None
+) -> Maps:
     """Run the model and read its maps; what cannot be read is left out, and said.
 
     It runs once, and a few times more if its calls are not of whole samples in order, or where
@@ -110,9 +113,9 @@ def _layer(call: RecordedCall, case: Case) -> Layer | None:
         return None
     ran = call.attention
     if ran.ragged:
-        if not _holds_the_real(call, case.valid):
+        if (held := _places_in_batch(call, case.valid)) is None:
             return None
-        ran = unpacked(ran, case.valid)
+        ran = unpacked(ran, held)
     found = of_tokens(ran, case.allowed[0], case.judged)
     if found is None:
         return None
@@ -152,23 +155,33 @@ def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]
     return frozenset(n for n, (a, b) in pairs if a[0] != b[0] and a[1] == b[1])
 
 
-def _holds_the_real(call: RecordedCall, valid: Tensor) -> bool:
-    """Whether a nested tensor has as many tokens as are real; else where they stood is unknown."""
-    mask = call.attention.mask
-    counts = call.shape[3] if mask is None else mask[:, 0].any(dim=1).sum(dim=1)
-    return bool((valid.sum(dim=1) == counts).all())
+def _places_in_batch(call: RecordedCall, valid: Tensor) -> Bool[Tensor, "batch token"] | None:
+    """Which tokens a nested tensor holds: torch's own modules take the first ones of each sample.
+
+    Of another one only where it holds as many as are real; else where they stood is not known.
+    """
+    mask, n_tokens = call.attention.mask, valid.shape[1]
+    counts = torch.full_like(valid.sum(dim=1), call.shape[3])
+    if mask is not None:
+        counts = mask[:, 0].any(dim=1).sum(dim=1).expand(len(valid))
+    if call.fused and int(counts.max()) <= n_tokens:
+        return torch.arange(n_tokens, device=valid.device) < counts[:, None]
+    return valid if torch.equal(valid.sum(dim=1), counts) else None
 
 
-def unpacked(ran: AttentionCall, valid: Tensor) -> AttentionCall:
-    """From the places in a nested tensor, which has no padding, to those in the batch."""
-    n_samples, n_tokens = valid.shape
+def unpacked(ran: AttentionCall, held: Bool[Tensor, "batch token"]) -> AttentionCall:
+    """From the places in a nested tensor, which has no padding, to those in the batch.
+
+    A token that it does not hold looks where the others look, so that what is wrong is its place.
+    """
+    n_samples, n_tokens = held.shape
     mask = ran.mask
     if mask is None:
         mask = torch.ones(1, 1, *ran.shape[2:], dtype=torch.bool, device=ran.q.device)
     q, k, v = (x.new_zeros(n_samples, x.shape[1], n_tokens, x.shape[3]) for x in ran[1:4])
-    wide = mask.new_zeros(n_samples, mask.shape[1], n_tokens, n_tokens)
+    wide = held[:, None, None, :].repeat(1, mask.shape[1], n_tokens, 1)
     for sample in range(n_samples):
-        places = valid[sample].nonzero()[:, 0]
+        places = held[sample].nonzero()[:, 0]
         count, one = len(places), sample if ran.shape[0] > 1 else 0
         for filled, packed in ((q, ran.q), (k, ran.k), (v, ran.v)):
             filled[sample][:, places] = packed[one][:, :count]

@@ -45,15 +45,16 @@ class Subject:
         self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
         self.state = Held.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
+        self.grad = False  # whether it runs with gradients on where nothing else is said
 
-    def run(self, case: Case, *, x: Tensor | None = None, grad: bool = False) -> Tensor:
+    def run(self, case: Case, *, x: Tensor | None = None, grad: bool | None = None) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".
 
         Raises:
             ModelFault: the model raised, or gave no tensor.
         """
         given = case.x if x is None else x
-        with torch.set_grad_enabled(grad):
+        with torch.set_grad_enabled(self.grad if grad is None else grad):
             return first_tensor(self.raw(given, case))
 
     def raw(self, x: Tensor, case: Case) -> Any:
