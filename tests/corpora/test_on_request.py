@@ -77,8 +77,10 @@ def test_a_sample_is_a_share(grammar):
         sum(is_sampled(at, share) for at in range(20_000)) / 20_000 for share in (0.1, 0.5, 1)
     ]
     np.testing.assert_allclose(shares, [0.1, 0.5, 1], atol=0.02)
-    for sample in (0, 1.5):
-        with pytest.raises(SelectionError, match=r"sample is .*; it must be a number"):
+    for sample, limit in ((0, "above 0"), (1.5, "of at most 1")):
+        with pytest.raises(
+            SelectionError, match=f"sample is {sample}; it must be a number {limit}"
+        ):
             vz.corpus(grammar, TEXTS, sample=sample)
     with pytest.raises(SelectionError, match="at least one of the measures"):
         vz.corpus(grammar, TEXTS, measures=["similarity"])

@@ -11,8 +11,8 @@ from torch import nn
 import viz_encoder as vz
 from tests.export.test_cell import facts_of
 from tests.shape_checks import shapes_checked
-from tests.trace.zoo import make_uneven
-from viz_encoder.errors import SelectionError, TraceError, VizEncoderError
+from tests.trace.zoo import WAVES, make_uneven
+from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.trace import record
 
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40}
@@ -370,16 +370,7 @@ def test_folded_heads_of_one_sample_are_heads_and_its_windows_are_noted():
 
 
 MOBILE = {"vocab_size": 50, "num_hidden_layers": 2}
-SOUND = {
-    **WIDE,
-    "conv_dim": (16, 16),
-    "conv_kernel": (10, 3),
-    "conv_stride": (5, 2),
-    "num_conv_pos_embeddings": 16,
-    "num_conv_pos_embedding_groups": 4,
-    "num_feat_extract_layers": 2,
-    "position_embeddings_type": "relative",
-}
+SOUND = {**WIDE, **WAVES, "position_embeddings_type": "relative"}
 ENTITIES = {
     "entity_ids": ids(2)[:, :2],
     "entity_attention_mask": torch.ones(1, 2),
@@ -566,10 +557,11 @@ def test_a_recording_given_for_a_trace_says_what_to_call(x):
         for use in (
             lambda: vz.analyses.findings(recording),
             lambda: vz.figures.attention_map(recording, layer=0, head=0),
-            lambda: recording.save("run.safetensors"),
-            lambda: recording.show(),
         ):
-            with pytest.raises(VizEncoderError, match=r"[Cc]all recording\.trace\(…\)"):
+            with pytest.raises(InputError, match=r"call recording\.trace\(…\) first, which gives"):
+                use()
+        for use in (lambda: recording.save("run.safetensors"), lambda: recording.show()):
+            with pytest.raises(TraceError, match=r"Call recording\.trace\(…\) and give what"):
                 use()
     assert not hasattr(recording, "layers") and not hasattr(recording, "_nothing")
 

@@ -108,17 +108,15 @@ T5 = {
     "num_heads": 4,
     "num_decoder_layers": 2,
 }
-SOUND = {
-    **WIDE,
-    "intermediate_size": 40,
+WAVES = {
     "conv_dim": (16, 16),
     "conv_kernel": (10, 3),
     "conv_stride": (5, 2),
     "num_conv_pos_embeddings": 16,
     "num_conv_pos_embedding_groups": 4,
     "num_feat_extract_layers": 2,
-    "mask_time_prob": 0.0,
 }
+SOUND = {**WIDE, **WAVES, "intermediate_size": 40, "mask_time_prob": 0.0}
 CASES = (
     Case("BERT", "BertConfig", "BertModel", TEXT),
     Case("RoBERTa", "RobertaConfig", "RobertaModel", TEXT),

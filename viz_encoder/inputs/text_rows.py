@@ -1,4 +1,4 @@
-"""Text rows: texts that were read, as one batch; padding is no word, wherever it stands."""
+"""Text rows: texts that were read, as one batch; padding belongs to no word, wherever it stands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Characters of a text that nobody sees: which of them a tokenizer drops, in a sentence."""
+"""Invisible characters of a text: which of them a tokenizer drops, in a sentence."""
 
 import unicodedata
 from collections.abc import Callable, Sequence

@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
     within: str = ""
     cross: bool = False
     sample: int = 0
-    keyed: bool = False  # names are given for keys that are no tokens of the sequence
+    keyed: bool = False  # names were given for keys other than the sequence's tokens
     full: str = ""  # how the model is made to attend to all tokens, if it can be
     unseen: str = ""  # attention that ran and is in none of the calls
 

@@ -143,7 +143,7 @@ def _each_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
 
 
 def _facts(trace: Trace, shared_tensors: dict[str, str]) -> dict[str, Any]:
-    """All that is no tensor, as JSON; what few runs have is left out of the others."""
+    """Everything but the tensors, as JSON; parts that few runs have are left out of the rest."""
     sample = {k: v for k, v in vars(trace.sample).items() if k not in ("grid", "picture")}
     grid = trace.sample.grid
     return {

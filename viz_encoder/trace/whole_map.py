@@ -12,7 +12,7 @@ FEW = 3
 def why_not_whole(call: RecordedCall) -> str:
     """What it does instead, in words that follow the module's name; nothing for a whole map.
 
-    Fewer keys than queries, or more, are no reason: such a map has names of its own on each axis.
+    Fewer or more keys than queries are allowed: such a map has its own names on each axis.
     """
     if call.fused or call.kind == "multi_head_attention":
         return ""

@@ -21,10 +21,9 @@ window.fetch = closing(placed(patient(window.fetch.bind(window)))); // Gradio's 
 current.selection.writes = visit;
 keepTyped(); // before the page is built: the first map may be there before this view is mounted
 
-// What a page opens on is asked for at once, while the page is still being built.
-export const linked = ["kind", "run", "model", "a", "b", "example", "learn"].some((name) =>
-  new URLSearchParams(window.location.search).has(name),
-);
+// What a page opens on is asked for at once, while the page is still being built: its head does so, unless the
+// link is of another run.
+export const linked = !document.querySelector("link[rel=preload][href$='viz/first']");
 const first = linked
   ? null
   : fetch(new URL("viz/first", document.baseURI)).then((answer) => (answer.ok ? answer.json() : null));

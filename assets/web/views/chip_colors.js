@@ -27,7 +27,7 @@ export class ChipColors {
   #titles = null;
   /** @type {Pair[]} */
   #painted = [];
-  /** @type {(Titles | null)[]} */
+  /** @type {Titles[]} */
   #titled = [];
   #describing = false; // as soon as the browser has time
   /** @type {IntersectionObserver | undefined} */

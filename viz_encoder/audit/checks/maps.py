@@ -47,7 +47,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def with_sinks(context: AuditContext, text: str) -> Answer:
-    """That all is right, and how much of attention goes to keys that are no tokens."""
+    """The passing answer, with the share of attention that goes to keys other than tokens."""
     sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
     if not sinks:
         return passes(text)

@@ -34,7 +34,7 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
 
 
 def of_parts(parts: Sequence[Part], told: str) -> Diagnosis:
-    """Parts that are no attention and let tokens mix: by their names; norms have a cause."""
+    """Names the parts other than attention that mix tokens; norms have a cause of their own."""
     if all(_is_norm(part) for part in parts):
         return diagnose("norm", more=f" (in {_listed(parts)})")
     which = "which is not attention" if len(parts) == 1 else "which are not attention"

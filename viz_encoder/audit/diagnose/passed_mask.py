@@ -66,7 +66,7 @@ def readings(passed: Any, valid: Tensor) -> list[Reading]:
 
 
 def readings_of(case: Case) -> tuple[Reading, ...]:
-    """The same of one batch, and of its ids, which are no mask."""
+    """The same for one batch, whose ids may have been passed in place of a mask."""
     ids = {IDS: case.x} if not case.x.is_floating_point() and not case.own else {}
     known = [one for one in readings(ids, case.valid) if one.sense.startswith("not ")]
     return (*readings(case.passed, case.valid), *known)

@@ -1,10 +1,12 @@
 """Answers: numbers as raw bytes with their shape in a header, files, pictures, and short JSON."""
 
+import gzip
 import io
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 from urllib.parse import quote
@@ -42,6 +44,26 @@ def array(values: np.ndarray, more: Any = (), *, about: Any = None, **headers: s
     shape = {"x-shape": ",".join(map(str, values.shape))}
     content = b"".join(np.ascontiguousarray(part, dtype="<f4").tobytes() for part in (values, more))
     return Response(content, media_type=BYTES, headers={**PRIVATE, **shape, **named, **told})
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A text that many ask for, compressed once for those who can unpack it."""
+
+    plain: bytes
+    zipped: bytes
+
+    @classmethod
+    def of(cls, plain: bytes) -> "Packed":
+        """Both forms of a text."""
+        return cls(plain, gzip.compress(plain, mtime=0))
+
+    def answer(self, accepted: str, headers: Mapping[str, str], status: int = 200) -> Response:
+        """The form that a client accepts, by its Accept-Encoding."""
+        told = {**headers, "vary": "accept-encoding"}
+        if "gzip" not in accepted:
+            return Response(self.plain, status, told)
+        return Response(self.zipped, status, {**told, "content-encoding": "gzip"})
 
 
 def download(content: bytes | Iterable[str], name: str) -> Response:

@@ -1,14 +1,14 @@
 """EarlyHead: the page at once, with a head that asks for scripts, styles and the first run."""
 
-import gzip
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from starlette.datastructures import Headers, QueryParams
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from viz_encoder.ui.wire.bytes import Packed
 from viz_encoder.ui.wire.security_headers import INLINE, inline_scripts
 from viz_encoder.ui.wire.static import address, joined
 
@@ -16,7 +16,7 @@ NAMES_KEPT = 8  # by which the server is reached; a page takes half a megabyte
 # What Gradio reads to know its own address, which it writes into the page.
 NAMING = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
 ALTERING = {"deep_link", "all_endpoints"}  # with these in the address, Gradio makes another page
-LINKING = {"kind", "run", "model", "a", "b", "example", "learn"}  # as core/run_host.js has them
+LINKING = {"kind", "run", "model", "a", "b", "example", "learn"}  # with these, for another run
 # Behind a notebook's proxy the server knows neither its name nor the path that stands before it.
 ROOT = "<script>gradio_config.root = new URL('.', location).href.slice(0, -1);</script>"
 FIRST_RUN = '<link rel="preload" as="fetch" crossorigin="anonymous" href="viz/first">'
@@ -28,16 +28,15 @@ class _Page:
 
     status: int
     headers: dict[str, str]
-    plain: bytes
-    packed: bytes
+    body: Packed
     scripts: list[str]  # digests of those that stand in it
 
 
 class EarlyHead:
     """Gradio adds its own `head` and styles only when most of the page is there.
 
-    The page is the same for all who reach the server by one name; Gradio takes 40 ms to write its
-    half a megabyte, so it is kept.
+    The page is kept for each name of the server: it is the same for all its visitors, and Gradio
+    takes 40 ms to write its half a megabyte.
     """
 
     def __init__(self, app: ASGIApp, folders: tuple[str, ...], styles: tuple[str, ...]) -> None:
@@ -58,15 +57,14 @@ class EarlyHead:
         first = "" if LINKING & named else FIRST_RUN
         parts = (first, scope["scheme"], scope.get("root_path", ""))
         reached = (*parts, *(headers.get(name, "") for name in NAMING))
-        page = None if ALTERING & named else self._kept.get(reached)
+        altered = not ALTERING.isdisjoint(named)
+        page = None if altered else self._kept.get(reached)
         if page is None:
             page = await self._made(scope, receive, first)
-            if page.status == Response().status_code and not ALTERING & named:
+            if page.status == HTTPStatus.OK and not altered:
                 self._keep(reached, page)
         scope[INLINE] = page.scripts
-        packs = "gzip" in headers.get("accept-encoding", "")
-        told = page.headers | ({"content-encoding": "gzip"} if packs else {})
-        answer = Response(page.packed if packs else page.plain, page.status, told)
+        answer = page.body.answer(headers.get("accept-encoding", ""), page.headers, page.status)
         return await answer(scope, receive, send)
 
     def _keep(self, reached: tuple[str, ...], page: _Page) -> None:
@@ -86,10 +84,9 @@ class EarlyHead:
 
         await self._app(scope, receive, collect)
         plain = self._with_tags(b"".join(parts), first)
-        headers = {**Headers(raw=begun["headers"]), "vary": "accept-encoding"}
+        headers = dict(Headers(raw=begun["headers"]))
         headers.pop("content-length", None)
-        packed = gzip.compress(plain, mtime=0)
-        return _Page(begun["status"], headers, plain, packed, inline_scripts(plain))
+        return _Page(begun["status"], headers, Packed.of(plain), inline_scripts(plain))
 
     def _with_tags(self, page: bytes, first: str) -> bytes:
         """The theme's colors first, which the styles name; then ours."""

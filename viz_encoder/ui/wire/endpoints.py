@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from viz_encoder.arguments.public import read_argument
+from viz_encoder.arguments import read_argument
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
 
@@ -51,7 +51,6 @@ def add_endpoints(
 
 def bound(runner: Runner, function: Endpoint) -> Endpoint:
     """The function without its runner; a fault is the sentence that a client can show."""
-
     _, *parameters = inspect.signature(function).parameters.values()
 
     @wraps(function)

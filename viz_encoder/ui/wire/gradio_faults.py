@@ -23,7 +23,7 @@ class GradioFaults:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, or say that there is no such thing."""
+        """Answer as the app does, or with a sentence where the app raised."""
         if scope["type"] != "http" or API not in scope["path"]:
             return await self._app(scope, receive, send)
         held: list[Message] = []

@@ -1,16 +1,17 @@
 """The page's own files, under an address that changes with them, so that browsers may keep them."""
 
-import gzip
 import hashlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
 
 from viz_encoder.bundled import asset
-from viz_encoder.export.modules import join_folder
+from viz_encoder.export import modules
+from viz_encoder.ui.wire.bytes import Packed
 
 WEB = asset("web")
 OFFLINE = "offline"  # of files that are saved, which no page asks for
@@ -31,8 +32,11 @@ def address(path: str) -> str:
 
 @cache
 def version() -> str:
-    """A digest of all files: after an upgrade, none of the old is taken for one of the new."""
-    digest = hashlib.sha256()
+    """A digest of all files: after an upgrade, none of the old is taken for one of the new.
+
+    What joins them is counted in, for it makes the files that are sent.
+    """
+    digest = hashlib.sha256(Path(modules.__file__).read_bytes())
     for path in sorted(path for path in WEB.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(WEB).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
@@ -47,15 +51,12 @@ def _joined_folder(name: str) -> Callable[[Request], Response]:
     """Answers with the folder's modules, which are joined once."""
 
     @cache
-    def content() -> tuple[bytes, bytes]:
-        plain = join_folder(WEB / name, WEB).encode()
-        return plain, gzip.compress(plain, mtime=0)
+    def script() -> Packed:
+        return Packed.of(modules.join_folder(WEB / name, WEB).encode())
 
     def answer(request: Request) -> Response:
-        packs = "gzip" in request.headers.get("accept-encoding", "")
-        headers = {"cache-control": FOREVER, "vary": "accept-encoding"}
-        headers |= {"content-encoding": "gzip"} if packs else {}
-        return Response(content()[packs], media_type="text/javascript", headers=headers)
+        headers = {"cache-control": FOREVER, "content-type": "text/javascript; charset=utf-8"}
+        return script().answer(request.headers.get("accept-encoding", ""), headers)
 
     return answer
 

@@ -62,7 +62,7 @@ function turned(ran) {
   };
 }
 
-/** Of the tokens that are no padding. @type {(ran: Ran) => Vector} */
+/** The mean over real tokens, without padding. @type {(ran: Ran) => Vector} */
 function meanOf({ last, padding }) {
   const real = last.filter((_, at) => !padding.includes(at));
   return real[0].out.map((_, dim) => real.reduce((sum, { out }) => sum + out[dim], 0) / real.length);
