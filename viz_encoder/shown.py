@@ -44,9 +44,9 @@ def after_blocks(n: int) -> str:
     return f"after {counted(n, 'block')}"
 
 
-def counted(n: int, noun: str) -> str:
-    """A number and its noun: "1 head", "12 heads"."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number and its noun: "1 head", "12 heads", "2 queries"."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 class OneLine:

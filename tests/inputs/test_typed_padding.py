@@ -78,10 +78,12 @@ def test_at_the_end_it_changes_nothing(minilm):
 
 def test_a_note_says_so_and_how_it_is_read_as_a_word(minilm):
     (note,) = vz.capture(minilm, PADDED).notes
-    assert note.startswith("2 of 8 tokens are padding, for [PAD] was typed; at the end of the text")
+    assert note.startswith(
+        "2 of 8 tokens are padding, because [PAD] was typed; at the end of the text"
+    )
     assert note.endswith(r"No token attends to padding; to have it read as a word, write \[PAD].")
     (note,) = vz.capture(minilm, "one [PAD] two").notes
-    assert note.startswith("1 of 5 tokens is padding, for [PAD] was typed. No token")
+    assert note.startswith("1 of 5 tokens is padding, because [PAD] was typed. No token")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.export.test_cell import facts_of
 from tests.shape_checks import shapes_checked
-from tests.trace.zoo import WAVES, make_uneven
+from tests.trace.zoo import WAVES, Case
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.trace import record
 
@@ -50,14 +50,8 @@ SAM = {
 VIDEO = {"image_size": 32, "patch_size": 8, "num_frames": 4}
 
 
-def built(kind, options, attn=None, name="Model"):
-    config = getattr(hf, f"{kind}Config")(**options)
-    if attn:
-        config._attn_implementation = attn
-    torch.manual_seed(7)
-    model = getattr(hf, kind + name)(config).eval()
-    make_uneven(model)
-    return model
+def built(kind, options, attn="", name="Model"):
+    return Case("", f"{kind}Config", kind + name, options).build(attn)
 
 
 def ids(n_tokens, first=5):
@@ -157,8 +151,12 @@ def test_a_cached_step_is_refused_or_has_names_for_its_keys(name, tmp_path):
     assert [label.split()[-1] for label in drawn.x] == names
     shown = facts_of(trace.show(layer=0, head=0).document)
     assert shown["others"] == names and shown["maps"][0]["counts"] == [n_queries, n_keys]
-    with pytest.raises(SelectionError, match="Rollout needs a key for each query"):
-        vz.analyses.rollout(trace, query=0)
+    for rolled in (
+        lambda: vz.analyses.rollout(trace, 0),
+        lambda: vz.analyses.rollout_matrix(trace),
+    ):
+        with pytest.raises(SelectionError, match="Rollout needs a key for each query"):
+            rolled()
     with pytest.raises(TraceError, match=f"key_tokens has 2 names, but the run has {n_keys}"):
         recording.trace(key_tokens=["a", "b"])
 
@@ -372,7 +370,7 @@ def test_folded_heads_of_one_sample_are_heads_and_its_windows_are_noted():
 MOBILE = {"vocab_size": 50, "num_hidden_layers": 2}
 SOUND = {**WIDE, **WAVES, "position_embeddings_type": "relative"}
 ENTITIES = {
-    "entity_ids": ids(2)[:, :2],
+    "entity_ids": ids(2),
     "entity_attention_mask": torch.ones(1, 2),
     "entity_position_ids": torch.tensor([[[1, 2, -1], [3, -1, -1]]]),
 }

@@ -36,9 +36,9 @@ class Case:
     maps: str = "attentions"
     padding: str = "right"
 
-    def build(self, attn: str) -> nn.Module:
+    def build(self, attn: str = "") -> nn.Module:
         config = getattr(hf, self.config)(**self.options)
-        if hasattr(config, "_attn_implementation"):
+        if attn and hasattr(config, "_attn_implementation"):
             config._attn_implementation = attn
         torch.manual_seed(7)
         model = getattr(hf, self.model)(config).eval()

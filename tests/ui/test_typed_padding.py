@@ -36,7 +36,7 @@ def test_the_run_is_that_of_capture_and_its_notes_say_so(runner, told, minilm):
     trace, expected = runner.store.get(told["key"]).trace, vz.capture(minilm, TYPED)
     assert told["valid"] == VALID and told["tokens"] == list(expected.tokens)
     assert torch.equal(trace.output, expected.output)
-    assert told["notes"][0].startswith("3 of 9 tokens are padding, for [PAD] was typed")
+    assert told["notes"][0].startswith("3 of 9 tokens are padding, because [PAD] was typed")
     assert not trace.attention(3)[:, :, WITHOUT].any()
 
 

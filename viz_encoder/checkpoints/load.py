@@ -30,7 +30,7 @@ from viz_encoder.model.declared import Declared
 
 
 def _wanted(given: object) -> str:
-    """What is taken for a model, told to who gave what holds one, such as a pipeline."""
+    """What is accepted as a model, worded for an object that holds one, such as a pipeline."""
     if isinstance(given, type) or not isinstance(getattr(given, "model", None), nn.Module):
         return "the name of a model, the path of a folder, a model in memory or an EncoderConfig"
     own = "pipeline" if type(given).__name__.endswith("Pipeline") else "it"
@@ -109,7 +109,7 @@ def load(
 
 
 def _given_beside(model: object, tokenizer: object, processor: object, part: str) -> Given:
-    """What was given to read with; of a model that never loads, that is said first."""
+    """The readers that were given; if the model cannot be loaded at all, that error comes first."""
     try:
         return read_given(tokenizer, processor)
     except CheckpointError:

@@ -22,8 +22,8 @@ def torch_file(model: Any) -> dict[str, Any]:
     first = model.layers[0]
     if "linear1.weight" not in first.state_dict():
         raise CheckpointError(
-            "The weight of layers.0.linear1 is made of others as the model runs, as with weight "
-            "norm. vz.record(model, …) watches the model."
+            "The weight of layers.0.linear1 is computed from other tensors as the model runs, as "
+            "with weight norm. vz.record(model, …) watches the model."
         )
     return {
         "model_type": "torch_transformer_encoder",

@@ -101,7 +101,7 @@ def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int
     for change in made:
         for what, count in counts.items():
             number = getattr(change, what)
-            if number is not None and number >= count:
+            if number is not None:
                 read_index(what if what in ("layer", "head") else "token", number, count)
         if change.kind in ("m", "d", "r"):
             _require_word(change, sample)

@@ -60,10 +60,10 @@ def tell_padding(cut: Encoded, n_kept: int, n_behind: int, notes: list[str]) -> 
     """What of the text is padding, and how it is read as a word instead."""
     n_padding, n_tokens, name = len(cut.padding) + n_kept, len(cut) + n_kept, cut.word.name
     if n_padding:
-        behind = "; at the end of the text it stands behind all other tokens" if n_kept else ""
+        behind = "; at the end of the text it goes after all other tokens" if n_kept else ""
         notes.append(
             f"{n_padding:,} of {n_tokens:,} tokens {'is' if n_padding == 1 else 'are'} padding, "
-            f"for {name} was typed{behind}. No token attends to padding; to have it read as a "
+            f"because {name} was typed{behind}. No token attends to padding; to have it read as a "
             f"word, write {cut.word.as_word}."
         )
     if n_kept < n_behind:

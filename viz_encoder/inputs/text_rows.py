@@ -1,4 +1,4 @@
-"""Text rows: texts that were read, as one batch; padding belongs to no word, wherever it stands."""
+"""Text rows: texts that were read, as one batch; padding never counts as a word."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def batch_of(rows: Sequence[Row], pad_id: int, pad_token: str, padded_to: int) -
 
 
 def _sample(row: Row, longest: int, pad_token: str) -> Sample:
-    """Padding is no word and no part of the text, wherever it stands."""
+    """Padding is neither a word nor part of the text, wherever it is."""
     encoded, n_pad = row.encoded, longest - len(row.encoded)
     encoding, padding = encoded.encoding, encoded.padding
     special = (bool(its) or at in padding for at, its in enumerate(encoding.special_tokens_mask))

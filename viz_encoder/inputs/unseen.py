@@ -1,4 +1,4 @@
-"""Invisible characters of a text: which of them a tokenizer drops, in a sentence."""
+"""Invisible characters in a text: a sentence that names those the tokenizer drops."""
 
 import unicodedata
 from collections.abc import Callable, Sequence

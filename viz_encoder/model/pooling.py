@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from viz_encoder.arguments import at_least, read_argument, said
+from viz_encoder.arguments import Most, read_argument, said
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model.declared import Declared
 from viz_encoder.model.head import Head
@@ -261,7 +260,7 @@ def _check_kinds(hidden: object, mask: object, given: dict[str, object]) -> None
         if given[name] is not None and not isinstance(given[name], Tensor):
             raise InputError(f"{name} is {_kind(given[name])}; it must be a tensor.")
     for name in ("n_prefix", "n_prompt"):
-        read_argument(name, given[name], Annotated[int, at_least(0)] | None, InputError)
+        read_argument(name, given[name], Most | None, InputError)
     if given["head"] is not None and not callable(given["head"]):
         raise InputError(f"head is {_kind(given['head'])}; give {HELP['head']}.")
 

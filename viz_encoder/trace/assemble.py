@@ -46,7 +46,8 @@ def assemble(
     apart = chosen.cross or chosen.keyed  # the keys are other tokens than the queries
     layers = tuple(_layer(call, chosen.sample, n_tokens, apart) for call in calls)
     names = _names(tokens, n_tokens, "tokens")
-    between = (BETWEEN,) if _changed_between(calls) else ()
+    changed = _changed_between(calls)
+    between = (BETWEEN,) if changed else ()
     hidden, output = (
         _no_hidden(calls, n_tokens) if between else _hidden(calls, chosen.sample, n_tokens)
     )
@@ -62,7 +63,14 @@ def assemble(
         sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
         origin=_origin(calls[0], module),
         key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if apart else (),
-        notes=(*between, *_again(calls), *_notes(calls), *facts.notes(calls), *left_out, *inferred),
+        notes=(
+            *between,
+            *_again(calls, changed),
+            *_notes(calls),
+            *facts.notes(calls),
+            *left_out,
+            *inferred,
+        ),
         parts=_parts(calls, chosen.sample, n_tokens),
     )
 
@@ -193,11 +201,11 @@ def _changed_between(calls: list[RecordedCall]) -> bool:
     )
 
 
-def _again(calls: list[RecordedCall]) -> tuple[str, ...]:
-    """Where modules attended several times, and not as ALBERT does, to what they gave before."""
+def _again(calls: list[RecordedCall], changed: bool) -> tuple[str, ...]:
+    """A note where a module attended several times and, unlike in ALBERT, not to its own output."""
     name, count = Counter(call.name for call in calls).most_common(1)[0]
     known = not any(one.after is None or two.before is None for one, two in pairwise(calls))
-    if count == 1 or (known and not _changed_between(calls)):
+    if count == 1 or (known and not changed):
         return ()
     return (
         f"{name!r} attended {count} times in this run, and each time is a layer of its own here. "

@@ -35,7 +35,7 @@ class AttentionCall(NamedTuple):
     cross: bool | None = None  # None: not to be seen from the call alone
     kernel: str = "unknown"
     softmax: SeenSoftmax | None = None  # that gave the maps, where it was called by itself
-    lead: tuple[int, ...] = ()  # sizes of all axes before "query", where more than two came
+    folded: bool = False  # whether more than two axes came before "query"
     ragged: bool = False  # came as a nested tensor, without its padding
     note: str = ""
 
@@ -127,7 +127,7 @@ def from_tensors(
         mask=split.mask,
         bias=split.bias,
         signature=widely_signed(batch_and_heads(mixed)),
-        lead=tuple(q.shape[:-2]) if q.ndim > 4 else (),
+        folded=q.ndim > 4,
     )
 
 
@@ -135,8 +135,7 @@ def from_maps(
     maps: Tensor, v: Tensor | None, mixed: Tensor | None, sink: Tensor | None = None
 ) -> AttentionCall:
     """A call of softmax whose result was multiplied with something, the values."""
-    lead = tuple(maps.shape[:-2])
-    more = lead if len(lead) > 2 else ()
+    lead, folded = tuple(maps.shape[:-2]), maps.ndim > 4
     sink = None if sink is None else batch_and_heads(sink[..., None])[..., 0]
     maps = own_copy(batch_and_heads(maps))
     no_queries = maps.new_zeros(*maps.shape[:3], 0)
@@ -147,7 +146,7 @@ def from_maps(
         or mixed.numel() != math.prod(lead) * maps.shape[-2] * v.shape[-1]
     ):
         return AttentionCall(
-            "softmax", no_queries, no_keys, no_keys, maps=maps, sink=sink, lead=more
+            "softmax", no_queries, no_keys, no_keys, maps=maps, sink=sink, folded=folded
         )
     v = v.expand(*mixed.shape[:-2], *v.shape[-2:]).reshape(*lead, *v.shape[-2:])
     mixed = mixed.reshape(*lead, *mixed.shape[-2:])
@@ -158,6 +157,6 @@ def from_maps(
         own_copy(batch_and_heads(v)),
         maps=maps,
         sink=sink,
-        lead=more,
+        folded=folded,
         signature=widely_signed(batch_and_heads(mixed)),
     )

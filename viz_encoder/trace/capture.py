@@ -79,8 +79,8 @@ def capture(
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; or a dict of them by layer, {3: mask}, or by layer and head,
             {(3, 5): mask}, which leaves all other heads as they are; a note then says where it was
-            applied. It is combined (&) with padding and the model's own masks. Which tokens are
-            real is no mask of this kind, but `valid`.
+            applied. It is combined (&) with padding and the model's own masks. To mark which
+            tokens are real, use `valid` instead.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
         attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
             of valid.
@@ -105,7 +105,9 @@ def capture(
         raise InputError(
             "These inputs already know their padding; leave out valid= and attention_mask=."
         )
-    noted = check_mask(mask, inputs, source, ready_made=is_ready_made(source, encoder.config))
+    noted: tuple[str, ...] = ()
+    if mask is not None:
+        noted = check_mask(mask, inputs, source if is_ready_made(source, encoder.config) else None)
     traces = captured(encoder, inputs, mask)
     noted += note_of(mask, encoder.config.n_layers, encoder.config.n_heads)
     if noted:
@@ -122,8 +124,8 @@ def captured(
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
     notes += tuple(each.note for each in said)
     gone = {head for each in said if each.module is encoder.model for head in each.removed}
-    traces = (_sample_trace(result, inputs, at, origin, notes) for at in range(len(inputs.samples)))
-    return [replace(trace, removed=tuple(sorted(gone))) for trace in traces]
+    rows, removed = range(len(inputs.samples)), tuple(sorted(gone))
+    return [_sample_trace(result, inputs, at, origin, notes, removed) for at in rows]
 
 
 def _loaded(encoder: object) -> LoadedEncoder:
@@ -207,7 +209,12 @@ def on_device(mask: CustomMask | None, device: torch.device) -> CustomMask | Non
 
 
 def _sample_trace(
-    result: EncoderOutput, inputs: Inputs, index: int, origin: Origin, notes: tuple[str, ...]
+    result: EncoderOutput,
+    inputs: Inputs,
+    index: int,
+    origin: Origin,
+    notes: tuple[str, ...],
+    removed: tuple[tuple[int, int], ...],
 ) -> Trace:
     return Trace(
         layers=tuple(
@@ -220,6 +227,7 @@ def _sample_trace(
         sample=inputs.samples[index],
         origin=origin,
         notes=(*inputs.samples[index].notes, *notes),
+        removed=removed,
     )
 
 

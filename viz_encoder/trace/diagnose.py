@@ -45,8 +45,9 @@ def why_nothing_was_captured(
     if found and not eager:
         return f"{start}it computes its softmax itself. Try record(module, eager=True)."
     if found:
+        ran = which_ran(found)
         return (
-            f"{start}{which_ran(found)[0].lower()}{which_ran(found)[1:]}, but its weights do not "
+            f"{start}{ran[0].lower()}{ran[1:]}, but its weights do not "
             "meet the values whole: they are cut into parts before, as in windowed, sparse and "
             "chunked attention, or changed in a way that cannot be followed."
         )

@@ -22,7 +22,10 @@ def sequences_in(arguments: Sequence[Any]) -> list[Tensor]:
 
 
 def is_given_heads(call: Shape, given: Sequence[Tensor]) -> bool:
-    """Whether the module got the queries themselves; then what it is of shows one module out."""
+    """Whether the module was given queries that are already split into heads.
+
+    Then the module around it shows which sequence they come from.
+    """
     n_samples, n_heads, n_queries, _ = call
     heads = (n_samples, n_heads, n_queries), (n_samples, n_queries, n_heads)
     return bool(given) and given[0].ndim == 4 and given[0].shape[:3] in heads

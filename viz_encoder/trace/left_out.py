@@ -31,12 +31,11 @@ def notes_of_left_out(
     shown: Collection[RecordedCall],
     is_within: Callable[[str], bool],
 ) -> tuple[str, ...]:
-    """What a reader of the shown calls, some of all that were kept, is told."""
+    """The notes for a trace of the shown calls, which are some of those kept."""
     sizes = {call.shape[2:] for call in shown}
-    kept = {id(call.attention.softmax) for call in calls}
     missing: dict[Fate, list[SeenIn]] = defaultdict(list)
-    for name, seen in softmaxes:
-        if id(seen) not in kept and is_within(name) and may_be_attention(seen, sizes):
+    for name, seen in _missing(softmaxes, calls, sizes):
+        if is_within(name):
             missing[_fate(seen)].append((name, seen))
     return tuple(
         f"{which_ran(found)} and is not among these layers, which are numbered without it. "
@@ -47,9 +46,22 @@ def notes_of_left_out(
 
 def unseen_beside(softmaxes: Iterable[SeenIn], calls: Collection[RecordedCall]) -> str:
     """What ran beside the calls and is in none of them, as a clause; nothing if all was kept."""
-    kept = {id(call.attention.softmax) for call in calls}
-    found = [each for each in softmaxes if id(each[1]) not in kept and may_be_attention(each[1])]
+    found = _missing(softmaxes, calls)
     return f". {which_ran(found)}, which no call holds" if found else ""
+
+
+def _missing(
+    softmaxes: Iterable[SeenIn],
+    calls: Collection[RecordedCall],
+    sizes: Collection[tuple[int, int]] = frozenset(),
+) -> list[SeenIn]:
+    """What may be attention and is in none of the calls."""
+    kept = {id(call.attention.softmax) for call in calls}
+    return [
+        (name, seen)
+        for name, seen in softmaxes
+        if id(seen) not in kept and may_be_attention(seen, sizes)
+    ]
 
 
 def may_be_attention(seen: SeenSoftmax, sizes: Collection[tuple[int, int]] = frozenset()) -> bool:

@@ -13,20 +13,20 @@ from viz_encoder.inputs.plain_tensor import plain_tensor
 KNOWN = "leave it out: the padding is known without it"
 
 
-def check_mask(mask: Any, inputs: Inputs, source: Any, *, ready_made: bool) -> tuple[str, ...]:
+def check_mask(mask: Any, inputs: Inputs, ready_made: Any) -> tuple[str, ...]:
     """What to say of a mask that could mean something else; mostly nothing.
 
     Args:
-        mask: as it was given, or None.
+        mask: as it was given.
         inputs: what it is given for.
-        source: what these were read from.
-        ready_made: whether that is ids, pixels or vectors, whose padding can be told.
+        ready_made: the ids, pixels or vectors that these were read from, whose padding can be
+            told; None for others.
 
     Raises:
-        InputError: what is no tensor, or is "batch token" and so tells which tokens are real.
+        InputError: not a tensor, or a "batch token" mask, which marks real tokens.
     """
-    given = mask.values() if isinstance(mask, Mapping) else [] if mask is None else [mask]
-    found = (_check(one, inputs, source if ready_made else None) for one in given)
+    given = mask.values() if isinstance(mask, Mapping) else [mask]
+    found = (_check(one, inputs, ready_made) for one in given)
     return tuple(dict.fromkeys(said for each in found for said in each))
 
 

@@ -79,7 +79,7 @@ def _four_axes(given: Tensor, n_axes: int) -> Tensor:
 
     Not one of those that are folded into the batch, which counts all their entries.
     """
-    folded = max(0, given.ndim - 3) if given.ndim > 4 else 0
+    folded = given.ndim - 3 if given.ndim > 4 else 0
     for axis in range(folded, given.ndim):
         if given.stride(axis) == 0 and given.shape[axis] > 1:
             given = given.narrow(axis, 0, 1)

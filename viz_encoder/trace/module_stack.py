@@ -159,10 +159,14 @@ class ModuleStack:
         if heads:  # the module around this one knows
             self._stack[-1].own += heads
             frame.own = [call for call in frame.own if call not in heads]
+        if not frame.own:
+            return
+        # The model itself takes what is not yet a sequence.
+        sizes = tuple(tuple(x.shape) for x in given) if self._stack else None
         for call in frame.own:
             call.cross, call.beside = is_cross(call, frame.fed, given), frame.own
-            if self._stack:  # the model itself takes what is not yet a sequence
-                call.given = tuple(tuple(x.shape) for x in given)
+            if sizes is not None:
+                call.given = sizes
             call.unfold_heads()
 
     def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:

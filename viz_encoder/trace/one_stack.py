@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
     within: str = ""
     cross: bool = False
     sample: int = 0
-    keyed: bool = False  # names were given for keys other than the sequence's tokens
+    keyed: bool = False  # names were given for keys that are not tokens of the sequence
     full: str = ""  # how the model is made to attend to all tokens, if it can be
     unseen: str = ""  # attention that ran and is in none of the calls
 
@@ -125,13 +125,14 @@ def _ways(chosen: Chosen) -> list[str]:
 
 
 def _way(stack: Calls, chosen: Chosen) -> str:
-    keyed = is_uneven(stack[0]) and not chosen.cross
-    asked = chosen._replace(keyed=keyed, sample=0)
+    if why_not_whole(stack[0]):
+        return ""
     for within in patterns_for([call.name for call in stack], chosen.modules):
-        if _gives(asked._replace(within=within), stack):
+        if stacks_of(chosen._replace(within=within).meant) == [stack]:
             break
     else:
         return ""
+    keyed = is_uneven(stack[0]) and not chosen.cross
     given = [f"within={literal(within)}"] if within else []
     given += ["cross=True"] * chosen.cross + ["key_tokens=[…]"] * keyed
     rows, columns = stack[0].shape[2:]
@@ -139,14 +140,8 @@ def _way(stack: Calls, chosen: Chosen) -> str:
     return f"recording.trace({', '.join(given)}) for {sizes}"
 
 
-def _gives(chosen: Chosen, stack: Calls) -> bool:
-    found = stacks_of(chosen.meant)
-    whole = not (why_not_whole(stack[0]) or _uneven(stack[0], chosen))
-    return whole and [[id(call) for call in each] for each in found] == [[id(c) for c in stack]]
-
-
 def _uneven(call: RecordedCall, chosen: Chosen) -> str:
-    """Why maps of other keys than queries are not shown as those of tokens, or the other way."""
+    """Why this map is not shown: other tokens are its keys, or key_tokens was given needlessly."""
     n_samples, _, n_queries, n_keys = call.shape
     if chosen.cross or chosen.keyed == is_uneven(call):
         return ""
@@ -158,8 +153,8 @@ def _uneven(call: RecordedCall, chosen: Chosen) -> str:
     n_tokens = n_tokens_in(call.given, n_samples) or n_queries
     if n_queries < n_tokens:
         why = (
-            f"of the {counted(n_tokens, 'token')} that it was given, only some ask, or summaries "
-            f"of them, as with a class token, landmarks or global attention{chosen.unseen}"
+            f"of the {counted(n_tokens, 'token')} that it was given, only some (or summaries "
+            f"of them) are queries, as with a class token, landmarks or global attention{chosen.unseen}"
         )
     elif n_queries < n_keys:
         why = (
@@ -168,9 +163,9 @@ def _uneven(call: RecordedCall, chosen: Chosen) -> str:
         )
     else:
         why = "keys are summaries of several tokens"
-    asking = "query" if n_queries == 1 else "queries"
+    asked = counted(n_queries, "query", "queries")
     return (
-        f"{call.name!r} attended with {n_queries:,} {asking} × {counted(n_keys, 'key')}, so its "
+        f"{call.name!r} attended with {asked} × {counted(n_keys, 'key')}, so its "
         f"maps are not of each token by each token: {why}. To see them as they are, give each key "
         f"a name of its own: recording.trace(key_tokens=[…]), {counted(n_keys, 'name')}."
     )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from viz_encoder.shown import counted
 from viz_encoder.trace.left_out import SeenIn
 from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.whole_map import is_uneven
 
 _here = local()
 
@@ -76,11 +77,11 @@ class RunFacts:
 
     def _rows(self, calls: Sequence[RecordedCall]) -> str:
         """Where a sample is no sample of the batch."""
-        ran = {call.shape[0] for call in calls}
-        if not self.sizes or len(ran) > 1 or ran <= self.sizes:
+        n_samples = calls[0].shape[0]  # of all of one stack
+        if not self.sizes or n_samples in self.sizes:
             return ""
         return (
-            f"Each attention call ran on {counted(ran.pop(), 'sequence')}, which is not the batch "
+            f"Each attention call ran on {counted(n_samples, 'sequence')}, which is not the batch "
             "that the model was given. So a sample here may be a head or a window, and a layer "
             "may be one sample's: look at recording.calls."
         )
@@ -88,11 +89,11 @@ class RunFacts:
 
 def _uneven(calls: Sequence[RecordedCall]) -> str:
     """Where self-attention is shown with keys of their own names."""
-    n_queries, n_keys = calls[0].shape[2:]
-    if calls[0].cross or n_queries == n_keys:
+    if not is_uneven(calls[0]) or calls[0].cross:
         return ""
-    asking = "query" if n_queries == 1 else "queries"
+    n_queries, n_keys = calls[0].shape[2:]
+    asked = counted(n_queries, "query", "queries")
     return (
-        f"Each attention call had {n_queries:,} {asking} and {counted(n_keys, 'key')}, which have "
+        f"Each attention call had {asked} and {counted(n_keys, 'key')}, which have "
         "names of their own here. What needs a key for each query, such as rollout, is refused."
     )

@@ -65,11 +65,16 @@ def require_model(encoder: Source, trace: Trace) -> None:
         )
 
 
-def block_apart(encoder: Source, trace: Trace, layer: int, rows: Rows, gone: set[int]) -> float:
-    """How far a block's output at some tokens is from the states that ran, heads `gone` removed."""
-    block, ran = block_of(encoder, layer), trace.layers[layer]
+def block_apart(
+    encoder: Source,
+    trace: Trace,
+    layer: int,
+    rows: Rows,
+    outs: Float[Tensor, "head row d_value"],
+) -> float:
+    """How far a block's output at some tokens, by its heads' outputs, is from what ran."""
+    block = block_of(encoder, layer)
     x, truth = (trace.hidden(at)[rows].to(encoder.device) for at in (layer, layer + 1))
-    outs = head_outputs(ran, ran.weights(slice(0, ran.n_heads), rows), gone)
     x = x.to(encoder.dtype)[None]
     attended = block.attn.o(merge_heads(outs[None]).to(x))
     after = block.after_attention(x, attended)[0]
@@ -110,35 +115,37 @@ def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tup
         yield "table of relative positions", apart(again, ran.relative)
     for layer in range(trace.n_layers):
         yield f"projection in layer {layer}", _projections_apart(encoder, trace, layer, rows)
-        gone = {head for at, head in trace.removed if at == layer}
-        if not _is_edited(trace.layers[layer], rows, gone):
-            yield f"block {layer}", block_apart(encoder, trace, layer, rows, gone)
+        gone, its = [head for at, head in trace.removed if at == layer], trace.layers[layer]
+        outs = head_outputs(its, its.weights(slice(0, its.n_heads), rows), gone)
+        if not _is_edited(its, outs, rows, gone):
+            yield f"block {layer}", block_apart(encoder, trace, layer, rows, outs)
     last = trace.hidden_states[-1][rows].to(encoder.device, encoder.dtype)
     yield "final norm", apart(model.final_norm(last), trace.output[rows])
 
 
-def _is_edited(ran: LayerTrace, rows: Rows, gone: set[int]) -> bool:
+def _is_edited(
+    ran: LayerTrace, outs: Float[Tensor, "head row d_value"], rows: Rows, gone: list[int]
+) -> bool:
     """Whether W_O was given what no head has computed, such as a mean that knock put there."""
     others = [head for head in range(ran.n_heads) if head not in gone]
     if ran.signature is None or not others:
         return False
     kept = ran.signature[:, rows].to(ran.wide)
-    outs = head_outputs(ran, ran.weights(slice(0, ran.n_heads), rows))
     found = outs @ signs(outs.shape[-1], outs)
     return apart(found[others], kept[others]) > allowed(ran.signature.dtype)
 
 
 def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: Rows) -> float:
-    """The same of the values of some tokens, and of their scores with each other."""
+    """How far the values of some tokens, and their scores with each other, are from what ran."""
     block, ran = block_of(encoder, layer), trace.layers[layer]
     x = trace.hidden(layer)[rows].to(encoder.device, encoder.dtype)[None]
     x = block.attn_norm(x) if block.pre_norm else x
     attn = block.attn
     q, k, v = (split_heads(part(x), attn.n_heads)[0] for part in (attn.q, attn.k, attn.v))
-    off = apart(v, _of_each_head(ran.v, ran)[:, rows])
+    off = apart(v, _of_each_head(ran.v[:, rows], ran))
     if ran.maps is not None:
         return off
-    truth = _scores(ran.q[:, rows], _of_each_head(ran.k, ran)[:, rows], ran.scale)
+    truth = _scores(ran.q[:, rows], _of_each_head(ran.k[:, rows], ran), ran.scale)
     ways = [_scores(q, k, attn.scale)]  # as they are, too: a run may be without its positions
     if (turns := angles_of(encoder, trace, layer)) is not None:
         turns = turns[rows.to(turns.device)]

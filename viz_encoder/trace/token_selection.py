@@ -99,7 +99,7 @@ def key_of(trace: Trace, key: Token, layer: int) -> int:
 
 
 def real_token(trace: Trace, token: Token) -> int:
-    """The number of a real token, not padding, likewise.
+    """The number of a real token (not padding), which may be given by its name.
 
     Raises:
         SelectionError: no such token, several of that name, or padding.

@@ -161,17 +161,19 @@ class Operations:
             softmax.change(out)
         return out
 
+    @property
+    def _rest(self) -> Any:
+        return self.rest if self.softmax is None else self.softmax.rest
+
     def _take_rest(self, args: tuple[Any, ...], out: Any) -> None:
-        rest = self.rest if self.softmax is None else self.softmax.rest
-        if rest is not None:
+        if (rest := self._rest) is not None:
             rest.take(_flat(args), out)
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The scores of multi_head_attention_forward, or weights times values."""
         out = func(*args, **kwargs)
         softmax = self._softmax_in(args)
-        rest = self.rest if self.softmax is None else self.softmax.rest
-        if rest is not None:
+        if (rest := self._rest) is not None:
             rest.multiply(_flat(args))
         if softmax is not None:
             v = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None

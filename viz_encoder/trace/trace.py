@@ -215,7 +215,7 @@ def _forward(rows: slice | None) -> slice:
 
 
 def _wanted(given: object) -> str:
-    """What is taken for a run, told to who gave something near."""
+    """What is accepted as a run, worded for someone who gave something close to it."""
     if callable(getattr(given, "trace", None)):
         return "a Trace; call recording.trace(…) first, which gives one"
     if isinstance(given, list | tuple) and all(isinstance(each, Trace) for each in given):

@@ -58,7 +58,7 @@ def _why_not_of_tokens(call: RecordedCall) -> str:
 
 
 def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
-    """Of a map with a number of its own of keys."""
+    """The reason, for a map that does not have as many keys as queries."""
     n_samples, _, n_queries, n_keys = call.shape
     if n_queries > n_tokens:
         return (
@@ -72,9 +72,9 @@ def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
 
 
 def _heads_are_groups(call: RecordedCall) -> bool:
-    """Whether of five or more axes the third last is not that of the heads, by what they make."""
+    """Whether, of five or more axes, the third from last holds groups, by their width."""
     width = call.shape[1] * call.attention.v.shape[-1]
-    return bool(call.attention.lead) and width not in (0, call.given[0][-1])
+    return call.attention.folded and width not in (0, call.given[0][-1])
 
 
 def _sizes(calls: list[RecordedCall]) -> str:

@@ -62,10 +62,10 @@ def heads_step(
     """
     found = heads_of(encoder, trace, layer, query, removed)[1]
     if not isinstance(encoder, RecordedParts) or not encoder.unread:
+        ran, rows = trace.layers[layer], torch.tensor([found.query])
         with resting(encoder):
-            off = block_apart(
-                encoder, trace, layer, torch.tensor([found.query]), set(found.removed)
-            )
+            outs = head_outputs(ran, ran.weights(slice(0, ran.n_heads), rows), found.removed)
+            off = block_apart(encoder, trace, layer, rows, outs)
         require_as_ran(off, f"Block {layer} of token {query}", trace.output.dtype)
     return found
 
