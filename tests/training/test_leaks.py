@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from tests.audit.plants import causal, padding
+from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.training.leaks import LeakFinder, Meant
 
@@ -65,3 +66,17 @@ def test_one_mask_is_held_against_the_intent_of_each_layer():
     ran, finder = ran_with(padding(VALID)), LeakFinder()
     right, wrong = Meant(padding(VALID), VALID), Meant(causal(VALID), VALID)
     assert [finder.find(ran, meant).leak for meant in (right, wrong, right)] == [False, True, False]
+
+
+def test_what_is_added_to_all_keys_alike_is_added_beside_slots_too():
+    generator = torch.Generator().manual_seed(1)
+    q = torch.randn(3, 2, 6, 4, generator=generator)
+    k, v = torch.randn(2, 3, 2, 7, 4, generator=generator).unbind()
+    ran = AttentionCall("sdpa", q, k, v, 0.5)  # a slot before the tokens, and no mask
+    meant, slots = Meant(causal(VALID), VALID), Slots(first=1, n_open=1)
+    found, added = (
+        LeakFinder().find(one, meant, slots)
+        for one in (ran, ran._replace(bias=torch.zeros(3, 1, 6, 1)))
+    )
+    assert found.leak and torch.equal(found.largest, added.largest)
+    assert torch.equal(found.lost, added.lost) and found.place == added.place

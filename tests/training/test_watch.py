@@ -12,8 +12,9 @@ import transformers as hf
 from PIL import Image
 
 import viz_encoder as vz
-from tests.audit.plants import causal
+from tests.audit.plants import causal, padding
 from tests.training.loops import LENGTHS, N_TOKENS, batch, bert, real, to_real
+from viz_encoder.errors import TraceError
 from viz_encoder.trace.record import Recording
 from viz_encoder.training import Look
 from viz_encoder.training.batch_recording import BatchRecording
@@ -275,3 +276,29 @@ def test_a_real_trainer(tmp_path):
     trainer = hf.Trainer(model, args, collate, list(range(16)), callbacks=[watch])
     trainer.train()
     assert [one.step for one in looks] == [0, 2] and all(one.ok for one in looks)
+
+
+def test_what_a_look_could_not_see_is_said(monkeypatch):
+    def unseen(*_):
+        raise TraceError("nothing of it")
+
+    monkeypatch.setattr("viz_encoder.training.look._traces", unseen)
+    with pytest.warns(UserWarning, match="vz.watch, step 0: Statistics: nothing of it"):
+        found = look(bert().train(), to_real)
+    assert found.not_seen == ("Statistics: nothing of it",) and found.checks == ()
+
+
+def test_a_batch_that_is_changed_between_calls_is_not_changed_by_one():
+    model, given = bert().train(), batch()
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    valid = real()
+
+    def intent(seen):
+        return padding(valid if "src" in seen else seen["attention_mask"] == 1)
+
+    with vz.watch(model, 1, intent=intent, log=lambda look: None) as watch:
+        model(**given)
+        given["attention_mask"].add_(0)  # the loop's own doing, after the call
+        watch.start(layer)
+        layer(torch.randn(*valid.shape, 8), src_key_padding_mask=~valid)
+    assert watch.last.checks == () and watch.found == {}

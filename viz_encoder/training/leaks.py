@@ -10,10 +10,9 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
-from viz_encoder.audit.measure.slots import NO_SLOTS, Slots
+from viz_encoder.audit.measure.slots import NO_SLOTS, Slots, keys_of, opened_in
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
-from viz_encoder.trace.mask_parsing import NEVER
 
 UNIFORM = 1e-7  # weights of a row that differ by less are all the same
 Opened = Bool[Tensor, "#batch #head #query key"]
@@ -103,7 +102,7 @@ class LeakFinder:
         if ran.maps is not None and wrong:  # a row of scores all as low as they can be is uniform
             spread = ran.maps.amax(dim=-1, keepdim=True) - ran.maps.amin(dim=-1, keepdim=True)
             opened = (ran.maps[..., keys].nan_to_num(1.0) > MASS) & (spread > UNIFORM)
-        weak = ran.bias is not None and most > MASS and _is_added(ran.bias[..., keys], meant)
+        weak = ran.bias is not None and most > MASS and _is_added(keys_of(ran.bias, keys), meant)
         kept = opened if wrong else None
         return LayerLeaks(
             largest,
@@ -122,10 +121,7 @@ class LeakFinder:
         """Samples with a forbidden pair open, how many allowed pairs are closed, what is open."""
         key = id(ran.mask), id(ran.bias), id(meant)
         if key not in self._known:
-            whole = torch.ones(1, 1, 1, ran.k.shape[2], dtype=torch.bool, device=ran.q.device)
-            opened = whole if ran.mask is None else ran.mask
-            opened = opened if ran.bias is None else opened & (ran.bias > NEVER)
-            opened = opened[..., keys] if opened.shape[-1] > 1 else opened
+            opened = opened_in(ran, keys)
             leaking = (opened & meant.forbidden[:, None]).flatten(1).any(dim=1)
             closed = meant.pairs[:, None] & ~opened
             held = (ran.mask, ran.bias, meant)  # so that no other gets their numbers

@@ -10,7 +10,7 @@ from viz_encoder.audit.checks.maps import of_open_slots
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
-from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.diagnose.passed_mask import readings_of
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.pattern import pattern_in
@@ -20,6 +20,7 @@ from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.training.leaks import LayerLeaks, Meant
 
 LARGEST = 2**24  # pairs of a batch up to which causes are compared with it
+Versions = dict[str, tuple[Tensor, int]]  # of what is passed, before the call
 NARROW = "vz.audit_batch(model, batch, intent) on such a batch narrows it down."
 
 
@@ -44,7 +45,7 @@ def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) ->
     )
 
 
-def versions_of(batch: Any) -> dict[str, tuple[Tensor, int]]:
+def versions_of(batch: Any) -> Versions:
     """The ids and masks of a batch, with the number of changes that each has seen so far."""
     return {
         name or "its argument": (one, one._version)
@@ -53,9 +54,7 @@ def versions_of(batch: Any) -> dict[str, tuple[Tensor, int]]:
     }
 
 
-def in_place(
-    checks: tuple[Check, ...], versions: dict[str, tuple[Tensor, int]]
-) -> tuple[Check, ...]:
+def in_place(checks: tuple[Check, ...], versions: Versions) -> tuple[Check, ...]:
     """The checks, and whether the call that has ended has changed what was passed.
 
     Then the cause of a wrong map is not looked for in a mask that was another one by its end.
@@ -64,8 +63,8 @@ def in_place(
     if not changed:
         return checks
     text = (
-        f"A call changes {' and '.join(map(repr, changed))} in place: what uses it later in this "
-        "step gets another."
+        f"A call changes {' and '.join(map(repr, changed))} in place: whatever uses it later in "
+        "this step gets a different tensor."
     )
     answer = Answer(Verdict.WARN, text).because(diagnose("in_place"))
     found = Check("in_place", "Nothing is changed in place", **_fields(answer))
@@ -142,9 +141,7 @@ def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
     if n_samples * n_heads * n_tokens**2 > LARGEST:
         return Diagnosis()
     opened = layer.opened.expand(n_samples, n_heads, n_tokens, n_tokens)
-    wrong = (opened ^ meant.allowed[:, None]) & meant.queries[:, None, :, None]
-    heads = wrong.any(dim=3).any(dim=2).any(dim=0)
-    passed = tuple(readings(case.passed, case.valid))
-    pattern = pattern_in(meant.allowed, case.valid)
-    seen = Seen(opened[:, heads], meant.allowed, pattern, case.valid, passed=passed)
-    return diagnose_maps([seen], heads)
+    pattern, passed = pattern_in(meant.allowed, case.valid), readings_of(case)
+    seen = Seen(opened, meant.allowed, pattern, case.valid, passed=passed)
+    heads = seen.wrong.any(dim=3).any(dim=2).any(dim=0)
+    return diagnose_maps([seen._replace(opened=opened[:, heads])], heads)

@@ -26,11 +26,11 @@ from viz_encoder.training.hooks import Hook, around
 from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.trainer import TrainerEvents
 from viz_encoder.training.undisturbed import undisturbed
-from viz_encoder.training.verdict import checks_of, in_place, meant_in, versions_of
+from viz_encoder.training.verdict import Versions, checks_of, in_place, meant_in, versions_of
 from viz_encoder.training.writers import writer_of
 
-# torch runs these as one kernel only where no torch function mode is on, so they run beside.
 ADVICE = re.compile(r"recording\.trace\((?=within=r?'[^']*'\))")
+# torch runs these as one kernel only where no torch function mode is on, so they run beside.
 FUSED = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
 
 
@@ -107,8 +107,7 @@ class Watch(TrainerEvents):
         self._samples, self._within = samples, within
         self._module: nn.Module | None = None
         self._installed = ExitStack()
-        self._open: tuple[ExitStack, BatchRecording, Any, Case | None] | None = None
-        self._versions: dict[str, tuple[Tensor, int]] = {}  # of what is passed, before the call
+        self._open: tuple[ExitStack, BatchRecording, Any, Case | None, Versions] | None = None
         self._expected: int | None = None  # the step of a Trainer whose first batch comes next
         self._has_trainer = False
         self._warned: set[str] = set()
@@ -201,13 +200,12 @@ class Watch(TrainerEvents):
         recording = BatchRecording(inner, meant, self._samples, self._within)
         if isinstance(module, FUSED) or is_compiled(module.modules()):
             self._run_beside(inner, recording, args, kwargs)
-            self._finish(step, recording, batch, case)
+            self._finish(step, recording, batch, case, {})  # the loop's own call comes later
             return
         opened = ExitStack()
         opened.enter_context(listening(recording))
         recording.enter(module, args)  # it began before anyone listened
-        self._open = (opened, recording, batch, case)
-        self._versions = versions_of(batch)
+        self._open = (opened, recording, batch, case, versions_of(batch))
         self._step = step
 
     def _run_beside(
@@ -228,28 +226,37 @@ class Watch(TrainerEvents):
     def _after(self, module: nn.Module, args: tuple[Any, ...], out: Any) -> None:
         if self._open is None or module is not self._module:
             return
-        opened, recording, batch, case = self._open
+        opened, recording, batch, case, versions = self._open
         self._open = None
         opened.close()
         if out is not None:  # it has not failed
-            self._finish(self._step, recording, batch, case)
+            self._finish(self._step, recording, batch, case, versions)
 
     def _leave_off(self) -> None:
         if self._open is not None:
             self._open[0].close()
             self._open = None
 
-    def _finish(self, step: int, recording: BatchRecording, batch: Any, case: Case | None) -> None:
+    def _finish(
+        self,
+        step: int,
+        recording: BatchRecording,
+        batch: Any,
+        case: Case | None,
+        versions: Versions,
+    ) -> None:
         try:
             with detached_from_caller():
                 checks = () if case is None else checks_of(case, recording.leaks, self._pad_id)
-                checks = in_place(checks, self._versions)
+                checks = in_place(checks, versions)
                 look = look_at(step, recording, checks, batch, self._special_ids, self._within)
             self.last = look
             self._write(look)
         except Exception as fault:
             self._missed(step, fault)
             return
+        for text in look.not_seen:
+            self._warn(text, f"vz.watch, step {step}: {text}")
         for check, text in zip(look.checks, look.sentences, strict=True):
             if check.verdict is not Verdict.INFO and check.name not in self.found:
                 self.found[check.name] = look

@@ -68,14 +68,12 @@ def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diag
 
 def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
     """The first module that lets tokens mix as they may not; None if none can be told apart."""
-    parts = mixing_parts(context.subject, case)
-    others = [one for one in parts if _is_norm(one) or "Conv" in one.kind]
-    if others and len(parts) > len(case.allowed):
-        mixing = [one for one in others if _is_wrong(context, case, one, parts.index(one))]
-        parts = tuple(one for one in parts if one not in others)
-        if mixing and not any(_is_wrong(context, case, one, n) for n, one in enumerate(parts)):
-            return of_parts(mixing, "tokens mix in")
+    every = mixing_parts(context.subject, case)
+    parts, besides = _parted(every, case)
+    mixing = [one for one in besides if _is_wrong(context, case, one, every.index(one))]
     wrong = [n for n, one in enumerate(parts) if _is_wrong(context, case, one, n)]
+    if mixing and not wrong:
+        return of_parts(mixing, "tokens mix in")
     if not wrong or len(case.allowed) not in (1, len(parts)):
         return None
     number = wrong[0]
@@ -85,21 +83,29 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
         return diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
     seen = [_of_part(context, case, parts[number], number)]
     for other in context.further(case):
-        again = mixing_parts(context.subject, other)
+        again, _ = _parted(mixing_parts(context.subject, other), other)
         if len(again) == len(parts):
             seen.append(_of_part(context, other, again[number], number))
     return diagnose_maps(seen)  # several layers together tell less
 
 
+def _parted(parts: Sequence[Part], case: Case) -> tuple[list[Part], list[Part]]:
+    """Attention, and the norms and convolutions beside it if there are more parts than intents."""
+    besides = [one for one in parts if _is_norm(one) or "Conv" in one.kind]
+    besides = besides if len(parts) > len(case.allowed) else []
+    return [one for one in parts if one not in besides], besides
+
+
 def _is_wrong(context: AuditContext, case: Case, part: Part, number: int) -> bool:
-    seen = _of_part(context, case, part, min(number, len(case.allowed) - 1))
-    return bool((seen.opened[:, 0] ^ seen.meant)[case.valid].any())
+    meant = context.intent(case, min(number, len(case.allowed) - 1))
+    others = ~torch.eye(meant.shape[-1], dtype=torch.bool, device=meant.device)
+    return bool((((part.depends > GRADIENT) ^ meant) & others)[case.valid].any())
 
 
 def _measured(context: AuditContext, case: Case, number: int) -> float | None:
     """The log of a forbidden gradient over an allowed one where all scores are nearly 0."""
     with context.subject.weights(lambda weight: weight * FLATTER):
-        parts = mixing_parts(context.subject, case)
+        parts, _ = _parted(mixing_parts(context.subject, case), case)
     if len(parts) <= number:
         return None
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
@@ -119,4 +125,5 @@ def _of_part(context: AuditContext, case: Case, part: Part, number: int) -> Seen
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
     opened = ((part.depends > GRADIENT) | itself)[:, None]
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
-    return Seen(opened, allowed, pattern, case.valid, True, readings_of(case))
+    passed = readings_of(case)
+    return Seen(opened, allowed, pattern, case.valid, with_itself=True, passed=passed)

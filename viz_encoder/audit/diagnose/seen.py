@@ -33,6 +33,11 @@ class Seen(NamedTuple):
         """Real tokens that may attend to anything."""
         return self.valid & self.allowed.any(dim=-1)
 
+    @property
+    def wrong(self) -> Opened:
+        """Pairs of real queries that are not as they are meant to be."""
+        return (self.opened ^ self.meant[:, None]) & self.rows[:, None, :, None]
+
     def residual(self, pairs: Tensor) -> Tensor:
         """With each token itself, where that is part of what was seen."""
         itself = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)

@@ -1,14 +1,14 @@
 """One attention layer of one run, read in blocks of rows, so that no map has to be held whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.audit.measure.slots import NO_SLOTS, Slots
+from viz_encoder.audit.measure.slots import NO_SLOTS, Slots, rows_of
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.mask_parsing import NEVER
@@ -37,7 +37,6 @@ class Layer:
     slots: Slots = NO_SLOTS  # keys that hold no token
     n_keys: int = 0  # tokens among the keys; all of them if 0
     by_hand: bool = False  # a softmax of the model's own
-    order: Int[Tensor, " batch"] | None = None  # of the samples, if not that in which they ran
     _known: dict[str, tuple[Tensor, Tensor, Judged]] = field(default_factory=dict)
 
     @property
@@ -76,10 +75,6 @@ class Layer:
         bound = largest[0] * largest[1] * ran.q.shape[-1] * max(1.0, abs(ran.scale))
         return bound < HUGE  # False where either is NaN
 
-    def in_order(self, order: Int[Tensor, " batch"]) -> "Layer":
-        """The same with its samples in another order."""
-        return replace(self, order=order, _known={})
-
     def row_blocks(self) -> Iterator[slice]:
         """Rows in pieces of at most BLOCK_BYTES of weights."""
         n_samples, n_heads, n_queries, _ = self.shape
@@ -98,8 +93,7 @@ class Layer:
 
     def map(self, sample: int, head: int) -> Float[Tensor, "query key"]:
         """One map, whole, and no other."""
-        ran = sample if self.order is None else int(self.order[sample])
-        ran, heads = (ran if self.ran.shape[0] > 1 else 0), slice(head, head + 1)
+        ran, heads = (sample if self.ran.shape[0] > 1 else 0), slice(head, head + 1)
         with torch.no_grad():
             parts = [self._of_sample(ran, rows, heads)[0] for rows in self.row_blocks()]
         return torch.cat(parts)[:, self._tokens]
@@ -175,13 +169,13 @@ class Layer:
         if ran.bias is not None:
             opened = opened & (rows_of(ran.bias, rows) > NEVER)
         n_rows = len(range(*rows.indices(ran.shape[2])))
-        return self._ordered(opened.expand(-1, -1, n_rows, ran.shape[3]))
+        return self._of_each(opened.expand(-1, -1, n_rows, ran.shape[3]))
 
     def _weights(self, rows: slice) -> Float[Tensor, "batch head row slot"]:
         """Including slots that hold no token."""
         samples = range(self.ran.shape[0])
         with torch.no_grad():
-            return self._ordered(torch.stack([self._of_sample(one, rows) for one in samples]))
+            return self._of_each(torch.stack([self._of_sample(one, rows) for one in samples]))
 
     def _of_sample(self, sample: int, rows: slice, heads: slice = slice(None)) -> Tensor:
         ran = self.ran
@@ -193,12 +187,6 @@ class Layer:
         one = LayerTrace(q=q, k=k, v=v, scale=ran.scale, mask=mask, bias=bias, maps=maps)
         return one.weights(heads, rows)
 
-    def _ordered(self, x: Tensor) -> Tensor:
-        """Of each sample, where one stands for all; in the order that was asked for."""
-        x = x.expand(self.n_samples, *x.shape[1:])
-        return x if self.order is None else x[self.order]
-
-
-def rows_of(part: Tensor, rows: slice) -> Tensor:
-    """Those rows of a "… #query key" tensor."""
-    return part[:, :, rows] if part.shape[2] > 1 else part
+    def _of_each(self, x: Tensor) -> Tensor:
+        """Of each sample, where one stands for all."""
+        return x.expand(self.n_samples, *x.shape[1:])

@@ -154,11 +154,11 @@ class Setting:
             return None
         if not can_be_cut(case.x, case.valid.shape[1]):
             whole = len(places) == case.valid.shape[1]
-            return self._whole(case, sample) if whole else None
+            return self.whole(case, sample) if whole else None
         x = case.x[sample : sample + 1, places]
         return self.case(torch.ones(1, len(places), dtype=torch.bool), x=x)
 
-    def _whole(self, case: Case, sample: int) -> Case:
+    def whole(self, case: Case, sample: int) -> Case:
         """One sample as it is."""
         one = slice(sample, sample + 1)
         return self.case(case.valid[one], x=case.x[one])
@@ -184,7 +184,7 @@ def called(function: Callable[..., Any], words: str, *given: Any) -> Any:
     except (VizEncoderError, ModelFault):
         raise
     except Exception as fault:
-        why = str(fault)[:200].rstrip(".") or "without a word"
+        why = str(fault)[:200].rstrip(".") or "no message"
         raise InputError(f"{words} raised {type(fault).__name__}: {why}.") from fault
 
 

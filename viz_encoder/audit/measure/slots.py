@@ -17,7 +17,7 @@ class Slots(NamedTuple):
 
     first: int = 0  # the column of token 0
     n_open: int = 0  # closed ones are cut off
-    by_mistake: bool = False  # they are a block's filling and no sink, as far as one run can tell
+    by_mistake: bool = False  # block padding and not a sink, as far as one run can tell
 
 
 NO_SLOTS = Slots()
@@ -64,7 +64,7 @@ def of_tokens(
         return None
     ran = _with_queries(ran, side.first, n_tokens)
     if side.closed:
-        return _with_keys(ran, slice(side.first, side.first + n_tokens)), Slots()
+        return _withkeys_of(ran, slice(side.first, side.first + n_tokens)), Slots()
     # One slot of zeros is a sink, too; torch's own module adds one where it is asked to.
     several = side.filled and (extra > 1 or n_keys % BLOCK == 0)
     return ran, Slots(side.first, extra, several and ran.kind != "multi_head_attention")
@@ -121,8 +121,8 @@ def opened_in(
         return ran.maps[..., place].nan_to_num(1.0) > 0
     opened = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=ran.q.device)
     if ran.mask is not None:
-        opened = opened & _keys(ran.mask, place)
-    return opened if ran.bias is None else opened & (_keys(ran.bias, place) > NEVER)
+        opened = opened & keys_of(ran.mask, place)
+    return opened if ran.bias is None else opened & (keys_of(ran.bias, place) > NEVER)
 
 
 def _held(ran: AttentionCall) -> Tensor | None:
@@ -137,25 +137,27 @@ def _with_queries(ran: AttentionCall, first: int, n_tokens: int) -> AttentionCal
     rows = slice(first, first + n_tokens)
     return ran._replace(
         q=ran.q[:, :, rows],
-        mask=_rows(ran.mask, rows),
-        bias=_rows(ran.bias, rows),
-        maps=_rows(ran.maps, rows),
+        mask=None if ran.mask is None else rows_of(ran.mask, rows),
+        bias=None if ran.bias is None else rows_of(ran.bias, rows),
+        maps=None if ran.maps is None else rows_of(ran.maps, rows),
         sink=None if ran.sink is None else ran.sink[:, :, rows],
         signature=None,
     )
 
 
-def _with_keys(ran: AttentionCall, place: slice) -> AttentionCall:
+def _withkeys_of(ran: AttentionCall, place: slice) -> AttentionCall:
     k, v = (x[:, :, place] if x.shape[2] == ran.shape[3] else x for x in (ran.k, ran.v))
-    masks = None if ran.mask is None else _keys(ran.mask, place)
-    bias = None if ran.bias is None else _keys(ran.bias, place)
-    maps = None if ran.maps is None else _keys(ran.maps, place)
+    masks = None if ran.mask is None else keys_of(ran.mask, place)
+    bias = None if ran.bias is None else keys_of(ran.bias, place)
+    maps = None if ran.maps is None else keys_of(ran.maps, place)
     return ran._replace(k=k, v=v, mask=masks, bias=bias, maps=maps)
 
 
-def _rows(part: Tensor | None, rows: slice) -> Tensor | None:
-    return part if part is None or part.shape[2] == 1 else part[:, :, rows]
+def rows_of(part: Tensor, rows: slice) -> Tensor:
+    """Those rows of a "… #query key" tensor."""
+    return part[:, :, rows] if part.shape[2] > 1 else part
 
 
-def _keys(part: Tensor, place: slice) -> Tensor:
+def keys_of(part: Tensor, place: slice) -> Tensor:
+    """Those keys of a "… #key" tensor."""
     return part if part.shape[3] == 1 else part[..., place]

@@ -1,0 +1,48 @@
+"""Parts of a model beside attention: what is attention is held to the same part on every batch."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tests.audit.plants import causal
+from viz_encoder.audit.diagnose import part_cause
+from viz_encoder.audit.measure.parts import Part
+from viz_encoder.audit.measure.setting import Case
+
+
+def case_of(n_tokens: int) -> Case:
+    valid = torch.ones(2, n_tokens, dtype=torch.bool)
+    return Case(torch.zeros(2, n_tokens, 4), valid, (causal(valid),), None)
+
+
+def parts_of(case: Case) -> tuple[Part, ...]:
+    """A norm over tokens, and attention that sees the next token too."""
+    n_tokens = case.valid.shape[1]
+    every = torch.ones(2, n_tokens, n_tokens, dtype=torch.float64)
+    return Part("norm", "GroupNorm", every, False), Part("own", "Kernel", every.tril(1), False)
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the cause of the maps is looked for in."""
+    given = []
+    monkeypatch.setattr(part_cause, "mixing_parts", lambda subject, case: parts_of(case))
+    monkeypatch.setattr(part_cause, "diagnose_maps", given.append)
+    return given
+
+
+def test_each_batch_shows_the_same_part(told):
+    context = SimpleNamespace(
+        subject=SimpleNamespace(weights=lambda alter: nullcontext()),
+        intent=lambda case, number: case.allowed[0],
+        pattern=lambda case, number=None: case.allowed[0],
+        further=lambda case: [case_of(5), case_of(9)],
+    )
+    base = case_of(7)
+    part_cause.by_parts(context, base)
+    [seen] = told
+    assert [one.opened.shape[-1] for one in seen] == [7, 5, 9]
+    for one in seen:
+        assert torch.equal(one.opened[0, 0], torch.ones(one.opened.shape[-2:]).tril(1).bool())
