@@ -57,7 +57,7 @@ def test_the_model_is_left_as_it_was():
         ({"n_layers": 1}, "n_layers is 1, but 2 attention layers were seen; leave n_layers out"),
         ({"seed": "a"}, "seed is 'a'"),
         ({"inputs": torch.zeros(2)}, "inputs is float32 2; it must be an AuditInputs"),
-        ({"scope": {"window": 3}}, r"scope is \{.window.\}; it must be an AuditScope"),
+        ({"scope": {"window": 3}}, r"scope is \{'window'\}; it must be an AuditScope"),
     ],
 )
 def test_wrong_arguments_are_answered(options, words):
@@ -72,7 +72,11 @@ def test_wrong_arguments_are_answered(options, words):
     [
         (AuditInputs, {"valid": torch.ones(7, 7).bool()}, "7 samples of 7 tokens"),
         (AuditInputs, {"padding_side": "middle"}, "'middle'"),
-        (AuditScope, {"lengths": (1,)}, "lengths holds 1; each must be .* at least 2"),
+        (
+            AuditScope,
+            {"lengths": (1,)},
+            "lengths holds 1; each must be a whole number of at least 2",
+        ),
         (AuditScope, {"lengths": "12"}, "lengths is '12'"),
         (AuditScope, {"lengths": ["12"]}, "lengths holds '12'"),
         (

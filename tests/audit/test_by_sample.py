@@ -11,7 +11,7 @@ from tests.audit.plants import banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.places import NONE, places_of
+from viz_encoder.audit.measure.places import NONE, UNCLEAR, places_of
 from viz_encoder.audit.measure.setting import Case, Setting
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.trace import record
@@ -179,9 +179,14 @@ def test_each_call_is_known_by_its_sample():
             same = torch.ones(1, x.shape[1], 8)
             return super().forward(x, keep) + self.one(0, same, keep[:1] | True, 0)
 
+    class Mixed(ByRow):
+        def forward(self, x, keep):
+            return super().forward(0 * x + x.sum(dim=0, keepdim=True), keep)
+
     setting = Setting((causal,), causal, lambda seed, b, n: torch.randn(b, n, 8), n_samples=4)
     case = setting.base()
     for model, meant in (
+        (Mixed("sample"), [UNCLEAR] * 8),
         (ByRow("sample"), [0, 0, 1, 1, 2, 2, 3, 3]),
         (ByRow("layer"), [0, 1, 2, 3] * 2),
         (Fixed("sample"), [0, 0, 1, 1, 2, 2, 3, 3, NONE]),

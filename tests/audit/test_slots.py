@@ -78,7 +78,10 @@ def test_open_slots_are_named_with_the_line_to_write():
     report = vz.audit_mask(Layers(filled("zeros")).eval(), padding, d_model=8)
     found = report.check("maps")
     assert own(report)[0] == "maps" and found.code == "open_slots", str(report)
-    assert found.evidence.startswith("Layer 0: 1 keys that hold no token") and "F.pad" in found.cure
+    assert (
+        found.evidence.startswith("Layer 0: 1 key without a token left open")
+        and "F.pad" in found.cure
+    )
 
 
 def in_some(where):

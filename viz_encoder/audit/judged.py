@@ -101,17 +101,18 @@ def _unseen(context: AuditContext, share: Share) -> str:
     """Why gradients tell less than maps, and what to give."""
     seen, n_layers = len(context.maps.layers), context.n_layers
     if n_layers is None:
-        return "how far each layer looks, for no map shows how many there are: give n_layers="
+        unknown = "no map shows how many layers there are"
+        return f"how far each layer looks, because {unknown}: give n_layers="
     if share is Share.SOME:
         maps = f"the maps of only {seen} of {n_layers} layers were" if seen else "no maps were"
-        return f"each layer by itself, for {maps} seen"
+        return f"each layer by itself, because {maps} seen"
     if context.is_pooled:
         why, give = "the output is one row a sample", "let the model return one row a token"
     else:
         n_tokens, longer = context.base.valid.shape[1], _long_enough(context)
         why = f"after {n_layers} layers a token may know of all {n_tokens}"
         give = f"give AuditScope(lengths=[{longer}])" if longer else "audit one layer by itself"
-    return f"how far each layer looks, for no maps were seen, and {why}: {give}"
+    return f"how far each layer looks, because no maps were seen, and {why}: {give}"
 
 
 def _long_enough(context: AuditContext) -> int | None:

@@ -154,7 +154,8 @@ def _uneven(call: RecordedCall, chosen: Chosen) -> str:
     if n_queries < n_tokens:
         why = (
             f"of the {counted(n_tokens, 'token')} that it was given, only some (or summaries "
-            f"of them) are queries, as with a class token, landmarks or global attention{chosen.unseen}"
+            "of them) are queries, as with a class token, landmarks or global "
+            f"attention{chosen.unseen}"
         )
     elif n_queries < n_keys:
         why = (

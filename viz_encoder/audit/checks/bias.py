@@ -34,9 +34,11 @@ def ask(context: AuditContext) -> Answer:
     if given is None:
         return untested("What is added to the scores: no AuditScope(bias=…) was given.")
     functions = (given,) if callable(given) else tuple(given)
-    found = [_ask(context, case, functions) for case in _batches(context)]
-    red = [one for one in found if one.verdict is not Verdict.PASS]
-    return red[0] if red else found[0]
+    answers = (_ask(context, case, functions) for case in _batches(context))
+    first = next(answers)
+    if first.verdict is not Verdict.PASS:
+        return first
+    return next((one for one in answers if one.verdict is not Verdict.PASS), first)
 
 
 def _batches(context: AuditContext) -> Iterator[Case]:

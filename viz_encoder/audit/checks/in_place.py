@@ -47,10 +47,10 @@ def find_fault(context: AuditContext, case: Case) -> Answer | None:
         return untested(f"{text}; runs on the same input differ, so its effect is not known.")
     apart = gap(fresh, _alike(subject, x, passed, case), case.valid)
     if apart.amount <= context.tolerance(fresh):
-        return Answer(Verdict.INFO, f"{text}; a second one with it gives the same.")
+        return Answer(Verdict.INFO, f"{text}; a second call with it gives the same result.")
     only_vectors = changed == ["the input"] and case.x.is_floating_point()
     verdict = Verdict.WARN if only_vectors else Verdict.FAIL
-    text += f": a second one with the same tensors differs by {apart.amount:.2g} at {_at(apart)}."
+    text += f": a second call with the same tensors differs by {apart.amount:.2g} at {_at(apart)}."
     return _found(verdict, text, apart)
 
 
@@ -85,7 +85,7 @@ def _kept(context: AuditContext, changed: list[str]) -> Answer | None:
     names = " and ".join(f"the model's {name!r}" for name in changed if not name.isdigit())
     text = (
         f"A call changes {names or 'a tensor that the code of the model holds'} in place: the "
-        f"next one differs by {apart.amount:.2g} at {_at(apart)}, though it is given the same."
+        f"next one differs by {apart.amount:.2g} at {_at(apart)}, though its input is the same."
     )
     return _found(Verdict.FAIL, text, apart)
 

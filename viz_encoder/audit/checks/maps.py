@@ -20,6 +20,7 @@ from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
+from viz_encoder.shown import counted
 
 FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0
 
@@ -111,10 +112,10 @@ def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
 
 
 def of_open_slots(number: int, count: int) -> Answer:
-    """A layer's keys that hold no token and are no sink."""
+    """A layer's keys that hold no token and are not a sink."""
     text = (
-        f"Layer {number}: {count} keys that hold no token are open to every query, and take a part "
-        "of its attention."
+        f"Layer {number}: {counted(count, 'key')} without a token left open by the mask; attention "
+        "goes there."
     )
     return Answer(Verdict.FAIL, text, layer=number).because(diagnose("open_slots"))
 

@@ -110,10 +110,9 @@ def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer
     sample = int(counts.masked_fill(counts == 0, case.valid.shape[1]).argmin())
     if not 0 < int(counts[sample]) < case.valid.shape[1] or len(counts) == 1:
         return None
-    one = slice(sample, sample + 1)
-    single = context.setting.case(case.valid[one], x=case.x[one])
+    single = context.setting.whole(case, sample)
     try:
-        apart = gap(context.subject.run(single), out[one], single.valid)
+        apart = gap(context.subject.run(single), out[sample : sample + 1], single.valid)
     except ModelFault as fault:
         return raised(fault, "With a padded batch of one")
     if apart.amount <= context.tolerance(out):

@@ -88,7 +88,7 @@ def _of_batch_norms(context: AuditContext) -> Answer:
         return untested("Training mode: batch norm mixes samples there.")
     text = (
         f"In training mode {counting[0]} takes its mean and variance over {case.valid.numel()} "
-        f"places, of which {int(case.valid.sum())} are real tokens."
+        f"positions, of which only {int(case.valid.sum())} are real tokens."
     )
     return Answer(Verdict.WARN, text).because(diagnose("norm"))
 

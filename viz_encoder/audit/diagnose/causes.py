@@ -101,7 +101,7 @@ CAUSES = {
     ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",
-        "Round, and never cut off: (share * n_tokens).round().long(); or keep whole numbers.",
+        "Round, don't truncate: (share * n_tokens).round().long(); or keep whole numbers.",
     ),
     "rounded": Cause(
         "the lengths of the samples are rounded",
@@ -114,11 +114,12 @@ CAUSES = {
         "the mask expects.",
     ),
     "pattern_places": Cause(
-        "the pattern (documents, blocks or global tokens) is laid over all places, padding too",
+        "the pattern (documents, blocks or global tokens) is applied to all positions, padding "
+        "included",
         "Count real tokens: place = valid.cumsum(dim=1) - 1, not torch.arange(n_tokens).",
     ),
     "order": Cause(
-        "the mask is in another order than the tokens",
+        "the mask is in a different order from the tokens",
         "Put both into the same order: x.flip(1) with mask.flip(-1), and mask.flip(-2, -1) where "
         "it is (query, key); likewise roll, or x[:, order] with mask[:, order].",
     ),
@@ -128,11 +129,11 @@ CAUSES = {
     ),
     "other_tensor": Cause(
         "another tensor is used as the mask",
-        "Pass it by its name, attention_mask=…, for the order of arguments differs between models.",
+        "Pass the mask by name, attention_mask=…; argument order differs between models.",
     ),
     "as_passed": Cause(
-        "the model looks where the mask that is passed says, and that mask is not what you mean",
-        "Mend the code that makes the mask: (made ^ intent(valid)).nonzero() lists the pairs, "
+        "the model follows the mask it is given, and that mask is not what you intend",
+        "Fix the code that builds the mask: (made ^ intent(valid)).nonzero() lists the pairs, "
         "with made as a bool mask, True = may attend.",
     ),
     "sorted": Cause(
@@ -145,7 +146,7 @@ CAUSES = {
         "on the length alone.",
     ),
     "in_place": Cause(
-        "it is changed in place, so that the next layer, or the next call, gets another",
+        "a tensor is changed in place, so the next layer or call gets a different one",
         "Write a new one: mask = mask & other for mask &= other, mask.masked_fill(…) for "
         "mask.masked_fill_(…), and mask = mask.clone() before mask[…] = ….",
     ),
@@ -154,7 +155,7 @@ CAUSES = {
         "Divide by the sample's own count: out.sum(1) / valid.sum(1, keepdim=True).",
     ),
     "batch_of_one": Cause(
-        "it is right in a batch of one sample, and wrong in a batch of several",
+        "the result is right for a batch of one and wrong for a larger batch",
         "Look for what is made of sample 0 alone, squeezed, or flattened over the batch: mask[0], "
         "mask.squeeze(), ids.view(-1); keep the batch axis, and index it by sample.",
     ),
@@ -164,12 +165,12 @@ CAUSES = {
         "mask.squeeze().",
     ),
     "mask_batch": Cause(
-        "the mask has a batch of one, where the code takes a mask for each sample",
+        "the mask has batch size 1 where the code needs one per sample",
         "Expand it before it is cut or indexed: mask.expand(len(x), -1, -1).chunk(n); or leave it "
         "whole.",
     ),
     "over_batch": Cause(
-        "something runs over the samples of the batch",
+        "an operation runs across the samples of the batch",
         "Take means, norms and softmax over dim=1 or dim=-1, never over dim=0.",
     ),
     "sample_order": Cause(
@@ -221,8 +222,8 @@ CAUSES = {
         "Combine masks as bool with &, and turn them into numbers once.",
     ),
     "open_slots": Cause(
-        "the keys were filled up, to a whole block or to the length of a static cache, and the "
-        "mask leaves the filling open",
+        "the keys were padded to a whole block or a static cache's length, and the mask leaves "
+        "that padding open",
         "F.pad(keep, (0, filling), value=False): close in the mask what is added to the keys.",
     ),
     "documents": Cause(
@@ -305,7 +306,7 @@ CAUSES = {
         "bias.mT; in (query, key), rows are queries.",
     ),
     "bias_clipped": Cause(
-        "from some distance on the bias stays the same",
+        "the bias stops changing beyond some distance",
         "Let the distance grow with the text: slope * (query - key).abs(), without clamp, or with "
         "a table of as many distances as there may be.",
     ),

@@ -67,8 +67,7 @@ def _is_meant(seen: Seen, pairs: Allowed) -> bool:
 def _first_apart(seen: Sequence[Seen]) -> str:
     """The first pair that is not as it is meant to be."""
     one = next(each for each in seen if not each.is_open_as(each.allowed[:, None]))
-    apart = (one.opened ^ one.meant[:, None]) & one.rows[:, None, :, None]
-    sample, head, query, key = (int(n) for n in apart.nonzero()[0])
+    sample, head, query, key = (int(n) for n in one.wrong.nonzero()[0])
     state = "open" if bool(one.opened[sample, head, query, key]) else "closed"
     return f"sample {sample}, query {query}, key {key} is {state} there"
 
@@ -87,14 +86,13 @@ def described(seen: Sequence[Seen]) -> Diagnosis | None:
 
 def _missing(seen: Seen) -> Diagnosis | None:
     """What is missing in one map; Diagnosis() where that says nothing, None where it is right."""
-    rows = seen.rows[:, None, :, None]
-    wrong = (seen.opened ^ seen.meant[:, None]) & rows
+    wrong = seen.wrong
     if not bool(wrong.any()):
         return None
     if bool((wrong & seen.opened).any()):
         return Diagnosis()
     both, edges = _globals(seen.pattern), _edges(seen.valid)
-    wrong, meant = wrong.any(dim=1), seen.allowed & rows[:, 0]
+    wrong, meant = wrong.any(dim=1), seen.allowed & seen.rows[:, :, None]
     directions = (
         (wrong.sum(dim=1), meant.sum(dim=1), "the others do not look at them"),
         (wrong.sum(dim=2), meant.sum(dim=2), "they do not look at the others"),

@@ -18,7 +18,7 @@ class Diagnosis(NamedTuple):
 UNKNOWN = Diagnosis(
     "",
     "not known.",
-    "To narrow it down, compare with intent(valid) what reaches the attention call of that layer: "
+    "To narrow it down, compare what reaches that layer's attention call with intent(valid): "
     "first the mask, then the order of tokens and samples.",
 )
 
@@ -31,8 +31,6 @@ def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
 
 def either(codes: Sequence[str]) -> Diagnosis:
     """One of several causes, which cannot be told apart."""
-    if len(codes) == 1:
-        return diagnose(codes[0], sure=False)
     first = diagnose(codes[0], sure=False)
     also = "; or ".join(CAUSES[code].sentence for code in codes)
     return Diagnosis(codes[0], f"consistent with: {also}.", first.cure)

@@ -128,8 +128,7 @@ def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> 
 
 def _equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
     first = _seen(context, case, layer, number)
-    wrong = (first.opened ^ first.allowed[:, None]) & first.rows[:, None, :, None]
-    heads = wrong.any(dim=3).any(dim=2).any(dim=0)
+    heads = first.wrong.any(dim=3).any(dim=2).any(dim=0)
     heads = heads if bool(heads.any()) else torch.ones_like(heads)
     seen = [first]
     for other in context.further(case):

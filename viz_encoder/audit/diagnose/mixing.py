@@ -93,9 +93,11 @@ def _over_batch(context: AuditContext, case: Case) -> Diagnosis | None:
         expected = (where == query, depends[number, sample])
         alike &= any(torch.equal(others, one.expand_as(others)) for one in expected)
         there |= bool(others.any())
+    if not (alike and there):
+        return None
     parts = [one for one in mixing_parts(context.subject, case) if one.across and one.name]
-    named = f": {parts[0].name} ({parts[0].kind})" if alike and len(parts) == 1 else ""
-    return diagnose("over_batch", more=named) if alike and there else None
+    named = f": {parts[0].name} ({parts[0].kind})" if len(parts) == 1 else ""
+    return diagnose("over_batch", more=named)
 
 
 def _by_earlier_mask(context: AuditContext, case: Case) -> Diagnosis | None:

@@ -27,7 +27,7 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
         if _is_right_alone(context, case):
             if known.code in VAGUE:
                 return diagnose("batch_of_one")
-            return known._replace(cause=f"{known.cause[:-1]}; in a batch of one sample it is not.")
+            return known._replace(cause=f"{known.cause[:-1]}; not so in a batch of one sample.")
     return known
 
 
@@ -79,7 +79,5 @@ def _is_right_alone(context: AuditContext, case: Case) -> bool:
     """Whether each sample with its padding is right in a batch of its own."""
     if len(case.valid) == 1 or context.setting.fixed:
         return False
-    each = (slice(sample, sample + 1) for sample in range(len(case.valid)))
-    return all(
-        is_right_on(context, context.setting.case(case.valid[one], x=case.x[one])) for one in each
-    )
+    each = (context.setting.whole(case, sample) for sample in range(len(case.valid)))
+    return all(is_right_on(context, one) for one in each)

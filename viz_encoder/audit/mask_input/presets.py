@@ -118,8 +118,10 @@ def _require_tokens(n_tokens: int) -> int:
 
 def _require_size(control: Control, value: object) -> int:
     size = Annotated[int, at_least(control.minimum)]
+    if type(value) is int:
+        value = min(value, MAX_TOKENS)  # a larger one means the same and may overflow
     number: int = read_argument(control.label, value, size, InputError)
-    return min(number, MAX_TOKENS)  # a larger one means the same and may overflow
+    return min(number, MAX_TOKENS)  # numpy's, too
 
 
 def _none(query: Position, key: Position, n_tokens: int) -> Tensor:
