@@ -158,7 +158,8 @@ def _against(row: Measured, known: dict[str, float]) -> str:
     if who == "gr.Plot":
         return f"{row.median / known[f'ours: {how}']:.1f} × ours"
     if "first exact map" in row.what:
-        return f"{row.median / known['empty Gradio page: address']:.1f} × the empty page"
+        empty = row.what.split(" →")[0].replace("ours", "empty Gradio page", 1)
+        return f"{row.median / known[empty]:.1f} × the empty page"
     if "4,096²" in row.what:
         return f"{row.median / known['ours: click']:.1f} × ours at 512²"
     return ""
