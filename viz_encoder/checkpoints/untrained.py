@@ -6,11 +6,9 @@ from viz_encoder.checkpoints.given_readers import Given
 from viz_encoder.checkpoints.loaded import ModelCard
 from viz_encoder.checkpoints.memory import InMemory
 from viz_encoder.config import EncoderConfig
-from viz_encoder.errors import ConfigError
 from viz_encoder.model import Encoder
 from viz_encoder.model.saving import own_file
 
-LAST_SEED = 2**64
 STD = 0.02  # of BERT's tables (Devlin et al., 2019, arXiv:1810.04805)
 
 
@@ -21,10 +19,8 @@ def untrained(config: EncoderConfig, given: Given, seed: int) -> InMemory:
     untrained encoder would not know any order. torch's generator is left as it was.
 
     Raises:
-        ConfigError: the seed is not a whole number, or the weights do not fit in memory.
+        ConfigError: the weights do not fit in memory.
     """
-    if not 0 <= seed < LAST_SEED:
-        raise ConfigError(f"seed is {seed}; torch takes whole numbers from 0 to 2⁶⁴ − 1.")
     with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
         torch.default_generator.manual_seed(seed)  # torch.manual_seed would reseed GPUs too
         model = Encoder(config)
