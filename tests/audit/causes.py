@@ -6,14 +6,16 @@ from functools import cache
 import torch
 
 import viz_encoder as vz
+from tests.audit import public_cases, swin_cases
 from tests.audit.cause_cases import CASES as KNOWN
 from tests.audit.cause_cases import CauseCase
-from tests.audit.public_cases import cases
 from tests.shape_checks import shapes_checked
 from viz_encoder.audit import Check, MaskReport
 from viz_encoder.audit.diagnose.causes import CAUSES
 
-CASES: dict[str, CauseCase] = {**KNOWN, **{one.name: one for one in cases()}}
+PUBLIC = (*public_cases.cases(), *swin_cases.cases())
+MENDED = (*public_cases.cases(mended=True), *swin_cases.cases(mended=True))
+CASES: dict[str, CauseCase] = {**KNOWN, **{one.name: one for one in PUBLIC}}
 
 
 @cache

@@ -140,6 +140,35 @@ CAUSES = {
         "the masks are sorted by length and the samples are not, or the other way around",
         "Sort x and the mask in the same order, or neither; undo the sorting on the output.",
     ),
+    "windows_unmasked": Cause(
+        "the windows are shifted and not masked: what the roll has brought together sees each "
+        "other",
+        "Mask it in every shifted layer: regions[:, :, None] == regions[:, None, :], with regions "
+        "cut into windows like x.",
+    ),
+    "windows_axes": Cause(
+        "the regions of the shifted windows are cut along the wrong axes",
+        "img = torch.zeros(1, H, W, 1); img[:, rows, columns, :] = count, for the height and width "
+        "that run, in this order.",
+    ),
+    "windows_late": Cause(
+        "the picture is padded after it was rolled, so that what was wrapped around lies inside",
+        "x = F.pad(x, …) first, then x.roll(-shift, (1, 2)); roll back before the padding is cut "
+        "off.",
+    ),
+    "windows_shift_mask": Cause(
+        "a layer whose windows are not shifted has the mask of shifted ones",
+        "attn_mask = shifted_mask if self.shift_size > 0 else None.",
+    ),
+    "windows_shift": Cause(
+        "the windows are not shifted as meant",
+        "Roll by -shift before the windows are cut and by +shift after; every second layer has "
+        "shift = size // 2, the others 0.",
+    ),
+    "windows_size": Cause(
+        "the windows have a different size than intended",
+        "Cut by the size that was meant, and let no picture be smaller than a window.",
+    ),
     "cached_mask": Cause(
         "the mask of an earlier batch is reused",
         "Build the mask in every forward pass from what is passed, or cache only what depends "
@@ -190,6 +219,12 @@ CAUSES = {
         "heads use the masks of other samples, in the order of mask.repeat: head h of sample b has "
         "that of sample (b * n_heads + h) % batch",
         "mask.repeat_interleave(n_heads, dim=0): torch puts the heads of one sample together.",
+    ),
+    "copies": Cause(
+        "copies of a sample, as under classifier-free guidance, use the masks of other samples: "
+        "one is in the order of repeat, the other in that of repeat_interleave",
+        "Repeat x and the mask alike: both by repeat_interleave(n, dim=0), or both by torch.cat "
+        "([…, …]) or repeat(n, 1).",
     ),
     "other_sample": Cause(
         "some samples use the mask of another sample",

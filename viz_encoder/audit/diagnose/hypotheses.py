@@ -13,6 +13,7 @@ from torch import Tensor
 
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
 from viz_encoder.audit.diagnose.padding_masks import other_keys
+from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
 
 SHORT = 16  # up to so many tokens, every band is tried
@@ -80,6 +81,8 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     yield from _other_samples(allowed, valid)
     yield from _other_places(allowed, pattern)
     yield from _bands(pattern, valid)
+    for code, windows, more in wrong_windows(pattern):
+        yield Hypothesis(code, windows.pairs().to(keys.device) & keys, more, f"{windows}")
 
 
 def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
@@ -118,12 +121,19 @@ def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
 
 
 def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
-    """Head h of sample b has the mask of sample (b * n_heads + h) % batch: its own, for some."""
+    """Masks repeated in another order than heads, or copies of samples: some have their own."""
     n_samples, n_heads = len(allowed), len(heads)
-    if n_heads > 1 and n_samples > 1:
-        flat = torch.arange(n_samples * n_heads, device=allowed.device) % n_samples
-        whole = allowed[flat].unflatten(0, (n_samples, n_heads))
-        yield Hypothesis("repeat", whole[:, heads])
+    if n_samples < 2:
+        return
+    sample = torch.arange(n_samples, device=allowed.device)[:, None]
+    for n_copies in (n for n in range(2, n_heads + 1) if n_heads % n == 0):
+        copy = torch.arange(n_heads, device=allowed.device) // (n_heads // n_copies)
+        repeated = (sample * n_copies + copy) % n_samples
+        interleaved = (copy * n_samples + sample) // n_copies
+        code = "repeat" if n_copies == n_heads else "copies"
+        for variant, of in (("repeat", repeated), ("interleave", interleaved)):
+            code = "copies" if variant == "interleave" else code
+            yield Hypothesis(code, allowed[of][:, heads], "", variant)
 
 
 def _bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:

@@ -16,6 +16,8 @@ from viz_encoder.audit.diagnose.hypotheses import Heads, Hypothesis, Identity, h
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.reach import Allowed, must_know
 
+OF_COUNTS = ("lengths", "rounded", "fraction")
+
 
 def diagnose_maps(seen: Sequence[Seen], heads: Heads | None = None) -> Diagnosis:
     """The one cause that all of these maps equal; several, or what is seen, where there is none.
@@ -43,11 +45,12 @@ def diagnose_maps(seen: Sequence[Seen], heads: Heads | None = None) -> Diagnosis
 
 
 def _simplest(found: dict[Identity, str]) -> dict[Identity, str]:
-    """Lengths that are wrong so that no padding is left are not told from no mask at all."""
-    codes = {code for code, _ in found}
-    if codes & {"ignored", "padding_ignored"}:
-        return {one: more for one, more in found.items() if one[0] not in ("rounded", "fraction")}
-    return found
+    """Lengths that may be wrong are not told from no mask at all, nor from one of the other side.
+
+    Where padding is left, or stands where it is not masked for, their numbers may be right.
+    """
+    plain = {code for code, _ in found} & {"ignored", "padding_ignored", "side"}
+    return {one: more for one, more in found.items() if not plain or one[0] not in OF_COUNTS}
 
 
 def _codes(found: Collection[Identity]) -> list[str]:

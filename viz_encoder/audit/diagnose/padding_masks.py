@@ -26,7 +26,10 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
             kept = moved.clone()
             kept[:, 0 if step > 0 else -1] = edge
             yield "shifted", kept, f", one position {'later' if step > 0 else 'earlier'}", str(step)
-    yield "side", valid.flip(1), "", ""
+    last = place >= valid.shape[1] - counts[:, None]
+    for side, keep in (("right", place < counts[:, None]), ("left", last), ("", valid.flip(1))):
+        if not torch.equal(keep, valid):
+            yield "side", keep, "", side
 
 
 def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, str, str]]:

@@ -167,7 +167,7 @@ class Setting:
         """The intent of each layer as Bool "batch query key".
 
         Raises:
-            InputError: an intent gives something else.
+            InputError: an intent raises, or gives something else.
         """
         given = (called(intent, "intent(valid)", valid) for intent in self.intents)
         return tuple(_as_intent(each, valid) for each in given)

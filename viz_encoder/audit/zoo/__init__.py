@@ -12,12 +12,16 @@ from viz_encoder.audit.zoo import (
     conventions,
     empty_rows,
     hard,
+    in_place,
+    lengths_and_norms,
     meant_besides,
     memory,
+    one_or_several,
     padding,
     pooling,
     shapes,
     wide_patterns,
+    windows,
 )
 from viz_encoder.audit.zoo.correct import CORRECT as CORRECT
 from viz_encoder.audit.zoo.correct import Correct as Correct
@@ -36,6 +40,10 @@ _SECTIONS: tuple[ModuleType, ...] = (
     memory,
     wide_patterns,
     meant_besides,
+    in_place,
+    one_or_several,
+    windows,
+    lengths_and_norms,
 )
 _ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
 

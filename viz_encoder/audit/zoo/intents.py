@@ -41,6 +41,14 @@ def own_document(length: int, *, causal: bool = False) -> Intent:
     return intent
 
 
+def windows_of(height: int, width: int, size: int, shift: int = 0) -> Intent:
+    """Each may attend to its window of a picture; windows that are shifted end at the border."""
+    rows, columns = ((torch.arange(n) + (size - shift) % size) // size for n in (height, width))
+    # An axis that one window covers is cut in two by the shift.
+    number = (rows[:, None] * (width + 1) + columns).flatten()
+    return lambda valid: real_tokens(valid) & (number[:, None] == number[None, :])
+
+
 def _query_minus_key(valid: Valid) -> Tensor:
     position = torch.arange(valid.shape[1], device=valid.device)
     return position[:, None] - position[None, :]

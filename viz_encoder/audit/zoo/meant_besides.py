@@ -102,6 +102,31 @@ def special_tokens_pooled(seed: int, fixed: bool) -> MaskedModel:
 
 
 @plant(
+    "H12-alibi-clipped",
+    "ALiBi that stops at a distance",
+    symptom="Short texts are right; in long ones, all that is far away counts the same.",
+    story="Distances are clamped to the longest of training, as tables of relative positions do.",
+    wrong="bias = alibi(passed[:, 0]).clamp(min=farthest)",
+    right="bias = alibi(passed[:, 0])",
+    flagged_by="bias",
+)
+def bias_stops(seed: int, fixed: bool) -> MaskedModel:
+    """No distance counts above ten tokens."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        slopes = 2.0 ** -torch.arange(2, 2 * N_HEADS + 1, 2)[:, None, None]
+        farthest = -10 * slopes
+        bias = alibi(passed[:, 0]).clamp(min=farthest)
+        if fixed:
+            bias = alibi(passed[:, 0])
+        scores = scores_of(q, k) + bias
+        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
+
+    scope = AuditScope(bias=alibi)
+    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+
+
+@plant(
     "H10-beams",
     "Beams are reordered, the mask of their prompts is not",
     symptom="Beam search is worse than greedy decoding, in batches of several prompts only.",

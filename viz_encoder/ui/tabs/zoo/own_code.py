@@ -1,8 +1,10 @@
 """Lines that audit one's own model, with the intent of a specimen written out."""
 
+from contextlib import suppress
 from functools import cache
 
 import torch
+from torch import Tensor
 
 from viz_encoder.audit.zoo import Specimen
 from viz_encoder.audit.zoo.intents import (
@@ -11,7 +13,9 @@ from viz_encoder.audit.zoo.intents import (
     neighbors,
     own_document,
     real_tokens,
+    windows_of,
 )
+from viz_encoder.audit.zoo.specimen import Intent
 from viz_encoder.audit.zoo.wide_patterns import with_global
 
 CODE = """\
@@ -30,6 +34,11 @@ DOCUMENTS = """\
 GLOBAL = """\
     first = torch.arange(valid.shape[1]) == 0
     return may.tril(1).triu(-1) | (may & (first[:, None] | first))"""
+WINDOWS = """\
+    rows, columns = ((torch.arange(n) + {moved}) // 4 for n in ({height}, 4))  # 4 × 4 windows
+    window = (rows[:, None] * 8 + columns).flatten()
+    return may & (window[:, None] == window)"""
+SHIFTED = "each sees its shifted window of the picture"
 INTENTS = (  # what they say, and as code
     (real_tokens, "all see real tokens", ALL),
     (earlier_tokens, "each sees itself and earlier real tokens", "    return may.tril()"),
@@ -41,6 +50,9 @@ INTENTS = (  # what they say, and as code
     (neighbors(2), "each sees real tokens up to 2 away", "    return may.tril(2).triu(-2)"),
     (own_document(4, causal=True), "causal within documents, here of 4 tokens", DOCUMENTS),
     (with_global, "neighbors; the first token sees all and is seen by all", GLOBAL),
+    (windows_of(8, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8)),
+    (windows_of(7, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=7)),
+    (windows_of(8, 4, 4), "each sees its window of the picture", WINDOWS.format(moved=0, height=8)),
 )
 YOURS = "yours to write: here, all see real tokens"
 ASKED = torch.tensor([[1] * 11, [1] * 7 + [0] * 4, [0] * 3 + [1] * 8]).bool()  # tells them apart
@@ -52,10 +64,18 @@ def own_code(specimen: Specimen) -> str:
 
     Where no line is known for it, a comment says that the intent is the reader's to write.
     """
-    meant = specimen.build(fixed=True).intent
+    built = specimen.build(fixed=True)
+    meant, asked = built.intent, ASKED if built.inputs.valid is None else built.inputs.valid
     says, lines = YOURS, ALL
     if callable(meant):
-        same = (more for one, *more in INTENTS if torch.equal(one(ASKED), meant(ASKED)))
+        same = (more for one, *more in INTENTS if _is_same(one, meant, asked))
         says, lines = next(same, (says, lines))
     imports = "import torch\n" if "torch." in lines else ""
     return CODE.format(imports=imports, says=says, lines=lines)
+
+
+def _is_same(one: Intent, meant: Intent, asked: Tensor) -> bool:
+    """Whether they mean the same; those of a picture say nothing of other numbers of tokens."""
+    with suppress(RuntimeError):
+        return torch.equal(one(asked), meant(asked))
+    return False

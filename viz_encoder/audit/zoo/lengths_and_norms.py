@@ -1,0 +1,158 @@
+"""Sections A and E, further: what is taken for the mask, lengths as shares, norms over padding."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.audit.arguments import AuditInputs
+from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+
+
+@plant(
+    "A7-token-types",
+    "Token types passed as the mask",
+    symptom="Training works nearly as well as it should; the second text of a pair is read alone.",
+    story="A model takes (ids, token types, mask) and is called with (ids, mask, token types): "
+    "allenai/allennlp#2145.",
+    wrong='keep = passed["token_type_ids"] == 1',
+    right='keep = passed["attention_mask"] == 1',
+    flagged_by="maps",
+)
+def types_for_the_mask(seed: int, fixed: bool) -> MaskedModel:
+    """Each text has two parts."""
+
+    def forward(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
+        keep = passed["token_type_ids"] == 1
+        if fixed:
+            keep = passed["attention_mask"] == 1
+        return self.inner(x, real_tokens(keep))
+
+    def make_mask(valid: Valid) -> dict[str, Tensor]:
+        second = torch.arange(valid.shape[1]) >= valid.sum(dim=1, keepdim=True) // 2
+        return {"attention_mask": valid.long(), "token_type_ids": (second & valid).long()}
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, real_tokens, make_mask)
+
+
+@plant(
+    "E15-shares",
+    "Lengths kept as shares of the longest, and cut off",
+    symptom="A few lengths of many lose their last token, and no test of one's own has them.",
+    story="27 / 49 * 49 is 26.999998 in float32, and int() makes 26 of it: "
+    "speechbrain/speechbrain#2895.",
+    wrong="lengths = (shares * x.shape[1]).int()",
+    right="lengths = (shares * x.shape[1]).round()",
+    flagged_by="lengths",
+)
+def shares_cut_off(seed: int, fixed: bool) -> MaskedModel:
+    """Shares of the padded length."""
+
+    def forward(self: Any, x: Tensor, shares: Tensor) -> Tensor:
+        lengths = (shares * x.shape[1]).int()
+        if fixed:
+            lengths = (shares * x.shape[1]).round()
+        return self.inner(x, real_tokens(torch.arange(x.shape[1]) < lengths[:, None]))
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, real_tokens, lambda valid: valid.sum(dim=1) / valid.shape[1])
+
+
+@plant(
+    "E16-side",
+    "A mask for padding on the right, and padding on the left",
+    symptom="Short texts lose their last words, and look at padding in their place.",
+    story="A tokenizer is set to the other side for generation, and the mask is still made of "
+    "lengths.",
+    wrong="keep = place < lengths[:, None]",
+    right="keep = valid",
+    flagged_by="maps",
+)
+def other_side(seed: int, fixed: bool) -> MaskedModel:
+    """Padding stands in front."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        place, lengths = torch.arange(valid.shape[1]), valid.sum(dim=1)
+        keep = place < lengths[:, None]
+        if fixed:
+            keep = valid
+        return real_tokens(keep)
+
+    given = AuditInputs(padding_side="left")
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask, inputs=given)
+
+
+@plant(
+    "E17-group-norm",
+    "A norm over tokens counts the padding",
+    symptom="All tokens of a text move when another text of the batch is longer.",
+    story="GroupNorm takes mean and variance over time: wav2vec 2.0, pytorch/audio#4205.",
+    wrong="normed = self.norm(x.mT).mT",
+    right="normed = self.own(x)",
+    flagged_by="gradient",
+)
+def norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
+    """A norm over time before the encoder, or one of each token."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        normed = self.norm(x.mT).mT
+        if fixed:
+            normed = self.own(x)
+        return self.inner(normed, real_tokens(valid))
+
+    made = written_out(seed, sdpa)
+    norms = {"norm": nn.GroupNorm(1, D_MODEL), "own": nn.LayerNorm(D_MODEL)}
+    model = drawn(seed, lambda: Around(made, forward, **norms))
+    return MaskedModel(model, real_tokens, lambda valid: valid)
+
+
+@plant(
+    "E18-batch-norm",
+    "BatchNorm counts the padding while it trains",
+    symptom="Evaluation is right; the more the batches were padded, the worse it has learned.",
+    story="BatchNorm1d takes its mean and variance over all places of the batch: the convolution "
+    "of a Conformer (pytorch/audio#4205).",
+    wrong="normed = self.norm(x.mT).mT",
+    right="normed = x.masked_scatter(real, self.norm(x[valid]))",
+    flagged_by="train_mode",
+    verdict="WARN",
+)
+def batch_norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
+    """A norm over the batch before the encoder."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        real = valid[:, :, None].expand_as(x)
+        if fixed:
+            normed = x.masked_scatter(real, self.norm(x[valid]))
+            return self.inner(normed, real_tokens(valid))
+        normed = self.norm(x.mT).mT
+        return self.inner(normed, real_tokens(valid))
+
+    made = written_out(seed, sdpa)
+    model = drawn(seed, lambda: Around(made, forward, norm=nn.BatchNorm1d(D_MODEL)))
+    return MaskedModel(model, real_tokens, lambda valid: valid)
+
+
+@plant(
+    "D14-order",
+    "Tokens run backward, their mask does not",
+    symptom="A bidirectional model is right in one direction and sees the future in the other.",
+    story="x.flip(1) for the backward pass, and the causal mask as it was.",
+    wrong="keep = passed",
+    right="keep = passed.flip(1, 2)",
+    flagged_by="gradient",
+)
+def backward(seed: int, fixed: bool) -> MaskedModel:
+    """Turned around, and back again."""
+
+    def forward(self: Any, x: Tensor, passed: Tensor) -> Tensor:
+        keep = passed
+        if fixed:
+            keep = passed.flip(1, 2)
+        return self.inner(x.flip(1), keep).flip(1)
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, earlier_tokens)
