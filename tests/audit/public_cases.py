@@ -47,6 +47,7 @@ class Public:
     right: tuple[str, ...]
     parts: Callable[[], dict[str, Any]] = dict
     options: dict[str, Any] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
 
     def build(self, kind: str, mended: bool) -> tuple[Any, Any]:
         model = Model(kind, self.forward(mended), **self.parts()).eval()
@@ -180,6 +181,43 @@ def on_the_other_side(mended: bool) -> Forward:
     return run
 
 
+def copies(wrong: Callable[[Tensor], Tensor], cat: bool) -> Callable[[bool], Forward]:
+    """Each sample twice, as under classifier-free guidance."""
+
+    def twice(x: Tensor) -> Tensor:
+        return torch.cat([x, x]) if cat else x.repeat_interleave(2, dim=0)
+
+    def forward(mended: bool) -> Forward:
+        def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+            given = torch.zeros(2 * len(x), 1, 1)
+            given[slice(len(x), None) if cat else slice(1, None, 2)] = 1.0
+            keep = twice(valid) if mended else wrong(valid)
+            out = model.stack(twice(x) + given, padding(keep))
+            one, other = out.chunk(2) if cat else (out[::2], out[1::2])
+            return one + 3 * (other - one)
+
+        return run
+
+    return forward
+
+
+def in_order(turn: Callable[..., Tensor], back: Callable[..., Tensor]) -> Callable[[bool], Forward]:
+    """Tokens are put into another order, and back again; `turn` takes the axes."""
+
+    def forward(mended: bool) -> Forward:
+        def run(model: Model, x: Tensor, keep: Tensor) -> Tensor:
+            keep = turn(keep, (1, 2)) if mended else keep
+            return back(model.stack(turn(x, (1,)), keep), (1,))
+
+        return run
+
+    return forward
+
+
+def rolled(by: int) -> Callable[..., Tensor]:
+    return lambda x, axes: x.roll((by,) * len(axes), axes)
+
+
 def as_it_is(valid: Tensor) -> Tensor:
     return valid
 
@@ -250,6 +288,18 @@ PUBLIC = (
         "InstanceNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.InstanceNorm1d(8))
     ),
     Public("a mean taken off over the batch", over_the_batch, padding, as_it_is, ("over_batch",)),
+    Public(
+        *("copies one after the other", copies(lambda v: v.repeat(2, 1), cat=False)),
+        *(padding, as_it_is, ("copies",)),
+        near=("batch_of_one",),
+    ),
+    Public(
+        *("copies of the whole batch", copies(lambda v: v.repeat_interleave(2, 0), cat=True)),
+        *(padding, as_it_is, ("copies",)),
+        near=("batch_of_one",),
+    ),
+    Public("backward", in_order(torch.flip, torch.flip), causal, causal, ("order",)),
+    Public("moved on by two", in_order(rolled(2), rolled(-2)), causal, causal, ("order",)),
     Public("padding on the other side, inside", on_the_other_side, padding, as_it_is, ("side",)),
 )
 
@@ -262,7 +312,8 @@ def cases(mended: bool = False) -> list[CauseCase]:
             lambda one=one, kind=kind: one.build(kind, mended),
             one.intent,
             one.right,
-            options=one.options,
+            one.near,
+            one.options,
         )
         for one in PUBLIC
         for kind in KERNELS

@@ -103,7 +103,7 @@ class AuditContext:
         if not any(layer.by_hand for layer in found.layers):
             return found
         valid = self.setting.padding(self.base.valid.shape[1] + 4)
-        with suppress(ModelFault):  # a model of one length only
+        with suppress(ModelFault, InputError):  # a model, or an intent, of one length only
             longer = self.setting.case(valid)
             self.subject.not_attention = not_over_tokens(self.subject, self.base, longer)
         return maps_of(self.subject, self.base) if self.subject.not_attention else found

@@ -6,6 +6,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.layer_cause import in_another_order
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
 from viz_encoder.audit.diagnose.tried import by_trying
@@ -118,7 +119,7 @@ def _leak(
             "To narrow it down, say what cross-attention may look at: AuditScope(cross=…).",
         )
     elif judged:
-        diagnosis = besides_attention(context, case)
+        diagnosis = in_another_order(context, case) or besides_attention(context, case)
     else:
         diagnosis = unseen_attention(context, case, square > GRADIENT)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)

@@ -15,7 +15,7 @@ from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import Layer
-from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.maps import in_own_order, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 
 NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
@@ -49,6 +49,19 @@ def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int)
     if diagnosis.code in ("sorted", "other_sample") and case is context.base:
         return by_order(context, case, context.out) or diagnosis
     return by_trying(context, case, diagnosis)
+
+
+def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
+    """What is wrong with maps that are right in the order in which they ran, token by token."""
+    turned = in_own_order(context.subject, case, maps_of(context.subject, case))
+    if turned is not None and case is context.base:
+        context.maps = turned
+    for number, layer in enumerate(turned.layers if turned is not None else ()):
+        seen = layer.judged(context.intent(case, number), case.valid)
+        if float(seen.leak.max()) > MASS or bool(seen.lost.any()):
+            found = cause_of_layer(context, case, layer, number)
+            return found if found.code else None
+    return None
 
 
 def _banned(layer: Layer, forbidden: Tensor) -> float | None:

@@ -1,7 +1,10 @@
 """Causes that are found by trying: another tensor as the mask, and each sample by itself."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,16 +18,19 @@ from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 
 OPEN = ("ignored", "padding_ignored", "pattern_ignored")  # true, and not yet the whole cause
 VAGUE = ("", "as_passed", "not_seen")
+STEPS = 3  # how far masks are moved
 
 
 def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
     """What is known so far, or what the trials say in its place."""
-    if known.code not in (*OPEN, *VAGUE):
+    sure = not known.cause.startswith("consistent with")
+    if sure and known.code not in (*OPEN, *VAGUE):
         return known
     with suppress(ModelFault):
-        if (found := _of_another_tensor(context, case)) is not None:
+        found = _of_another_tensor(context, case) or _of_another_order(context, case)
+        if found is not None:
             return found
-        if _is_right_alone(context, case):
+        if sure and _is_right_alone(context, case):
             if known.code in VAGUE:
                 return diagnose("batch_of_one")
             return known._replace(cause=f"{known.cause[:-1]}; not so in a batch of one sample.")
@@ -56,19 +62,58 @@ def _of_sample(known: Tensor, sample: int, query: int) -> Tensor:
     return whole
 
 
+def _right_with(context: AuditContext, case: Case, change: Callable[[Case], Any]) -> bool:
+    """Whether all is right with what is passed changed in this way, here and on a further batch."""
+    further = context.further(case)[: 1 if case is context.base else 2]
+    return all(is_right_on(context, replace(one, passed=change(one))) for one in (case, *further))
+
+
 def _of_another_tensor(context: AuditContext, case: Case) -> Diagnosis | None:
     """Whether all is right where the mask is put in place of something else that is passed."""
     meant = [r.where for r in readings(case.passed, case.valid) if _is_meant(r.allowed, case)]
     tensors = dict(tensors_in(case.passed))
     for where in dict.fromkeys(meant):
         for name, other in tensors.items():
-            mask = tensors[where].to(other.dtype)
-            if name == where or other.shape != mask.shape or torch.equal(other, mask):
+            if name == where or other.shape != tensors[where].shape:
                 continue
-            passed = mapped(case.passed, lambda one: mask if one is other else one)  # noqa: B023
-            if is_right_on(context, replace(case, passed=passed)):
+            if not torch.equal(other, tensors[where].to(other.dtype)) and _right_with(
+                context, case, partial(_in_place_of, where, name)
+            ):
                 return diagnose("other_tensor", more=f": {name!r} in place of {where!r}")
     return None
+
+
+def _in_place_of(where: str, name: str, case: Case) -> Any:
+    """What is passed, with the first tensor in both places."""
+    tensors = dict(tensors_in(case.passed))
+    mask, other = tensors[where], tensors[name]
+    return mapped(case.passed, lambda one: mask.to(other.dtype) if one is other else one)
+
+
+def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether all is right where the masks are passed the other way around, or moved on."""
+    given = dict(tensors_in(case.passed))
+    for step in (0, *range(1, STEPS + 1), *range(-STEPS, 0)):
+        turned = dict(tensors_in(_turned(step, case)))
+        if any(not torch.equal(one, given[where]) for where, one in turned.items()) and (
+            _right_with(context, case, partial(_turned, step))
+        ):
+            moved = f"moved {'on' if step > 0 else 'back'} by {abs(step)}"
+            return diagnose(
+                "order", more=f" (right is {moved if step else 'the other way around'})"
+            )
+    return None
+
+
+def _turned(step: int, case: Case) -> Any:
+    """What is passed, with each axis of tokens moved by so many, or turned around if by none."""
+
+    def turn(mask: Tensor) -> Tensor:
+        n_tokens = case.valid.shape[1]
+        axes = [axis for axis, size in enumerate(mask.shape) if axis and size == n_tokens]
+        return mask.roll([step] * len(axes), axes) if step and axes else mask.flip(axes)
+
+    return mapped(case.passed, turn)
 
 
 def _is_meant(pairs: Tensor, case: Case) -> bool:
