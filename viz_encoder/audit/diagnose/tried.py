@@ -22,9 +22,13 @@ STEPS = 3  # how far masks are moved
 
 
 def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
-    """What is known so far, or what the trials say in its place."""
+    """What is known so far, or what the trials say in its place.
+
+    They take time, and what fails after another check is explained by that one.
+    """
     sure = not known.cause.startswith("consistent with")
-    if sure and known.code not in (*OPEN, *VAGUE):
+    explained = any(one.verdict.is_red for one in context.answers.values())
+    if explained or (sure and known.code not in (*OPEN, *VAGUE)):
         return known
     with suppress(ModelFault):
         found = _of_another_tensor(context, case) or _of_another_order(context, case)
