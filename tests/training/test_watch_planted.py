@@ -136,6 +136,34 @@ def test_a_leak_that_begins_later_is_found_at_its_step():
     assert loop([causal] * 4).found == {}
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("mended", [False, True])
+def test_the_side_of_the_padding_that_switches(name, mended):
+    """From the third step on the tokenizer pads on the left; masks may follow, or may not."""
+
+    def collated(step, follows):
+        given = batch(step)
+        if step < 2 or mended:
+            return given
+        ids = given["input_ids"].flip(1)
+        mask = (ids != PAD).long() if follows else given["attention_mask"]
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def intent(given):
+        return padding(given["input_ids"] != PAD)
+
+    for follows in (True, False):
+        seen = looked(MODELS[name](), [collated(step, follows) for step in range(4)], intent)
+        if mended:
+            assert seen.found == {}, seen.last
+            continue
+        check = next(c for c in seen.last.checks if c.name == "padding_side")
+        assert (check.verdict, check.code) == ("WARN", "side_switched"), seen.last
+        assert "before the tokens" in check.evidence and seen.found["padding_side"].step == 2
+        maps = [c for c in seen.last.checks if c.name == "maps"]
+        assert [c.code for c in maps] == ([] if follows else ["side"]), seen.last
+
+
 @pytest.mark.parametrize("mended", [False, True])
 def test_a_mask_that_a_layer_changes_in_place(mended):
     class Changing(Written):

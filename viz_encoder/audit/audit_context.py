@@ -12,6 +12,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
+from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
@@ -210,6 +211,8 @@ class AuditContext:
 
     def pattern(self, case: Case, layer: int = 0) -> Allowed:
         """The intent of a layer without any padding."""
+        if self.setting.fixed:
+            return pattern_in(self.intent(case, layer), case.valid)
         whole = self.setting.allowed(torch.ones_like(case.valid))
         return whole[layer if len(whole) > 1 else 0]
 

@@ -45,6 +45,23 @@ def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) ->
     )
 
 
+def side_of(case: Case | None) -> str:
+    """Where the padding of a batch stands; "" where it has none, or none on one side alone."""
+    if case is None or bool(case.valid.all()):
+        return ""
+    before, behind = (bool((~case.valid[:, end]).any()) for end in (0, -1))
+    return "" if before == behind else "before" if before else "behind"
+
+
+def switched_side(side: str, usual: str) -> tuple[Check, ...]:
+    """Whether padding now stands on the other side than in the looks before."""
+    if not side or not usual or side == usual:
+        return ()
+    text = f"Padding stands {side} the tokens; in the looks before it stood {usual} them."
+    answer = Answer(Verdict.WARN, text).because(diagnose("side_switched"))
+    return (Check("padding_side", "Side of the padding", **_fields(answer)),)
+
+
 def versions_of(batch: Any) -> Versions:
     """The ids and masks of a batch, with the number of changes that each has seen so far."""
     return {

@@ -26,7 +26,15 @@ from viz_encoder.training.hooks import Hook, around
 from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.trainer import TrainerEvents
 from viz_encoder.training.undisturbed import undisturbed
-from viz_encoder.training.verdict import Versions, checks_of, in_place, meant_in, versions_of
+from viz_encoder.training.verdict import (
+    Versions,
+    checks_of,
+    in_place,
+    meant_in,
+    side_of,
+    switched_side,
+    versions_of,
+)
 from viz_encoder.training.writers import writer_of
 
 ADVICE = re.compile(r"recording\.trace\((?=within=r?'[^']*'\))")
@@ -108,6 +116,7 @@ class Watch(TrainerEvents):
         self._module: nn.Module | None = None
         self._installed = ExitStack()
         self._open: tuple[ExitStack, BatchRecording, Any, Case | None, Versions] | None = None
+        self._side = ""  # where padding stood when there first was any
         self._expected: int | None = None  # the step of a Trainer whose first batch comes next
         self._has_trainer = False
         self._warned: set[str] = set()
@@ -249,6 +258,8 @@ class Watch(TrainerEvents):
             with detached_from_caller():
                 checks = () if case is None else checks_of(case, recording.leaks, self._pad_id)
                 checks = in_place(checks, versions)
+                checks += switched_side(side := side_of(case), self._side)
+                self._side = self._side or side
                 look = look_at(step, recording, checks, batch, self._special_ids, self._within)
             self.last = look
             self._write(look)

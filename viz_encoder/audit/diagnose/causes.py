@@ -113,6 +113,12 @@ CAUSES = {
         "Make the mask where the padding is made, or set tokenizer.padding_side to the side that "
         "the mask expects.",
     ),
+    "side_switched": Cause(
+        "the side of the padding has changed during the training",
+        'Set it once, tokenizer.padding_side = "right"; where both sides are meant, pass '
+        "position_ids that count from the first real token, and take the last real token by its "
+        "place, not by [:, -1].",
+    ),
     "pattern_places": Cause(
         "the pattern (documents, blocks or global tokens) is applied to all positions, padding "
         "included",
@@ -128,8 +134,13 @@ CAUSES = {
         "Compare positions and not blocks: query >= key, at least in the blocks on the diagonal.",
     ),
     "other_tensor": Cause(
-        "another tensor is used as the mask",
-        "Pass the mask by name, attention_mask=…; argument order differs between models.",
+        "the tensor that is used as the mask is not the one that says what you mean",
+        "Pass the one that says it, by its name (attention_mask=…), for the order of arguments "
+        "differs between models; or mend the code that makes the other.",
+    ),
+    "one_unused": Cause(
+        "of the masks that are passed, one is not used",
+        "Combine them before the attention call: both = one & other, as bool, True = may attend.",
     ),
     "as_passed": Cause(
         "the model follows the mask it is given, and that mask is not what you intend",

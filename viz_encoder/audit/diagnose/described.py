@@ -45,11 +45,23 @@ def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
     where, sense = followed[0]
     others = [name for name, _ in meant if name != where]
     if others:
-        return diagnose("other_tensor", more=f": {_name(where)} in place of {_name(others[0])}")
+        return diagnose("other_tensor", more=f": {_name(where)}, where {_name(others[0])} does")
     if where == IDS:
-        return diagnose("other_tensor", more=f": the ids themselves, read as {sense}")
-    masks = {reading.where for reading in seen[0].passed if reading.where != IDS}
-    return diagnose("as_passed", more=f" ({_first_apart(seen)})") if len(masks) == 1 else None
+        return diagnose("other_tensor", more=f": the ids themselves are, {sense}")
+    left_out = _held(
+        seen, lambda one, reading: _is_meant(one, reading.allowed & _of(one, where, sense))
+    )
+    if left_out:
+        return diagnose(
+            "one_unused", more=f": {_name(where)} is used, {_name(left_out[0][0])} is not"
+        )
+    named = f"{where!r}: " if where else ""
+    return diagnose("as_passed", more=f" ({named}{_first_apart(seen)})")
+
+
+def _of(seen: Seen, where: str, sense: str) -> Allowed:
+    """That reading of what was passed."""
+    return next(r.allowed for r in seen.passed if (r.where, r.sense) == (where, sense))
 
 
 def _held(seen: Sequence[Seen], holds: Callable[[Seen, Reading], bool]) -> list[tuple[str, str]]:

@@ -34,12 +34,14 @@ def moved_edges(
     keys = valid[:, None, :]
     masked = not torch.equal(allowed, pattern)
     of_real = numbers_of(allowed & keys & keys.mT)
+    if not bool(valid.any()):
+        return
     padded = torch.where(valid, of_real, of_real.amax(dim=1, keepdim=True) + 1)
     for numbers, pairs, besides in (
         (numbers_of(pattern), pattern, keys if masked else torch.ones_like(keys)),
         (padded, allowed & keys.mT, torch.ones_like(keys)),
     ):
-        if int(numbers.max()) > 0 and bool(pairs.any()):
+        if int(numbers[valid].max()) > 0 and bool(pairs.any()):  # more than one of real tokens
             for within in _within(numbers, pairs):
                 for moved, words in _moved(numbers):
                     yield _same(moved) & within & besides, words

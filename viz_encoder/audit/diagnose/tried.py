@@ -83,7 +83,7 @@ def _of_another_tensor(context: AuditContext, case: Case) -> Diagnosis | None:
             if not torch.equal(other, tensors[where].to(other.dtype)) and _right_with(
                 context, case, partial(_in_place_of, where, name)
             ):
-                return diagnose("other_tensor", more=f": {name!r} in place of {where!r}")
+                return diagnose("other_tensor", more=f": {name!r}, where {where!r} does")
     return None
 
 
