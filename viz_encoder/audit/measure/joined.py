@@ -66,8 +66,9 @@ def _pieces(
             queries, keys = sides
             if call.cross:
                 keys = torch.arange(ran.shape[3], device=keys.device)
-            if bool((queries == UNCLEAR).any() | (keys == UNCLEAR).any()):
+            if bool((keys == UNCLEAR).any()):
                 return None
+            queries = queries.masked_fill(queries == UNCLEAR, NONE)  # if of padding, none is needed
             found.append(Piece(ran, row, sample, queries, keys))
     return found or None
 
@@ -78,12 +79,19 @@ def _of_sample(place: Places, side: int, row: int, sample: int) -> Tokens:
 
 
 def _in_order(tokens: Tokens, valid: Bool[Tensor, " token"]) -> Tokens:
-    """Where it cannot be told which token a slot holds: all tokens in order, or the real ones."""
-    if not bool((tokens == UNCLEAR).any()):
+    """Where it cannot be told which token a slot holds: all tokens in order, or the real ones.
+
+    Not where what can be told stands elsewhere; then only padding, of which no order matters.
+    """
+    unclear = tokens == UNCLEAR
+    if not bool(unclear.any()):
         return tokens
     for places in (torch.arange(len(valid), device=valid.device), valid.nonzero()[:, 0]):
-        if len(places) == len(tokens):
+        if len(places) == len(tokens) and torch.equal(places[~unclear], tokens[~unclear]):
             return places
+    missing = torch.ones_like(valid).index_fill(0, tokens[tokens >= 0], False)
+    if int(missing.sum()) == int(unclear.sum()) and not bool((missing & valid).any()):
+        return tokens.masked_scatter(unclear, missing.nonzero()[:, 0])
     return tokens
 
 

@@ -43,6 +43,14 @@ class Places:
         """Whether each slot is known to hold one token or none."""
         return not any(bool((one == UNCLEAR).any()) for one in (*self.samples, *self.tokens))
 
+    def or_else(self, other: "Places") -> "Places":
+        """The other's numbers where this one's are not clear."""
+        samples, tokens = (
+            tuple(torch.where(one == UNCLEAR, more, one) for one, more in zip(*pair, strict=True))
+            for pair in ((self.samples, other.samples), (self.tokens, other.tokens))
+        )
+        return Places((samples[0], samples[1]), (tokens[0], tokens[1]))
+
 
 def places_of(
     subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
@@ -51,12 +59,14 @@ def places_of(
 
     `run` runs the model on a case as it was run when the calls were recorded.
     """
-    found = _places(subject, case, calls, run, nullcontext())
-    if found is None or all(one.clear for one in found):
-        return found
     smaller = subject.weights(lambda weight: weight * SMALLER)
-    again = _places(subject, case, calls, run, smaller) or found
-    return [one if one.clear else other for one, other in zip(found, again, strict=True)]
+    found = _places(subject, case, calls, run, smaller)
+    if found is not None and all(one.clear for one in found):
+        return found
+    usual = _places(subject, case, calls, run, nullcontext())
+    if found is None or usual is None:
+        return found or usual
+    return [one.or_else(other) for one, other in zip(found, usual, strict=True)]
 
 
 def _places(

@@ -111,11 +111,9 @@ def cut_along_one(seed: int, fixed: bool) -> MaskedModel:
         return torch.cat([self.inner(one, mask) for one, mask in pairs])
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, _earlier, lambda valid: _earlier(valid[:1]))
-
-
-def _earlier(valid: Valid) -> Tensor:
-    return earlier_tokens(torch.ones_like(valid))
+    return MaskedModel(
+        model, earlier_tokens, lambda valid: earlier_tokens(torch.ones_like(valid[:1]))
+    )
 
 
 @plant(
