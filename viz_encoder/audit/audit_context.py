@@ -12,10 +12,10 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
+from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject
