@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.audit.calling import require_one_stack, with_mask
 from viz_encoder.audit.measure.setting import Intent
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding
@@ -29,6 +30,8 @@ class Adapted:
     vocab_size: int | None = None
     variants: Mapping[str, Callable[[Tensor, Any], Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    instead: str = ""  # what to write where it is called as its signature alone tells
+    closes_padding: bool = False  # by a mask of its own library, made of valid
 
 
 def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
@@ -38,6 +41,8 @@ def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
         return transformer_encoder(model, only, make_mask)
     if isinstance(model, nn.MultiheadAttention):
         return multihead_attention(model, only, make_mask)
+    if isinstance(model, nn.TransformerEncoderLayer):
+        return transformer_layer(model, only, make_mask)
     encoder = model.model if isinstance(model, LoadedEncoder) else model
     if isinstance(encoder, Encoder):
         return our_encoder(encoder, make_mask)
@@ -45,8 +50,12 @@ def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
         return transformers_model(model, make_mask)
     if not callable(model):
         raise InputError(f"model is {type(model).__name__}; it must be callable: model(x, passed).")
+    require_one_stack(model, "audit_mask")
     module = model if isinstance(model, nn.Module) else None
-    return Adapted(model, make_mask or _first_intent(intent), module)
+    call = with_mask(model, own_mask=make_mask is not None)
+    notes = (call.told,) if call.told else ()
+    made = make_mask or _first_intent(intent)
+    return Adapted(call.run, made, module, notes=notes, instead=call.instead)
 
 
 def _first_intent(intent: Any) -> MakeMask:
@@ -61,10 +70,28 @@ def transformer_encoder(
     A mask of your own code may be a dict of keywords, or a tensor: (batch, token) goes to
     src_key_padding_mask, any other to mask.
     """
-    layer: Any = module.layers[0]
-    attention = layer.self_attn
-    first = attention.batch_first
+    first: Any = module.layers[0]
     names = ("src_key_padding_mask", "mask")
+    return _of_torch(module, first.self_attn, len(module.layers), names, intent, make_mask)
+
+
+def transformer_layer(
+    module: nn.TransformerEncoderLayer, intent: Intent | None, make_mask: MakeMask | None = None
+) -> Adapted:
+    """nn.TransformerEncoderLayer, by src_key_padding_mask and src_mask (True = ignored)."""
+    names = ("src_key_padding_mask", "src_mask")
+    return _of_torch(module, module.self_attn, 1, names, intent, make_mask)
+
+
+def _of_torch(
+    module: nn.Module,
+    attention: nn.MultiheadAttention,
+    n_layers: int,
+    names: tuple[str, str],
+    intent: Intent | None,
+    make_mask: MakeMask | None,
+) -> Adapted:
+    first = attention.batch_first
 
     def run(x: Tensor, passed: Any) -> Tensor:
         given = _keywords(passed, x, names)
@@ -72,8 +99,8 @@ def transformer_encoder(
         return out if first else out.transpose(0, 1)
 
     make = make_mask or _for_torch(_needed(intent, make_mask), attention.num_heads, names)
-    note = _note("nn.TransformerEncoder", names, make_mask)
-    return Adapted(run, make, module, attention.embed_dim, len(module.layers), notes=note)
+    note = _note(f"nn.{type(module).__name__}", names, make_mask)
+    return Adapted(run, make, module, attention.embed_dim, n_layers, notes=note)
 
 
 def multihead_attention(
@@ -129,16 +156,18 @@ def our_encoder(encoder: Encoder, make_mask: MakeMask | None = None) -> Adapted:
         config.n_layers,
         config.vocab_size if ids else None,
         notes=(note,) if note else (),
+        closes_padding=make_mask is None,
     )
 
 
 def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> Adapted:
-    """A transformers model, by inputs_embeds and attention_mask (1 = a real token).
+    """A transformers model, by inputs_embeds or input_ids, and attention_mask (1 = a real token).
 
     Its library is not needed: it is known by config.hidden_size and its keywords. A mask of your
     own code may be a dict of keywords, such as attention_mask and position_ids.
     """
     config: Any = module.config
+    require_one_stack(module, "audit_mask")
     keywords = inspect.signature(module.forward).parameters
     if "inputs_embeds" not in keywords:
         raise InputError(
@@ -148,7 +177,8 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
 
     def run(x: Tensor, passed: Any) -> Any:
         given = passed if isinstance(passed, dict) else {"attention_mask": passed}
-        return module(inputs_embeds=x, **given)
+        name = "inputs_embeds" if x.is_floating_point() else "input_ids"
+        return module(**{name: x}, **given)
 
     def as_numbers(valid: Tensor) -> dict[str, Tensor]:
         return {"attention_mask": valid.long()}
@@ -161,6 +191,7 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
         config.hidden_size,
         getattr(config, "num_hidden_layers", None),
         notes=(note,) if note else (),
+        closes_padding=make_mask is None,
     )
 
 

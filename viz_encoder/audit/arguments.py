@@ -13,6 +13,10 @@ from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import is_mask_mod
 
 LONGEST = 4096  # an intent of it takes 16 MiB a sample
+EXAMPLE = {
+    "valid": "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)",
+    "batch": 'lambda batch: batch["valid"][:, None, :].expand(-1, batch["valid"].shape[1], -1)',
+}
 Model = Callable[[Tensor, Any], Any]
 Bias = Callable[[Tensor], Tensor]
 Progress = Callable[[float], object]  # is told the share that is done
@@ -112,7 +116,7 @@ class AuditScope:
         return tuple(sorted(fit))
 
 
-def require_intents(given: Any) -> tuple[Intent, ...]:
+def require_intents(given: Any, of: str = "valid") -> tuple[Intent, ...]:
     """The intents, one for all layers or one a layer.
 
     Raises:
@@ -122,8 +126,8 @@ def require_intents(given: Any) -> tuple[Intent, ...]:
     intents = (given,) if callable(given) else tuple(given) if many else ()
     if not intents or not all(callable(one) for one in intents):
         raise InputError(
-            "intent is a function of valid, or a list of such functions, one per layer: "
-            "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)"
+            f"intent is a function of {of}, or a list of such functions, one per layer: "
+            f"{EXAMPLE[of]}"
         )
     if any(is_mask_mod(one) for one in intents):
         raise InputError(

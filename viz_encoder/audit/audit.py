@@ -21,6 +21,7 @@ from viz_encoder.audit.arguments import (
     require_one_a_layer,
 )
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.calling import name_of
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.gaps import gaps
 from viz_encoder.audit.measure.random_states import random_states_kept
@@ -88,11 +89,15 @@ def audit_mask(
     subject = Subject(adapted.model, module or adapted.module)
     setting = _setting(subject, adapted, intents, inputs, d_model, seed, scope.first_length)
     setting.require_fit()  # a wrong intent is the caller's fault, not the model's
+    if adapted.closes_padding:
+        _require_closed_padding(setting, model)
     scope = replace(scope, variants={**adapted.variants, **scope.variants})
     context = AuditContext(subject, setting, scope, n_layers, was_training=subject.trains)
     context.crossed(setting.first_valid())
     kept = random_states_kept([subject.device])
     with kept, subject.in_mode(training=False), subject.state.put_back_after(), quiet():
+        if adapted.instead:
+            subject.require_runs(context.base, adapted.notes[0], adapted.instead)
         _require_as_many_as_seen(context, asked)
         checks = ask_all(context, QUESTIONS, progress)
         notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))
@@ -132,6 +137,20 @@ def _setting(
         pad_id=inputs.pad_id,
         first=first_length,
     )
+
+
+def _require_closed_padding(setting: Setting, model: Any) -> None:
+    """Raise InputError where padding is meant to be seen by a model that is told to mask it."""
+    valid = setting.first_valid()
+    for allowed in setting.allowed(valid):
+        seen = allowed & valid[:, :, None] & ~valid[:, None, :]
+        if bool(seen.any()):
+            sample, query, key = (int(n) for n in seen.nonzero()[0])
+            raise InputError(
+                f"intent(valid) lets token {query} of sample {sample} attend to padding (token "
+                f"{key}), which {name_of(model)} is told to mask. Write pattern & "
+                "valid[:, None, :], or give make_mask=: what your code passes."
+            )
 
 
 def _maker(

@@ -59,7 +59,9 @@ def _judged_by_maps(context: AuditContext) -> bool:
 def _other_calls(context: AuditContext) -> list[str]:
     """Calls of attention that were seen and could not be held against what is meant."""
     names = [] if context.scope.cross else [one.name for one in context.maps.cross]
-    told = [f"cross-attention ({', '.join(names)}): give AuditScope(cross=…)"] if names else []
+    to_give = "AuditScope(cross=…)"
+    give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
+    told = [f"cross-attention ({', '.join(names)}): {give}"] if names else []
     left_out = ", ".join(context.maps.left_out)
     return [*told, f"attention that is not over these tokens: {left_out}"] if left_out else told
 

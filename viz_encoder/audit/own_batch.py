@@ -1,32 +1,32 @@
 """audit_batch: a batch of one's own, as it comes out of a data loader, against what is meant."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, public
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.arguments import require_intents
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
-from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
+from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.random_states import random_states_kept
+from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
-from viz_encoder.model.mask_mods import is_block_mask
 
 BatchIntent = Callable[[Any], Tensor]
 Meant = BatchIntent | Sequence[BatchIntent]
@@ -54,7 +54,8 @@ def audit_batch(
     lengths) is not tried; `audit_mask` tries it.
 
     Args:
-        model: called as model(**batch) if the batch is a mapping, else as model(batch).
+        model: called as model(**batch) if the batch is a mapping, as model(*batch) if it is a tuple
+            of what forward takes, or else as model(batch).
         batch: what your data loader gives.
         intent: intent(batch) → Bool "batch query key", True = may attend, or a BlockMask; a list
             of them, one per layer, if layers differ.
@@ -62,17 +63,24 @@ def audit_batch(
         module: the nn.Module to watch, if `model` does not lead to it.
 
     Raises:
-        InputError: intent(batch) is no Bool "batch query key".
+        InputError: intent(batch) is no Bool "batch query key", or forward does not take the batch.
     """
     start = time.perf_counter()
     case = case_of(intent, batch)
-    subject = Subject(_caller(model), module or _module(model))
+    if module is None and len(case.allowed) == 1:
+        require_one_stack(model, "audit_batch")
+    call = with_batch(model, batch)
+    watched = module or (model if isinstance(model, nn.Module) else None)
+    subject = Subject(call.run, watched)
     context = AuditContext(subject, _only(case))
     context.base = case
     with random_states_kept([subject.device]), subject.state.put_back_after():
+        if call.told:
+            subject.require_runs(case, call.told, call.instead)
         unlike = _as_its_loop_runs_it(context)
         checks = ask_all(context, _questions(pad_id))
     notes = (
+        *((call.told,) if call.told else ()),
         *unlike,
         "Gradients, padding, other lengths and other batches: this was one batch. "
         "audit_mask makes such batches.",
@@ -104,37 +112,16 @@ def case_of(intent: Meant, batch: Any) -> Case:
         InputError: intent(batch) is no Bool "batch query key".
     """
     allowed = _meant(intent, batch)
+    require_samples(allowed, tuple(one for _, one in tensors_in(batch)))
     valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
     return Case(valid.long(), valid, allowed, batch, own=True)
 
 
-def _meant(intent: Meant, batch: Any) -> tuple[Bool[Tensor, "batch query key"], ...]:
-    found = []
-    for one in require_intents(intent):
-        given = called(one, "intent(batch)", batch)
-        if is_block_mask(given):
-            n_samples, _, n_tokens, _ = given.shape
-            given = meant_by_all_heads(given, torch.ones(n_samples, n_tokens, dtype=torch.bool))
-        square = isinstance(given, Tensor) and given.ndim == 3 and given.shape[1] == given.shape[2]
-        if not square or given.dtype != torch.bool:
-            what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
-            raise InputError(
-                f"intent(batch) gave {what}; it must give a torch.bool tensor (batch, query, key) "
-                "in which True = may attend."
-            )
-        found.append(given)
-    return tuple(found)
-
-
-def _module(model: Any) -> nn.Module | None:
-    return model if isinstance(model, nn.Module) else None
-
-
-def _caller(model: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
-    def run(_: Tensor, batch: Any) -> Any:
-        return model(**batch) if isinstance(batch, Mapping) else model(batch)
-
-    return run
+def _meant(intent: Meant, batch: Any) -> tuple[Allowed, ...]:
+    return tuple(
+        read_intent(called(one, "intent(batch)", batch), "intent(batch)")
+        for one in require_intents(intent, "batch")
+    )
 
 
 def _only(case: Case) -> Setting:

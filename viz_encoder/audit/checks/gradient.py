@@ -116,7 +116,7 @@ def _leak(
         diagnosis = Diagnosis(
             "not_seen",
             f"not known: no fault was seen in self-attention, but {unjudged} not judged.",
-            "To narrow it down, say what cross-attention may look at: AuditScope(cross=…).",
+            _what_to_give(context),
         )
     elif judged:
         diagnosis = in_another_order(context, case) or besides_attention(context, case)
@@ -131,6 +131,12 @@ def _unjudged(context: AuditContext) -> str:
     names = [] if context.scope.cross else [one.name for one in context.maps.cross]
     names += context.maps.left_out
     return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'}" if names else ""
+
+
+def _what_to_give(context: AuditContext) -> str:
+    if context.maps.cross and not context.scope.cross:
+        return "To narrow it down, say what cross-attention may look at: AuditScope(cross=…)."
+    return "To narrow it down, audit the module that calls it, with an intent of its own tokens."
 
 
 def _known(context: AuditContext, case: Case, found: Gradients) -> Tensor:

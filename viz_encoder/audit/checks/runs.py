@@ -71,7 +71,8 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     with suppress(ModelFault):
         found = _mended(context, context.base)
         if found is not None:
-            return answer.because(found)
+            wrong = Verdict.ERROR if found.code == "ids" else Verdict.FAIL  # so called by the audit
+            return answer._replace(verdict=wrong).because(found)
     square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
     try:
         context.subject.run(context.setting.case(square))

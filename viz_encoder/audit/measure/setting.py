@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from viz_encoder.audit.measure.flex_masks import is_flex, meant_by_all_heads
+from viz_encoder.audit.measure.intents import read_intent
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.token_axis import can_be_cut, has_tokens
 from viz_encoder.errors import InputError, VizEncoderError
@@ -170,7 +170,7 @@ class Setting:
             InputError: an intent raises, or gives something else.
         """
         given = (called(intent, "intent(valid)", valid) for intent in self.intents)
-        return tuple(_as_intent(each, valid) for each in given)
+        return tuple(read_intent(each, "intent(valid)", valid) for each in given)
 
 
 def called(function: Callable[..., Any], words: str, *given: Any) -> Any:
@@ -212,23 +212,3 @@ def _misfit(x: Tensor, valid: Tensor) -> str:
     if x.ndim == 4 and not has_tokens(x, valid.shape[1]):
         return f"a picture {tuple(x.shape)} cannot be cut into {valid.shape[1]} square patches"
     return ""
-
-
-def _as_intent(given: Any, valid: Tensor) -> Allowed:
-    whole = (*valid.shape, valid.shape[1])
-    given = meant_by_all_heads(given, valid) if is_flex(given) else given
-    if not isinstance(given, Tensor) or given.dtype != torch.bool:
-        found = given.dtype if isinstance(given, Tensor) else type(given).__name__
-        raise InputError(
-            f"intent(valid) gave {found}; it must give a torch.bool tensor (batch, query, key) in "
-            "which True = may attend. For a 0/1 mask write mask == 1."
-        )
-    if given.ndim == 4 and given.shape[1] == 1:
-        given = given[:, 0]
-    try:
-        return given.to(valid.device).expand(whole)
-    except RuntimeError:
-        raise InputError(
-            f"intent(valid) gave {tuple(given.shape)}; for valid of {tuple(valid.shape)} it must "
-            f"give (batch, query, key) = {whole}."
-        ) from None
