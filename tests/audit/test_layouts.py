@@ -18,6 +18,8 @@ from tests.audit.layouts import (
 )
 from tests.audit.plants import banded, causal, padding
 from viz_encoder.audit import AuditScope
+from viz_encoder.audit.measure.changed_tokens import with_changed
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.trace.mask_parsing import GivenMasks
 
 
@@ -124,3 +126,11 @@ def test_a_mask_of_five_axes_is_that_of_each_row_of_its_batch(n_differing):
             assert torch.equal(
                 split.mask[3 * sample + head, 0], keep[sample, head % n_differing, 0]
             )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_other_content_is_no_multiple_of_what_stands_there(seed):
+    x = torch.randn(3, 7, 8, generator=torch.Generator().manual_seed(seed))
+    valid = torch.ones(3, 7, dtype=torch.bool)
+    change = with_changed(Case(x, valid, (), None), valid).x - x
+    assert float(torch.cosine_similarity(change.flatten(), x.flatten(), dim=0).abs()) < 0.5

@@ -192,7 +192,7 @@ def test_intents_that_do_not_fit_are_said():
     five = vz.audit_batch(Reader().eval(), batch(), [intent] * 5)
 
     assert five.verdict == "ERROR" and "5 intents are given, but" in five.sentence
-    small = vz.audit_batch(Reader().eval(), batch(), lambda b: intent(batch((3, 2), 5)))
+    small = vz.audit_batch(Reader().eval(), batch(), lambda b: intent(batch((3, 2, 5, 1), 5)))
     assert small.verdict == "NOT TESTED" and "The intent has 5 tokens; seen were" in small.sentence
 
 

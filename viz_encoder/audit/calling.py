@@ -10,7 +10,6 @@ from torch import nn
 from viz_encoder.errors import InputError
 
 HALVES = (nn.Transformer, nn.TransformerDecoder, nn.TransformerDecoderLayer)
-_HOLDERS = (Mapping, list, tuple)
 Unit = Callable[[Any, Any], Any]  # (x, passed) → output
 
 
@@ -62,7 +61,8 @@ def with_batch(model: Callable[..., Any], batch: Any) -> Call:
     if isinstance(batch, list | tuple) and _takes_apart(model, batch):
         return Call(lambda _, given: model(*given), f"Called as {name_of(model)}(*batch).", line)
     if fits(model, batch):
-        told = f"Called as {name_of(model)}(batch)." if isinstance(batch, _HOLDERS) else ""
+        whole = isinstance(batch, Mapping) or (parts and isinstance(model, nn.Module))
+        told = f"Called as {name_of(model)}(batch)." if whole else ""
         return Call(lambda _, given: model(given), told, line if told else "")
     held = ", ".join(map(repr, batch)) if isinstance(batch, Mapping) else f"{len(parts)} values"
     raise InputError(
