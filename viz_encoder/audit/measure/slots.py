@@ -98,10 +98,9 @@ def _chosen(sides: list[_Side], ran: AttentionCall, meant: Tensor, rows: Tensor)
         chosen = after if after.closed else before
     else:
         chosen = max(sides, key=lambda one: (one.open_to_all, one.filled, one.alike))
-    known = (
-        chosen.closed
-        or chosen.filled
-        or (not among_queries and (chosen.open_to_all or chosen.alike))
+    # More queries, too, may be more tokens than were meant, and of a causal model closed to these.
+    known = chosen.filled or (
+        not among_queries and (chosen.closed or chosen.open_to_all or chosen.alike)
     )
     return chosen if known else None
 
