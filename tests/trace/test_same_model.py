@@ -129,7 +129,7 @@ def test_runs_of_the_model_are_taken(tmp_path):
             require_made_by(half, runs[0])
 
 
-def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so():
+def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so(tmp_path):
     """Zeros are known by their place, a mean by what the layer gave; the notes name both."""
     encoder, mean = made(), torch.full((8,), 0.3)
     for cut in ("zero", mean):
@@ -143,6 +143,21 @@ def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so():
         with pytest.raises(SelectionError, match="block 2"):
             require_made_by(encoder, trace)
         encoder.model.get_parameter("layers.2.ff.up.bias").data.sub_(0.5)
+        trace.save(tmp_path / "run.safetensors")
+        for part in (
+            "attn.o.weight",
+            "ff.down.bias",
+            "attn_norm.bias",
+            "ff_norm.weight",
+            "attn.v.bias",
+        ):
+            weight = encoder.model.get_parameter(f"layers.1.{part}").data
+            kept = weight.clone()
+            weight.mul_(3)
+            for run in (trace, vz.Trace.load(tmp_path / "run.safetensors")):
+                with pytest.raises(SelectionError, match="layer 1|block 1"):
+                    require_made_by(encoder, run)
+            weight.copy_(kept)
     with vz.knock(encoder.model.layers[1], {(0, 2): "zero"}):
         require_made_by(encoder, vz.capture(encoder, IDS))
     zero = changed(encoder, IDS, ["h1.2"])

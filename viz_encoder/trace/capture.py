@@ -119,13 +119,27 @@ def captured(
     encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None, edits: Edits = None
 ) -> list[Trace]:
     """A trace of each row; `edits` put something in place of heads' outputs, by layer."""
+    said, put = said_here(), dict[int, Tensor]()
+    if said:  # a knock's mode replaces outputs before W_O, which the weights then do not explain
+        edits = {layer: _keeping(put, layer, edits) for layer in range(encoder.config.n_layers)}
     result = run(encoder, inputs, mask, edits)
-    origin, said = _origin(encoder, result), said_here()
+    origin = _origin(encoder, result)
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
     notes += tuple(each.note for each in said)
     gone = {head for each in said if each.module is encoder.model for head in each.removed}
     rows, removed = range(len(inputs.samples)), tuple(sorted(gone))
-    return [_sample_trace(result, inputs, at, origin, notes, removed) for at in rows]
+    return [_sample_trace(result, inputs, at, origin, notes, removed, put) for at in rows]
+
+
+def _keeping(put: dict[int, Tensor], layer: int, edits: Edits) -> HeadEdit:
+    """The edit of a layer, if any, and a place for what W_O is given after it."""
+    edit = (edits or {}).get(layer)
+
+    def keep(mixed: Tensor) -> Tensor:
+        put[layer] = mixed if edit is None else edit(mixed)
+        return put[layer]
+
+    return keep
 
 
 def _loaded(encoder: object) -> LoadedEncoder:
@@ -215,10 +229,11 @@ def _sample_trace(
     origin: Origin,
     notes: tuple[str, ...],
     removed: tuple[tuple[int, int], ...],
+    put: Mapping[int, Tensor],
 ) -> Trace:
     return Trace(
         layers=tuple(
-            _layer_trace(record, index, f"layers.{number}.attn")
+            _layer_trace(record, index, f"layers.{number}.attn", put.get(number))
             for number, record in enumerate(result.records)
         ),
         hidden_states=tuple(state[index] for state in result.hidden),
@@ -231,7 +246,7 @@ def _sample_trace(
     )
 
 
-def _layer_trace(record: LayerRecord, index: int, name: str) -> LayerTrace:
+def _layer_trace(record: LayerRecord, index: int, name: str, put: Tensor | None) -> LayerTrace:
     mask = record.mask
     if mask is not None:
         mask = mask[index] if mask.shape[0] > 1 else mask[0]
@@ -244,6 +259,7 @@ def _layer_trace(record: LayerRecord, index: int, name: str) -> LayerTrace:
         signature=record.signature[index],
         name=name,
         relative=record.relative,
+        put=None if put is None else put[index],
     )
 
 

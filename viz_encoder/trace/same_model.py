@@ -15,7 +15,7 @@ from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
-from viz_encoder.model.attention import merge_heads, signs, split_heads
+from viz_encoder.model.attention import merge_heads, split_heads
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import rotate
 from viz_encoder.trace.layer import LayerTrace
@@ -116,23 +116,13 @@ def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tup
     for layer in range(trace.n_layers):
         yield f"projection in layer {layer}", _projections_apart(encoder, trace, layer, rows)
         gone, its = [head for at, head in trace.removed if at == layer], trace.layers[layer]
-        outs = head_outputs(its, its.weights(slice(0, its.n_heads), rows), gone)
-        if not _is_edited(its, outs, rows, gone):
-            yield f"block {layer}", block_apart(encoder, trace, layer, rows, outs)
+        if its.put is not None:
+            outs = its.put[:, rows]
+        else:
+            outs = head_outputs(its, its.weights(slice(0, its.n_heads), rows), gone)
+        yield f"block {layer}", block_apart(encoder, trace, layer, rows, outs)
     last = trace.hidden_states[-1][rows].to(encoder.device, encoder.dtype)
     yield "final norm", apart(model.final_norm(last), trace.output[rows])
-
-
-def _is_edited(
-    ran: LayerTrace, outs: Float[Tensor, "head row d_value"], rows: Rows, gone: list[int]
-) -> bool:
-    """Whether W_O was given what no head has computed, such as a mean that knock put there."""
-    others = [head for head in range(ran.n_heads) if head not in gone]
-    if ran.signature is None or not others:
-        return False
-    kept = ran.signature[:, rows].to(ran.wide)
-    found = outs @ signs(outs.shape[-1], outs)
-    return apart(found[others], kept[others]) > allowed(ran.signature.dtype)
 
 
 def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: Rows) -> float:

@@ -200,7 +200,15 @@ class Trace:
     def _tensors(self) -> Iterator[Tensor]:
         yield from (*self.hidden_states, self.output, self.valid)
         for ran in self.layers:
-            optional = (ran.mask, ran.bias, ran.signature, ran.maps, ran.relative, ran.sink)
+            optional = (
+                ran.mask,
+                ran.bias,
+                ran.signature,
+                ran.maps,
+                ran.relative,
+                ran.sink,
+                ran.put,
+            )
             for tensor in (ran.q, ran.k, ran.v, *optional):
                 if tensor is not None:
                     yield tensor

@@ -6,7 +6,7 @@ from torch import Tensor
 from viz_encoder.model.attention import N_SIGNATURES
 from viz_encoder.trace.layer import LayerTrace
 
-LAYER_TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps", "relative", "sink")
+LAYER_TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps", "relative", "sink", "put")
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 MAX_SCORE = 1e7  # beyond it float32 rounds a score by more than 1, so no map could be checked
 
@@ -35,10 +35,8 @@ def unpack_layer(
         Damaged: a tensor is missing, of another kind, or does not fit the others.
     """
     q, k, v = (pop_tensor(named, f"layers.{index}.{part}") for part in "qkv")
-    mask, bias, signature, maps, relative, sink = (
-        named.pop(f"layers.{index}.{part}", None) for part in LAYER_TENSORS[3:]
-    )
-    layer = LayerTrace(q, k, v, scale, mask, bias, signature, name, cross, maps, relative, sink)
+    more = {part: named.pop(f"layers.{index}.{part}", None) for part in LAYER_TENSORS[3:]}
+    layer = LayerTrace(q, k, v, scale, name=name, cross=cross, **more)
     for check in (_check_kinds, _check_sizes, _check_extras, _check_numbers):
         try:
             check(layer, n)
@@ -48,7 +46,7 @@ def unpack_layer(
 
 
 def _floats(layer: LayerTrace) -> dict[str, Tensor]:
-    parts = ("q", "k", "v", "bias", "signature", "maps", "relative", "sink")
+    parts = ("q", "k", "v", "bias", "signature", "maps", "relative", "sink", "put")
     return {part: x for part in parts if (x := getattr(layer, part)) is not None}
 
 
@@ -86,6 +84,8 @@ def _check_extras(layer: LayerTrace, n: int) -> None:
         raise Damaged(f"maps of {tuple(layer.maps.shape)}, not {whole}")
     if layer.sink is not None and layer.sink.shape != whole[:2]:
         raise Damaged(f"a sink of {tuple(layer.sink.shape)} that does not fit")
+    if layer.put is not None and layer.put.shape != (*whole[:2], layer.v.shape[2]):
+        raise Damaged(f"what W_O was given of {tuple(layer.put.shape)} that does not fit")
     signature = layer.signature
     if signature is not None and signature.shape != (*whole[:2], N_SIGNATURES):
         raise Damaged(f"a signature of {tuple(signature.shape)} that does not fit")
