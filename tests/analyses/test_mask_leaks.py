@@ -1,15 +1,33 @@
 """An intended mask against what ran: leaks found where they were planted, and nowhere else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 import viz_encoder as vz
+from viz_encoder import analyses, figures
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import mask_leaks
-from viz_encoder.errors import InputError
+from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.figures.mask_panels import draw
+from viz_encoder.trace.mask_scope import MaskScope
+from viz_encoder.ui.state.mask_mistake import Masked, Mistake
+from viz_encoder.ui.tabs.masks.masked_runs import sentence
 
 TEXT = "The bank approved the loan"
+
+
+class Attends(nn.Module):
+    """One call of attention, of whatever it is given."""
+
+    def forward(self, q, k, v):
+        """The heads' outputs."""
+        return F.scaled_dot_product_attention(q, k, v)
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +112,55 @@ def test_faults_are_sentences(minilm, causal):
         mask_leaks(trace, causal[:2, :2])
     with pytest.raises(InputError, match="two runs of the same input"):
         mask_effect(vz.capture(minilm, "Another"), trace)
+
+
+def test_weights_that_are_nan_are_no_zeros(minilm, causal):
+    """Neither in the numbers nor in the figure; a row without any key stays one of zeros."""
+    trace = vz.capture(minilm, TEXT)
+    layers, q = list(trace.layers), trace.layers[1].q.clone()
+    q[3, 2] = torch.nan
+    layers[1] = replace(trace.layers[1], q=q)
+    broken = replace(trace, layers=tuple(layers))
+    found, whole = mask_leaks(broken, causal), mask_leaks(trace, causal)
+    assert np.argwhere(np.isnan(found.leak)).tolist() == [[1, 3]]
+    assert np.isnan(found.mass[1, 3]) and found.at[1, 3].tolist() == [2, 3]
+    np.testing.assert_array_equal(np.delete(found.leak, 1, 0), np.delete(whole.leak, 1, 0))
+    assert np.isnan(mask_panels(broken, causal, 1, 3).observed[2]).all()
+    drawn = draw(broken, causal, layer=1, head=3).to_json()
+    assert "holds NaN" in drawn and "no leak" not in drawn
+    said = sentence(broken, Masked(causal, Mistake.NONE, "", MaskScope.parsed("", 6, 12)), found)
+    assert said.startswith("The weights hold NaN in 1 of 72 heads, first in head 1.3")
+    shut = causal.clone()
+    shut[2] = False
+    layers[1] = replace(layers[1], mask=shut[None])
+    assert mask_leaks(replace(trace, layers=tuple(layers)), shut).leak[1, 3] == 0
+
+
+@pytest.mark.parametrize("head", [0, "mean", "max"])
+def test_keys_may_be_more_than_queries(head):
+    """Of a key-value cache, and of cross-attention: the mask is (query, key), and no other fits."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 2, 2, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+    model = Attends()
+    with vz.record(model) as recording:
+        model(q, k, v)
+    trace = recording.trace(tokens=["d", "e"], key_tokens=list("abcde"), cross=True)
+    weights = trace.attention(0).numpy()
+    intent = torch.ones(2, 5).bool()
+    intent[0, 4] = False
+    found = mask_leaks(trace, intent)
+    np.testing.assert_allclose(found.leak[0], weights[:, 0, 4])
+    assert found.at[0].tolist() == [[0, 4]] * 2 and found.extra.tolist() == [1]
+    panels = mask_panels(trace, intent, 0, head)
+    np.testing.assert_array_equal(panels.intended, intent)
+    assert panels.leaking.tolist() == (~intent).tolist() and panels.passed.shape == (2, 5)
+    assert mask_panels(trace, intent, 0, head, size=3).observed.shape == (2, 3)
+    maps = [each for each in draw(trace, intent, layer=0, head=head).data if each.type == "heatmap"]
+    assert [len(each.x) for each in maps] == [5] * 3 and [len(each.y) for each in maps] == [2] * 3
+    for wrong in (torch.ones(2, 2).bool(), torch.ones(5, 5).bool(), torch.ones(5, 2).bool()):
+        for look in (mask_leaks, lambda *run: mask_panels(*run, 0, head)):
+            with pytest.raises(InputError, match=r"\(2, 5\), \(query, key\)"):
+                look(trace, wrong)
+    with pytest.raises(SelectionError, match="keys of this run are other tokens"):
+        analyses.row(trace, 0, head, 1, tokens=[0, 1])
+    assert "at most 1.61" in figures.head_statistics(trace).to_json()  # ln 5

@@ -155,7 +155,7 @@ def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so(tmp_path):
             kept = weight.clone()
             weight.mul_(3)
             for run in (trace, vz.Trace.load(tmp_path / "run.safetensors")):
-                with pytest.raises(SelectionError, match="layer 1|block 1"):
+                with pytest.raises(SelectionError, match=r"layer 1|block 1"):
                     require_made_by(encoder, run)
             weight.copy_(kept)
     with vz.knock(encoder.model.layers[1], {(0, 2): "zero"}):

@@ -11,6 +11,7 @@ from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.intended import known_empty, require_fits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -18,9 +19,10 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
     """What the maps of a run do where an intended mask forbids.
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
-    if there is none. mass[l, h] is the share of their weight that real queries put on forbidden
-    keys, a mean. Weights are shares of a query's total, 0 … 1. Padding queries do not count. Both
-    are NaN in heads outside `where`, for which the mask was not meant.
+    if there is none; NaN where such weights are NaN, at then naming the first. mass[l, h] is the
+    share of their weight that real queries put on forbidden keys, a mean. Weights are shares of a
+    query's total, 0 … 1. Padding queries do not count. In heads outside `where`, for which the mask
+    was not meant, both are NaN and at is (-1, -1).
     """
 
     leak: Float[np.ndarray, "layer head"]
@@ -47,19 +49,16 @@ def mask_leaks(
     """Weights on pairs that `intent` forbids, for every layer and head, block by block.
 
     Args:
-        trace: a run of self-attention.
-        intent: True = this query may attend to this key; one mask for all layers.
+        trace: the run.
+        intent: True = this query may attend to this key; one mask for all layers. In
+            cross-attention, and where earlier keys were cached, keys are as many as ran.
         where: the heads that the intent applies to; only these are checked. All if None.
 
     Raises:
         InputError: intent or where is not bool, or its shape does not fit the run.
     """
-    n = trace.n_tokens
-    if intent.dtype != torch.bool or tuple(intent.shape) != (n, n):
-        raise InputError(
-            f"The intended mask is {intent.dtype} of shape {tuple(intent.shape)}; this run needs "
-            f"torch.bool of shape {(n, n)}, True = may attend."
-        )
+    require_fits(trace, intent)
+    intent = intent.cpu()
     real = trace.valid.cpu()
     found = [_layer(layer, intent, real) for layer in trace.layers]
     judged = _judged(trace, where)
@@ -80,12 +79,14 @@ def _layer(
     leak = torch.zeros(layer.n_heads)
     mass = torch.zeros(layer.n_heads)
     at = torch.full((layer.n_heads, 2), -1)
+    every = list(range(layer.n_heads))
     for rows, weights in layer.blocks(slice(0, layer.n_heads)):
         counted = (~intent[rows] & real[rows, None]).to(weights.device)
-        forbidden = weights.float().nan_to_num() * counted
+        forbidden = known_empty(layer, weights, every, rows).masked_fill(~counted, 0.0)
         mass += forbidden.sum(dim=(1, 2)).cpu()
         largest, place = forbidden.flatten(1).max(dim=1)
-        for head in (largest.cpu() > leak).nonzero()[:, 0].tolist():
+        worse = (largest.cpu() > leak) | (largest.cpu().isnan() & ~leak.isnan())
+        for head in worse.nonzero()[:, 0].tolist():
             leak[head] = largest[head]
             query, key = divmod(int(place[head]), weights.shape[2])
             at[head] = torch.tensor([rows.start + query, key])
@@ -116,13 +117,12 @@ def _passed(
     """Pairs of real queries that only the layer allows, and those that only the intent does."""
     if not judged.any():
         return 0, 0
-    n = len(intent)
     if layer.mask is None:
         passed = torch.ones_like(intent)
     else:
         mask = layer.mask.cpu()
         chosen = mask[torch.from_numpy(judged)] if mask.shape[0] > 1 else mask
-        passed = chosen.any(dim=0).expand(n, n)
+        passed = chosen.any(dim=0).expand_as(intent)
     counted = real[:, None]
     return int((passed & ~intent & counted).sum()), int((intent & ~passed & counted).sum())
 

@@ -131,7 +131,16 @@ def row(
     """One query's weights over all kept keys, exact; NaN where the mask forbids the key.
 
     Several queries are merged into their mean; `tokens` and `renormalize` are those of `overview`.
+
+    Raises:
+        SelectionError: no such layer, head or query, or tokens= where the keys are others than the
+            queries.
     """
+    if tokens is not None and trace.layers[read_index("layer", layer, trace.n_layers)].cross:
+        raise SelectionError(
+            "The keys of this run are other tokens than its queries, so tokens= chooses none of "
+            "them; leave it out, and pick from the row."
+        )
     every = _map(trace, layer, head, tokens, renormalize)
     several = query if isinstance(query, tuple) else (query,)
     if not several:

@@ -36,7 +36,9 @@ def draw(
     switches = {"hide_special": hide_special, "renormalize": renormalize}
     real = trace.valid.cpu().numpy()
     kept = [at for (at,) in shown_tokens(trace, hide_special=hide_special) if real[at]]
-    words = said(np.array(kept, np.int64), **switches)[statistic]
+    ran = trace.layers[0]
+    n_keys = ran.k.shape[1] if ran.cross else None
+    words = said(np.array(kept, np.int64), **switches, n_keys=n_keys)[statistic]
     most = f"; at most {words['most']:.2f}" if words["most"] != 1 else ""
     values = np.stack([layer.statistics[statistic] for layer in survey(trace, **switches)])
     figure = go.Figure(

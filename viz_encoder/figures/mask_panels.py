@@ -13,6 +13,7 @@ from viz_encoder.analyses.mask_panels import mask_panels as compute
 from viz_encoder.figures.theme import MASKED, WEIGHTS, apply, caption, head_name, plain, weight_bar
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
+from viz_encoder.trace.token_selection import key_names
 
 ALLOWED, LEAK, ZERO = "#366a9f", "#dc2626", "#ffffff"
 PLACE = "query %{y}<br>key %{x}<br>"
@@ -49,34 +50,41 @@ def draw(
     """
     found = compute(trace, intent, layer, head, where=where)
     names = _names(trace.tokens, found.edges)
-    end = len(names) - 0.5
+    keys = _names(key_names(trace, layer), found.key_edges)
     figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.03)
     for column, mask in enumerate((found.intended, found.passed), start=1):
-        figure.add_trace(_mask(mask, names), 1, column)
-    figure.add_trace(_weights(found, names), 1, 3)
-    _outline(figure, found, names)
+        figure.add_trace(_mask(mask, names, keys), 1, column)
+    figure.add_trace(_weights(found, names, keys), 1, 3)
+    _outline(figure, found, names, keys)
     apply(figure, f"The mask of {head_name(layer, head)}: intended, passed, observed")
     caption(figure, CAPTION)
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
     for column, title in enumerate(_titles(found), start=1):
         title = f"<b>{title}</b><br>Key (who is looked at)"
         figure.update_xaxes(
-            title=title, side="top", tickangle=-60, range=[-0.5, end], col=column, **axis
+            title=title,
+            side="top",
+            tickangle=-60,
+            range=[-0.5, len(keys) - 0.5],
+            col=column,
+            **axis,
         )
-    figure.update_yaxes(range=[end, -0.5], **axis)
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5], **axis)
     figure.update_yaxes(title="Query (who looks)", col=1)
     return figure
 
 
 def _titles(found: MaskPanels) -> list[str]:
     wrong = int(found.leaking.sum())
+    if np.isnan(found.observed).any():
+        return ["Intended", "Passed", "Observed: holds NaN, so it shows no mask"]
     return ["Intended", "Passed", f"Observed: {wrong:,} leaking" if wrong else "Observed: no leak"]
 
 
-def _mask(mask: np.ndarray, names: list[str]) -> go.Heatmap:
+def _mask(mask: np.ndarray, names: list[str], keys: list[str]) -> go.Heatmap:
     return go.Heatmap(
         z=mask.astype(np.int8),
-        x=names,
+        x=keys,
         y=names,
         zmin=0,
         zmax=1,
@@ -87,12 +95,12 @@ def _mask(mask: np.ndarray, names: list[str]) -> go.Heatmap:
     )
 
 
-def _weights(found: MaskPanels, names: list[str]) -> go.Heatmap:
-    top = float(found.observed.max()) or 1.0
+def _weights(found: MaskPanels, names: list[str], keys: list[str]) -> go.Heatmap:
+    top = float(np.nan_to_num(found.observed).max()) or 1.0
     steps = [[i / (len(WEIGHTS) - 1), color] for i, color in enumerate(WEIGHTS)]
     return go.Heatmap(
         z=found.observed,
-        x=names,
+        x=keys,
         y=names,
         zmin=0,
         zmax=top,
@@ -102,13 +110,13 @@ def _weights(found: MaskPanels, names: list[str]) -> go.Heatmap:
     )
 
 
-def _outline(figure: go.Figure, found: MaskPanels, names: list[str]) -> None:
+def _outline(figure: go.Figure, found: MaskPanels, names: list[str], keys: list[str]) -> None:
     rows, cols = np.nonzero(found.leaking)
     if not len(rows):
         return
     figure.add_trace(
         go.Scatter(
-            x=[names[col] for col in cols[:MAX_OUTLINED]],
+            x=[keys[col] for col in cols[:MAX_OUTLINED]],
             y=[names[row] for row in rows[:MAX_OUTLINED]],
             mode="markers",
             marker={"symbol": "square-open", "size": 10, "color": LEAK, "line": {"width": 2}},

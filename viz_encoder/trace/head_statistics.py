@@ -79,9 +79,16 @@ WITHOUT_SPECIAL = {  # the sentence of each, where special tokens are hidden
 
 
 def said(
-    positions: Int[np.ndarray, " token"], *, hide_special: bool = False, renormalize: bool = False
+    positions: Int[np.ndarray, " token"],
+    *,
+    hide_special: bool = False,
+    renormalize: bool = False,
+    n_keys: int | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Every statistic as plain data, over real tokens of these numbers: those that are shown."""
+    """Every statistic as plain data, over real tokens of these numbers: those that are shown.
+
+    n_keys: how many the keys are, where they are other tokens.
+    """
     found = {}
     for name, each in STATISTICS.items():
         limits = {}
@@ -89,7 +96,8 @@ def said(
             each = replace(each, edge=WITHOUT_SPECIAL.get(name, ""))
             limits = _distances(positions) if name == "distance" and len(positions) else {}
         each = replace(each, over=each.over + _over(name, hide_special, renormalize))
-        found[name] = each.of(max(1, len(positions))) | limits
+        n = n_keys if name == "entropy" and n_keys is not None else len(positions)
+        found[name] = each.of(max(1, n)) | limits
     return found
 
 

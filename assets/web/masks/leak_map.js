@@ -70,7 +70,8 @@ export class Leaks {
   /** @type {(place: { layer: number, head: number }, value: Maybe, scale: Scale) => HTMLElement} */
   #cell({ layer, head }, value, scale) {
     const color = shade(value ?? NaN, scale);
-    const text = `Head ${layer}.${head}: ${value === null ? "out of scope, not checked" : number(value)}`;
+    const why = (this.result?.at[layer][head][0] ?? -1) < 0 ? "out of scope, not checked" : "not a number (NaN)";
+    const text = `Head ${layer}.${head}: ${value === null ? why : number(value)}`;
     const chosen = this.chosen.layer === layer && this.chosen.head === head;
     return button("", () => this.choose({ layer, head }), {
       class: value === null ? "viz-mask-leak viz-mask-outside" : "viz-mask-leak",

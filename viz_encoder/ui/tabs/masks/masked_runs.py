@@ -116,6 +116,13 @@ def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
     heads = f"{many} {'head' if many == 1 else 'heads'}"
     if not scope.whole:
         heads = f"the {heads} that the mask applies to ({scope.words})"
+    broken = np.argwhere(np.isnan(leaks.leak) & (leaks.at[..., 0] >= 0)).tolist()
+    if broken:
+        layer, head = broken[0]
+        return (
+            f"The weights hold NaN in {len(broken)} of {heads}, first in head {layer}.{head}, so "
+            "whether they leak cannot be said. Look for NaN in the model's weights."
+        )
     leaking = int((leaks.leak > 0).sum())
     if not leaking:
         return f"0 leaks in {heads}: every forbidden weight is exactly 0."
