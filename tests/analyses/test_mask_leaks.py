@@ -1,5 +1,6 @@
 """An intended mask against what ran: leaks found where they were planted, and nowhere else."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -164,3 +165,13 @@ def test_keys_may_be_more_than_queries(head):
     with pytest.raises(SelectionError, match="keys of this run are other tokens"):
         analyses.row(trace, 0, head, 1, tokens=[0, 1])
     assert "at most 1.61" in figures.head_statistics(trace).to_json()  # ln 5
+
+
+def test_two_checkpoints_are_no_mask(minilm, causal):
+    """What no mask changes must be alike: the embeddings, and the first layer's q, k and v."""
+    plain = vz.capture(minilm, TEXT)
+    for weight in ("embed.norm.weight", "layers.0.attn.q.weight", "layers.0.attn.v.bias"):
+        other = copy.deepcopy(minilm)
+        other.model.get_parameter(weight).data.mul_(1.01)
+        with pytest.raises(InputError, match="of different weights"):
+            mask_effect(vz.capture(other, TEXT, mask=causal), plain)

@@ -214,3 +214,22 @@ def test_a_removed_head_adds_nothing():
     for part in ("attention", "feed_forward"):
         one, other = getattr(found, part), getattr(expected, part)
         assert np.abs(one - other).max() <= 2e-5 * other.max()
+
+
+@pytest.mark.parametrize("name", ["predictions", "logit_lens"])
+def test_other_heads_are_refused(name, tmp_path):
+    """No hidden state depends on them, so the run keeps what tells them apart."""
+    encoder = made()
+    trace = vz.capture(encoder, IDS)
+    trace.save(tmp_path / "run.safetensors")
+    for run in (trace, vz.Trace.load(tmp_path / "run.safetensors")):
+        for _, weight in encoder.model.heads.named_parameters():
+            kept = weight.detach().clone()
+            weight.data[:1] += 0.01
+            with pytest.raises(
+                SelectionError, match=r"prediction heads of .* do not have the weights"
+            ):
+                asked(name, encoder, run)
+            weight.data.copy_(kept)
+        asked(name, encoder, run)
+        asked(name, encoder, replace(run, origin=replace(run.origin, heads="")))

@@ -15,7 +15,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
-from viz_encoder.trace.same_model import require_made_by
+from viz_encoder.trace.same_model import require_heads_of
 from viz_encoder.trace.token_selection import n_states, real_token, real_token_numbers
 
 BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
@@ -76,7 +76,7 @@ def logit_lens(
             weights, top below 1.
     """
     head = choose_head(encoder, task)
-    require_made_by(encoder, trace)
+    require_heads_of(encoder, trace)
     if head.pool is not HeadPool.EACH:
         places = np.array([WHOLE])
     elif tokens is None:

@@ -11,6 +11,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.model import pool
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
+from viz_encoder.trace.recomputed import allowed, apart
 
 METHODS = ("cls", "mean", "max")
 
@@ -32,8 +33,11 @@ class MaskEffect(ArrayResult, main="moved"):
 def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
     """How far every token's hidden state and each pooled output moved.
 
+    What no mask changes must be equal in both: the embeddings, and what the first layer makes of
+    them. So other weights are seen there; a model that differs in later layers alone is not.
+
     Raises:
-        InputError: the runs are from different models or inputs.
+        InputError: the runs are from different models, weights or inputs.
     """
     if masked.tokens != plain.tokens or masked.n_layers != plain.n_layers:
         raise InputError(
@@ -41,11 +45,32 @@ def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
             f"and {plain.n_layers} layers; compare two runs of the same input on the same "
             "model."
         )
+    if not _begin_alike(masked, plain):
+        raise InputError(
+            "The runs differ before any mask acts, in their embeddings or the first layer's "
+            "queries, keys and values, so they are of different weights or positions; run the "
+            "input twice on the same model."
+        )
     states = range(masked.n_layers + 1)
     moved = np.stack([_moved(masked.hidden(at), plain.hidden(at)) for at in states])
     moved[:, ~plain.valid.cpu().numpy()] = np.nan
     pooled = {method: _compared(masked, plain, method) for method in METHODS}
     return MaskEffect(moved, pooled)
+
+
+def _begin_alike(masked: Trace, plain: Trace) -> bool:
+    """Whether embeddings, queries, keys and values of the first layer are equal, but for rounding.
+
+    Values are compared at real tokens; NaN in both is equal.
+    """
+    real, one, other = plain.valid.cpu(), masked.layers[0], plain.layers[0]
+    pairs = [(one.q, other.q), (one.k, other.k), (one.v, other.v)]
+    pairs.append((masked.hidden(0)[None], plain.hidden(0)[None]))
+    return all(
+        a.shape == b.shape
+        and apart(a.cpu()[:, real], b.cpu()[:, real]) <= allowed(masked.output.dtype)
+        for a, b in pairs
+    )
 
 
 def _moved(

@@ -15,7 +15,7 @@ from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
-from viz_encoder.trace.same_model import require_made_by
+from viz_encoder.trace.same_model import require_heads_of
 from viz_encoder.trace.token_selection import query_of
 
 
@@ -82,7 +82,7 @@ def predictions(
             weights.
     """
     head = choose_head(encoder, task)
-    require_made_by(encoder, trace)
+    require_heads_of(encoder, trace)
     hidden = head_input(encoder, trace, layer)
     with torch.inference_mode():
         valid = trace.valid.to(hidden.device)

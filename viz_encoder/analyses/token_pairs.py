@@ -134,7 +134,8 @@ def token_pairs(
     """Which pairs of tokens make two texts alike, by a pooling that adds up tokens.
 
     A pooled vector is a sum p = Σ pᵢ over its tokens, so the cosine is Σᵢⱼ ⟨pᵢ, qⱼ⟩ / (‖p‖ ‖q‖),
-    exactly; normalizing changes nothing. It says nothing of input words; see `TokenPairs`.
+    exactly; normalizing changes nothing. It says nothing of input words; see `TokenPairs`. Without
+    the encoder, models are told apart by name and size only; with it, by weights.
 
     Args:
         trace: the run of one text, or picture.

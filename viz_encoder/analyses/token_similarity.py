@@ -135,7 +135,8 @@ def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> Betw
     """Mean cosine between tokens of different inputs, after each block: the model's anisotropy.
 
     It is what two unrelated tokens share in this model anyway (Ethayarajh, 2019,
-    arXiv:1909.00512). Give runs of inputs that have little to do with each other.
+    arXiv:1909.00512). Give runs of inputs that have little to do with each other. Traces know no
+    weights, so that all are of the same ones is yours to see to: only sizes are compared.
 
     Args:
         traces: two runs of one model at least.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
@@ -34,6 +35,7 @@ KERNELS = {
     int(backend.value): name.removesuffix("_ATTENTION").lower()
     for name, backend in torch.nn.attention.SDPBackend.__members__.items()
 }
+HEAD_SAMPLE = 1024
 UNTRAINED = "This encoder is untrained: its weights are random, so its maps show nothing learned."
 
 
@@ -272,7 +274,21 @@ def _origin(encoder: LoadedEncoder, result: EncoderOutput) -> Origin:
         kernel=kernel_name(first.q, first.k, first.v, first.mask),
         revision=encoder.card.revision,
         weights="untrained" if encoder.card.untrained else "",
+        heads=heads_digest(encoder),
     )
+
+
+def heads_digest(encoder: LoadedEncoder) -> str:
+    """What tells one model's prediction heads from another's: some numbers of each weight.
+
+    All of a small one, and of a large one HEAD_SAMPLE spread evenly: reading whole vocabularies
+    would slow each capture down.
+    """
+    parts = [p.detach().reshape(-1) for p in encoder.model.heads.parameters()]
+    picked = [part[:: max(1, len(part) // HEAD_SAMPLE)] for part in parts]
+    if not picked:
+        return ""
+    return sha256(torch.cat(picked).cpu().double().numpy().tobytes()).hexdigest()[:16]
 
 
 def kernel_name(

@@ -25,6 +25,7 @@ class Origin:
     kernel: str = "unknown"  # the attention kernel that torch chose
     revision: str = ""  # the commit of a model from the hub
     weights: str = ""  # "untrained" where they are random
+    heads: str = ""  # a digest of a sample of the prediction heads' weights; "" where unknown
 
 
 @dataclass(frozen=True, eq=False, repr=False)

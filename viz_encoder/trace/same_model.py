@@ -3,8 +3,8 @@
 Nothing is hashed while a run is captured. What an analysis is given is held against the run itself,
 at a few of its tokens: each block, the scores and values inside it, and the final norm. That takes
 one reading of the weights, however long the run; it holds for runs from files, too, and it sees
-weights that were changed in place. Embedding tables and prediction heads are not asked: no
-number between the first hidden state and the output depends on them.
+weights that were changed in place. Embedding tables are not asked: no number between the first
+hidden state and the output depends on them. Of prediction heads, a run keeps a digest of a sample.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import merge_heads, split_heads
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import rotate
+from viz_encoder.trace.capture import heads_digest
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recomputed import allowed, angles_of, apart, head_outputs, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
@@ -44,6 +45,21 @@ def require_made_by(encoder: LoadedEncoder, trace: Trace) -> None:
                     f"explain {most:.2g}). Capture the input again with this encoder, or give the "
                     "model that ran."
                 )
+
+
+def require_heads_of(encoder: LoadedEncoder, trace: Trace) -> None:
+    """`require_made_by`, and refuse other prediction heads, which no hidden state depends on.
+
+    Raises:
+        SelectionError: likewise. A recorded run knows of no heads; any fits it.
+    """
+    require_made_by(encoder, trace)
+    if trace.origin.heads not in ("", heads_digest(encoder)):
+        raise SelectionError(
+            f"The prediction heads of {encoder.card.name} do not have the weights that they had "
+            "when this run was made. Capture the input again with this encoder, or give the model "
+            "that ran."
+        )
 
 
 def require_model(encoder: Source, trace: Trace) -> None:
