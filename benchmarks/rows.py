@@ -121,6 +121,36 @@ def watched_training(shape: Shape, n_samples: int, n_tokens: int) -> Callable[[i
     return measure
 
 
+def watched_step(n_tokens: int) -> Callable[[int], float]:
+    """A step of torch's own encoder that is looked at, ÷ a plain one: 8 samples, padded."""
+
+    def measure(rounds: int) -> float:
+        layer = nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
+        model = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).train()
+        optimizer = torch.optim.Adam(model.parameters())
+        x = torch.randn(8, n_tokens, 128)
+        counts = torch.linspace(n_tokens // 2, n_tokens, 8).long()
+        valid = torch.arange(n_tokens) < counts[:, None]
+
+        def step() -> None:
+            model(x, src_key_padding_mask=~valid).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        def to_real(batch: object) -> torch.Tensor:
+            return valid[:, None].expand(-1, n_tokens, -1)
+
+        with tempfile.TemporaryDirectory() as folder:
+
+            def looked_at() -> None:
+                with vz.watch(model, 1, intent=to_real, log=Path(folder) / "watch.csv"):
+                    step()
+
+            return ratio(looked_at, step, rounds)
+
+    return measure
+
+
 def eager_against_ours(rounds: int) -> float:
     n_tokens = 2048
     model, encoder, given = (
@@ -321,6 +351,10 @@ ROWS = [
     *(
         Row(f"a training with vz.watch(every=200) takes longer than without by, MiniLM, {b} samples of T = {n}", "≤ 2", watched_training(MINILM, b, n), "%")
         for b, n in ((8, 128), (16, 64), (4, 512))
+    ),
+    *(
+        Row(f"a training step with vz.watch(every=1) ÷ without, torch.nn, d_model 128, 4 layers, 8 samples of T = {n}", "≤ 1.5", watched_step(n))
+        for n in (64, 128, 256)
     ),
     Row("transformers eager with output_attentions ÷ ours with capture, MiniLM, T = 2,048", "≥ 2.5", eager_against_ours),
     Row("the same, large maps in fresh memory, as glibc gives it", "≥ 2.5", eager_against_ours, fresh=True),

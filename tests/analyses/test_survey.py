@@ -10,7 +10,7 @@ import torch
 import viz_encoder as vz
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
-from viz_encoder.analyses.survey import STATISTICS, survey
+from viz_encoder.analyses.survey import STATISTICS, survey, surveys
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace, Origin
@@ -82,6 +82,18 @@ def test_survey_equals_loops(traces, which, size, block_bytes, monkeypatch):
             assert set(expected) == set(STATISTICS)
             for name, value in expected.items():
                 assert surveyed.statistics[name][head] == pytest.approx(value, abs=2e-5), name
+
+
+@pytest.mark.parametrize("block_bytes", [4 * 2**20, 20_000, 700])
+def test_several_runs_swept_together_are_as_each_alone(traces, block_bytes, monkeypatch):
+    monkeypatch.setattr(survey_module, "BLOCK_BYTES", block_bytes)
+    for one, trace in zip(surveys(traces, 5), traces, strict=True):
+        for layer, alone in zip(one, survey(trace, 5), strict=True):
+            for name in ("thumbnails_max", "thumbnails_mean"):
+                two = getattr(layer, name), getattr(alone, name)
+                assert np.allclose(*two, atol=1e-6, equal_nan=True), name
+            for name, value in alone.statistics.items():
+                assert np.allclose(layer.statistics[name], value, atol=2e-5), name
 
 
 def made_of(layer, valid):

@@ -55,7 +55,9 @@ def test_statistics_are_means_over_the_chosen_samples():
     model = bert().eval()
     maps = maps_of(model)
     for count, chosen in ((4, [0, 1, 2, 3]), (2, [0, 3]), (9, [0, 1, 2, 3])):
-        found = look(model, to_real, samples=count).heads
+        whole = look(model, to_real, samples=count)
+        found = whole.heads
+        assert whole.samples == tuple(chosen)
         entropy, first = [], []
         for sample in chosen:
             one = maps[:, sample, :, : LENGTHS[sample], : LENGTHS[sample]]

@@ -1,5 +1,6 @@
 """A training with a watch and without are the same, bit for bit, whatever happens in it."""
 
+import contextlib
 import copy
 import pickle
 import subprocess
@@ -12,7 +13,18 @@ from torch import nn
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 
 import viz_encoder as vz
-from tests.training.loops import MODELS, Written, batch, bert, hidden_of, to_real, train
+from tests.audit.plants import padding
+from tests.training.loops import (
+    MODELS,
+    N_TOKENS,
+    Written,
+    batch,
+    bert,
+    hidden_of,
+    real,
+    to_real,
+    train,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +58,64 @@ def test_random_numbers_of_python_and_numpy_are_the_same():
     command = [sys.executable, "-m", "tests.training.loops"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.stdout == "the same\n", done.stderr
+
+
+def torch_layer() -> nn.Module:
+    return nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True)
+
+
+ROOTS = {  # torch's own as the watched module itself
+    "encoder": lambda: nn.TransformerEncoder(torch_layer(), 2, enable_nested_tensor=False),
+    "layer": torch_layer,
+    "attention": lambda: nn.MultiheadAttention(16, 2, dropout=0.2, batch_first=True),
+}
+
+
+def steps_of(module, watched, frozen):
+    """What a few steps of one of ROOTS leave behind, and how often its feed-forward ran."""
+    torch.manual_seed(0)
+    for part in frozen(module):
+        part.eval()
+    closed, kept, ran = ~real((7, 9, 9, 3)), [], []
+    first = next(part for part in module.modules() if not part._modules)
+    first.register_forward_hook(lambda *_: ran.append(1))
+    watch = watched(module)
+    for _ in range(3):
+        x = torch.randn(4, N_TOKENS, 16)
+        if isinstance(module, nn.MultiheadAttention):
+            out = module(x, x, x, key_padding_mask=closed)[0]
+        else:
+            out = module(x, src_key_padding_mask=closed)
+        out.square().mean().backward()
+        kept.append(out.detach())
+    watch.close()
+    grads = [one.grad for one in module.parameters() if one.grad is not None]
+    return [*kept, *grads, torch.random.get_rng_state()], len(ran)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        lambda module: [],
+        lambda module: [*module.modules()],
+        lambda module: [*module.modules()][1:2],
+    ],
+    ids=["training", "evaluating", "a part evaluating"],
+)
+def test_torchs_own_module_is_seen_as_it_trains(name, frozen):
+    def watched(module):
+        return vz.watch(
+            module, 1, intent=lambda given: padding(real((7, 9, 9, 3))), log=looks.append
+        )
+
+    looks, made = [], copy.deepcopy(ROOTS[name]())
+    plain, n_plain = steps_of(copy.deepcopy(made), lambda module: contextlib.ExitStack(), frozen)
+    found, n_watched = steps_of(copy.deepcopy(made), watched, frozen)
+    assert all(torch.equal(one, two) for one, two in zip(plain, found, strict=True))
+    assert len(looks) == 3 and all(look.ok and "entropy" in look.heads for look in looks)
+    if not frozen(made):
+        assert n_watched == n_plain  # it did not run again
 
 
 class Failing(Written):

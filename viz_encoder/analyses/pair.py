@@ -128,7 +128,7 @@ def _means(trace: Trace, number: int, key: int, view: MapView) -> Float[Tensor, 
     unit = list(keys[key if layer.cross else place_of(keys, key, trace, "key")])
     kept = kept_tokens(trace, layer, hide_special=view.hide_special, words=view.words)
     shares = kept.shares_of_mean()
-    counts = kept.real if shares is None else shares
+    counts = (kept.real if shares is None else shares)[0]
     budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
     step = max(1, budget // (4 * n_keys))
     sums = torch.zeros(layer.n_heads, device=device)

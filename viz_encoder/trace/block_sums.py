@@ -1,7 +1,7 @@
 """Block sums: all that the survey and the proof need of a block of rows, in a few products."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -18,7 +18,7 @@ FEWEST_ROWS = 32  # of a product that adds up over queries: with fewer, calls co
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows, the same for all heads: whole thumbnail cells, or a part of one.
+    """Some rows of all heads: whole thumbnail cells, or a part of one.
 
     For the distance, queries are counted from the block's middle c: |i − j| = (i − c) + (c − j)
     for a key j before the block, its negative after it, and only the block's own keys, which lie
@@ -28,11 +28,20 @@ class Block:
     rows: slice
     cells: slice  # the rows of thumbnail cells they belong to
     parts: Float[Tensor, "cell part"]  # 1 where a query is a cell's: the same in each equal part
-    tokens: Float[Tensor, "sum query"] | None  # real ones, shares of words; None: all, no words
-    counts: Float[Tensor, " query"]  # 1 for a real query
+    tokens: (
+        Float[Tensor, "#head sum query"] | None
+    )  # real ones, shares of words; None: all, no words
+    counts: Float[Tensor, "#head query"]  # 1 for a real query
     place: Float[Tensor, " query"]  # i − c
     apart: Float[Tensor, "query own"] | None  # |i − j| of the block's own keys
     away: Float[Tensor, "2 key"] | None  # |c − j| and its sign, 0 for the block's own keys
+
+    def of(self, heads: slice) -> "Block":
+        """The same for some heads."""
+        if len(self.counts) == 1:
+            return self
+        tokens = None if self.tokens is None else self.tokens[heads]
+        return replace(self, tokens=tokens, counts=self.counts[heads])
 
 
 class BlockSums(NamedTuple):
@@ -98,7 +107,7 @@ def _over_queries(
     With f_i from `counts`, the distance needs Σ_i f_i w_ij and Σ_i f_i (i − c) w_ij. Where every
     query is real, the cells' own sums say the first, and what `tokens` would.
     """
-    n_heads, n_tokens = len(weights), 0 if block.tokens is None else len(block.tokens)
+    n_heads, n_tokens = len(weights), 0 if block.tokens is None else block.tokens.shape[1]
     factors = [] if block.tokens is None else [*block.tokens.expand(n_heads, -1, -1).unbind(1)]
     if block.apart is not None:
         factors += [counts] if shares else []
@@ -145,9 +154,9 @@ def blocks_of(
     kept: KeptTokens, step: int, fits: int, dtype: torch.dtype, *, cross: bool
 ) -> Iterator[Block]:
     """All rows in order; a block is whole cells of `step` rows each, or lies within one cell."""
-    n, start = len(kept.real), 0
+    n, start = len(kept.positions), 0
     places, real, shares = kept.positions.to(dtype), kept.real.to(dtype), kept.shares_of_mean()
-    tokens = torch.stack([real] if shares is None else [real, shares.to(dtype)])
+    tokens = torch.stack([real] if shares is None else [real, shares.to(dtype)], dim=1)
     all_alike = shares is None and bool(real.all())
     while start < n:
         whole = min(fits, n - start, MOST_CELLS * step) // step * step
@@ -161,8 +170,8 @@ def blocks_of(
             away = torch.stack([from_middle.abs(), -from_middle.sign()])
             away[:, rows] = 0
         parts = _parts(stop - start, cells.stop - cells.start).to(real)
-        own = None if all_alike else tokens[:, rows]
-        yield Block(rows, cells, parts, own, real[rows], from_middle[rows], apart, away)
+        own = None if all_alike else tokens[:, :, rows]
+        yield Block(rows, cells, parts, own, real[:, rows], from_middle[rows], apart, away)
         start = stop
 
 

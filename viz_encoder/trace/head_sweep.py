@@ -22,12 +22,12 @@ class HeadSweep:
         self,
         layer: LayerTrace,
         kept: KeptTokens,
-        special: tuple[bool, ...],
+        special: Bool[Tensor, "#head token"],
         size: int,
         renormalize: bool,
     ) -> None:
         """Nothing is added yet; at most `size` cells a side of a thumbnail."""
-        n, n_heads = len(kept.real), layer.n_heads
+        n, n_heads = len(kept.positions), layer.n_heads
         n_keys = layer.k.shape[1] if kept.keys is None else len(kept.keys)
         self.layer, self.kept, self.sides = layer, kept, (n, n_keys)
         self.renormalize, self.hides = renormalize, kept.queries is not None
@@ -63,7 +63,7 @@ class HeadSweep:
         """Some heads' rows of one block."""
         weights, logs = self._weights(walk, block.rows)
         columns = self.columns[walk.heads]
-        found = block_sums(weights, logs, columns, block, self.key_step, self.shares)
+        found = block_sums(weights, logs, columns, block.of(walk.heads), self.key_step, self.shares)
         self._keep(found, walk.heads, block)
         if self.layer.cross:
             return
@@ -113,7 +113,8 @@ class HeadSweep:
     def key_means(self) -> Float[Tensor, "head key"]:
         """Over the real queries; of words, the mean over words of their sums."""
         counts, owners = self.kept.shares_of_mean(), self.kept.owners
-        means = self.word_totals / (self.kept.real if counts is None else counts).sum()
+        counts = self.kept.real if counts is None else counts
+        means = self.word_totals / counts.sum(dim=1, keepdim=True)
         if owners is not None and not self.layer.cross:
             words = means.new_zeros(len(means), int(owners[-1]) + 1)
             means = words.index_add_(1, owners, means)
@@ -122,33 +123,33 @@ class HeadSweep:
     def statistics(self) -> Float[Tensor, "statistic head"]:
         """In the order of STATISTICS; NaN where there is none."""
         real = self.kept.real.to(self.entropy)
-        n_real = real.sum()
+        n_real = real.sum(dim=1)
         entropy = self.entropy
         if self.shares:  # of w / z: (−Σ w ln w) / z + ln z
             sums = self.checked[:, -1]
             entropy = per_sum(entropy + sums * sums.clamp_min(SMALLEST).log(), sums)
         found = dict.fromkeys(STATISTICS, torch.full_like(self.distance, torch.nan))
         found |= {
-            "entropy": entropy @ real / n_real,
+            "entropy": (entropy * real).sum(dim=1) / n_real,
             "first": self.totals[:, 0] / n_real,
             "largest": (self.largest * real).amax(dim=1),
         }
         if not self.layer.cross:
             found |= {"distance": self.distance / n_real} | self._beside(real)
             if not self.hides:
-                special = torch.tensor(self.special, device=real.device).to(real)
-                found["special"] = self.totals @ special / n_real
+                special = self.totals * self.special.to(self.totals)
+                found["special"] = special.sum(dim=1) / n_real
         return torch.stack([found[name] for name in STATISTICS]).float()
 
-    def _beside(self, real: Float[Tensor, " query"]) -> dict[str, Float[Tensor, " head"]]:
+    def _beside(self, real: Float[Tensor, "#head query"]) -> dict[str, Float[Tensor, " head"]]:
         """Weight on neighbors, over the queries that have one; on itself, over all."""
         found = {}
         for at, (name, shift) in enumerate(NEIGHBORS.items()):
             # By key: those that count; a query's key is `shift` after it.
-            counts = self.kept.neighbors(shift).to(real).roll(-shift)
-            found[name] = self.bands[:, at] @ (counts * real)
-        n_pairs = torch.dot(self.kept.neighbors(-1)[:-1].to(real), real[1:])
-        n_each = {"previous": n_pairs, "next": n_pairs, "diagonal": real.sum()}
+            counts = self.kept.neighbors(shift).to(real).roll(-shift, dims=1)
+            found[name] = (self.bands[:, at] * (counts * real)).sum(dim=1)
+        n_pairs = (self.kept.neighbors(-1)[:, :-1].to(real) * real[:, 1:]).sum(dim=1)
+        n_each = {"previous": n_pairs, "next": n_pairs, "diagonal": real.sum(dim=1)}
         return {name: value / n_each[name] for name, value in found.items()}
 
     def _forbidden(self) -> Bool[Tensor, "head row col"] | None:

@@ -19,17 +19,17 @@ class KeptTokens:
     queries: Int[Tensor, " query"] | None
     keys: Int[Tensor, " key"] | None
     positions: Float[Tensor, " query"]  # the queries by their numbers
-    real: Float[Tensor, " query"]  # 1 for a real token, 0 for padding
+    real: Float[Tensor, "#head query"]  # 1 for a real token, 0 for padding
     owners: Int[Tensor, " query"] | None  # the word of each, where words are merged
 
-    def neighbors(self, shift: int) -> Float[Tensor, " key"]:
+    def neighbors(self, shift: int) -> Float[Tensor, "#head key"]:
         """1 for a real key whose neighbor, `shift` tokens before it, is shown; 0 for the others."""
         if not shift:
             return self.real
-        beside, none = (self.positions.diff() == 1).float(), self.real.new_zeros(1)
+        beside, none = (self.positions.diff() == 1).float(), self.positions.new_zeros(1)
         return self.real * torch.cat([none, beside] if shift > 0 else [beside, none])
 
-    def shares_of_mean(self) -> Float[Tensor, " query"] | None:
+    def shares_of_mean(self) -> Float[Tensor, "#head query"] | None:
         """What each real query counts for in a mean over words; None where none are merged."""
         if self.owners is None:
             return None
@@ -52,5 +52,5 @@ def kept_tokens(
     every = None if len(numbers) == trace.n_tokens else numbers
     sizes = torch.tensor([len(group) for group in groups], device=device)
     owners = torch.arange(len(groups), device=device).repeat_interleave(sizes) if words else None
-    real = trace.valid.to(device)[numbers].float()
+    real = trace.valid.to(device)[numbers].float()[None]
     return KeptTokens(every, None if layer.cross else every, numbers.float(), real, owners)

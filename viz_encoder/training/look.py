@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from viz_encoder.analyses.survey import LayerSurvey, survey
+from viz_encoder.analyses.survey import LayerSurvey, surveys
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.report import Check
 from viz_encoder.errors import VizEncoderError
@@ -36,7 +36,8 @@ class Look(OneLine):
             `analyses.survey`, means over some samples. NaN where there is none.
         checks: what was found; none, if all is as it is meant to be.
         atlas: the maps of the first sample, a row a layer.
-        not_seen: what this look did not look at, a sentence each.
+        not_seen: what this look wanted to see and could not, a sentence each.
+        samples: the samples that statistics are of, by their numbers; leaks are of all.
     """
 
     step: int
@@ -44,6 +45,7 @@ class Look(OneLine):
     checks: tuple[Check, ...] = ()
     atlas: UInt8[np.ndarray, "height width 3"] | None = None
     not_seen: tuple[str, ...] = ()
+    samples: tuple[int, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -95,16 +97,16 @@ def look_at(
     """
     try:
         traces = list(_traces(recording, batch, special_ids, within))
-        surveys = [survey(trace, SIZE).layers for trace in traces]
+        swept = [one.layers for one in surveys(traces, SIZE)]
     except VizEncoderError as fault:
         if not recording.leaks:
             raise
         return Look(step, _leaks(recording.leaks), checks, not_seen=(f"Statistics: {fault}",))
-    heads = _leaks(recording.leaks) | _statistics(surveys)
+    heads = _leaks(recording.leaks) | _statistics(swept)
     if not special_ids:
         heads.pop("special", None)
-    picture = atlas([layer.thumbnails_max for layer in surveys[0]])
-    return Look(step, heads, checks, picture)
+    picture = atlas([layer.thumbnails_max for layer in swept[0]])
+    return Look(step, heads, checks, picture, samples=tuple(recording.kept))
 
 
 def _traces(
@@ -140,11 +142,11 @@ def _leaks(layers: tuple[LayerLeaks, ...]) -> dict[str, PerHead]:
     }
 
 
-def _statistics(surveys: list[tuple[LayerSurvey, ...]]) -> dict[str, PerHead]:
+def _statistics(swept: list[tuple[LayerSurvey, ...]]) -> dict[str, PerHead]:
     """Means over the samples that have the number."""
     found = {}
-    for name in surveys[0][0].statistics:
-        each = [_table([layer.statistics[name] for layer in layers]) for layers in surveys]
+    for name in swept[0][0].statistics:
+        each = [_table([layer.statistics[name] for layer in layers]) for layers in swept]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a mean over no number is none
             found[name] = np.nanmean(np.stack(each), axis=0)
@@ -155,4 +157,7 @@ def _table(rows: list[Any]) -> PerHead:
     """A line a layer; NaN for heads that a layer does not have."""
     values = [np.asarray(row.cpu() if isinstance(row, Tensor) else row, float) for row in rows]
     wide = max(len(one) for one in values)
-    return np.stack([np.pad(one, (0, wide - len(one)), constant_values=np.nan) for one in values])
+    found = np.full((len(values), wide), np.nan)
+    for line, one in zip(found, values, strict=True):
+        line[: len(one)] = one
+    return found

@@ -38,7 +38,7 @@ from viz_encoder.training.verdict import (
 from viz_encoder.training.writers import writer_of
 
 ADVICE = re.compile(r"recording\.trace\((?=within=r?'[^']*'\))")
-# torch runs these as one kernel only where no torch function mode is on, so they run beside.
+# Outside of training, torch runs these as one kernel only where no torch function mode is on.
 FUSED = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
 
 
@@ -60,6 +60,14 @@ def watch(
     With transformers: `Trainer(…, callbacks=[vz.watch(intent=…)])`; steps are the optimizer's. What
     the model computes stays bit for bit as it is. A compiled model cannot be seen, so the original
     is run once more beside it, without gradients; random states and buffers are then put back.
+
+    A look adds 20 to 45 % to a training step of 4 layers of d_model 128 (8 samples of 64 to 256
+    tokens, one core), the more the shorter the batch; calls in between are only counted. A call
+    that has to run beside costs one more forward pass.
+
+    Not looked at: calls between two looks and calls without gradients; samples beyond `samples`, in
+    statistics and atlas; cross-attention; other kernels (flash-attn, xformers) and code that is
+    compiled by a module around the model. A look without intent judges no mask.
 
     Args:
         model: the module that the loop calls, torch.compile'd or not; with a Trainer, leave it out.
@@ -207,7 +215,7 @@ class Watch(TrainerEvents):
         meant = () if case is None else meant_in(case)
         inner = getattr(module, "_orig_mod", module)
         recording = BatchRecording(inner, meant, self._samples, self._within)
-        if isinstance(module, FUSED) or is_compiled(module.modules()):
+        if _may_be_fused(module) or is_compiled(module.modules()):
             self._run_beside(inner, recording, args, kwargs)
             self._finish(step, recording, batch, case, {})  # the loop's own call comes later
             return
@@ -283,6 +291,12 @@ class Watch(TrainerEvents):
         if what not in self._warned:
             self._warned.add(what)
             warnings.warn(text, stacklevel=2)
+
+
+def _may_be_fused(module: nn.Module) -> bool:
+    """Whether the module itself may run as one kernel, which a look at it would prevent."""
+    parts = (part for part in module.modules() if isinstance(part, FUSED))
+    return isinstance(module, FUSED) and not all(part.training for part in parts)
 
 
 def _batch(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
