@@ -122,3 +122,11 @@ def test_an_answer_waits_for_no_acknowledgment_as_on_a_server_of_gradio(site):
         assert waits(site, "/theme.css") < waits(theirs, "/theme.css") + WAIT
     finally:
         page.close()
+
+
+def test_no_script_of_gradios_page_is_asked_for_at_the_root_of_the_site():
+    page = Path(gr.__file__).with_name("templates") / "frontend" / "index.html"
+    assert b"${rootPath}/static" in page.read_bytes()
+    sent = EarlyHead(FastAPI(), (), ())._with_tags(page.read_bytes(), "")
+    assert b"${rootPath}/static" not in sent
+    assert b"new URL(\n\t\t\t\t\t'./static/js/iframeResizer" in sent

@@ -19,6 +19,8 @@ ALTERING = {"deep_link", "all_endpoints"}  # with these in the address, Gradio m
 LINKING = {"kind", "run", "model", "a", "b", "example", "learn"}  # with these, for another run
 # Behind a notebook's proxy the server knows neither its name nor the path that stands before it.
 ROOT = "<script>gradio_config.root = new URL('.', location).href.slice(0, -1);</script>"
+# Gradio asks for this script at the root of the site, whatever path stands before the page.
+RESIZER = re.compile(rb"`\$\{rootPath\}(/static/js/iframeResizer[^`]*)`,\s*origin\b")
 FIRST_RUN = '<link rel="preload" as="fetch" crossorigin="anonymous" href="viz/first">'
 
 
@@ -89,7 +91,8 @@ class EarlyHead:
         return _Page(begun["status"], headers, Packed.of(plain), inline_scripts(plain))
 
     def _with_tags(self, page: bytes, first: str) -> bytes:
-        """The theme's colors first, which the styles name; then ours."""
+        """The theme's colors first, which the styles name; then ours; and no address of a root."""
         found = re.search(rb'"theme_hash": ?"(\w+)"', page)
         theme = b'<link rel="stylesheet" href="theme.css?v=%s">' % found[1] if found else b""
+        page = RESIZER.sub(rb"'.\1', document.baseURI", page)
         return page.replace(b"</head>", theme + (self._tags + first).encode() + b"</head>", 1)
