@@ -77,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         "--trust-proxy",
         action="store_true",
         help="identify clients by X-Forwarded-For; use it only if every request comes through a "
-        "proxy that sets this header",
+        "proxy that sets this header; behind a proxy that sends another Host than localhost, use "
+        "--public --trust-proxy",
     )
     serve.add_argument(
         "--hub",

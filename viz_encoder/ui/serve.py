@@ -17,7 +17,6 @@ import gradio as gr
 import psutil
 import uvicorn
 from fastapi import FastAPI
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
@@ -41,6 +40,8 @@ from viz_encoder.ui.wire.early_head import EarlyHead
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.gradio_faults import GradioFaults
 from viz_encoder.ui.wire.listeners import Listened
+from viz_encoder.ui.wire.own_host import NAMES, OwnHost
+from viz_encoder.ui.wire.queue_sessions import outlive_sessions
 from viz_encoder.ui.wire.queue_turns import take_turns
 from viz_encoder.ui.wire.same_origin import SameOrigin
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
@@ -88,12 +89,8 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     page, runner = _make_page(settings, subject)
     page.queue(default_concurrency_limit=1, max_size=None, api_open=False)
     take_turns(page, settings.limits)
+    outlive_sessions(page)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    if settings.host in ("127.0.0.1", "localhost") and not settings.behind_public_name:
-        # A page of another site must not reach us under a name of its own (DNS rebinding).
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    folders = ("core", "views", TABS[0].name)
-    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:3]))
     add_routes(app, runner)
     _guard(app, settings)
     app.state.upload_folder = upload_folder
@@ -118,12 +115,16 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
-    """Put what refuses requests before the app; what is added last comes first."""
+    """Put what refuses or answers requests before the app; what is added last comes first."""
     app.add_middleware(GradioFaults)
+    folders = ("core", "views", TABS[0].name)
+    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:3]))
     app.add_middleware(Listened)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
     app.add_middleware(NamedClient)
+    if settings.host in NAMES and not settings.behind_public_name:
+        app.add_middleware(OwnHost)
     app.add_middleware(SameOrigin)
     app.add_middleware(SecurityHeaders, settings.framed_by)
     app.add_middleware(BehindProxy if settings.trust_proxy else NoProxy)

@@ -161,10 +161,10 @@ class Opening:
         names = self.models.names(kind)
         return gr.update(choices=names, value=chosen) if chosen else gr.update(choices=names)
 
-    def changed(self, name: str, request: gr.Request) -> tuple[Any, Any, Any]:
+    def changed(self, name: str | None, request: gr.Request) -> tuple[Any, Any, Any]:
         """Another name: what was shown of the hub is no longer what Download would bring."""
         session = request.session_hash or ""
-        if self.inspected.get(session) in (None, name.strip()):
+        if self.inspected.get(session) in (None, (name or "").strip()):
             return gr.skip(), gr.skip(), gr.skip()
         del self.inspected[session]
         return "", *_buttons()

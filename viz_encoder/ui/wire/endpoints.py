@@ -106,9 +106,9 @@ def check_arguments(page: gr.Blocks) -> None:
         _complete(block_fn, inputs)
         try:
             return await read(block_fn, inputs, *rest, **named)
-        except gr.Error:
-            raise
         except Exception as fault:
+            if isinstance(fault, gr.Error) and not fault.print_exception:
+                raise  # a refusal of ours
             raise _refusal(
                 block_fn.api_name,
                 f"{_name(block_fn)} cannot read what was sent; {_takes(block_fn)}.",

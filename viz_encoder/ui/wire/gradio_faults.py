@@ -1,17 +1,32 @@
 """GradioFaults: what Gradio cannot read is refused in a sentence, and in one line of the log."""
 
+import errno
+import json
 import logging
+from pathlib import Path
+from traceback import walk_tb
 
 from fastapi import HTTPException
 from gradio.route_utils import FnIndexInferError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+import viz_encoder
+from viz_encoder.ui.wire.endpoints import UNFORESEEN
 from viz_encoder.ui.wire.refusals import refuse, tell
+from viz_encoder.whole_file import shortened
 
-API = "/gradio_api/"
 FAILED = 500  # what a framework answers before it raises
-NOT_HERE = 404, "There is no such endpoint or call here; /gradio_api/info lists the endpoints."
+NOT_HERE = (
+    404,
+    "There is no such file, endpoint or call here; /gradio_api/info lists the endpoints.",
+)
+NO_FILE = (
+    400,
+    "Send each file as a part of multipart/form-data that is named files and has a filename.",
+)
+UNREAD = "The request cannot be read: {}."
 BROKEN = "That failed; the server's log says why."
+OURS = str(Path(viz_encoder.__file__).parent)
 log = logging.getLogger(__name__)
 
 
@@ -19,12 +34,12 @@ class GradioFaults:
     """Keeps an answer back until its first part is there: by then, Gradio has raised or not."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Before Gradio's app."""
+        """Right before Gradio's app: no other of our layers may stand between."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does, or with a sentence where the app raised."""
-        if scope["type"] != "http" or API not in scope["path"]:
+        if scope["type"] != "http":
             return await self._app(scope, receive, send)
         held: list[Message] = []
         begun = False
@@ -32,20 +47,22 @@ class GradioFaults:
         async def hold(message: Message) -> None:
             nonlocal begun
             held.append(message)
-            begun = begun or (held[0]["status"] != FAILED and len(held) > 1)
+            begun = begun or (_status(held) != FAILED and len(held) > 1)
             while begun and held:
                 await send(held.pop(0))
 
         try:
             await self._app(scope, receive, hold)
         except Exception as fault:
-            if _is_of_the_request(fault):
-                return await (self._end(scope, send) if begun else refuse(scope, send, *NOT_HERE))
+            refusal = _refusal(scope, fault)
+            if begun and refusal == NOT_HERE:
+                return await self._end(scope, send)
             if begun:
                 raise
-            log.exception("%s failed", scope["path"])
-            return await refuse(scope, send, FAILED, BROKEN)
-        for message in held:
+            if refusal is None:
+                log.exception("%s failed", ascii(scope["path"]))
+            return await refuse(scope, send, *(refusal or (FAILED, BROKEN)))
+        for message in _as_refusal(held):
             await send(message)
 
     async def _end(self, scope: Scope, send: Send) -> None:
@@ -54,7 +71,50 @@ class GradioFaults:
         await send({"type": "http.response.body", "body": b""})
 
 
-def _is_of_the_request(fault: BaseException | None) -> bool:
+def _status(held: list[Message]) -> int:
+    """Of an answer; 0 where nothing, or something else, comes first."""
+    status: int = held[0].get("status", 0) if held else 0
+    return status
+
+
+def _refusal(scope: Scope, fault: Exception) -> tuple[int, str] | None:
+    """The status and the sentence of what is wrong with the request; None if it is the server."""
+    if _is_missing(fault):
+        return NOT_HERE
+    if _in_ours(fault) or not _is_of_reading(fault):
+        return None
+    if scope["path"].endswith("/upload"):
+        return NO_FILE
+    return 422, UNREAD.format(shortened(ascii(str(fault))[1:-1].rstrip(".")))
+
+
+def _is_missing(fault: BaseException | None) -> bool:
     """Whether what was raised says that a name, a number or a session is none of this server."""
     known = isinstance(fault, FnIndexInferError | KeyError | HTTPException)
-    return known or (fault is not None and _is_of_the_request(fault.__cause__))
+    known = known or (isinstance(fault, OSError) and fault.errno == errno.ENAMETOOLONG)
+    return known or (fault is not None and _is_missing(fault.__cause__))
+
+
+def _is_of_reading(fault: Exception) -> bool:
+    """Whether it is what Python or a library raises where it reads something unexpected."""
+    plain = isinstance(fault, TypeError | ValueError | AttributeError)
+    return plain or type(fault).__module__ != "builtins"
+
+
+def _in_ours(fault: Exception) -> bool:
+    """Whether code of ours ran after this layer: then, as far as known, the server is at fault."""
+    files = [frame.f_code.co_filename for frame, _ in walk_tb(fault.__traceback__)]
+    return any(file.startswith(OURS) for file in files[1:])
+
+
+def _as_refusal(held: list[Message]) -> list[Message]:
+    """An answer that was kept; where Gradio calls a refusal of ours a failure, a refusal."""
+    if _status(held) != FAILED:
+        return held
+    try:
+        said = json.loads(b"".join(message.get("body", b"") for message in held))["error"]
+    except (ValueError, KeyError, TypeError):
+        return held
+    if isinstance(said, str) and said != UNFORESEEN:
+        held[0]["status"] = 422
+    return held
