@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from viz_encoder.errors import TraceError
+from viz_encoder.errors import TraceError, VizEncoderError
 
 LONGEST = 200  # characters of a path in a sentence
 # Folders in which files are made, beside their places; machine and process stand in the name.
@@ -57,7 +57,7 @@ def write_beside(write: Callable[[Path], None], path: str | Path) -> int:
         size = beside.stat().st_size
         beside.replace(target)
         return size
-    except TraceError:
+    except VizEncoderError:
         raise
     except Exception as fault:  # the disk's, or those of a library that writes
         raise _fault(path, fault) from fault

@@ -1,5 +1,7 @@
 """Texts: what a tokenizer would trip over is refused or told in a plain sentence."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -236,7 +238,8 @@ def test_any_text_is_read_or_refused_in_a_sentence(minilm, text):
     try:
         inputs = minilm.reader.read(text)
     except InputError as fault:
-        assert str(fault).endswith(".") and not text.strip()
+        kinds = {unicodedata.category(char)[0] for char in text}
+        assert str(fault).endswith(".") and kinds <= set("CMZ")  # nothing that BERT reads
         return
     sample = inputs.samples[0]
     n = inputs.values.shape[1]

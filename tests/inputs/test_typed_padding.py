@@ -105,7 +105,7 @@ def test_escaped_it_is_a_word(minilm, typed, ids_of):
     start, stop = trace.sample.spans[at]
     assert texts[trace.sample.segment_of(at)][start:stop] == "[PAD]"
     assert float(trace.attention(0)[:, :, at].min()) > 0
-    assert any("was read as the model's own special token" in note for note in trace.notes)
+    assert any("as an ordinary token" in note for note in trace.notes)
 
 
 def test_the_spans_around_it_are_those_of_what_was_typed(minilm):

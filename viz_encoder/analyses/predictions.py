@@ -11,12 +11,13 @@ from torch import Tensor
 from viz_encoder.arguments import Count, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
+from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
 from viz_encoder.trace.same_model import require_heads_of
-from viz_encoder.trace.token_selection import query_of
+from viz_encoder.trace.token_selection import real_token
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,9 +79,11 @@ def predictions(
         top: how many labels at most.
 
     Raises:
-        SelectionError: no such head, layer or token, or a trace of another model or of other
-            weights.
+        SelectionError: no such head, layer or token, padding, no tokens, or a trace of another
+            model or of other weights.
     """
+    if tokens is not None and not len(tokens):
+        raise SelectionError("tokens is empty; give the tokens to read.")
     head = choose_head(encoder, task)
     require_heads_of(encoder, trace)
     hidden = head_input(encoder, trace, layer)
@@ -90,7 +93,7 @@ def predictions(
     if logits.ndim == 1:
         return Predictions((_guess(None, logits, head, encoder, top),))
     places = (
-        _places(head, trace) if tokens is None else [query_of(trace, t, "token") for t in tokens]
+        _places(head, trace) if tokens is None else [real_token(trace, token) for token in tokens]
     )
     found = (_guess(place, logits[place], head, encoder, top) for place in places)
     return Predictions(tuple(found))

@@ -16,6 +16,7 @@ from viz_encoder.inputs import Inputs, TextReader
 from viz_encoder.model.pooling import head_shares
 from viz_encoder.model.written_out import WrittenOut
 from viz_encoder.result import ArrayResult
+from viz_encoder.trace.run_facts import require_no_knock
 
 MAX_TOKENS = 1024  # all maps and their gradients are held at once, each T × T
 ANSWERS = (Task.CLASSIFY, Task.MASKED, Task.TOKENS, Task.REPLACED)
@@ -75,6 +76,7 @@ def relevance(
         InputError: several sequences, or (TooLong) more than 1,024 tokens.
         TraceError: with eager attention the output differs from that of the ordinary run.
     """
+    require_no_knock(encoder.model, "relevance")
     head, inputs = _choose(encoder, task), encoder.read(inputs)
     _check(encoder, inputs)
     valid, names = inputs.valid[0], inputs.samples[0].tokens

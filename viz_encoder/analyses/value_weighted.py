@@ -128,7 +128,8 @@ def _projection(
         )
     require_made_by(encoder, trace)
     weight = encoder.model.get_parameter(f"layers.{layer}.attn.o.weight").detach()
-    weight = weight.to(ran.v.device, torch.promote_types(weight.dtype, torch.float32))
+    wide = torch.promote_types(torch.promote_types(weight.dtype, ran.v.dtype), torch.float32)
+    weight = weight.to(ran.v.device, wide)
     parts = weight.unflatten(1, (ran.n_heads, -1)).transpose(0, 1)
     there = parts.new_ones(ran.n_heads, 1, 1)
     there[[head for at, head in trace.removed if at == layer]] = 0.0
@@ -155,7 +156,7 @@ def _lengths(
 ) -> Float[Tensor, " key"]:
     """‖v · W_O‖ of each key, some keys at a time."""
     step = max(1, BLOCK_BYTES // (4 * weight.shape[0]))
-    return torch.cat([(part @ weight.T).norm(dim=-1) for part in values.split(step)])
+    return torch.cat([(part.to(weight) @ weight.T).norm(dim=-1) for part in values.split(step)])
 
 
 def _inner_products(

@@ -46,7 +46,9 @@ class Example(OneLine):
         """The query's text with the query in [ ] and the key in { }, where both are in it."""
         text = self.texts[self.query_side] if self.texts else ""
         marks = [(self.query_span, "[", "]")]
-        if self.key_side == self.query_side:
+        if self.key_side == self.query_side and self.key_span == self.query_span:
+            marks = [(self.query_span, "[{", "}]")]
+        elif self.key_side == self.query_side:
             marks.append((self.key_span, "{", "}"))
         for (start, stop), left, right in sorted(marks, reverse=True):
             if stop > start:

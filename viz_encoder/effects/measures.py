@@ -36,6 +36,11 @@ def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
         case "masked":
             return Logits(run, Task.MASKED, asked)
         case _:
+            if Task.CLASSIFY not in (known := tasks(run.encoder)) and Task.MASKED in known:
+                raise SelectionError(
+                    f"{run.encoder.card.name} has no prediction head 'classify', which the measure "
+                    "'logit' reads; at a [MASK], the answers are compared by measure=\"masked\"."
+                )
             return Logits(run, Task.CLASSIFY, asked)
 
 

@@ -14,6 +14,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.sample import Sample
 from viz_encoder.trace.capture import arguments, at_rest
+from viz_encoder.trace.run_facts import require_no_knock
 
 BATCH_TOKENS = 4096  # run at once: enough to keep a processor busy, few enough for its cache
 
@@ -55,7 +56,9 @@ class Rerun:
 
         Raises:
             InputError: more than one input.
+            SelectionError: inside a knock of this model.
         """
+        require_no_knock(encoder.model, "effect, patch and the like")
         if len(inputs.samples) != 1:
             raise InputError(f"There are {len(inputs.samples)} inputs; give them one at a time.")
         self.encoder, self.model = encoder, encoder.model

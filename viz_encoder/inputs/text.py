@@ -99,8 +99,11 @@ class TextReader:
             texts = (prompt + texts[0], *texts[1:])
             notes.append(f"The model's prompt {shown(prompt)} was put before the text.")
         full = self._encoded(texts)
-        if not len(full):
-            raise InputError("The tokenizer finds no tokens in this text; type another text.")
+        if all(of is None for of in full.text_of):
+            raise InputError(
+                "The tokenizer finds no tokens in this text: its characters are invisible, or not "
+                "read at all; type another text."
+            )
         if self.refuses_padding and self.pad_id in full.ids:
             raise InputError(
                 f"{self._pad_token} in the text is this model's padding, which has no "
@@ -132,6 +135,11 @@ class TextReader:
         return without_tail(full)
 
     def _clean(self, text: object, name: str, *, notes: list[str]) -> str:
+        if hasattr(text, "sample"):  # what this layer knows of a Trace
+            raise InputError(
+                f"{name} is a run that was captured already; give the text that it was captured "
+                "from, such as trace.sample.texts[0]."
+            )
         if not isinstance(text, str):
             raise InputError(f"{name} is {type(text).__name__}, not text; type some text.")
         if not text.strip():

@@ -7,6 +7,7 @@ from tokenizers import AddedToken, Tokenizer
 from viz_encoder.inputs.encoded import Encoded
 
 PREVIEW = 24
+N_LISTED = 8  # tokens that a note names
 
 
 def specials_of(tokenizer: Tokenizer) -> Iterable[AddedToken]:
@@ -26,7 +27,14 @@ def lost(cut: Encoded) -> str:
 
 def tell_specials(cut: Encoded, tokenizer: Tokenizer, notes: list[str]) -> None:
     """Which special tokens stand in the text, and how many tokens are unknown."""
-    for token in sorted(_typed_specials(cut, tokenizer)):
+    typed = _typed_specials(cut, tokenizer)
+    if at := typed.pop(cut.word.name, []):
+        are = f"Token {at[0]} is" if len(at) == 1 else f"Tokens {_listed(at)} are"
+        notes.append(
+            f"{are} {cut.word.name} as an ordinary token (with the model's embedding of "
+            f"{cut.word.name}), because you wrote {cut.word.as_word}."
+        )
+    for token in sorted(typed):
         notes.append(
             f"{token} in the text was read as the model's own special token, as its tokenizer does."
         )
@@ -42,25 +50,30 @@ def tell_specials(cut: Encoded, tokenizer: Tokenizer, notes: list[str]) -> None:
         )
 
 
-def _typed_specials(cut: Encoded, tokenizer: Tokenizer) -> set[str]:
-    """Special tokens that stand in the text letter by letter ([UNK] also stands for others)."""
+def _listed(places: list[int]) -> str:
+    """The first of them, as a person reads them."""
+    first = ", ".join(map(str, places[:N_LISTED]))
+    return f"{first} …" if len(places) > N_LISTED else first
+
+
+def _typed_specials(cut: Encoded, tokenizer: Tokenizer) -> dict[str, list[int]]:
+    """Where special tokens stand letter by letter in the text ([UNK] also stands for others)."""
     special = {token.content for token in specials_of(tokenizer)}
     rows = enumerate(zip(cut.tokens, cut.spans, cut.text_of, strict=True))
-    return {
-        token
-        for at, (token, span, text) in rows
-        if text is not None
-        and at not in cut.padding
-        and token in special
-        and cut.texts[text][slice(*span)] == token
-    }
+    found: dict[str, list[int]] = {}
+    for at, (token, span, text) in rows:
+        own = text is not None and at not in cut.padding and token in special
+        if own and text is not None and cut.texts[text][slice(*span)] == token:
+            found.setdefault(token, []).append(at)
+    return found
 
 
 def tell_padding(cut: Encoded, n_kept: int, n_behind: int, notes: list[str]) -> None:
     """What of the text is padding, and how it is read as a word instead."""
     n_padding, n_tokens, name = len(cut.padding) + n_kept, len(cut) + n_kept, cut.word.name
     if n_padding:
-        behind = "; at the end of the text it goes after all other tokens" if n_kept else ""
+        last = cut.tokens[-1] if cut.text_of[-1] is None else "all other tokens"
+        behind = f"; at the end of the text it is moved behind {last}" if n_kept else ""
         notes.append(
             f"{n_padding:,} of {n_tokens:,} tokens {'is' if n_padding == 1 else 'are'} padding, "
             f"because {name} was typed{behind}. No token attends to padding; to have it read as a "

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
+from inspect import signature
 
 import torch
 from jaxtyping import Bool, Float, Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 from viz_encoder.arguments import Most, read_argument, said
 from viz_encoder.errors import InputError, SelectionError
@@ -216,6 +217,15 @@ def head_shares(
 
 
 def _by_head(head: PoolerHead, states: Hidden, valid: Valid) -> Tensor:
+    try:
+        signature(head.forward if isinstance(head, nn.Module) else head).bind(states, valid)
+    except ValueError:
+        pass  # a builtin without a signature
+    except TypeError as fault:
+        raise InputError(
+            f"head cannot be called with hidden states and mask ({fault}); give a function of "
+            f"these two, or {HELP['head']}."
+        ) from None
     found = head(states, valid)
     if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(states):
         shape = f" of shape {tuple(found.shape)}" if isinstance(found, Tensor) else ""

@@ -1,5 +1,6 @@
 """capture: run an encoder once on a text or a picture and keep what each layer ran on."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -100,7 +101,9 @@ def capture(
     if attention_mask is not None:
         valid = _real(attention_mask, valid)
     if not isinstance(source, Inputs):
-        inputs = encoder.read(source, valid=valid)
+        inputs = _read(
+            encoder, source, valid, "valid" if attention_mask is None else "attention_mask"
+        )
     elif valid is None:
         inputs = source
     else:
@@ -152,6 +155,16 @@ def _loaded(encoder: object) -> LoadedEncoder:
             "vz.capture(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
         )
     return found
+
+
+def _read(encoder: LoadedEncoder, source: Any, valid: Any, named: str) -> Inputs:
+    """What the encoder takes; a fault names the argument that was given."""
+    try:
+        return encoder.read(source, valid=valid)
+    except InputError as fault:
+        if named == "valid":
+            raise
+        raise type(fault)(re.sub(r"\bvalid\b", named, str(fault))) from None
 
 
 def _real(attention_mask: Any, valid: Any) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from viz_encoder.errors import SelectionError
 from viz_encoder.shown import counted
 from viz_encoder.trace.left_out import SeenIn
 from viz_encoder.trace.recorded_call import RecordedCall
@@ -39,6 +40,22 @@ def said_here() -> tuple[Said, ...]:
     """What is said now of the runs on this thread."""
     found: tuple[Said, ...] = getattr(_here, "said", ())
     return found
+
+
+def require_no_knock(model: nn.Module, what: str) -> None:
+    """Refuse what runs a model's parts itself, where a knock counts on whole runs of it.
+
+    Raises:
+        SelectionError: heads of this model are removed here.
+    """
+    if not (said := said_here()):
+        return
+    parts = set(model.modules())
+    if any(parts.intersection(each.module.modules()) for each in said):
+        raise SelectionError(
+            f"{what} cannot be used inside vz.knock of this model, which would change what it "
+            "runs by itself; leave the block first."
+        )
 
 
 @dataclass

@@ -7,6 +7,7 @@ weights that were changed in place. Embedding tables are not asked: no number be
 hidden state and the output depends on them. Of prediction heads, a run keeps a digest of a sample.
 """
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -38,13 +39,25 @@ def require_made_by(encoder: LoadedEncoder, trace: Trace) -> None:
     most, name = allowed(trace.output.dtype), encoder.card.name
     with resting(encoder):
         for part, found in _each_part(encoder, trace, _rows(trace)):
-            if not found <= most:  # NaN too
+            if math.isnan(found):
+                whose = f"{name} now gives NaN" if _is_finite(trace) else "This run holds NaN"
+                raise SelectionError(
+                    f"{whose}, first in its {part}, so nothing can be read from it. Look for NaN "
+                    "in the model's weights; trace.proof says in which head it begins."
+                )
+            if not found <= most:
                 raise SelectionError(
                     f"{name} does not have the weights that made this run: its {part}, recomputed, "
                     f"differs from what ran by {found:.2g} of the largest value (rounding would "
                     f"explain {most:.2g}). Capture the input again with this encoder, or give the "
                     "model that ran."
                 )
+
+
+def _is_finite(trace: Trace) -> bool:
+    """Asked of queries and keys, too: kernels may give 0 where all scores are NaN."""
+    ran = (x for layer in trace.layers for x in (layer.q, layer.k, layer.v))
+    return all(bool(x.isfinite().all()) for x in (trace.output, *ran))
 
 
 def require_heads_of(encoder: LoadedEncoder, trace: Trace) -> None:
@@ -156,7 +169,8 @@ def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: R
     if (turns := angles_of(encoder, trace, layer)) is not None:
         turns = turns[rows.to(turns.device)]
         ways.append(_scores(rotate(q[None], turns)[0], rotate(k[None], turns)[0], attn.scale))
-    return max(off, min(apart(way, truth) for way in ways))
+    scores = min(apart(way, truth) for way in ways)
+    return math.nan if math.isnan(off + scores) else max(off, scores)  # max() may drop NaN
 
 
 def _of_each_head(shared: Float[Tensor, "kv_head key d"], ran: LayerTrace) -> Tensor:

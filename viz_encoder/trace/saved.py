@@ -76,6 +76,8 @@ def load(path: str | Path) -> Trace:
     Raises:
         TraceError: not a saved trace, of another version, or damaged.
     """
+    if not str(path):
+        raise TraceError("path is empty; give the path of a saved trace.")
     path = Path(path)
     if not is_file(path):
         name = shortened(path.name or str(path))
@@ -95,9 +97,8 @@ def load(path: str | Path) -> Trace:
             "again with this version."
         )
     try:
-        trace = unpack(tensors, json.loads(metadata["content"]))
         _require_whole(tensors, metadata)
-        return trace
+        return unpack(tensors, json.loads(metadata["content"]))
     except Foreign as fault:
         raise TraceError(
             f"{path.name} was written by another version of viz_encoder: {fault}. Save the run "

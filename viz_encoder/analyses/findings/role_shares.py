@@ -108,7 +108,13 @@ def _linked(
 def _check(trace: Trace, offset: int, layers: tuple[int, ...]) -> None:
     for number in layers:
         read_index("layer", number, trace.n_layers)
+    if not layers:
+        raise SelectionError("layers is empty; give the layers to read, or leave it out for all.")
     far = trace.n_tokens - 1
+    if offset and not far:
+        raise SelectionError(
+            f"This run has one token, so none is {abs(offset)} away; choose the offset 0."
+        )
     if abs(offset) > far:
         raise SelectionError(
             f"No two tokens are {abs(offset)} places apart; choose an offset from −{far} to {far}."

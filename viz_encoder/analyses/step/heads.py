@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, require_ran
 from viz_encoder.arguments import Token, public, read_index
 from viz_encoder.result import ArrayResult
-from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import head_outputs, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 from viz_encoder.trace.same_model import block_apart, require_model
@@ -84,7 +84,8 @@ def heads_of(
     if isinstance(encoder, RecordedParts):
         encoder.require_no_dropout(layer)
     every = (*trace.removed, *removed)
-    gone = tuple(sorted({_removed(ran, head) for at, head in every if at == layer}))
+    places = {_removed(trace, *place) for place in every}
+    gone = tuple(sorted(head for at, head in places if at == layer))
     attn = block_of(encoder, layer).attn
     with resting(encoder):
         row = ran.weights(slice(0, ran.n_heads), slice(query, query + 1))
@@ -98,5 +99,6 @@ def heads_of(
     return total, HeadsStep(layer, query, *found)
 
 
-def _removed(ran: LayerTrace, head: int) -> int:
-    return read_index("removed head", head, ran.n_heads)
+def _removed(trace: Trace, layer: int, head: int) -> tuple[int, int]:
+    layer = read_index("removed layer", layer, trace.n_layers)
+    return layer, read_index("removed head", head, trace.layers[layer].n_heads)
