@@ -9,6 +9,7 @@ import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Attention, Stack, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
+from viz_encoder.errors import InputError
 
 HALF = AuditScope(dtype=torch.float16)
 
@@ -154,3 +155,24 @@ def test_ids_are_audited_by_their_embeddings():
     assert right.verdict == "PASS" and right.check("gradient").verdict == "PASS"
     wrong = vz.audit_mask(model, causal, padding, inputs=ids, n_layers=2)
     assert wrong.check("gradient").verdict == "FAIL"
+
+
+NOTHING_TO_TRY = {
+    "cross": ({"cross": lambda valid: torch.ones(*valid.shape, 5, dtype=torch.bool)}, Stack),
+    "documents": ({"documents": True}, Stack),
+    "pool_over": ({"pool_over": lambda valid: valid}, Stack),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_TRY)
+def test_an_option_with_nothing_to_try_is_refused(name):
+    options, kind = NOTHING_TO_TRY[name]
+    with pytest.raises(InputError, match=rf"AuditScope\({name}=…\) is given, but "):
+        audit(kind(), causal, scope=AuditScope(**options))
+
+
+def test_options_that_exclude_one_another_are_refused():
+    with pytest.raises(InputError, match="reorder is of the cache of step"):
+        AuditScope(reorder=lambda cache, order: cache)
+    with pytest.raises(InputError, match="window chooses the lengths"):
+        AuditScope(window=4, lengths=[7, 9])

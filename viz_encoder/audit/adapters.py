@@ -170,9 +170,12 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
     require_one_stack(module, "audit_mask")
     keywords = inspect.signature(module.forward).parameters
     if "inputs_embeds" not in keywords:
+        first = next(iter(keywords))
         raise InputError(
-            f"{type(module).__name__} takes no inputs_embeds; give a function "
-            "model(x, passed) and AuditInputs(make=…), which makes what it takes."
+            f"{type(module).__name__} takes no inputs_embeds. Write vz.audit_batch(model, batch, "
+            f"intent), or vz.audit_mask(lambda x, passed: model({first}=x), intent, "
+            "inputs=AuditInputs(make=…, valid=…), module=model), where make(seed, batch, length) "
+            "makes what it takes."
         )
 
     def run(x: Tensor, passed: Any) -> Any:

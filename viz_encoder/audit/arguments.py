@@ -94,6 +94,13 @@ class AuditScope:
             raise InputError(
                 f"dtype is {self.dtype}; choose a floating one, such as torch.bfloat16."
             )
+        if self.reorder is not None and self.step is None:
+            raise InputError("reorder is of the cache of step; give step=, or leave reorder= out.")
+        if self.window is not None and self.lengths:
+            raise InputError(
+                f"window chooses the lengths to try, and lengths are given, too: "
+                f"{list(self.lengths)}. Leave one of the two out."
+            )
         _require_short("lengths holds", self.lengths)
         _require_short("window or max_positions asks for", self.other_lengths(self.first_length))
 

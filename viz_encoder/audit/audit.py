@@ -28,6 +28,7 @@ from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
+from viz_encoder.audit.scope_applies import require_scope_applies
 from viz_encoder.audit.ungrouped import accepts_ungrouped
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.checkpoints import LoadedEncoder
@@ -99,6 +100,7 @@ def audit_mask(
         if adapted.instead:
             subject.require_runs(context.base, adapted.notes[0], adapted.instead)
         _require_as_many_as_seen(context, asked)
+        require_scope_applies(context)
         checks = ask_all(context, QUESTIONS, progress)
         notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))
     return report_of(context, checks, notes, time.perf_counter() - start)

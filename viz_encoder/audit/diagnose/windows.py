@@ -128,7 +128,9 @@ def windows_in(pairs: Pairs) -> tuple[Windows, ...]:
 def _windows_in(n_tokens: int, n_first: int, pairs: bytes) -> tuple[Windows, ...]:
     every = (one for height in range(1, n_tokens + 1) for one in _of_height(height, n_tokens))
     likely = (one for one in every if one.n_first == n_first)
-    return tuple(one for one in likely if one.pairs().numpy().tobytes() == pairs)
+    found = tuple(one for one in likely if one.pairs().numpy().tobytes() == pairs)
+    # Larger ones whose shift leaves the same groups are meant by nobody.
+    return tuple(one for one in found if not one.shift) or found
 
 
 def _of_height(height: int, n_tokens: int) -> Iterator[Windows]:

@@ -74,6 +74,9 @@ def _cure(given: Tensor) -> str:
         return " Write pattern[None] & valid[:, None, :], with valid (batch, token)."
     if given.ndim == 2:
         return " Of (batch, token) write valid[:, None, :].expand(-1, valid.shape[1], -1)."
+    if given.ndim == 3 and given.shape[1] == given.shape[2]:
+        n_tokens = given.shape[1]
+        return f" If it is of {n_tokens} tokens alone, give AuditScope(lengths=[{n_tokens}])."
     if given.ndim == 4:
         return " It has one mask for all heads of a layer; a list of functions is one per layer."
     return ""

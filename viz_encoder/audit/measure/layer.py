@@ -14,6 +14,7 @@ from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.mask_parsing import NEVER
 
 BLOCK_BYTES = 16 * 2**20  # weights of all samples and heads that are held at once
+SHUT = 60.0  # below the row's largest: e⁻⁶⁰ is nothing
 HUGE = 1e30  # scores below it cannot overflow, so their softmax is no NaN
 
 
@@ -114,13 +115,24 @@ class Layer:
 
     def _looked_at(self, rows: slice, least: float, unless_even: bool) -> Tensor:
         if self.sure:
-            opened = self.opened(rows)
-            return opened.expand(-1, self.shape[1], -1, -1)
+            opened = self.opened(rows).expand(-1, self.shape[1], -1, -1)
+            return opened if self.bias is None else opened & ~self._shut(rows, least)
         weights = self.weights(rows)
         opened = weights.nan_to_num(1.0) > least
         if unless_even:
             opened &= (weights.amax(dim=-1) - weights.amin(dim=-1) > 1e-7)[..., None]
         return opened
+
+    def _shut(self, rows: slice, least: float) -> Bool[Tensor, "batch head row key"]:
+        """Where so little is added that it can only be meant as a mask, such as Swin's -100."""
+        assert self.bias is not None
+        added = rows_of(self.bias, rows)
+        low = added < added.amax(dim=-1, keepdim=True) - SHUT
+        if not bool(low.any()):
+            return low.new_zeros(1, 1, 1, 1)
+        n_rows = len(range(*rows.indices(self.ran.shape[2])))
+        low = self._of_each(low.expand(-1, self.shape[1], n_rows, self.ran.shape[3]))
+        return low[..., self._tokens] & (self.weights(rows).nan_to_num(1.0) <= least)
 
     def judged(
         self, allowed: Bool[Tensor, "batch query key"], valid: Bool[Tensor, "batch query"]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.intents import read_intent
 from viz_encoder.audit.measure.reach import Allowed
-from viz_encoder.audit.measure.token_axis import can_be_cut, has_tokens
+from viz_encoder.audit.measure.token_axis import can_be_cut, may_have
 from viz_encoder.errors import InputError, VizEncoderError
 
 FIRST_LENGTH = 7
@@ -139,8 +139,9 @@ class Setting:
         self.allowed(valid)
         if why := _misfit(self.make_x(self.seed, *valid.shape), valid):
             raise InputError(
-                f"{why[:1].upper()}{why[1:]}; give AuditInputs(valid=…), or lengths=[…] of "
-                "AuditScope, to fit what your make returns."
+                f"{why[:1].upper()}{why[1:]}; give the number of tokens your make gives: "
+                "AuditScope(lengths=[…]), or AuditInputs(valid=torch.ones(3, …) > 0), if none is "
+                "padding."
             )
 
     def with_x(self, case: Case, x: Tensor) -> Case:
@@ -209,6 +210,9 @@ def _misfit(x: Tensor, valid: Tensor) -> str:
     """Why x is no input of so many samples and tokens; "" if it may be one."""
     if len(x) != len(valid):
         return f"{len(x)} inputs were made for {len(valid)} samples"
-    if x.ndim == 4 and not has_tokens(x, valid.shape[1]):
-        return f"a picture {tuple(x.shape)} cannot be cut into {valid.shape[1]} square patches"
+    if not may_have(x, valid.shape[1]):
+        return (
+            f"a picture {tuple(x.shape)} cannot be cut into {valid.shape[1]} square patches, with "
+            "or without a token or two before them"
+        )
     return ""

@@ -9,10 +9,17 @@ import math
 from jaxtyping import Float
 from torch import Tensor
 
+PREFIXES = (0, 1, 2, 5)  # none, [CLS], one for distillation beside it, four registers beside it
+
 
 def has_tokens(x: Tensor, n_tokens: int) -> bool:
     """Whether each token can be told from the others in x."""
     return _is_sequence(x, n_tokens) or patch_size(x, n_tokens) is not None
+
+
+def may_have(x: Tensor, n_tokens: int) -> bool:
+    """Whether x may make so many tokens: patches, [CLS] and the like before them, or what it is."""
+    return x.ndim != 4 or any(has_tokens(x, n_tokens - prefix) for prefix in PREFIXES)
 
 
 def can_be_cut(x: Tensor, n_tokens: int) -> bool:
