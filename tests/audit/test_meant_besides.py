@@ -12,6 +12,7 @@ from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
 from viz_encoder.audit.zoo.intents import earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.meant_besides import alibi, between
 from viz_encoder.audit.zoo.models import Heads, scores_of, sdpa, written_out
+from viz_encoder.errors import InputError
 
 
 def audited(given: MaskedModel) -> MaskReport:
@@ -159,10 +160,10 @@ def test_a_vector_of_no_token_is_found():
     assert "depends on no token" in audited(given).check("pooled_tokens").evidence
 
 
-def test_where_no_row_leads_to_the_output_it_is_said():
+def test_where_nothing_pools_what_is_pooled_is_refused():
     given = MaskedModel(written_out(0, sdpa), real_tokens, scope=AuditScope(pool_over=between))
-    report = audited(given)
-    assert any("no rows (batch, token, d) lead" in line for line in report.not_tested)
+    with pytest.raises(InputError, match="but nothing pools"):
+        audited(given)
     assert audited(by_attention(0)).verdict == "PASS"
 
 

@@ -64,11 +64,10 @@ def _amounts_of(context: AuditContext, case: Case) -> Float[Tensor, "batch token
     with torch.enable_grad():
         if context.is_pooled:
             seen, pooled = _rows_seen(context, case)
-        elif context.scope.pooled is not None:
+        else:
+            assert context.scope.pooled is not None  # else it was refused
             seen = [context.subject.run(case).detach().requires_grad_(True)]
             pooled = context.scope.pooled(seen[0], case.valid)
-        else:
-            return None
         for rows in reversed(seen):  # those that nothing is made of are none
             amounts = [_amounts(rows, pooled, sample) for sample in range(len(case.valid))]
             found = [one for one in amounts if one is not None]
