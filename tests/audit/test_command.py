@@ -24,9 +24,6 @@ def report():
 def asserting():
     return vz.assert_mask(**wrong())
 
-def ungrouped():
-    return {**right(), "lengths": (5,)}
-
 def nothing():
     return 3
 
@@ -67,12 +64,6 @@ def here(tmp_path, monkeypatch):
 def test_the_status_is_the_verdict(name, status, capsys):
     assert run(f"masks_of_mine:{name}") == status
     assert capsys.readouterr().out.startswith("FAIL: " if status else "PASS: ")
-
-
-def test_an_old_keyword_is_taken_and_answered_with_the_new_one(capsys):
-    with pytest.warns(DeprecationWarning, match="scope=AuditScope"):
-        assert run("masks_of_mine:ungrouped") == 0
-    assert capsys.readouterr().out.startswith("PASS: ")
 
 
 def test_json_goes_out_and_into_a_file(tmp_path, capsys):

@@ -303,13 +303,13 @@ def test_what_all_heads_add_is_not_told_where_one_was_removed(site, ask):
         assert "A head was removed from this run" in views[name]["missing"]
         refused = httpx.get(f"{at}/figure/{name}")
         assert refused.json()["message"] == views[name]["missing"]
-    parts = httpx.get(f"{at}/hidden/attention_vs_mlp")
+    parts = httpx.get(f"{at}/hidden/residual_change")
     value = httpx.get(f"{at}/measured?measure=value&layer=3&head=1&query=6")
     for refused in (parts, value):
         assert "A head was removed from this run" in refused.json()["message"]
     below = httpx.get(f"{at}/measured?measure=value&layer=2&head=1&query=6")
     assert below.status_code == 200  # nothing was removed there
-    assert httpx.get(f"{at}/hidden/change").status_code == 200
+    assert httpx.get(f"{at}/hidden/hidden_change").status_code == 200
     cut = change(ask, "l3.0:6-2")["run"]["key"]
     assert not httpx.get(f"{site}viz/run/{cut}/views").json()["residual_change"]["missing"]
 

@@ -99,7 +99,7 @@ def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special)
     hidden, said = states(trace, special), f"special={str(special).lower()}"
     each = np.stack([cosine_similarity(layer) for layer in hidden])
     close(array(client("text", f"cosine_similarities?{said}")), each)
-    close(array(client("text", f"cosine_similarity?layer=4&{said}")), each[4])
+    close(array(client("text", f"token_similarity?layer=4&{said}")), each[4])
     pairs = ~np.eye(hidden.shape[1], dtype=bool)
     lines = client("text", f"over_smoothing?{said}").json()
     close(lines["cosine"], each[:, pairs].mean(axis=1))
@@ -109,11 +109,11 @@ def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special)
         [np.linalg.norm(r) / np.linalg.norm(h) for r, h in zip(rest, hidden, strict=True)],
     )
     moved = np.linalg.norm(np.diff(hidden, axis=0), axis=-1) / np.linalg.norm(hidden[:-1], axis=-1)
-    got = array(client("text", f"change?{said}"))
+    got = array(client("text", f"hidden_change?{said}"))
     close(got[0], np.linalg.norm(hidden, axis=-1))
     close(got[2, 1:], moved)
     assert np.isnan(got[1:, 0]).all()
-    parts = array(client("text", f"attention_vs_mlp?{said}"))
+    parts = array(client("text", f"residual_change?{said}"))
     close(parts[0, 2], attention_part(minilm, trace, 2, special))
 
 
@@ -129,7 +129,7 @@ def attention_part(encoder, trace, layer: int, special: bool) -> np.ndarray:
 
 
 def test_the_pca_is_sklearns(client, trace):
-    answer = client("text", "pca")
+    answer = client("text", "projection")
     hidden = states(trace)
     fitted = PCA(2, svd_solver="full").fit(hidden.reshape(-1, hidden.shape[-1]))
     points = fitted.transform(hidden.reshape(-1, hidden.shape[-1])).reshape(*hidden.shape[:2], 2)
@@ -141,22 +141,22 @@ def test_the_pca_is_sklearns(client, trace):
 
 def test_a_long_document_is_answered(client, long_run):
     trace, hidden = long_run[0], states(long_run[0])
-    assert array(client("long", "pca")).shape == (7, 2048, 2)
+    assert array(client("long", "projection")).shape == (7, 2048, 2)
     whole = cosine_similarity(hidden[3])
     blocks = whole.reshape(512, 4, 512, 4)
     means = blocks.mean(axis=(1, 3))
     inside = (np.einsum("iaib->i", blocks) - 4) / 12  # no token is compared with itself
     means[np.diag_indices(512)] = inside
-    close(array(client("long", "cosine_similarity?layer=3")), means)
+    close(array(client("long", "token_similarity?layer=3")), means)
     refused = client("long", "cosine_similarities")
     assert refused.status_code == 404
     assert "up to 64" in refused.json()["message"]
-    nearest = client("long", "nearest?layer=3&token=700").json()
+    nearest = client("long", "nearest_tokens?layer=3&token=700").json()
     order = np.argsort(-whole[700], kind="stable")
     assert nearest["neighbors"] == order[order != 700][:10].tolist()
     assert (
         "model of this run is not loaded here"
-        in client("saved", "attention_vs_mlp").json()["message"]
+        in client("saved", "residual_change").json()["message"]
     )
     assert trace.n_layers == 6
 
@@ -168,7 +168,7 @@ def test_what_each_part_adds_in_a_recorded_model(client, long_run):
         attention = layer.self_attn(x, x, x, need_weights=False)[0][0]
         middle = layer.norm1(x[0] + attention)
         forward = layer.linear2(layer.linear1(middle).relu())
-    parts = array(client("long", "attention_vs_mlp"))
+    parts = array(client("long", "residual_change"))
     close(parts[0, 2], attention.norm(dim=-1).numpy())
     close(parts[1, 2], forward.norm(dim=-1).numpy())
     close(parts[3, 2], (forward.norm(dim=-1) / middle.norm(dim=-1)).numpy())
@@ -189,12 +189,12 @@ def test_why_a_block_is_not_taken_apart(client, run, said):
 
 def test_files_hold_the_same_numbers(client, trace):
     hidden = states(trace)
-    file = client("text", "take/cosine_similarity.npz?layer=2")
-    assert 'filename="cosine_similarity.npz"' in file.headers["content-disposition"]
+    file = client("text", "take/token_similarity.npz?layer=2")
+    assert 'filename="token_similarity.npz"' in file.headers["content-disposition"]
     with np.load(io.BytesIO(file.content)) as held:
         close(held["cosines"], cosine_similarity(hidden[2]))
         assert held["token_names"].tolist() == list(trace.tokens)
-    lines = client("text", "take/nearest.csv?layer=2&token=4").text.splitlines()
+    lines = client("text", "take/nearest_tokens.csv?layer=2&token=4").text.splitlines()
     alike = cosine_similarity(hidden[2])[4]
     alike[4] = -2
     assert lines[1].split(",")[2] == str(alike.argmax())
@@ -204,10 +204,10 @@ def test_files_hold_the_same_numbers(client, trace):
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("cosine_similarity?layer=7", "There is no layer 7; choose 0 to 6."),
-        ("nearest?token=99", "There is no token 99"),
+        ("token_similarity?layer=7", "There is no layer 7; choose 0 to 6."),
+        ("nearest_tokens?token=99", "There is no token 99"),
         ("sharpness", "There is no measure 'sharpness'"),
-        ("take/pca.exe", "There is no download 'exe'; choose csv, npz."),
+        ("take/projection.exe", "There is no download 'exe'; choose csv, npz."),
         ("logit_lens", "has no prediction head"),
     ],
 )
@@ -247,20 +247,13 @@ def test_the_endpoint_names_every_field(site, trace):
     def ask(*given):
         return client.predict(key, *given, api_name="/hidden_states")
 
-    for name in ("cosine_similarity", "likeness"):  # the second is its name of one version ago
-        close(ask(name, 3)["cosines"], cosine_similarity(hidden[3]))
-        said = ask(name, 3).get("note", "")
-        assert ("use cosine_similarity" in said) == (name == "likeness")
+    close(ask("token_similarity", 3)["cosines"], cosine_similarity(hidden[3]))
     inner = np.linalg.norm(states(trace, False), axis=-1)
-    hidden_ones = client.predict(key, "change", hide_special=True, api_name="/hidden_states")
+    hidden_ones = client.predict(key, "hidden_change", hide_special=True, api_name="/hidden_states")
     close(hidden_ones["norms"], inner)
-    assert "note" not in hidden_ones
-    former = ask("change", 0, 0, False)  # special=False, as it was called
-    close(former["norms"], inner)
-    assert "use hide_special=True" in former["note"]
     alike = cosine_similarity(hidden[2])[4]
     alike[4] = -2
-    nearest = ask("nearest", 2, 4)
+    nearest = ask("nearest_tokens", 2, 4)
     assert nearest["neighbors"] == np.argsort(-alike, kind="stable")[:10].tolist()
     assert nearest["token_names"][0] == trace.tokens[alike.argmax()]
     with pytest.raises(AppError, match="There is no measure 'sharpness'"):

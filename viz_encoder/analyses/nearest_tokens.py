@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import not_
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Count, Token, public
-from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.shown import after_blocks
@@ -36,7 +34,6 @@ class NearestTokens(TableResult):
         }
 
 
-@renamed(special=("hide_special", not_))
 @public
 def nearest_tokens(
     trace: Trace,

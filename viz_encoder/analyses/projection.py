@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import not_
 from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from viz_encoder.arguments import OneOf, public
-from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
@@ -41,7 +39,6 @@ class Projection(ArrayResult, TableResult, main="points"):
         return long_columns(axes, {"component_1": first, "component_2": second})
 
 
-@renamed(special=("hide_special", not_))
 @public
 def projection(
     trace: Trace,

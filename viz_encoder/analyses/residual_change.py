@@ -1,7 +1,6 @@
 """Residual change: what attention and the feed-forward network add to each token in a block."""
 
 from dataclasses import dataclass
-from operator import not_
 
 import numpy as np
 import torch
@@ -9,7 +8,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from viz_encoder.arguments import public
-from viz_encoder.deprecated import renamed
 from viz_encoder.model.attention import merge_heads
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
@@ -84,7 +82,6 @@ class BlockParts(OneLine):
     apart: float  # largest difference of `after` from what ran, as a share, in real rows
 
 
-@renamed(special=("hide_special", not_))
 @public
 def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
     """Norms of all hidden states and the change from block to block; no model is needed.
@@ -109,7 +106,6 @@ def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
     return HiddenChange(np.stack(norms), np.stack(cosines), np.stack(changes), tokens)
 
 
-@renamed(special=("hide_special", not_))
 @public
 def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False) -> ResidualChange:
     """Length of the attention part and of the feed-forward part of every block, token by token.

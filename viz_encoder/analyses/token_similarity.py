@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import not_
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Count, public
-from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
@@ -66,7 +64,6 @@ class BetweenRuns(ArrayResult, main="cosine"):
     n_tokens: int  # compared, of all runs together
 
 
-@renamed(special=("hide_special", not_))
 @public
 def token_similarity(
     trace: Trace,
@@ -107,7 +104,6 @@ def token_similarity(
     return TokenSimilarity(cosines, edges, tokens, layer, centered)
 
 
-@renamed(special=("hide_special", not_))
 @public
 def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing:
     """How alike the tokens are in each layer, at any length: no T × T matrix is made.
@@ -129,7 +125,6 @@ def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing
     return OverSmoothing(cosine, apart, centered, tokens)
 
 
-@renamed(special=("hide_special", not_))
 @public
 def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> BetweenRuns:
     """Mean cosine between tokens of different inputs, after each block: the model's anisotropy.

@@ -29,7 +29,6 @@ from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, calle
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
 from viz_encoder.audit.scope_applies import require_scope_applies
-from viz_encoder.audit.ungrouped import accepts_ungrouped
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
@@ -46,7 +45,6 @@ def quiet() -> Iterator[None]:
         yield
 
 
-@accepts_ungrouped
 @public(fault=InputError)
 def audit_mask(
     model: Audited,
@@ -106,7 +104,6 @@ def audit_mask(
     return report_of(context, checks, notes, time.perf_counter() - start)
 
 
-@accepts_ungrouped
 def assert_mask(model: Audited, intent: Any, *args: Any, **options: Any) -> MaskReport:
     """The report of `audit_mask`, for a test.
 

@@ -8,14 +8,12 @@ import argparse
 import importlib
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from viz_encoder.audit.audit import audit_mask
 from viz_encoder.audit.report import MaskReport
-from viz_encoder.audit.ungrouped import UNGROUPED
 from viz_encoder.errors import InputError, MaskError, VizEncoderError
 from viz_encoder.whole_file import require_writable, shortened, write_whole
 
@@ -71,13 +69,11 @@ def report_of(target: str) -> MaskReport:
             "audit_mask, or a MaskReport."
         )
     known = inspect.signature(audit_mask).parameters
-    unknown = [str(name) for name in found if name not in {*known, *UNGROUPED}]
+    unknown = [str(name) for name in found if name not in known]
     if unknown or not {"model", "intent"} <= set(found):
         wrong = f"{unknown[0]!r} is not a keyword" if unknown else "model and intent are needed"
         raise InputError(f"{target}: {wrong} of audit_mask; known are {', '.join(known)}.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("default", DeprecationWarning)  # of an old keyword, to be seen
-        return audit_mask(**found)
+    return audit_mask(**found)
 
 
 def _called(target: str, function: Callable[[], Any]) -> Any:

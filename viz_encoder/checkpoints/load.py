@@ -22,7 +22,6 @@ from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
 from viz_encoder.checkpoints.untrained import untrained
 from viz_encoder.checkpoints.weights import Tell, silent
 from viz_encoder.config import EncoderConfig
-from viz_encoder.deprecated import renamed
 from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch
 from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
@@ -43,7 +42,6 @@ Model = Annotated[str | Path | nn.Module | LoadedEncoder | EncoderConfig, _wante
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-@renamed(name="model")
 @public(fault=CheckpointError)
 def load(
     model: Model,

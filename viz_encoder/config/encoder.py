@@ -23,7 +23,6 @@ from viz_encoder.config.choices import (
     Positions,
 )
 from viz_encoder.config.head import LARGEST_COUNT, HeadConfig, SizeOrNone, read_heads
-from viz_encoder.deprecated import renamed, renamed_property
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
 
@@ -40,7 +39,6 @@ PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  
 Size = Annotated[int, at_least(1), at_most(LARGEST_COUNT)]
 Positive = Annotated[float, above(0)]
 Part = Annotated[str, OneOf(PARTS)]
-OLD = {"heads": "prediction_heads"}  # folders that were saved before it was renamed have it
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,6 @@ class EncoderConfig:
     global_layers: tuple[int, ...] = ()  # layers in which the window does not count
     # What is read off the last hidden states.
     prediction_heads: tuple[HeadConfig, ...] = ()
-    heads = renamed_property("heads", "prediction_heads")
 
     def __repr__(self) -> str:
         """One line: the sizes, then every other axis that is not BERT-base's."""
@@ -143,7 +140,6 @@ class EncoderConfig:
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> "EncoderConfig":
         """The config with these axes; an axis that there is not is refused."""
-        axes = {OLD.get(name, name): value for name, value in axes.items()}
         unknown = [name for name in axes if name not in cls.__dataclass_fields__]
         if unknown:
             raise ConfigError(
@@ -251,6 +247,3 @@ class EncoderConfig:
                     f"image_size {self.image_size} cannot be cut into patches of "
                     f"{self.patch_size}; choose multiples of {self.patch_size}."
                 )
-
-
-EncoderConfig.__init__ = renamed(**OLD)(EncoderConfig.__init__)  # type: ignore[method-assign]

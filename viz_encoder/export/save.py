@@ -1,10 +1,8 @@
 """Save: a view into a file, of the kind that its name asks for."""
 
 import importlib.util
-from operator import not_
 from pathlib import Path
 
-from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.page import draw_page
 from viz_encoder.export.tables import csv_lines, npz_bytes
@@ -16,7 +14,6 @@ PICTURES = (".png", ".svg")
 KINDS = (".html", ".csv", ".npz", *PICTURES)
 
 
-@renamed(special=("hide_special", not_))
 def save(
     trace: Trace,
     path: str | Path,

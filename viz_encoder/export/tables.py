@@ -4,14 +4,12 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from operator import not_
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.arguments import read_index
-from viz_encoder.deprecated import renamed
 from viz_encoder.result import harmless
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
@@ -65,7 +63,6 @@ def map_lines(
             yield _line([_numbers(at), name, *of, *_cells(weights)])
 
 
-@renamed(special=("hide_special", not_))
 def arrays(
     trace: Trace,
     layer: int,

@@ -1,28 +1,20 @@
 """What the views of hidden states share: names of tokens, the axis of layers, captions."""
 
 from collections.abc import Iterable
-from typing import Annotated
 
 import plotly.graph_objects as go
 
-from viz_encoder.arguments import OneOf, read_argument
 from viz_encoder.figures.theme import caption, plain
 from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
 from viz_encoder.figures.view import Control
 from viz_encoder.trace import Trace
 
-FORMER_TOKENS = {"all": False, "without special": True}
 STATE = Control("layer", "After n blocks (0 = embeddings)", counts="state")
 STATE_AXIS = "After n blocks (0 = embeddings)"
 BLOCK_AXIS = "Block"
 MAX_KEYS = 2048
 FEW = 26  # most layers of which each has its number on an axis
 AXIS_HEIGHT = 40  # pixels of a bottom axis with its title
-
-
-def hides_special(tokens: str) -> bool:
-    """What hide_special is, from the former option tokens="without special"."""
-    return FORMER_TOKENS[read_argument("tokens", tokens, Annotated[str, OneOf(FORMER_TOKENS)])]
 
 
 def names(trace: Trace, tokens: Iterable[int]) -> list[str]:

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
-from viz_encoder.deprecated import warn_renamed
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.hidden import hides_special
 from viz_encoder.figures.view import SWITCH, Control, View
 from viz_encoder.trace import Trace
 
@@ -21,7 +19,6 @@ def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
         SelectionError: an option that the view does not have, or a value that it cannot take.
     """
     controls = {control.name: control for control in view.controls}
-    given = _by_new_names(given, controls)
     for name in given:
         if name not in controls:
             raise SelectionError(
@@ -45,15 +42,6 @@ def offered(view: View, trace: Trace) -> list[dict[str, Any]]:
         }
         for control in view.controls
     ]
-
-
-def _by_new_names(given: Mapping[str, str], controls: Mapping[str, Control]) -> Mapping[str, str]:
-    """tokens=without special, as it was written before, is hide_special=yes."""
-    if "tokens" not in given or "hide_special" not in controls:
-        return given
-    warn_renamed("the option tokens", "hide_special=yes or hide_special=no")
-    rest = {name: text for name, text in given.items() if name != "tokens"}
-    return {"hide_special": SWITCH[hides_special(given["tokens"])], **rest}
 
 
 def _default(control: Control, value: Any) -> Any:

@@ -7,8 +7,7 @@ from plotly.subplots import make_subplots
 from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
 from viz_encoder.arguments import public
-from viz_encoder.deprecated import renamed
-from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below, hides_special
+from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below
 from viz_encoder.figures.theme import apply
 from viz_encoder.figures.view import Place, View
 from viz_encoder.trace import Trace
@@ -24,7 +23,6 @@ CAPTION = (
 )
 
 
-@renamed(tokens=("hide_special", hides_special))
 @public
 def draw(trace: Trace, *, hide_special: bool = False) -> go.Figure:
     """Mean cosine, share apart from the mean, centered cosine, and norms of every layer.

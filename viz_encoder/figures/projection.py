@@ -6,13 +6,11 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.projection import CENTERS, Center, Projection
 from viz_encoder.analyses.projection import projection as compute
 from viz_encoder.arguments import Token, public
-from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import (
     FEW,
     HIDE_SPECIAL,
     STATE_AXIS,
     caption_below,
-    hides_special,
     names,
 )
 from viz_encoder.figures.theme import apply, plain, weight_bar
@@ -31,7 +29,6 @@ CAPTION = (
 )
 
 
-@renamed(tokens=("hide_special", hides_special))
 @public
 def draw(
     trace: Trace,

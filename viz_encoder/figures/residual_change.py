@@ -9,7 +9,6 @@ from plotly.subplots import make_subplots
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange, hidden_change
 from viz_encoder.analyses.residual_change import residual_change as compute
 from viz_encoder.arguments import OneOf, public
-from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import (
     BLOCK_AXIS,
     FEW,
@@ -17,7 +16,6 @@ from viz_encoder.figures.hidden import (
     MAX_KEYS,
     block_names,
     caption_below,
-    hides_special,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
 from viz_encoder.figures.view import Control, Place, View
@@ -44,7 +42,6 @@ NOT = (
 BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after the block."
 
 
-@renamed(tokens=("hide_special", hides_special))
 @public
 def draw(
     encoder: Source,

@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.token_similarity import TokenSimilarity
 from viz_encoder.analyses.token_similarity import token_similarity as compute
 from viz_encoder.arguments import OneOf, public
-from viz_encoder.deprecated import renamed
-from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names, hides_special
+from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names
 from viz_encoder.figures.theme import apply, caption, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.shown import after_blocks
@@ -27,7 +26,6 @@ CAPTION = (
 CENTERED = " The mean of these tokens was subtracted, so some cosines must be negative."
 
 
-@renamed(tokens=("hide_special", hides_special))
 @public
 def draw(
     trace: Trace,

@@ -1,11 +1,9 @@
 """Map view: which map is shown, what was done to its weights, and what its colors go up to."""
 
 from dataclasses import KW_ONLY, dataclass
-from operator import not_
 from typing import Annotated
 
 from viz_encoder.arguments import read_index
-from viz_encoder.deprecated import renamed, renamed_property
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.trace import Trace
 
@@ -30,15 +28,10 @@ class MapView:
     words: bool = False
     scale: str = "head"
 
-    special = renamed_property("special", "hide_special", not_)
-
     @property
     def as_it_ran(self) -> bool:
         """Whether nothing is hidden, renormalized or merged."""
         return not self.hide_special and not self.renormalize and not self.words
-
-
-MapView.__init__ = renamed(special=("hide_special", not_))(MapView.__init__)  # type: ignore[method-assign]
 
 
 def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:

@@ -1,20 +1,17 @@
 """Which tokens of a run are looked at or shown, and their hidden states as numbers."""
 
 from collections.abc import Sequence
-from operator import not_
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Token, read_index, read_token
-from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace.trace import Trace
 
 
-@renamed(special=("hide_special", not_))
 def real_token_numbers(trace: Trace, *, hide_special: bool = False) -> Int[np.ndarray, " token"]:
     """Numbers of the real tokens, in order; padding is never among them.
 
@@ -37,7 +34,6 @@ def real_token_numbers(trace: Trace, *, hide_special: bool = False) -> Int[np.nd
     return np.array(kept)
 
 
-@renamed(special=("hide_special", not_))
 def shown_tokens(
     trace: Trace, *, hide_special: bool = False, words: bool = False
 ) -> list[tuple[int, ...]]:

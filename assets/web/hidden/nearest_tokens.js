@@ -24,7 +24,7 @@ export class NearestPanel extends Panel {
 
   /** @override @type {(state: State) => Table[]} */
   tables({ token, layer, special }) {
-    return [["", `nearest?token=${token}&layer=${layer}&special=${special}`]];
+    return [["", `nearest_tokens?token=${token}&layer=${layer}&special=${special}`]];
   }
 
   /** @override @type {Draw} */

@@ -60,7 +60,7 @@ export class PcaPanel extends Panel {
 
   /** @override @type {(state: State) => Table[]} */
   tables({ special }) {
-    return [["", `pca?special=${special}&center=${encodeURIComponent(this.center.value)}`]];
+    return [["", `projection?special=${special}&center=${encodeURIComponent(this.center.value)}`]];
   }
 
   /** @override @type {Draw} */

@@ -36,8 +36,8 @@ export class ResidualChangePanel extends Panel {
   tables({ special }, missing) {
     /** @type {Table[]} */
     const tables = [
-      ["Norms ", `change?special=${special}`],
-      ["Parts ", `attention_vs_mlp?special=${special}`],
+      ["Norms ", `hidden_change?special=${special}`],
+      ["Parts ", `residual_change?special=${special}`],
     ];
     return missing ? tables.slice(0, 1) : tables;
   }

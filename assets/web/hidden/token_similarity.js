@@ -35,7 +35,7 @@ export class TokenSimilarityPanel extends Panel {
   /** @override @type {(state: State) => Table[]} */
   tables({ special, layer }) {
     return [
-      ["Matrix ", `cosine_similarity?layer=${layer}&special=${special}`],
+      ["Matrix ", `token_similarity?layer=${layer}&special=${special}`],
       ["Lines ", `over_smoothing?special=${special}`],
     ];
   }
@@ -66,7 +66,7 @@ export class TokenSimilarityPanel extends Panel {
     const { length } = kept;
     if (length > TOGETHER) {
       /** @type {Numbers<{ edges: number[] }>} */
-      const found = await run.numbers(`hidden/cosine_similarity?layer=${layer}&special=${special}`, signal);
+      const found = await run.numbers(`hidden/token_similarity?layer=${layer}&special=${special}`, signal);
       return { kept, values: found.values, edges: found.about.edges };
     }
     const { values } = await run.numbers(`hidden/cosine_similarities?special=${special}`);

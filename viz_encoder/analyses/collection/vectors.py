@@ -22,7 +22,6 @@ from viz_encoder.analyses.collection.separation import (
 )
 from viz_encoder.arguments import Most, OneOf, public, read_index
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.deprecated import warn_renamed
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.inputs.items import Item
@@ -141,11 +140,6 @@ class Collection(TableResult):
     def plane(self, method: str, layer: int = -1) -> ItemPlane:
         """All items along the first two principal components of their vectors."""
         return item_plane(self.of(method, layer))
-
-    def neighbours(self, method: str, layer: int = -1, *, item: int, k: int = 5) -> Neighbors:
-        """The former name of `neighbors`."""
-        warn_renamed("neighbours()", "neighbors()")
-        return self.neighbors(method, layer, item=item, k=k)
 
     @public
     def table(self, by: Annotated[str, OneOf(COLUMNS)] = "silhouette") -> SeparationTable:

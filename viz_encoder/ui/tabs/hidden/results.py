@@ -22,15 +22,9 @@ from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 MEASURED = (
-    *("cosine_similarity", "over_smoothing", "change", "attention_vs_mlp"),
-    *("pca", "nearest", "logit_lens"),
+    *("token_similarity", "over_smoothing", "hidden_change", "residual_change"),
+    *("projection", "nearest_tokens", "logit_lens"),
 )
-FORMER = {  # the names of one version ago, still understood
-    "likeness": "cosine_similarity",
-    "parts": "attention_vs_mlp",
-    "plane": "pca",
-    "lens": "logit_lens",
-}
 MAX_SIDE = 512  # cells a side of a matrix; more tokens come as means of blocks
 WINDOW = 32  # tokens at which the head is read in every layer
 NEAREST = 10
@@ -40,7 +34,7 @@ NEAREST = 10
 class Asked:
     """What a result is of; the values are a client's own, and are checked before use."""
 
-    layer: object = 0  # blocks passed, 0 = embeddings; for cosine_similarity and nearest
+    layer: object = 0  # blocks passed, 0 = embeddings; for token_similarity and nearest_tokens
     token: object = 0  # whose nearest tokens, or around which the lens reads where there are many
     hide_special: bool = False  # whether special tokens such as [CLS] are left out
     center: str = CENTERS[0]  # of the PCA, "together" or "each layer"
@@ -53,23 +47,24 @@ def measure_states(entry: Entry, what: str, asked: Asked) -> Result:
     Raises:
         SelectionError: no such measure, layer, token or head; or the model is not here.
     """
-    what = FORMER.get(what, what)
     if what not in MEASURED:
         raise SelectionError(f"There is no measure {shown(what)}; choose {', '.join(MEASURED)}.")
     trace, hidden = entry.trace, asked.hide_special
     after = parse_index("layer", asked.layer, n_states(trace))
     at = parse_index("token", asked.token, trace.n_tokens)
     work: dict[str, Callable[[], Result]] = {
-        "cosine_similarity": lambda: token_similarity(
+        "token_similarity": lambda: token_similarity(
             trace, after, hide_special=hidden, size=MAX_SIDE
         ),
         "over_smoothing": lambda: over_smoothing(trace, hide_special=hidden),
-        "change": lambda: hidden_change(trace, hide_special=hidden),
-        "attention_vs_mlp": lambda: residual_change(
+        "hidden_change": lambda: hidden_change(trace, hide_special=hidden),
+        "residual_change": lambda: residual_change(
             entry.whole_source(), trace, hide_special=hidden
         ),
-        "pca": lambda: projection(trace, hide_special=hidden, center=asked.center),
-        "nearest": lambda: nearest_tokens(trace, at, after, hide_special=hidden, top=NEAREST),
+        "projection": lambda: projection(trace, hide_special=hidden, center=asked.center),
+        "nearest_tokens": lambda: nearest_tokens(
+            trace, at, after, hide_special=hidden, top=NEAREST
+        ),
         "logit_lens": lambda: logit_lens(
             entry.model(), trace, task=asked.task, tokens=around(trace, at)
         ),
