@@ -187,7 +187,7 @@ def test_what_is_swapped_or_near_is_said_with_the_way_out(grammar, trace):
         (lambda: ANALYSES.findings([trace]), "a Trace; give one of the list."),
         (lambda: ANALYSES.findings(TEXT), "a Trace, from vz.capture(encoder, text)"),
         (lambda: ANALYSES.predictions(torch.nn.Linear(2, 2), trace), "what vz.load(model) returns"),
-        (lambda: ANALYSES.relevance(grammar, trace), "not text"),
+        (lambda: ANALYSES.relevance(grammar, trace), "give the text that it was captured from"),
         (lambda: vz.record(grammar), "give its model, such as encoder.model."),
     ):
         with pytest.raises((InputError, TraceError)) as fault:
