@@ -139,8 +139,6 @@ def test_neighbors(topics):
         assert each.cosine == pytest.approx(cosine[3, each.item], abs=1e-12)
         assert each.same_label == (topics.labels[each.item] == "sport")
     assert topics.neighbors("cls", item=0, k=99)[-1].cosine < 1
-    with pytest.warns(DeprecationWarning, match=r"use neighbors\(\)"):
-        assert topics.neighbours("mean", 6, item=3, k=4) == found
     unlabeled = collection(topics_encoder(), ["a b", "a c"], methods=["cls"], layers=[0])
     assert unlabeled.neighbors("cls", item=0)[0].same_label is None
 

@@ -461,11 +461,6 @@ def test_what_is_given_beside_a_model_must_be_what_it_takes():
     refused(model, CheckpointError, "seed is for random weights", seed=1)
 
 
-def test_the_old_keyword_still_loads():
-    with pytest.warns(DeprecationWarning, match="model="):
-        assert vz.load(name="grammar", device="cpu").card.name == "grammar"
-
-
 def edited(model: nn.Module, name: str, value: object) -> None:
     setattr(model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2], value)
 

@@ -58,7 +58,7 @@ def test_every_action_has_a_named_endpoint(client):
     wanted |= {"/pooled", "/padding_drift", "/token_pairs"}
     wanted |= {"/compare_set", "/compare_pictures"}
     wanted |= {"/set_table", "/set_cosine", "/set_neighbors", "/attention_pooling"}
-    wanted |= {"/set_plane", "/set_neighbours"}  # its former name
+    wanted |= {"/set_plane"}
     wanted |= {"/mask_preset", "/mask_run", "/mask_reach", "/mask_code"}
     wanted |= {"/what_if", "/head_effects", "/token_effects", "/patch_effects", "/flips"}
     wanted |= {"/figure", "/hidden_states", "/zoo", "/zoo_audit"}

@@ -98,13 +98,6 @@ def set_neighbors(
     return [vars(each) for each in found.neighbors(method, layer, item=at, k=int(k))]
 
 
-def set_neighbours(
-    runner: Runner, key: str, method: str, item: int, layer: int = -1, k: int = 5
-) -> list[dict[str, Any]]:
-    """The former name of /set_neighbors."""
-    return set_neighbors(runner, key, method, item, layer, k)
-
-
 @in_queue("set")
 def attention_pooling(
     runner: Runner,
@@ -122,7 +115,7 @@ def attention_pooling(
 
 ENDPOINTS = (
     *(pooled, padding_drift, token_pairs, compare_set, compare_pictures, set_table, set_cosine),
-    *(set_plane, set_neighbors, set_neighbours, attention_pooling),
+    *(set_plane, set_neighbors, attention_pooling),
 )
 
 
