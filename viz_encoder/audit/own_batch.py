@@ -15,6 +15,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
+from viz_encoder.audit.diagnose.diagnosis import either
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
@@ -45,9 +47,9 @@ def audit_batch(
 
     In training mode it runs with gradients on, as in its loop. Nothing of it is changed.
 
-    The model runs three times: for its output, for its maps, and to see whether it changes what it
-    is given. It runs a few more times to find the cause of a fault, or if attention is called one
-    sample at a time.
+    The model runs six times: twice for its output, for its maps, to see whether it changes what it
+    is given, and twice to see whether tokens stand in another order inside. It runs a few more
+    times to find the cause of a fault, or if attention is called one sample at a time.
 
     It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
     were cut, samples in order of their length. What needs other batches (gradients, padding, other
@@ -165,6 +167,14 @@ def _runs(context: AuditContext) -> Answer:
         sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return Answer(Verdict.FAIL, text, sample=sample, query=query)
+    again = gap(out, context.again, context.base.valid) if fits else None
+    if again is not None and not context.subject.trains and again.amount > context.tolerance(out):
+        text = (
+            f"A second run on this batch differs by {again.amount:.2g} at token {again.query} of "
+            f"sample {again.sample}, in eval mode."
+        )
+        found = Answer(Verdict.FAIL, text, sample=again.sample, query=again.query)
+        return found.because(either(["random", "kept"]))
     return passes(f"It runs, and gives {tuple(out.shape)}.")
 
 

@@ -13,7 +13,7 @@ from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.layer import Layer
-from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of
+from viz_encoder.audit.measure.maps import Maps, in_own_order, in_place, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
@@ -92,9 +92,13 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
         return None
     found = _fault_in(context, case, maps)
-    if found is not None and (turned := in_own_order(context.subject, case, maps)) is not None:
-        return _fault_in(context, case, turned)
-    return found
+    if found is None and (not case.own or in_place(context.subject, case)):
+        return None  # of a batch that the audit makes, gradients tell
+    turned = in_own_order(context.subject, case, maps)
+    other = None if turned is None else _fault_in(context, case, turned)
+    if found is None and other is not None and not other.code:
+        return other.because(diagnose("order"))
+    return found if turned is None else other
 
 
 def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:

@@ -54,9 +54,8 @@ def ask(context: AuditContext) -> Answer:
     if again.amount > context.tolerance(out):
         context.stopped = True
         text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
-        cause = "consistent with: dropout that ignores eval mode."
-        cure = "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0."
-        return Answer(Verdict.FAIL, text, cause, cure, "random", amount=again.amount)
+        found = Answer(Verdict.FAIL, text, amount=again.amount)
+        return found.because(diagnose("random", sure=False))
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
     pads = " Rows of padding hold NaN." if bool(bad.any()) else ""
     return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")

@@ -147,6 +147,14 @@ CAUSES = {
         "Fix the code that builds the mask: (made ^ intent(valid)).nonzero() lists the pairs, "
         "with made as a bool mask, True = may attend.",
     ),
+    "random": Cause(
+        "dropout that ignores eval mode",
+        "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0.",
+    ),
+    "kept": Cause(
+        "something of an earlier call is used again, such as its mask",
+        "Make the mask in each call; where it is kept, look it up by all that it depends on.",
+    ),
     "sorted": Cause(
         "the masks are sorted by length and the samples are not, or the other way around",
         "Sort x and the mask in the same order, or neither; undo the sorting on the output.",

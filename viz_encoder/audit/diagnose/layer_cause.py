@@ -52,7 +52,10 @@ def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int)
 
 
 def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
-    """What is wrong with maps that are right in the order in which they ran, token by token."""
+    """What is wrong with maps that are right in the order in which they ran, token by token.
+
+    Where that is nothing known by name, it is that order itself.
+    """
     turned = in_own_order(context.subject, case, maps_of(context.subject, case))
     if turned is not None and case is context.base:
         context.maps = turned
@@ -60,7 +63,7 @@ def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
         seen = layer.judged(context.intent(case, number), case.valid)
         if float(seen.leak.max()) > MASS or bool(seen.lost.any()):
             found = cause_of_layer(context, case, layer, number)
-            return found if found.code else None
+            return found if found.code else diagnose("order")
     return None
 
 

@@ -67,6 +67,8 @@ def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
         return {}
     found: dict[Identity, str] = {}
     for one in _of(seen, heads):
+        if one.code == "first_sample" and not bool((seen.opened == seen.opened[:1]).all()):
+            continue  # rows of padding, too, would have it
         if one.identity not in found and seen.is_open_as(one.opened):
             found[one.identity] = one.more
     return found

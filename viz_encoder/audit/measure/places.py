@@ -26,6 +26,7 @@ NONE, UNCLEAR = -1, -2  # in place of a number: it holds no token; it depends on
 MARGIN = 2.0  # its own token changes a slot at least so many times as much as all others do
 STILL = 0.02  # of the largest change: what changes less holds no token
 SMALLER = 0.05  # times the weights: then a slot holds little but its own token
+HALF = 2_718_281_828  # of which tokens are changed together
 Run = Callable[[Case], object]
 Numbers = Int[Tensor, "row slot"]
 Pair = tuple[Float[Tensor, "row query"], Float[Tensor, "row key"]]
@@ -67,6 +68,32 @@ def places_of(
     if found is None or usual is None:
         return found or usual
     return [one.or_else(other) for one, other in zip(found, usual, strict=True)]
+
+
+def stand_in_place(subject: Subject, case: Case, run: Run) -> bool:
+    """Whether the slots that move with every other token, drawn at random, are those of the tokens.
+
+    Of calls of whole samples; the weights are smaller, so that a slot holds little but its token.
+    """
+    half = torch.rand(case.valid.shape, generator=torch.Generator().manual_seed(HALF)) < 0.5
+    half = half.to(case.valid.device)
+    with subject.weights(lambda weight: weight * SMALLER):
+        runs = [_recorded(subject, one, run) for one in (case, with_changed(case, half))]
+    whole = [pair for pair in zip(*runs, strict=False) if _is_whole(pair[0], case)]
+    sides = [side for pair in whole for side in _apart(*pair)]
+    return all(_move_alone(side, half, case.valid) for side in sides)
+
+
+def _is_whole(call: AttentionCall, case: Case) -> bool:
+    n_samples, n_tokens = case.valid.shape
+    return not call.ragged and call.shape[0] == n_samples and call.shape[2:] == (n_tokens,) * 2
+
+
+def _move_alone(moved: Tensor, changed: Tensor, real: Tensor) -> bool:
+    """Whether in each sample what was changed moved more than all that was not."""
+    least = moved.masked_fill(~(changed & real), torch.inf).amin(dim=1)
+    most = moved.masked_fill(changed | ~real, 0.0).amax(dim=1)
+    return bool((least > most).all())
 
 
 def _places(
