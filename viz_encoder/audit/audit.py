@@ -96,7 +96,7 @@ def audit_mask(
     kept = random_states_kept([subject.device])
     with kept, subject.in_mode(training=False), subject.state.put_back_after(), quiet():
         if adapted.instead:
-            subject.require_runs(context.base, adapted.notes[0], adapted.instead)
+            context.require_runs(adapted.notes[0], adapted.instead)
         _require_as_many_as_seen(context, asked)
         require_scope_applies(context)
         checks = ask_all(context, QUESTIONS, progress)

@@ -18,7 +18,7 @@ from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
 from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
-from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.measure.token_axis import has_tokens
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
@@ -86,6 +86,19 @@ class AuditContext:
     def out(self) -> Tensor:
         """The output on the base case, by itself without gradients."""
         return self.subject.run(self.base).detach()
+
+    def require_runs(self, told: str, instead: str) -> None:
+        """Check that the base case runs where only the signature says how to call the model.
+
+        Raises:
+            InputError: it does not run.
+        """
+        try:
+            _ = self.out
+        except ModelFault as fault:
+            known = self.base.x.is_floating_point() and rows_of_embedding(self.subject.whole)
+            ids = f"If it takes token ids, give AuditInputs(vocab_size={known}). " if known else ""
+            raise InputError(f"{told} It raised {fault}. {ids}Or say how: {instead}") from fault
 
     @cached_property
     def again(self) -> Tensor:

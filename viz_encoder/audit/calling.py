@@ -84,7 +84,7 @@ def require_one_stack(model: Any, way: str) -> None:
         first = f"its encoder alone is vz.{way}({inner}, …); for the rest " if inner else ""
         raise InputError(
             f"{type(model).__name__} also attends to memory, of which the intent says nothing: "
-            f"{first}give a function, and AuditScope(cross=…): {whole}"
+            f"{first}give a function{' and AuditScope(cross=…)' * (way == 'audit_mask')}: {whole}"
         )
     config = getattr(model, "config", None)
     if not getattr(config, "is_encoder_decoder", False) or "decoder_input_ids" not in _names(model):

@@ -77,9 +77,9 @@ def audit_batch(
     context = AuditContext(subject, _only(case))
     context.base = case
     with random_states_kept([subject.device]), subject.state.put_back_after():
-        if call.told:
-            subject.require_runs(case, call.told, call.instead)
         unlike = _as_its_loop_runs_it(context)
+        if call.told:
+            context.require_runs(call.told, call.instead)
         checks = ask_all(context, _questions(pad_id))
     notes = (
         *((call.told,) if call.told else ()),

@@ -13,6 +13,8 @@ from viz_encoder.shown import OneLine
 
 BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
 Rows = slice | Int[Tensor, " query"]
+# The fields of a layer that are tensors; all but the first three may be None.
+TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps", "relative", "sink", "put")
 
 
 @dataclass(frozen=True)

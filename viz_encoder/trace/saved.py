@@ -16,9 +16,10 @@ from torch import Tensor
 from viz_encoder.arguments import AnyPath
 from viz_encoder.checkpoints.files import read_safetensors
 from viz_encoder.errors import CheckpointError, TraceError
+from viz_encoder.trace.layer import TENSORS
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack import unpack
-from viz_encoder.trace.unpack_layer import LAYER_TENSORS, Damaged, Foreign
+from viz_encoder.trace.unpack_layer import Damaged, Foreign
 from viz_encoder.whole_file import is_file, shortened, write_beside
 
 FORMAT = "viz_encoder.trace"
@@ -54,7 +55,7 @@ def save(trace: Trace, path: str | Path) -> None:
     named: dict[str, Tensor] = {"output": trace.output, "valid": trace.valid}
     named |= {f"hidden.{i}": state for i, state in enumerate(trace.hidden_states)}
     for i, layer in enumerate(trace.layers):
-        for part in LAYER_TENSORS:
+        for part in TENSORS:
             if getattr(layer, part) is not None:
                 named[f"layers.{i}.{part}"] = getattr(layer, part)
     if trace.sample.picture is not None:

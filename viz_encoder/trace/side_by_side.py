@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.layer import TENSORS, LayerTrace
 
-PARTS = ("q", "k", "v", "mask", "bias", "maps", "relative", "sink")
+# What was given to W_O is no part of a map; a signature is of one call.
+PARTS = tuple(part for part in TENSORS if part not in ("signature", "put"))
 SHARED = ("mask", "bias")  # which may have one entry for all heads
 
 
@@ -36,7 +37,7 @@ def side_by_side(layers: Sequence[LayerTrace]) -> LayerTrace:
     parts: dict[str, Any] = {
         name: _joined([getattr(one, name) for one in layers], layers, name) for name in PARTS
     }
-    return replace(layers[0], **parts, signature=None, name="")
+    return replace(layers[0], **parts, signature=None, put=None, name="")
 
 
 def _sizes(layer: LayerTrace) -> object:

@@ -12,7 +12,7 @@ from viz_encoder.arguments import AnyPath, Token, known_kind, public, read_index
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
-from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
 from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.proof import Proof, prove
 from viz_encoder.trace.recorded_parts import RecordedParts
@@ -200,18 +200,7 @@ class Trace:
     def _tensors(self) -> Iterator[Tensor]:
         yield from (*self.hidden_states, self.output, self.valid)
         for ran in self.layers:
-            optional = (
-                ran.mask,
-                ran.bias,
-                ran.signature,
-                ran.maps,
-                ran.relative,
-                ran.sink,
-                ran.put,
-            )
-            for tensor in (ran.q, ran.k, ran.v, *optional):
-                if tensor is not None:
-                    yield tensor
+            yield from (x for part in TENSORS if (x := getattr(ran, part)) is not None)
 
 
 def _forward(rows: slice | None) -> slice:

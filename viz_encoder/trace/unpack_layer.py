@@ -4,9 +4,8 @@ import torch
 from torch import Tensor
 
 from viz_encoder.model.attention import N_SIGNATURES
-from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.layer import TENSORS, LayerTrace
 
-LAYER_TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps", "relative", "sink", "put")
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 MAX_SCORE = 1e7  # beyond it float32 rounds a score by more than 1, so no map could be checked
 
@@ -35,7 +34,7 @@ def unpack_layer(
         Damaged: a tensor is missing, of another kind, or does not fit the others.
     """
     q, k, v = (pop_tensor(named, f"layers.{index}.{part}") for part in "qkv")
-    more = {part: named.pop(f"layers.{index}.{part}", None) for part in LAYER_TENSORS[3:]}
+    more = {part: named.pop(f"layers.{index}.{part}", None) for part in TENSORS[3:]}
     layer = LayerTrace(q, k, v, scale, name=name, cross=cross, **more)
     for check in (_check_kinds, _check_sizes, _check_extras, _check_numbers):
         try:
@@ -46,7 +45,7 @@ def unpack_layer(
 
 
 def _floats(layer: LayerTrace) -> dict[str, Tensor]:
-    parts = ("q", "k", "v", "bias", "signature", "maps", "relative", "sink", "put")
+    parts = (part for part in TENSORS if part != "mask")
     return {part: x for part in parts if (x := getattr(layer, part)) is not None}
 
 

@@ -13,7 +13,8 @@ from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.layer import Layer
-from viz_encoder.audit.measure.maps import Maps, in_own_order, in_place, maps_of
+from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of
+from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
@@ -91,10 +92,12 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     """The worst that the maps of one run show; None where they are as meant."""
     if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
         return None
-    found = _fault_in(context, case, maps)
-    if found is None and (not case.own or in_place(context.subject, case)):
-        return None  # of a batch that the audit makes, gradients tell
-    turned = in_own_order(context.subject, case, maps)
+    found, subject = _fault_in(context, case, maps), context.subject
+    if found is None and not case.own:
+        return None  # gradients tell of such a batch whether its tokens are in another order
+    if found is None and (subject.reorders or stand_in_place(subject, case, subject.run)):
+        return None
+    turned = in_own_order(subject, case, maps)
     other = None if turned is None else _fault_in(context, case, turned)
     if found is None and other is not None and not other.code:
         return other.because(diagnose("order"))

@@ -131,9 +131,8 @@ def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
         repeated = (sample * n_copies + copy) % n_samples
         interleaved = (copy * n_samples + sample) // n_copies
         code = "repeat" if n_copies == n_heads else "copies"
-        for variant, of in (("repeat", repeated), ("interleave", interleaved)):
-            code = "copies" if variant == "interleave" else code
-            yield Hypothesis(code, allowed[of][:, heads], "", variant)
+        yield Hypothesis(code, allowed[repeated][:, heads], "", "repeat")
+        yield Hypothesis("copies", allowed[interleaved][:, heads], "", "interleave")
 
 
 def _bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:

@@ -129,7 +129,7 @@ def _windows_in(n_tokens: int, n_first: int, pairs: bytes) -> tuple[Windows, ...
     every = (one for height in range(1, n_tokens + 1) for one in _of_height(height, n_tokens))
     likely = (one for one in every if one.n_first == n_first)
     found = tuple(one for one in likely if one.pairs().numpy().tobytes() == pairs)
-    # Larger ones whose shift leaves the same groups are meant by nobody.
+    # A larger, shifted window can give the same groups; the plain one is what was meant.
     return tuple(one for one in found if not one.shift) or found
 
 

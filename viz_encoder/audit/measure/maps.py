@@ -8,7 +8,6 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import Layer
-from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.audit.measure.subject import Subject
@@ -74,11 +73,6 @@ def maps_of(
         tuple(_in_words(call) for call, layer in crossed if layer is None),
         grad,
     )
-
-
-def in_place(subject: Subject, case: Case) -> bool:
-    """Whether tokens stand where they do in the batch, as far as two further runs can tell."""
-    return subject.reorders or stand_in_place(subject, case, subject.run)
 
 
 def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:

@@ -64,7 +64,7 @@ def of_tokens(
         return None
     ran = _with_queries(ran, side.first, n_tokens)
     if side.closed:
-        return _withkeys_of(ran, slice(side.first, side.first + n_tokens)), Slots()
+        return _with_keys(ran, slice(side.first, side.first + n_tokens)), Slots()
     # One slot of zeros is a sink, too; torch's own module adds one where it is asked to.
     several = side.filled and (extra > 1 or n_keys % BLOCK == 0)
     return ran, Slots(side.first, extra, several and ran.kind != "multi_head_attention")
@@ -144,7 +144,7 @@ def _with_queries(ran: AttentionCall, first: int, n_tokens: int) -> AttentionCal
     )
 
 
-def _withkeys_of(ran: AttentionCall, place: slice) -> AttentionCall:
+def _with_keys(ran: AttentionCall, place: slice) -> AttentionCall:
     k, v = (x[:, :, place] if x.shape[2] == ran.shape[3] else x for x in (ran.k, ran.v))
     masks = None if ran.mask is None else keys_of(ran.mask, place)
     bias = None if ran.bias is None else keys_of(ran.bias, place)

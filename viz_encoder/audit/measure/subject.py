@@ -14,7 +14,6 @@ from torch.overrides import TorchFunctionMode
 from viz_encoder.audit.measure.held import Held, state_of
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.errors import InputError
 
 DEPTH = 4  # how far a model's functions are followed in search of its modules
 
@@ -72,19 +71,6 @@ class Subject:
             return self.whole(x, passed)
         except Exception as fault:
             raise ModelFault(f"{type(fault).__name__}: {fault} ({sizes})") from fault
-
-    def require_runs(self, case: Case, told: str, instead: str) -> None:
-        """Nothing, if it runs in a way in which nobody said that it is called.
-
-        Raises:
-            InputError: it does not.
-        """
-        try:
-            self.run(case)
-        except ModelFault as fault:
-            rows = rows_of_embedding(self.whole) if case.x.is_floating_point() else 0
-            ids = f"If it takes token ids, give AuditInputs(vocab_size={rows}). " if rows else ""
-            raise InputError(f"{told} It raised {fault}. {ids}Or say how: {instead}") from fault
 
     @property
     def trains(self) -> bool:

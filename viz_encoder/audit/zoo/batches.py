@@ -6,13 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
-from viz_encoder.audit.zoo.intents import Valid, real_tokens
+from viz_encoder.audit.zoo.intents import Valid, as_it_is, real_tokens
 from viz_encoder.audit.zoo.models import Around, flex, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
-
-
-def _as_it_is(valid: Valid) -> Tensor:
-    return valid
 
 
 @plant(
@@ -36,7 +32,7 @@ def mask_kept(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(x, real_tokens(keep))
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)
 
 
 @plant(
@@ -59,7 +55,7 @@ def never_put_back(seed: int, fixed: bool) -> MaskedModel:
         return out
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)
 
 
 @plant(
@@ -81,7 +77,7 @@ def divided_by_all(seed: int, fixed: bool) -> MaskedModel:
         return total / valid.sum()
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)
 
 
 @plant(

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.intents import as_it_is, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import Around, Stack, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
@@ -62,8 +62,4 @@ def written_into_the_buffer(seed: int, fixed: bool) -> MaskedModel:
     inner: Stack = written_out(seed, sdpa)
     model = Around(inner, forward).eval()
     model.register_buffer("causal", earlier_tokens(torch.ones(N_SAMPLES, LONGEST).bool()).clone())
-    return MaskedModel(model, earlier_tokens, _as_it_is)
-
-
-def _as_it_is(valid: Valid) -> Tensor:
-    return valid
+    return MaskedModel(model, earlier_tokens, as_it_is)

@@ -10,6 +10,11 @@ Valid = Bool[Tensor, "batch token"]
 Allowed = Bool[Tensor, "batch query key"]
 
 
+def as_it_is(valid: Valid) -> Tensor:
+    """What is passed where the model makes its mask of valid."""
+    return valid
+
+
 def real_tokens(valid: Valid) -> Allowed:
     """All may attend to every real token."""
     return valid[:, None, :].expand(-1, valid.shape[1], -1)

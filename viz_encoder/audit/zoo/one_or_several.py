@@ -5,13 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.intents import as_it_is, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import Around, Heads, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
-
-
-def _as_it_is(valid: Valid) -> Tensor:
-    return valid
 
 
 @plant(
@@ -34,7 +30,7 @@ def right_for_one(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(x, real_tokens(torch.arange(x.shape[1]) < lengths[:, None]))
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)
 
 
 @plant(
@@ -61,7 +57,7 @@ def copies_mixed_up(seed: int, fixed: bool) -> MaskedModel:
         return without + 2 * (conditioned - without)
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)
 
 
 @plant(
@@ -135,4 +131,4 @@ def lost_for_one(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(x, real_tokens(keep))
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)

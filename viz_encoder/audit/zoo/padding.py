@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.intents import Valid, as_it_is, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     D_MODEL,
     Around,
@@ -32,10 +32,6 @@ def _around(seed: int, forward: Reading, **parts: Callable[[], nn.Module]) -> Ar
     )
 
 
-def _as_it_is(valid: Valid) -> Tensor:
-    return valid
-
-
 @plant(
     "E1-convolution",
     "A convolution reads the padding",
@@ -55,7 +51,7 @@ def stem_reads_padding(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(self.stem(x.mT).mT, real_tokens(valid))
 
     model = _around(seed, forward, stem=lambda: nn.Conv1d(D_MODEL, D_MODEL, 3, padding=1))
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)
 
 
 @plant(
@@ -78,7 +74,7 @@ def mean_of_all_taken_off(seed: int, fixed: bool) -> MaskedModel:
             mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)
         return self.inner(x - mean, real_tokens(valid))
 
-    return MaskedModel(_around(seed, forward), real_tokens, _as_it_is)
+    return MaskedModel(_around(seed, forward), real_tokens, as_it_is)
 
 
 @plant(
@@ -101,7 +97,7 @@ def positions_shifted(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(x + self.table(positions), earlier_tokens(valid))
 
     model = _around(seed, forward, table=lambda: nn.Embedding(MAX_POSITIONS, D_MODEL))
-    return MaskedModel(model, earlier_tokens, _as_it_is, inputs=AuditInputs(padding_side="left"))
+    return MaskedModel(model, earlier_tokens, as_it_is, inputs=AuditInputs(padding_side="left"))
 
 
 @plant(
@@ -193,4 +189,4 @@ def one_short(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(torch.cat([first, x], dim=1), real_tokens(keep))[:, 1:]
 
     model = _around(seed, forward, cls=lambda: nn.Embedding(1, D_MODEL))
-    return MaskedModel(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, as_it_is)

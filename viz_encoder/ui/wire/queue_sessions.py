@@ -39,7 +39,7 @@ def outlive_sessions(page: gr.Blocks) -> None:
     def send_if_there(event: Any, message: Any) -> None:
         if event.session_hash in sessions:
             return send(event, message)
-        event.alive = False  # so that it is not run for nobody
+        event.alive = False  # no client is left to receive its result
 
     queue.push = push_or_leave  # type: ignore[method-assign]
     queue.send_message = send_if_there  # type: ignore[method-assign, assignment]
