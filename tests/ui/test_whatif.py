@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import described
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder import effects
 from viz_encoder.analyses.survey import survey
@@ -423,6 +424,7 @@ def test_a_click_on_a_word_changes_the_run_of_all_tabs_and_again_undoes_it(usual
     changed(page, "t2")
     assert page.evaluate("vizTab.run.changed.plain") == plain
     assert page.get_attribute(word, "aria-pressed") == "true"
+    described(page)
     assert "Now hidden from all" in page.get_attribute(word, "aria-description")
     page.select_option("#viz-whatif-action", "m")
     page.focus(word)
