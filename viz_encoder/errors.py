@@ -68,6 +68,5 @@ class MaskError(VizEncoderError, AssertionError):
     """A model that does not look where it was meant to; str(error) is the audit's report."""
 
     def __init__(self, text: str, report: object = None) -> None:
-        """The report in words, and itself."""
         super().__init__(text)
         self.report = report

@@ -37,7 +37,6 @@ class LayerSums:
     """Sums over the real queries of every text and head, added block by block."""
 
     def __init__(self, record: LayerRecord, tokens: BatchTokens) -> None:
-        """Nothing is added yet."""
         self.record, self.tokens = record, tokens
         n_batch, n_heads, n_tokens, _ = record.q.shape
         self.size = n_batch, n_heads, n_tokens

@@ -38,7 +38,6 @@ class Watch:
     def __init__(
         self, total: int | None, progress: Progress | None, folder: str | Path | None
     ) -> None:
-        """The clock starts here."""
         self._total, self._progress, self._folder = total, progress, folder
         self._n = self._resumed = 0
         self._start = time.monotonic()

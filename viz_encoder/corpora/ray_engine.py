@@ -41,7 +41,6 @@ class ChunkWorker(HeadWorker):
     """A worker of chunks, on an encoder from Ray's object store."""
 
     def __init__(self, kept: Any, settings: Settings, columns: Columns, gpus: float) -> None:
-        """Fetch the encoder, once an actor, and put it on this actor's GPU if it has one."""
         encoder: LoadedEncoder = import_module("ray").get(kept)
         if gpus:
             encoder = encoder.to(torch.device("cuda"), encoder.dtype)

@@ -21,7 +21,6 @@ class Hits:
     """Counts of right guesses, by relation, of two encoders and of every fixed offset."""
 
     def __init__(self, *encoders_and_direction: Any) -> None:
-        """Nothing is counted yet."""
         *self.encoders, self.direction = encoders_and_direction
         self.right: list[dict[str, np.ndarray]] = [{} for _ in self.encoders]
         self.offsets: dict[str, Counter[int]] = {}

@@ -70,7 +70,6 @@ class State:
     """1 − cosine between a hidden state and the untouched one; the mean over tokens if no `at`."""
 
     def __init__(self, run: Rerun, at: Token | None) -> None:
-        """Keep the untouched states."""
         at = None if at is None else read_token(at, run.sample.tokens)
         self._at, self._real, self._before = at, run.valid[0], run.output
         whose = "mean over the tokens" if at is None else f"token {at}, “{run.sample.tokens[at]}”"

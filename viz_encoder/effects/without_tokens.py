@@ -35,7 +35,6 @@ class WithoutTokens:
     def __init__(
         self, encoder: LoadedEncoder, text: Any, how: str, measure: str | None, asked: Asked
     ) -> None:
-        """Run it once, untouched."""
         self.how, self._inputs = how, encoder.read(text)
         self._run = Rerun(encoder, self._inputs)
         self.measure: Measure = measure_of(measure, self._run, asked)

@@ -150,7 +150,6 @@ class SelfAttention(nn.Module):
     """Multi-head self-attention (Vaswani et al., 2017, arXiv:1706.03762)."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Four projections: queries, keys, values and output."""
         super().__init__()
         self.n_heads, self.dropout = config.n_heads, config.dropout
         self.scale = 1 / math.sqrt(config.d_head) if config.scale is None else config.scale

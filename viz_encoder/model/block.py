@@ -13,7 +13,6 @@ class FeedForward(nn.Module):
     """Widen to d_ff, apply the activation, narrow back to d_model."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Two linear maps with the activation between them, and a third if it is gated."""
         super().__init__()
         self.up = nn.Linear(config.d_model, config.d_ff, bias=config.has_bias("up"))
         self.gate: nn.Linear | None = None

@@ -82,7 +82,6 @@ class Embed(nn.Module):
     """Embedding, plus positions; a norm in BERT-like models, in some a projection to d_model."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Choose the embedding and the position table by the config."""
         super().__init__()
         self.config = config
         self.tokens: nn.Module | None = None

@@ -13,7 +13,6 @@ class Head(nn.Module):
     """Pool, dense layer, activation, norm, out layer: each where the config has it."""
 
     def __init__(self, config: EncoderConfig, head: HeadConfig) -> None:
-        """Build the steps that this head has."""
         super().__init__()
         self.config, self.n_prefix = head, len(config.prefix)
         width = head.width(config.d_model)

@@ -19,7 +19,6 @@ class Probe(nn.Module):
     """
 
     def __init__(self, config: EncoderConfig) -> None:
-        """The learned query, four projections, and a feed-forward network after a norm."""
         super().__init__()
         self.n_heads = config.n_heads
         self.scale = 1 / math.sqrt(config.d_head) if config.scale is None else config.scale

@@ -23,7 +23,6 @@ class WrittenOut(TorchFunctionMode):
     """
 
     def __init__(self) -> None:
-        """No maps so far."""
         super().__init__()
         self.maps: list[Tensor] = []
 

@@ -71,7 +71,6 @@ class LastCopy:
     """Copies tensors; one that comes again unchanged, as from layer to layer, is copied once."""
 
     def __init__(self) -> None:
-        """Nothing was copied yet."""
         self._last: tuple[Tensor, Tensor] | None = None
 
     def of(self, x: Tensor) -> Tensor:

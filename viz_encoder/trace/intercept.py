@@ -42,7 +42,6 @@ class Interceptor(TorchFunctionMode):
     """Stands between a model and torch on one thread; what it runs, it runs unchanged."""
 
     def __init__(self) -> None:
-        """Nobody listens yet."""
         super().__init__()
         self.listeners: list[Listener] = []
         self.masks = GivenMasks()

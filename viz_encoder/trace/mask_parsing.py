@@ -30,7 +30,6 @@ class GivenMasks:
     """
 
     def __init__(self) -> None:
-        """Nothing is kept yet."""
         self._seen: dict[tuple[Any, ...], tuple[Tensor, int, Split]] = {}
         self._kept: list[Tensor] = []
         self._causal: dict[tuple[int, int, torch.device], Split] = {}

@@ -9,7 +9,6 @@ class ModePlace:
     """The place of one mode on this thread's stack of function modes."""
 
     def __init__(self, mode: TorchFunctionMode) -> None:
-        """The mode is not on the stack yet."""
         self._mode = mode
         self._above: list[TorchFunctionMode] | None = None
 

@@ -58,7 +58,6 @@ class ModuleStack:
     """Follows one thread through the modules of one model."""
 
     def __init__(self, module: nn.Module, hidden: bool) -> None:
-        """Outside of the model."""
         self.modules = dict(module.named_modules())
         self._known = {id(part): _known(name, part) for name, part in self.modules.items()}
         self._root = module

@@ -68,7 +68,6 @@ class Recording:
     """What a `record` block has captured; it outlives the block."""
 
     def __init__(self, module: nn.Module, *, hidden: bool = True, eager: Eager = "auto") -> None:
-        """Nothing is captured yet."""
         self.module = module
         self.eager = bool(eager)
         self.ran_elsewhere = False

@@ -56,7 +56,6 @@ class Rest:
     """What was left out where columns of a softmax were taken, as long as the model holds it."""
 
     def __init__(self, whole: Tensor, seen: SeenSoftmax) -> None:
-        """The model's own tensors are not kept alive."""
         self._held = [weakref.ref(whole)]  # and other columns that were taken out of it
         self.seen = seen
 

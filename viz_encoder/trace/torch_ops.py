@@ -47,7 +47,6 @@ class Operations:
     """Looks at each function while it runs, and never changes what it returns."""
 
     def __init__(self, caller: Caller) -> None:
-        """No softmax is on its way."""
         self.caller = caller
         self.softmax: Softmax | None = None
         self.rest: Rest | None = None  # of the softmax before

@@ -11,7 +11,6 @@ class Hook:
     """A hook that is left behind where a module is copied or pickled."""
 
     def __init__(self, act: Callable[..., None]) -> None:
-        """It does this."""
         self.act = act
 
     def __call__(self, module: nn.Module, *given: Any) -> None:

@@ -64,7 +64,6 @@ class LeakFinder:
     """Holds layers against what is meant; a mask that comes again is compared once."""
 
     def __init__(self) -> None:
-        """Nothing is compared yet."""
         self._known: dict[tuple[int, ...], tuple[Tensor, Tensor, Opened, object]] = {}
 
     def find(self, ran: AttentionCall, meant: Meant, slots: Slots = NO_SLOTS) -> LayerLeaks:

@@ -114,7 +114,6 @@ class Watch(TrainerEvents):
         samples: int,
         within: str,
     ) -> None:
-        """Nothing is watched yet."""
         self.last: Look | None = None
         self.found: dict[str, Look] = {}
         self.n_calls = 0

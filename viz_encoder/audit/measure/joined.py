@@ -99,7 +99,6 @@ class _Layers:
     """Pieces by their layer: a token's n-th call is of the n-th layer."""
 
     def __init__(self, valid: Bool[Tensor, "batch token"]) -> None:
-        """No call was seen yet."""
         self.valid = valid
         self._seen = {cross: torch.zeros_like(valid, dtype=torch.long) for cross in (False, True)}
         self._pieces: dict[tuple[bool, int], tuple[int, list[Piece]]] = {}

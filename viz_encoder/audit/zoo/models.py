@@ -25,7 +25,6 @@ class Attention(nn.Module):
     """Queries, keys and values of two heads; `attend` mixes them."""
 
     def __init__(self, attend: Attend) -> None:
-        """Four projections."""
         super().__init__()
         self.attend = attend
         self.q, self.k, self.v, self.o = (nn.Linear(D_MODEL, D_MODEL) for _ in range(4))
@@ -40,7 +39,6 @@ class Multihead(nn.Module):
     """torch's own layer; `call` calls it."""
 
     def __init__(self, call: Call, *, batch_first: bool = True) -> None:
-        """One nn.MultiheadAttention."""
         super().__init__()
         self.call = call
         self.layer = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=batch_first)
@@ -54,7 +52,6 @@ class Block(nn.Module):
     """Post-norm: norm(x + attention), norm(x + feed-forward)."""
 
     def __init__(self, attention: nn.Module) -> None:
-        """A feed-forward network of twice the width."""
         super().__init__()
         self.attention = attention
         self.up, self.down = nn.Linear(D_MODEL, 2 * D_MODEL), nn.Linear(2 * D_MODEL, D_MODEL)
@@ -70,7 +67,6 @@ class Stack(nn.Module):
     """Blocks one after the other, each given what was passed."""
 
     def __init__(self, attentions: Sequence[nn.Module]) -> None:
-        """A block around each attention."""
         super().__init__()
         self.blocks = nn.ModuleList(Block(attention) for attention in attentions)
 
@@ -85,7 +81,6 @@ class Around(nn.Module):
     """A model inside a forward pass of one's own: what is done before and after it."""
 
     def __init__(self, inner: nn.Module, forward: Forward, **parts: nn.Module) -> None:
-        """The inner model, and further modules by name."""
         super().__init__()
         self.inner, self.run = inner, forward
         for name, part in parts.items():

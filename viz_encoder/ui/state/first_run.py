@@ -13,7 +13,6 @@ class FirstRun:
     """The run that the server was started on, or the first example; it needs no queue."""
 
     def __init__(self, runner: Runner) -> None:
-        """Nothing is run yet."""
         self._runner = runner
         self._lock = threading.Lock()
         self._description = ""

@@ -25,7 +25,6 @@ class SameRuns:
     """Which held run is of which input; a class of 30 with one text needs one run."""
 
     def __init__(self) -> None:
-        """Nothing ran yet."""
         self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
         self._lock = threading.Lock()
 

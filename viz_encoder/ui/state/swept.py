@@ -53,7 +53,6 @@ class Surveys:
     """The surveys of one run; that of the maps as they ran stays, of the others the last few."""
 
     def __init__(self, trace: Trace) -> None:
-        """Nothing swept yet."""
         self.as_it_ran = Swept(trace)
         self._others: OrderedDict[Switches, Swept] = OrderedDict()
         self._lock = threading.Lock()

@@ -19,7 +19,6 @@ class BodyLimits:
     """No more bytes than are allowed, and no more JSON values: Gradio would parse any number."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        """Nothing is being read yet."""
         self._app, self._limits = app, limits
         self._held = 0  # bytes of all bodies that are being read or answered
 

@@ -32,7 +32,6 @@ class ClientLimits:
     def __init__(
         self, app: ASGIApp, limits: Limits, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """No client has asked yet."""
         self._app, self._limits, self._clock = app, limits, clock
         self._clients: OrderedDict[str, Spent] = OrderedDict()
 

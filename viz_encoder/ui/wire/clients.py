@@ -51,7 +51,6 @@ class NoProxy:
     """Drops X-Forwarded-Host: without a proxy, it is a visitor's word, and Gradio would take it."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Before the app that writes addresses."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +67,6 @@ class BehindProxy:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Before the app that should see the client."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -20,7 +20,6 @@ class Places:
     """
 
     def __init__(self, at_once: int) -> None:
-        """None is taken yet."""
         self._at_once = at_once
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line]
         self._lines = WeakKeyDictionary()  # a server each: what waits belongs to one loop
@@ -45,7 +44,6 @@ class Line:
     """Who waits for a place; used in one event loop alone."""
 
     def __init__(self, free: int) -> None:
-        """All places are free."""
         self._free = free
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 

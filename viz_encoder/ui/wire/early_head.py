@@ -42,7 +42,6 @@ class EarlyHead:
     """
 
     def __init__(self, app: ASGIApp, folders: tuple[str, ...], styles: tuple[str, ...]) -> None:
-        """Run the modules of these folders, and apply these styles."""
         self._app = app
         sheets = (f'<link rel="stylesheet" href="{address(path)}">' for path in styles)
         scripts = (

@@ -15,7 +15,6 @@ class Listeners:
     """Open streams, by the session or the event whose results they carry; for all threads."""
 
     def __init__(self) -> None:
-        """No stream is open yet."""
         self._open: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -39,7 +38,6 @@ class Listened:
     """Counts the streams while they are open."""
 
     def __init__(self, app: ASGIApp, listeners: Listeners = LISTENERS) -> None:
-        """Before the app that streams."""
         self._app, self._listeners = app, listeners
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -44,7 +44,6 @@ class Measures:
     """Measures of held runs; what took long is kept for as long as its run, the last few of it."""
 
     def __init__(self) -> None:
-        """Nothing kept yet."""
         self._kept: WeakKeyDictionary[Entry, OrderedDict[tuple[str, int], _AllLayers]]
         self._kept = WeakKeyDictionary()
         self._lock = threading.Lock()

@@ -23,7 +23,6 @@ class PoolingEvents:
     """Compare, Train and Stop; each page has one at a time that can be stopped."""
 
     def __init__(self, runner: Runner) -> None:
-        """Nothing runs yet."""
         self.runner = runner
         self.stops: dict[str, threading.Event] = {}
 

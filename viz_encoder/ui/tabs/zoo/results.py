@@ -70,7 +70,6 @@ class Audits:
     """The latest audits of the zoo; one at a time, and the same one never twice."""
 
     def __init__(self, audit: Callable[..., MaskReport] = audit_mask) -> None:
-        """None yet."""
         self._audit = audit
         self._kept: OrderedDict[tuple[str, bool, int], dict[str, Any]] = OrderedDict()
         self._first: dict[tuple[str, int], Picture | None] = {}
