@@ -152,7 +152,7 @@ def test_names_stand_for_tokens_wherever_one_is_asked_for(grammar, trace):
         lambda query, _: ANALYSES.rollout(trace, query).rows,
         lambda query, key: ANALYSES.pair(trace, query, key).weights,
         lambda query, _: ANALYSES.row(trace, 1, 0, query).weights,
-        lambda query, _: ANALYSES.step(trace, 1, 0, query).weights,
+        lambda query, _: ANALYSES.attention_step(trace, 1, 0, query).weights,
         lambda _, key: ANALYSES.column(trace, 1, "mean", key).weights,
         lambda query, _: ANALYSES.nearest_tokens(trace, query, 2).cosines,
         lambda query, _: ANALYSES.block_step(grammar, trace, 1, query).heads.outs,

@@ -61,11 +61,11 @@ def test_a_run_of_nan_says_so(grammar, trace):
     ],
 )
 def test_what_runs_parts_of_a_model_is_refused_in_its_knock(grammar, call):
-    knocked = vz.knock(grammar.model.layers[1], {(0, 0): "zero"})
-    with pytest.raises(SelectionError, match=r"cannot be used inside vz\.knock"), knocked:
+    ablated = vz.ablate(grammar.model.layers[1], {(0, 0): "zero"})
+    with pytest.raises(SelectionError, match=r"cannot be used inside vz\.ablate"), ablated:
         call(grammar)
     other = vz.load("grammar").model
-    with vz.knock(other, {(1, 0): "zero"}):
+    with vz.ablate(other, {(1, 0): "zero"}):
         other(torch.tensor([[1, 2]]))
         call(grammar)
 

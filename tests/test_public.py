@@ -13,7 +13,7 @@ from viz_encoder import errors
 PUBLIC = {
     *("Encoder", "EncoderConfig", "Trace", "VizEncoderError", "analyses", "assert_mask"),
     *("audit_mask", "capture", "figures", "launch", "load", "pool", "read_set", "record"),
-    *("audit_batch", "corpus", "effect", "effects", "knock", "patch", "watch"),
+    *("audit_batch", "corpus", "effect", "effects", "ablate", "patch", "watch"),
 }
 
 

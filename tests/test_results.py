@@ -89,7 +89,7 @@ def results(minilm, grammar, trace, found):
         "row": of.row(trace, 3, 5, 2),
         "separation": of.separation("mean", 6, found.of("mean", 6), found.labels),
         "similar_heads": of.similar_heads(trace, 3, 1),
-        "step": of.step(trace, 2, 1, 3),
+        "step": of.attention_step(trace, 2, 1, 3),
         "survey": of.survey(trace),
         "token_pairs": of.token_pairs(trace, vz.capture(minilm, "The lender paid")),
         "token_similarity": of.token_similarity(trace, 3),

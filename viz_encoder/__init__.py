@@ -13,7 +13,7 @@ from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
 from viz_encoder.corpora import corpus as corpus
 from viz_encoder.effects import effect as effect
-from viz_encoder.effects import knock as knock
+from viz_encoder.effects import ablate as ablate
 from viz_encoder.effects import patch as patch
 from viz_encoder.errors import VizEncoderError as VizEncoderError
 from viz_encoder.inputs.items import read_set as read_set

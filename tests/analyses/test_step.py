@@ -157,7 +157,7 @@ def check_block(encoder, trace, layer, query, within, removed=()):
 
 def check_row(encoder, trace, layer, head, query, key, x, within):
     """One row of one head, and how its query, and one key and value, were made."""
-    row, hand = of.step(trace, layer, head, query), ByHand(encoder, trace, layer)
+    row, hand = of.attention_step(trace, layer, head, query), ByHand(encoder, trace, layer)
     scores, weights, out = hand.row(head, query)
     near(row.weights, weights, within)
     near(row.out, out, within)
@@ -248,7 +248,7 @@ def test_every_design_of_a_family(case, tmp_path):
 
 def test_the_numbers_of_the_lesson(grammar, masked):
     """What the lesson prints, and that paper and page agree with q and k to two decimals."""
-    row = of.step(masked, 2, 0, 6)
+    row = of.attention_step(masked, 2, 0, 6)
     assert row.weights.round(3).tolist() == pytest.approx(
         [0.052, 0.022, 0.842, 0.004, 0.018, 0.008, 0.017, 0.032, 0.003], abs=1e-6
     )
@@ -280,7 +280,7 @@ def test_masked_keys_and_a_query_that_sees_nothing(minilm):
     mask = torch.ones(6, 6, dtype=torch.bool).tril()
     mask[3] = False
     trace = vz.capture(minilm, "one two three four", mask=mask)
-    seen, none = of.step(trace, 2, 1, 2), of.step(trace, 2, 1, 3)
+    seen, none = of.attention_step(trace, 2, 1, 2), of.attention_step(trace, 2, 1, 3)
     assert seen.allowed.tolist() == [True] * 3 + [False] * 3
     assert np.isneginf(seen.scores[3:]).all() and seen.exps[3:].tolist() == [0] * 3
     assert seen.weights.sum() == pytest.approx(1, abs=1e-6) and seen.sink is None
@@ -313,7 +313,7 @@ def test_a_recorded_encoder_of_torch():
         module(x)
     trace, encoder = recording.trace(), vz.load(module)
     for layer in range(2):
-        row = of.step(trace, layer, 3, 5)
+        row = of.attention_step(trace, layer, 3, 5)
         attend, seen = module.layers[layer].self_attn, trace.hidden(layer)[None]
         seen = module.layers[layer].norm1(seen)
         maps = attend(seen, seen, seen, average_attn_weights=False)[1]
@@ -340,7 +340,7 @@ def test_maps_that_were_kept_have_no_scores():
     with vz.record(model) as recording:
         model(x)
     trace = recording.trace()
-    row = of.step(trace, 0, 1, 2)
+    row = of.attention_step(trace, 0, 1, 2)
     assert [row.q, row.k, row.dots, row.scores, row.exps, row.sum, row.max] == [None] * 7
     scores = np.append(x[0, 1, 2].double().numpy() @ x[0, 1].double().numpy().T / 2, 1.0)
     weights = np.exp(scores) / np.exp(scores).sum()
@@ -356,7 +356,7 @@ def test_grouped_keys_and_an_added_bias(minilm):
     bias[0, 0, 4] = -torch.inf
     some = replace(first, k=first.k[:4], v=first.v[:4], bias=bias, signature=None)
     own = replace(trace, layers=(some, *trace.layers[1:]))
-    row = of.step(own, 0, 7, 2)
+    row = of.attention_step(own, 0, 7, 2)
     q, k = first.q[7, 2].double(), first.k[7 // 3].double()
     scores = (k @ q * first.scale + bias[0, 0]).numpy()
     weights = np.exp(scores) / np.exp(scores).sum()
@@ -379,9 +379,9 @@ def test_ids_by_name_and_what_needs_the_inputs(minilm, scene):
 
 def test_no_such_token_layer_or_model(minilm, grammar, masked):
     with pytest.raises(SelectionError, match="no query 9; choose 0 to 8"):
-        of.step(masked, 0, 0, 9)
+        of.attention_step(masked, 0, 0, 9)
     with pytest.raises(SelectionError, match="no head 4"):
-        of.step(masked, 0, 4, 0)
+        of.attention_step(masked, 0, 4, 0)
     with pytest.raises(SelectionError, match="no layer 4"):
         of.heads_step(grammar, masked, 4, 0)
     with pytest.raises(SelectionError, match="no key 12"):

@@ -1,4 +1,4 @@
-"""Runs with something taken away: against knock, masks, rewritten texts, and W_O zeroed."""
+"""Runs with something taken away: against ablate, masks, rewritten texts, and W_O zeroed."""
 
 from copy import deepcopy
 
@@ -118,7 +118,7 @@ def test_words_of_a_pair_change_in_their_own_text():
 def test_changes_go_together(grammar):
     mask = torch.ones(9, 9, dtype=torch.bool)
     mask[:, 5] = False
-    with vz.knock(grammar.model, {(3, 0): "zero"}):
+    with vz.ablate(grammar.model, {(3, 0): "zero"}):
         expected = vz.capture(grammar, "the [MASK] to the cabinet [MASK] old", mask=mask)
     trace = effects.changed(grammar, SENTENCE, ["h3.0", "t5", "m2"])
     torch.testing.assert_close(trace.output, expected.output, atol=2e-6, rtol=0)

@@ -256,7 +256,7 @@ def test_a_text_without_a_mask_has_no_masked_logits(grammar):
 
 
 def test_another_kind_of_model_is_sent_to_knock():
-    with pytest.raises(vz.VizEncoderError, match=r"vz\.knock"):
+    with pytest.raises(vz.VizEncoderError, match=r"vz\.ablate"):
         vz.effect(torch.nn.Linear(2, 2), "a")
 
 

@@ -92,7 +92,7 @@ def test_a_changed_run_says_what_was_removed_and_what_became_of_the_answer(opene
     cut = dict.fromkeys(range(4), torch.ones(9, 9, dtype=torch.bool))
     for mask in cut.values():
         mask[:, 2] = False
-    with vz.knock(grammar.model, {(3, 0): "zero"}):
+    with vz.ablate(grammar.model, {(3, 0): "zero"}):
         after = vz.capture(grammar, text, mask=cut)
     for run_shares, column in ((vz.capture(grammar, text), 1), (after, 2)):
         guess = predictions(grammar, run_shares)[0]

@@ -152,15 +152,15 @@ def test_valid_is_one_bool_a_token(x, valid, said):
 
 def test_a_removed_head_is_said_in_either_order(x):
     model = Model("sdpa", "sdpa")
-    with torch.no_grad(), vz.knock(model, {(1, 2): "zero"}), vz.record(model) as inner:
+    with torch.no_grad(), vz.ablate(model, {(1, 2): "zero"}), vz.record(model) as inner:
         model(x)
     with torch.no_grad(), vz.record(model) as outer:
-        with vz.knock(model, {(1, 2): "zero"}):
+        with vz.ablate(model, {(1, 2): "zero"}):
             model(x)
         model(x)
     for trace in (inner.trace(), outer.trace(run=0)):
-        assert any(note.startswith("Head 1.2 was removed by knock") for note in trace.notes)
-    assert not [note for note in outer.trace(run=1).notes if "knock" in note]
+        assert any(note.startswith("Head 1.2 was removed by ablate") for note in trace.notes)
+    assert not [note for note in outer.trace(run=1).notes if "ablate" in note]
 
 
 @pytest.mark.parametrize("wrong", ["a", 1.5, True, None])
@@ -181,7 +181,7 @@ def test_a_path_that_is_none_or_has_no_name_is_told(path, said):
 def test_a_head_is_removed_from_the_layer_that_a_recording_numbers_so_or_refused(x):
     model = Model("eager", "sdpa", "sdpa")
     mixed = pytest.raises(TraceError, match="some of its attention by a softmax of its own")
-    with torch.no_grad(), mixed, vz.knock(model, {(1, 0): "zero"}):
+    with torch.no_grad(), mixed, vz.ablate(model, {(1, 0): "zero"}):
         model(x)
     model = Model("sdpa", "eager", "sdpa")
     outputs = {}
@@ -189,7 +189,7 @@ def test_a_head_is_removed_from_the_layer_that_a_recording_numbers_so_or_refused
         layer.register_forward_hook(
             lambda _, given, out, number=number: outputs.__setitem__(number, out - given[0])
         )
-    with torch.no_grad(), vz.record(model) as recording, vz.knock(model, {(1, 0): "zero"}):
+    with torch.no_grad(), vz.record(model) as recording, vz.ablate(model, {(1, 0): "zero"}):
         model(x)
     assert recording.calls[1].name == "layers.2"
     cut = [bool((outputs[number][..., :8] == 0).all()) for number in range(3)]

@@ -129,15 +129,15 @@ def test_runs_of_the_model_are_taken(tmp_path):
             require_made_by(half, runs[0])
 
 
-def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so(tmp_path):
+def test_a_run_inside_an_ablation_is_one_of_its_model_and_says_so(tmp_path):
     """Zeros are known by their place, a mean by what the layer gave; the notes name both."""
     encoder, mean = made(), torch.full((8,), 0.3)
     for cut in ("zero", mean):
-        with vz.knock(encoder.model, {(1, 2): cut}):
+        with vz.ablate(encoder.model, {(1, 2): cut}):
             trace = vz.capture(encoder, IDS)
             require_made_by(encoder, trace)
         assert trace.removed == (((1, 2),) if cut == "zero" else ())
-        assert sum("Head 1.2 was removed by knock" in note for note in trace.notes) == 1
+        assert sum("Head 1.2 was removed by ablate" in note for note in trace.notes) == 1
         assert analyses.predictions(encoder, trace, tokens=[1]).guesses
         encoder.model.get_parameter("layers.2.ff.up.bias").data.add_(0.5)
         with pytest.raises(SelectionError, match="block 2"):
@@ -158,12 +158,12 @@ def test_a_run_inside_a_knock_is_one_of_its_model_and_says_so(tmp_path):
                 with pytest.raises(SelectionError, match=r"layer 1|block 1"):
                     require_made_by(encoder, run)
             weight.copy_(kept)
-    with vz.knock(encoder.model.layers[1], {(0, 2): "zero"}):
+    with vz.ablate(encoder.model.layers[1], {(0, 2): "zero"}):
         require_made_by(encoder, vz.capture(encoder, IDS))
     zero = changed(encoder, IDS, ["h1.2"])
-    with vz.knock(encoder.model, {(1, 2): "zero"}):
-        knocked = vz.capture(encoder, IDS)
-    norms = [analyses.value_weighted(encoder, each, 1).norms for each in (zero, knocked)]
+    with vz.ablate(encoder.model, {(1, 2): "zero"}):
+        ablated = vz.capture(encoder, IDS)
+    norms = [analyses.value_weighted(encoder, each, 1).norms for each in (zero, ablated)]
     assert np.array_equal(*norms) and not norms[0][2].any()
     assert not vz.capture(encoder, IDS).notes[1:] and not vz.capture(encoder, IDS).removed
 

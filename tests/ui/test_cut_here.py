@@ -69,19 +69,19 @@ def test_from_the_first_screen_a_head_is_removed_by_one_click(animal, minilm, pl
     assert page.text_content("[data-cut=remove]") == "remove head 3.1"
     assert page.is_hidden(".viz-changed")
     said = changed(page, "[data-cut=remove]")
-    with vz.knock(minilm.model, {(3, 1): "zero"}):
-        knocked = vz.capture(minilm, TEXT)
+    with vz.ablate(minilm.model, {(3, 1): "zero"}):
+        ablated = vz.capture(minilm, TEXT)
     for layer in range(6):
         found = shown(page, layer)
-        np.testing.assert_allclose(found, knocked.attention(layer).numpy(), atol=2e-6)
+        np.testing.assert_allclose(found, ablated.attention(layer).numpy(), atol=2e-6)
         same = np.abs(found - plain.attention(layer).numpy()).max() < 2e-6
         assert same == (layer <= 3), layer
     was = plain.attention(3, 1)[IT, ANIMAL]
     assert f"{was:.2f} of its attention, as before; what it adds" in said
     assert page.get_attribute("[data-cut=remove]", "aria-pressed") == "true"
-    at = 4, int((knocked.attention(4) - plain.attention(4))[:, IT, ANIMAL].abs().argmax())
+    at = 4, int((ablated.attention(4) - plain.attention(4))[:, IT, ANIMAL].abs().argmax())
     page.evaluate("([layer, head]) => vizTab.selection.set({ layer, head })", list(at))
-    now, was = (float(run.attention(*at)[IT, ANIMAL]) for run in (knocked, plain))
+    now, was = (float(run.attention(*at)[IT, ANIMAL]) for run in (ablated, plain))
     sign = "−" if now < was else "+"
     page.wait_for_function(
         "words => document.querySelector('.viz-finding').textContent.includes(words)",
@@ -128,7 +128,7 @@ def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(animal, 
     ]
     mask = torch.ones(plain.n_tokens, plain.n_tokens, dtype=torch.bool)
     mask[IT, ANIMAL] = False
-    with vz.knock(minilm.model, {(2, 1): "zero", (2, 4): "zero"}):
+    with vz.ablate(minilm.model, {(2, 1): "zero", (2, 4): "zero"}):
         expected = vz.capture(minilm, TEXT, mask={2: mask})
     for layer in (2, 3, 5):
         found = np.nan_to_num(shown(page, layer))
@@ -221,7 +221,7 @@ def answers(grammar, cuts):
     """The shares of the likeliest words at [MASK], read off the run by the model's own head."""
     if not cuts:
         return dict(shares(grammar, vz.capture(grammar, SENTENCE)))
-    with vz.knock(grammar.model, cuts):
+    with vz.ablate(grammar.model, cuts):
         return dict(shares(grammar, vz.capture(grammar, SENTENCE)))
 
 
@@ -290,10 +290,10 @@ def test_a_link_opens_the_changed_run_and_its_comparison(animal, minilm, plain):
     page.reload()
     page.wait_for_selector(CHANGED, timeout=60_000)
     page.wait_for_selector(PAINTED, timeout=60_000)
-    with vz.knock(minilm.model, {(3, 1): "zero"}):
-        knocked = vz.capture(minilm, TEXT)
-    np.testing.assert_allclose(shown(page, 4), knocked.attention(4).numpy(), atol=2e-6)
-    now, was = (float(run.attention(4, 11)[IT, ANIMAL]) for run in (knocked, plain))
+    with vz.ablate(minilm.model, {(3, 1): "zero"}):
+        ablated = vz.capture(minilm, TEXT)
+    np.testing.assert_allclose(shown(page, 4), ablated.attention(4).numpy(), atol=2e-6)
+    now, was = (float(run.attention(4, 11)[IT, ANIMAL]) for run in (ablated, plain))
     assert abs(now - was) > 0.005
     page.wait_for_function(
         "words => document.querySelector('.viz-finding').textContent.includes(words)",

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses.step import block_step, embedding_step, heads_step, projection_step, step
+from viz_encoder.analyses.step import block_step, embedding_step, heads_step, projection_step, attention_step
 from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
@@ -48,7 +48,7 @@ def same(told, expected):
 
 def test_every_number_comes_back_exactly(site, masked, grammar, trace):
     told = ask(site, masked).json()
-    row, block = step(trace, 2, 0, 6), block_step(grammar, trace, 2, 6)
+    row, block = attention_step(trace, 2, 0, 6), block_step(grammar, trace, 2, 6)
     for name in ("q", "v", "dots", "scores", "weights", "out"):
         same(told["attention"][name], getattr(row, name))
     same(told["attention"]["k"], row.k[2])

@@ -71,7 +71,7 @@ def test_the_predictions_block_runs_as_it_says():
 
 def test_the_effects_block_runs_as_it_says():
     scope: dict[str, object] = {}
-    exec(block("vz.knock"), scope)
+    exec(block("vz.ablate"), scope)
     assert scope["found"].sentence.startswith(
         "Removing head 3.0 flips “are” (0.995) to “is” (0.687), "
     )

@@ -182,7 +182,7 @@ def as_loaded(given: object) -> LoadedEncoder | None:
 def _wanted(given: object) -> str:
     """What is accepted as an encoder, worded for someone who gave another model."""
     if isinstance(given, nn.Module):
-        return "what vz.load(model) returns; vz.record and vz.knock take any other model"
+        return "what vz.load(model) returns; vz.record and vz.ablate take any other model"
     return "what vz.load returns"
 
 

@@ -6,7 +6,7 @@ from viz_encoder.effects.effect import effect as effect
 from viz_encoder.effects.flip_sets import Flips as Flips
 from viz_encoder.effects.flip_sets import flips as flips
 from viz_encoder.effects.joint import joint as joint
-from viz_encoder.effects.knock import knock as knock
+from viz_encoder.effects.ablate import ablate as ablate
 from viz_encoder.effects.patch import Patch as Patch
 from viz_encoder.effects.patch import patch as patch
 from viz_encoder.effects.proof import AblationProof as AblationProof
@@ -22,5 +22,5 @@ def __dir__() -> list[str]:
 
 _PROMISED = (
     *("AblationProof", "Effect", "Flips", "Patch", "TokenEffect"),
-    *("changed", "effect", "flips", "joint", "knock", "patch", "prove", "tokens"),
+    *("changed", "effect", "flips", "joint", "ablate", "patch", "prove", "tokens"),
 )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from viz_encoder.arguments import public, read_index
 from viz_encoder.effects.heads import Head
 from viz_encoder.effects.heads_seen import HeadsSeen, Layer
-from viz_encoder.effects.knock import Cut, Cuts, checked, knock
+from viz_encoder.effects.ablate import Cut, Cuts, checked, ablate
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 
@@ -69,8 +69,8 @@ def prove(
         model: any model whose attention `vz.record` sees.
         call: runs the model that it is given: lambda model: model(**batch). It is called several
             times and must do the same each time.
-        cuts: which heads to remove, and what replaces them, as for `vz.knock`.
-        cut: runs the model with these heads removed, in the way to be proved; `vz.knock` if not
+        cuts: which heads to remove, and what replaces them, as for `vz.ablate`.
+        cut: runs the model with these heads removed, in the way to be proved; `vz.ablate` if not
             given.
         untouched: runs the model in that way with nothing removed; if only `cut` is given, `call`.
 
@@ -80,8 +80,8 @@ def prove(
     """
     checked(cuts)
     if cut is None:
-        cut = _within(lambda: knock(model, cuts), call)
-        untouched = untouched or _within(lambda: knock(model, {}), call)
+        cut = _within(lambda: ablate(model, cuts), call)
+        untouched = untouched or _within(lambda: ablate(model, {}), call)
     with torch.no_grad():
         plain = first_tensor(call(model))
         with HeadsSeen() as before:

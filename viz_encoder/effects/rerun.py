@@ -56,7 +56,7 @@ class Rerun:
 
         Raises:
             InputError: more than one input.
-            SelectionError: inside a knock of this model.
+            SelectionError: inside an ablation of this model.
         """
         require_no_knock(encoder.model, "effect, patch and the like")
         if len(inputs.samples) != 1:

@@ -46,7 +46,7 @@ class LayerTrace(OneLine):
     maps: Float[Tensor, "head query key"] | None = None  # kept as they ran; q, k have d_head 0
     relative: Float[Tensor, "head distance"] | None = None  # added to the scores, by key − query
     sink: Float[Tensor, "head query"] | None = None  # what the softmax gave to no key
-    put: Float[Tensor, "head query d_value"] | None = None  # given to W_O, where a knock was on
+    put: Float[Tensor, "head query d_value"] | None = None  # given to W_O, where an ablation was on
 
     @property
     def n_heads(self) -> int:

@@ -43,7 +43,7 @@ def said_here() -> tuple[Said, ...]:
 
 
 def require_no_knock(model: nn.Module, what: str) -> None:
-    """Refuse what runs a model's parts itself, where a knock counts on whole runs of it.
+    """Refuse what runs a model's parts itself, where an ablation counts on whole runs of it.
 
     Raises:
         SelectionError: heads of this model are removed here.
@@ -53,7 +53,7 @@ def require_no_knock(model: nn.Module, what: str) -> None:
     parts = set(model.modules())
     if any(parts.intersection(each.module.modules()) for each in said):
         raise SelectionError(
-            f"{what} cannot be used inside vz.knock of this model, which would change what it "
+            f"{what} cannot be used inside vz.ablate of this model, which would change what it "
             "runs by itself; leave the block first."
         )
 

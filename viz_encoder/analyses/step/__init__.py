@@ -1,7 +1,7 @@
 """Steps: one token's way through an encoder, every number of it, each equal to what ran."""
 
 from viz_encoder.analyses.step.attention_row import AttentionStep as AttentionStep
-from viz_encoder.analyses.step.attention_row import step as step
+from viz_encoder.analyses.step.attention_row import attention_step as attention_step
 from viz_encoder.analyses.step.block import BlockStep as BlockStep
 from viz_encoder.analyses.step.block import Stage as Stage
 from viz_encoder.analyses.step.block import block_step as block_step
@@ -14,4 +14,4 @@ from viz_encoder.analyses.step.norm import NormStep as NormStep
 from viz_encoder.analyses.step.projection import ProjectionStep as ProjectionStep
 from viz_encoder.analyses.step.projection import projection_step as projection_step
 
-ANALYSES = (step, embedding_step, projection_step, heads_step, block_step)
+ANALYSES = (attention_step, embedding_step, projection_step, heads_step, block_step)

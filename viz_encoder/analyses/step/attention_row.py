@@ -58,7 +58,7 @@ class AttentionStep(ArrayResult, main="weights"):
 
 
 @public
-def step(trace: Trace, layer: int, head: int, query: Token) -> AttentionStep:
+def attention_step(trace: Trace, layer: int, head: int, query: Token) -> AttentionStep:
     """Every number of one row of one head, from the trace alone; also of a recorded model.
 
     The weights come from the same function as every map (`Trace.attention`); the numbers before

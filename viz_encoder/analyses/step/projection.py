@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.analyses.step.attention_row import step
+from viz_encoder.analyses.step.attention_row import attention_step
 from viz_encoder.analyses.step.norm import norm_step
 from viz_encoder.analyses.step.ran import layer_of, numbers, require_ran, state_of
 from viz_encoder.arguments import Token, public
@@ -86,7 +86,7 @@ def projection_step(
     query, key = query_of(trace, query), query_of(trace, key, "key")
     for token in (query, key):
         require_ran(encoder, trace, token)
-    row, block = step(trace, layer, head, query), block_of(encoder, layer)
+    row, block = attention_step(trace, layer, head, query), block_of(encoder, layer)
     attn, config = block.attn, encoder.config
     if row.q is None or row.k is None:
         raise SelectionError(NO_QUERIES)

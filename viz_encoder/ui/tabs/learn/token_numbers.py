@@ -15,7 +15,7 @@ from viz_encoder.analyses.step import (
     embedding_step,
     heads_step,
     projection_step,
-    step,
+    attention_step,
 )
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace.recorded_parts import RecordedParts
@@ -86,7 +86,7 @@ class _Parts:
 
 
 def _attention(entry: Entry, asked: Asked) -> Told:
-    found = step(entry.trace, asked.layer, asked.head, asked.query)
+    found = attention_step(entry.trace, asked.layer, asked.head, asked.query)
     few = len(found.weights) <= MOST_VALUES
     told = {
         "q": _told(found.q),

@@ -1,4 +1,4 @@
-"""Heads of any model knocked out: the ablation proof on the zoo, hooks, and what must fail."""
+"""Heads of any model ablated: the ablation proof on the zoo, hooks, and what must fail."""
 
 import copy
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from viz_encoder.effects import prove
 
 NEAR = 2e-5
 FOLDED = ("DeBERTa-v2",)  # heads in the batch: refused
-NO_LINEAR = ("GPT-2",)  # W_O is a Conv1D: no proof, but knocked all the same
+NO_LINEAR = ("GPT-2",)  # W_O is a Conv1D: no proof, but ablated all the same
 CUTS = {(1, 2): "zero", (2, 0): "zero"}
 SIZES = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4}
 
@@ -38,7 +38,7 @@ def test_the_proof_holds_on_every_model_of_the_zoo(case):
         return model(**given)
 
     if case.name in FOLDED:
-        with pytest.raises(vz.VizEncoderError, match="cannot be told apart"), vz.knock(model, CUTS):
+        with pytest.raises(vz.VizEncoderError, match="cannot be told apart"), vz.ablate(model, CUTS):
             call(model)
         return
     if case.name in NO_LINEAR:
@@ -84,7 +84,7 @@ def test_it_is_what_hooks_on_transformers_modules_give(bert):
         for layer, head in ((0, 0), (1, 3), (2, 1)):
             with hooked(bert, layer, head):
                 expected = bert(IDS).last_hidden_state
-            with vz.knock(bert, {(layer, head): "zero"}):
+            with vz.ablate(bert, {(layer, head): "zero"}):
                 found = bert(IDS).last_hidden_state
             assert torch.equal(found, expected)
             assert not torch.equal(found, bert(IDS).last_hidden_state)
@@ -123,18 +123,18 @@ def test_w_o_output_sliced_by_head_removes_no_head_and_the_proof_says_so(bert):
 
 def test_a_cut_that_reaches_another_head_or_a_layer_below_fails(bert):
     cut = {(1, 2): "zero"}
-    more = prove(bert, lambda m: m(IDS), cut, cut=lambda m: knocked(m, {**cut, (1, 3): "zero"}))
+    more = prove(bert, lambda m: m(IDS), cut, cut=lambda m: ablated(m, {**cut, (1, 3): "zero"}))
     assert "asked" in [part.claim for part in more.parts if not part.holds]
-    below = prove(bert, lambda m: m(IDS), cut, cut=lambda m: knocked(m, {**cut, (0, 0): "zero"}))
+    below = prove(bert, lambda m: m(IDS), cut, cut=lambda m: ablated(m, {**cut, (0, 0): "zero"}))
     assert "below" in [part.claim for part in below.parts if not part.holds]
     noisy = prove(
-        bert, lambda m: m(IDS), cut, cut=lambda m: knocked(m, cut), untouched=lambda m: m(IDS + 1)
+        bert, lambda m: m(IDS), cut, cut=lambda m: ablated(m, cut), untouched=lambda m: m(IDS + 1)
     )
     assert [part.claim for part in noisy.parts if not part.holds] == ["untouched"]
 
 
-def knocked(model, cuts):
-    with vz.knock(model, cuts):
+def ablated(model, cuts):
+    with vz.ablate(model, cuts):
         return model(IDS)
 
 
@@ -143,11 +143,11 @@ def test_afterwards_the_model_is_bit_for_bit_what_it_was(bert):
     hooks = [(len(m._forward_hooks), len(m._forward_pre_hooks)) for m in bert.modules()]
     with torch.no_grad():
         plain = bert(IDS).last_hidden_state
-        knocked(bert, CUTS)
-        with pytest.raises(RuntimeError, match="of the test"), vz.knock(bert, CUTS):
+        ablated(bert, CUTS)
+        with pytest.raises(RuntimeError, match="of the test"), vz.ablate(bert, CUTS):
             bert(IDS)
             raise RuntimeError("of the test")
-        with pytest.raises(RuntimeError, match="type"), vz.knock(bert, CUTS):
+        with pytest.raises(RuntimeError, match="type"), vz.ablate(bert, CUTS):
             bert(IDS.float())  # fails inside of the model
         assert torch.equal(bert(IDS).last_hidden_state, plain)
     assert all(torch.equal(x, before[name]) for name, x in bert.state_dict().items())
@@ -157,7 +157,7 @@ def test_afterwards_the_model_is_bit_for_bit_what_it_was(bert):
 def test_gradients_are_those_of_a_model_without_the_columns(bert):
     zeroed = copy.deepcopy(bert)
     zeroed.encoder.layer[1].attention.output.dense.weight.data[:, 12:18] = 0
-    with vz.knock(bert, {(1, 2): "zero"}):
+    with vz.ablate(bert, {(1, 2): "zero"}):
         bert(IDS).last_hidden_state.square().sum().backward()
     zeroed(IDS).last_hidden_state.square().sum().backward()
     for (name, ours), theirs in zip(bert.named_parameters(), zeroed.parameters(), strict=True):
@@ -229,7 +229,7 @@ class Twice(nn.Module):
 def test_each_run_of_the_module_counts_its_layers_anew(bert):
     model = Twice(bert)
     with torch.no_grad():
-        with vz.knock(bert, {(1, 2): "zero"}):
+        with vz.ablate(bert, {(1, 2): "zero"}):
             found = model(IDS)
         with hooked(bert, 1, 2):
             expected = model(IDS)
@@ -240,7 +240,7 @@ def test_other_models_in_the_block_are_left_alone(bert):
     other = copy.deepcopy(bert)
     with torch.no_grad():
         plain = other(IDS).last_hidden_state
-        with vz.knock(bert, CUTS):
+        with vz.ablate(bert, CUTS):
             bert(IDS)
             assert torch.equal(other(IDS).last_hidden_state, plain)
 
@@ -250,12 +250,12 @@ def test_a_stand_in_fits_by_value_token_or_batch(bert):
         values = torch.randn(6)
         outs = []
         for cut in (values, values.expand(9, 6), values.expand(3, 9, 6)):
-            with vz.knock(bert, {(0, 1): cut}):
+            with vz.ablate(bert, {(0, 1): cut}):
                 outs.append(bert(IDS).last_hidden_state)
         assert torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
         with (
             pytest.raises(vz.VizEncoderError, match=r"\(5,\)"),
-            vz.knock(bert, {(0, 1): torch.ones(5)}),
+            vz.ablate(bert, {(0, 1): torch.ones(5)}),
         ):
             bert(IDS)
 
@@ -276,15 +276,15 @@ def test_a_stand_in_fits_by_value_token_or_batch(bert):
     ],
 )
 def test_what_is_not_there_is_said(bert, cuts, said):
-    with pytest.raises(vz.VizEncoderError, match=said), vz.knock(bert, cuts):
+    with pytest.raises(vz.VizEncoderError, match=said), vz.ablate(bert, cuts):
         bert(IDS)
 
 
 def test_a_block_in_which_nothing_ran_is_refused(bert):
-    with pytest.raises(vz.VizEncoderError, match="was not run"), vz.knock(bert, CUTS):
+    with pytest.raises(vz.VizEncoderError, match="was not run"), vz.ablate(bert, CUTS):
         pass
     blind = nn.Linear(3, 3)
-    with pytest.raises(vz.VizEncoderError, match="without any attention"), vz.knock(blind, CUTS):
+    with pytest.raises(vz.VizEncoderError, match="without any attention"), vz.ablate(blind, CUTS):
         blind(torch.ones(3))
 
 
@@ -296,13 +296,13 @@ def test_checkpointed_layers_are_refused_in_the_backward_pass(bert, whole):
     checkpointed.forward = lambda *args, **kwargs: torch.utils.checkpoint.checkpoint(
         forward, *args, use_reentrant=False, **kwargs
     )
-    with pytest.raises(vz.VizEncoderError, match="checkpointing"), vz.knock(bert, CUTS):
+    with pytest.raises(vz.VizEncoderError, match="checkpointing"), vz.ablate(bert, CUTS):
         bert(IDS)[0].sum().backward()
 
 
 def test_a_compiled_model_is_refused(bert):
     with (
         pytest.raises(vz.VizEncoderError, match="compiled"),
-        vz.knock(torch.compile(bert, backend="eager"), CUTS),
+        vz.ablate(torch.compile(bert, backend="eager"), CUTS),
     ):
         pass

@@ -1,4 +1,4 @@
-"""knock: remove heads of any PyTorch model while it runs, before W_O mixes them."""
+"""ablate: remove heads of any PyTorch model while it runs, before W_O mixes them."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ Cuts = Annotated[Mapping[Head, Cut], AS_IT_IS]  # see `checked`
 
 @public(fault=TraceError)
 @contextmanager
-def knock(module: nn.Module, cuts: Cuts) -> Iterator[None]:
+def ablate(module: nn.Module, cuts: Cuts) -> Iterator[None]:
     """Remove heads from `module` inside the block: their output is replaced before W_O.
 
     It works on whatever attention `vz.record` sees: our encoder, models that call
@@ -45,11 +45,11 @@ def knock(module: nn.Module, cuts: Cuts) -> Iterator[None]:
     """
     if is_compiled(module.modules()):
         raise TraceError(
-            f"{type(module).__name__} is compiled, so its heads cannot be reached. Use knock on "
+            f"{type(module).__name__} is compiled, so its heads cannot be reached. Use ablate on "
             "the model before torch.compile, or on its ._orig_mod."
         )
     wanted = checked(cuts)
-    mode = _Knock(module, wanted)
+    mode = _Ablation(module, wanted)
     handles = (
         register_module_forward_pre_hook(mode.refuse_backward),
         module.register_forward_pre_hook(mode.enter),
@@ -69,8 +69,8 @@ def _said(module: nn.Module, cuts: Mapping[int, Mapping[int, Cut]]) -> Said:
     names = [f"{layer}.{head}" for layer, head in places]
     heads = f"Head {names[0]} was" if len(names) == 1 else f"Heads {', '.join(names)} were"
     note = (
-        f"{heads} removed by knock: the map is the one that was computed, but the output was "
-        "replaced. If the recording was begun inside the knock, it saw the replaced output, and "
+        f"{heads} removed by ablate: the map is the one that was computed, but the output was "
+        "replaced. If the recording was begun inside the block, it saw the replaced output, and "
         "verification fails there."
     )
     zero = tuple((at, head) for at, head in places if isinstance(cuts[at][head], str))
@@ -109,7 +109,7 @@ def _is_cut(cut: Any) -> bool:
     return isinstance(cut, str) and cut == "zero"
 
 
-class _Knock(HeadMode):
+class _Ablation(HeadMode):
     """Counts the attention calls of one module's run, and edits what they give."""
 
     def __init__(self, module: nn.Module, cuts: dict[int, dict[int, Cut]]) -> None:
@@ -176,7 +176,7 @@ class _Knock(HeadMode):
         raise TraceError(
             f"{type(self._module).__name__} computes some of its attention by a softmax of its own "
             "and some by scaled_dot_product_attention, so its layers cannot be numbered as "
-            "vz.record numbers them. Give knock the part of the model that has the head."
+            "vz.record numbers them. Give ablate the part of the model that has the head."
         )
 
     def require_done(self) -> None:
@@ -191,7 +191,7 @@ class _Knock(HeadMode):
         fewest, wanted = min(self._n_layers), max(self._cuts)
         if not fewest:
             raise TraceError(
-                f"{type(self._module).__name__} ran without any attention that knock can see, so "
+                f"{type(self._module).__name__} ran without any attention that ablate can see, so "
                 "nothing was removed."
             )
         read_index("layer", wanted, fewest)
