@@ -65,7 +65,6 @@ CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not
     "analyses.attention_pooling": {"items": ITEMS, "steps": 2, "seeds": [0]},
     "analyses.mask_leaks": {"intent": everyone(BATCH.new_zeros(1, TRACE.n_tokens))[0]},
     "analyses.mask_panels": {"intent": everyone(BATCH.new_zeros(1, TRACE.n_tokens))[0]},
-    "analyses.item_weights": {"query": np.ones(GRAMMAR.config.d_model)},
     "analyses.padding_drift": {"n_padding": 2},
     "analyses.relevance": {"token": 6},
     "figures.relevance": {"token": 6},

@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 import viz_encoder as vz
+from viz_encoder.analyses.column import column
+from viz_encoder.analyses.overview import row as row_of
 from viz_encoder.arguments import Count, OneOf, above, below, public, read_argument, read_token
 from viz_encoder.config import EncoderConfig, Task
 from viz_encoder.errors import ConfigError, InputError, SelectionError, TraceError
@@ -151,9 +153,9 @@ def test_names_stand_for_tokens_wherever_one_is_asked_for(grammar, trace):
     calls: tuple[Callable[[Any, Any], Any], ...] = (
         lambda query, _: ANALYSES.rollout(trace, query).rows,
         lambda query, key: ANALYSES.pair(trace, query, key).weights,
-        lambda query, _: ANALYSES.row(trace, 1, 0, query).weights,
+        lambda query, _: row_of(trace, 1, 0, query).weights,
         lambda query, _: ANALYSES.attention_step(trace, 1, 0, query).weights,
-        lambda _, key: ANALYSES.column(trace, 1, "mean", key).weights,
+        lambda _, key: column(trace, 1, "mean", key).weights,
         lambda query, _: ANALYSES.nearest_tokens(trace, query, 2).cosines,
         lambda query, _: ANALYSES.block_step(grammar, trace, 1, query).heads.outs,
         lambda query, key: ANALYSES.projection_step(grammar, trace, 1, 0, query, key).k,

@@ -3,12 +3,17 @@
 import ast
 import importlib
 import inspect
+import operator
+import re
 from pathlib import Path
 
+import mypy.api
 import pytest
 
 import viz_encoder as vz
+import viz_encoder.audit
 from viz_encoder import errors
+from viz_encoder.figures.views import VIEWS
 
 PUBLIC = {
     *("Encoder", "EncoderConfig", "Trace", "VizEncoderError", "analyses", "assert_mask"),
@@ -41,19 +46,8 @@ def test_dir_is_the_promised_surface_whatever_was_imported():
     assert set(dir(vz)) == PUBLIC
 
 
-def public_functions(module) -> set[str]:
-    """Functions of a package of analyses that it says are analyses, read from its text."""
-    found = set[str]()
-    for path in Path(module.__file__).parent.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ANALYSES":
-                found |= {name.id for name in node.value.elts}
-    return found
-
-
-def test_every_analysis_is_found_by_its_name():
-    assert dir(vz.analyses) == sorted(public_functions(vz.analyses))
-    assert {"rollout", "collection", "survey", "column", "between_runs"} < set(dir(vz.analyses))
+def test_every_analysis_is_a_function_and_takes_the_name_of_its_module():
+    assert {"rollout", "collection", "survey", "between_runs"} < set(dir(vz.analyses))
     for name in dir(vz.analyses):
         function = getattr(vz.analyses, name)
         assert inspect.isfunction(function) and inspect.getdoc(function)
@@ -63,18 +57,31 @@ def test_every_analysis_is_found_by_its_name():
     from viz_encoder.analyses import rollout as again
 
     assert again is rollout
-    with pytest.raises(AttributeError, match=r"no analysis 'rollouts'; choose one of .*rollout, "):
-        vz.analyses.rollouts  # noqa: B018
-
-
-def test_every_file_of_analyses_has_one():
-    files = Path(vz.analyses.__file__).parent.glob("*.py")
-    modules = [p.stem for p in files if p.stem != "__init__"]
-    assert all(importlib.import_module(f"viz_encoder.analyses.{m}").ANALYSES for m in modules)
 
 
 def test_figures_list_their_views():
-    assert dir(vz.figures) == sorted(vz.figures.VIEWS) and "rollout" in dir(vz.figures)
+    assert dir(vz.figures) == sorted(VIEWS)
+    assert all(getattr(vz.figures, name) is view.draw for name, view in VIEWS.items())
+
+
+def test_mypy_sees_a_signature_behind_every_function(tmp_path):
+    """As in a user's own file: no function that we give out is Any."""
+    packages = (vz, vz.analyses, vz.audit, vz.effects, vz.figures)
+    names = [f"{package.__name__}.{name}" for package in packages for name in dir(package)]
+    calls = [name for name in names if inspect.isfunction(operator.attrgetter(name[12:])(vz))]
+    lines = [
+        *(f"import {package.__name__}" for package in packages),
+        *map("reveal_type({})".format, calls),
+    ]
+    (tmp_path / "user.py").write_text("\n".join(lines))
+    root = Path(
+        vz.__file__
+    ).parent.parent  # its settings and its cache, which `make test` has filled
+    given = ["--config-file", f"{root}/pyproject.toml", "--cache-dir", f"{root}/.mypy_cache"]
+    told, fault, _ = mypy.api.run([*given, str(tmp_path / "user.py")])
+    shown = re.findall(r'Revealed type is "(.*)"', told)
+    assert len(shown) == len(calls) > 60 and not fault, told
+    assert all("viz_encoder." in each or "torch." in each for each in shown), told
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))

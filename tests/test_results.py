@@ -12,10 +12,14 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from viz_encoder.analyses.column import column
+from viz_encoder.analyses.item_weights import item_weights
+from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.result import ArrayResult, TableResult
 from viz_encoder.shown import MOST, OneLine, after_blocks, quoted
 
+INNER = {"column", "item_weights", "overview", "row"}  # what page and files are made of
 TEXT = "The bank approved the loan"
 EVIL = '<img src=x onerror="alert(1)">\n\u202e&'
 SET = "text,label\nA river bank,water\nThe muddy bank,water\nA bank loan,money\nThe bank paid,money"
@@ -58,13 +62,13 @@ def results(minilm, grammar, trace, found):
         "block_parts": of.block_parts(minilm, trace, 2),
         "block_step": of.block_step(minilm, trace, 2, 3),
         "collection": found,
-        "column": of.column(trace, 3, 5, 2),
+        "column": column(trace, 3, 5, 2),
         "compare": of.compare(causal, trace),
         "embedding_step": of.embedding_step(minilm, trace, 3),
         "findings": of.findings(trace),
         "heads_step": of.heads_step(minilm, trace, 2, 3),
         "hidden_change": of.hidden_change(trace),
-        "item_weights": of.item_weights(minilm, sources, learned.query),
+        "item_weights": item_weights(minilm, sources, learned.query),
         "layer_change": of.layer_change(trace, causal, 1),
         "logit_lens": of.logit_lens(grammar, masked),
         "mask_effect": of.mask_effect(causal, trace),
@@ -72,7 +76,7 @@ def results(minilm, grammar, trace, found):
         "mask_panels": of.mask_panels(trace, intent, 0),
         "nearest_tokens": of.nearest_tokens(trace, 2, 3),
         "over_smoothing": of.over_smoothing(trace),
-        "overview": of.overview(trace, 0, 0, **whole),
+        "overview": overview(trace, 0, 0, **whole),
         "padding_drift": of.padding_drift(minilm, TEXT, methods=("mean", "max")),
         "pair": of.pair(trace, 3, 2),
         "pooled": of.pooled(minilm, trace, methods=("mean", "cls")),
@@ -86,10 +90,10 @@ def results(minilm, grammar, trace, found):
         "rollout": of.rollout(trace, 3),
         "rollout_matrix": of.rollout_matrix(trace),
         "role_shares": of.role_shares(trace, "sink"),
-        "row": of.row(trace, 3, 5, 2),
+        "row": row(trace, 3, 5, 2),
         "separation": of.separation("mean", 6, found.of("mean", 6), found.labels),
         "similar_heads": of.similar_heads(trace, 3, 1),
-        "step": of.attention_step(trace, 2, 1, 3),
+        "attention_step": of.attention_step(trace, 2, 1, 3),
         "survey": of.survey(trace),
         "token_pairs": of.token_pairs(trace, vz.capture(minilm, "The lender paid")),
         "token_similarity": of.token_similarity(trace, 3),
@@ -112,13 +116,15 @@ def one_short_line(value) -> bool:
 
 
 def test_every_analysis_is_here(results):
-    assert sorted(results) == dir(vz.analyses)
+    assert results.keys() - INNER == set(dir(vz.analyses))
 
 
 def test_results_are_frozen_and_of_the_promised_type(results):
     for name, result in results.items():
         kind = type(result)
         assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen, name
+        if name in INNER:
+            continue
         promised = inspect.signature(getattr(vz.analyses, name)).return_annotation
         assert promised in (kind, kind.__name__), name
 

@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from viz_encoder.audit import assert_mask as assert_mask
@@ -12,10 +12,11 @@ from viz_encoder.audit import audit_mask as audit_mask
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
 from viz_encoder.corpora import corpus as corpus
-from viz_encoder.effects import effect as effect
 from viz_encoder.effects import ablate as ablate
+from viz_encoder.effects import effect as effect
 from viz_encoder.effects import patch as patch
 from viz_encoder.errors import VizEncoderError as VizEncoderError
+from viz_encoder.exported import exported
 from viz_encoder.inputs.items import read_set as read_set
 from viz_encoder.model import Encoder as Encoder
 from viz_encoder.model import pool as pool
@@ -23,6 +24,12 @@ from viz_encoder.trace import Trace as Trace
 from viz_encoder.trace import capture as capture
 from viz_encoder.trace import record as record
 from viz_encoder.training import watch as watch
+
+if TYPE_CHECKING:
+    from viz_encoder import analyses as analyses
+    from viz_encoder import effects as effects
+    from viz_encoder import figures as figures
+    from viz_encoder.ui.launch import launch as launch
 
 # Imported only when they are asked for: Gradio and Plotly are slow.
 _LAZY = {
@@ -42,14 +49,5 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    """The promised names; folders of the package are imported, as viz_encoder.trace, but no part.
-
-    Python adds each folder that was imported to the package, and `vz.trace` would stand here in
-    the way of everyone's own variable of that name.
-    """
-    own = {
-        name
-        for name, value in globals().items()
-        if not name.startswith("_") and not isinstance(value, _ModuleType)
-    }
-    return sorted(own | set(_LAZY))
+    """The promised names; folders are imported by name, as viz_encoder.trace, but are none."""
+    return sorted({*exported(globals()), *_LAZY})

@@ -37,8 +37,8 @@ def add_figure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _figure(given: argparse.Namespace) -> None:
-    from viz_encoder.figures import VIEWS  # Plotly is slow to import
     from viz_encoder.figures.options import read_options
+    from viz_encoder.figures.views import VIEWS  # Plotly is slow to import
 
     kind = Path(given.output).suffix.lower()
     if kind not in KINDS:

@@ -10,10 +10,11 @@ import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
-from viz_encoder import analyses, figures
+from viz_encoder import figures
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import mask_leaks
 from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.analyses.overview import row
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.figures.mask_panels import draw
 from viz_encoder.trace.mask_scope import MaskScope
@@ -163,7 +164,7 @@ def test_keys_may_be_more_than_queries(head):
             with pytest.raises(InputError, match=r"\(2, 5\), \(query, key\)"):
                 look(trace, wrong)
     with pytest.raises(SelectionError, match="keys of this run are other tokens"):
-        analyses.row(trace, 0, head, 1, tokens=[0, 1])
+        row(trace, 0, head, 1, tokens=[0, 1])
     assert "at most 1.61" in figures.head_statistics(trace).to_json()  # ln 5
 
 

@@ -38,7 +38,10 @@ def test_the_proof_holds_on_every_model_of_the_zoo(case):
         return model(**given)
 
     if case.name in FOLDED:
-        with pytest.raises(vz.VizEncoderError, match="cannot be told apart"), vz.ablate(model, CUTS):
+        with (
+            pytest.raises(vz.VizEncoderError, match="cannot be told apart"),
+            vz.ablate(model, CUTS),
+        ):
             call(model)
         return
     if case.name in NO_LINEAR:

@@ -12,6 +12,7 @@ from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.cli import main
 from viz_encoder.figures.options import read_options
+from viz_encoder.figures.views import VIEWS
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_pictures_need_kaleido(saved, tmp_path, capsys, monkeypatch):
 
 
 def test_digits_may_be_a_name():
-    view = vz.figures.VIEWS["relevance"]
+    view = VIEWS["relevance"]
     assert read_options(view, {"label": "3", "token": "3"}) == {"label": "3", "token": 3}
-    several = read_options(vz.figures.VIEWS["attention_map"], {"head": "1,7,1", "layer": "2"})
+    several = read_options(VIEWS["attention_map"], {"head": "1,7,1", "layer": "2"})
     assert several == {"head": (1, 7), "layer": 2}

@@ -16,6 +16,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import WEIGHTS
+from viz_encoder.figures.views import VIEWS, placed
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 
@@ -36,8 +37,8 @@ def test_every_view_is_a_function_of_its_name(trace, picture):
     given = {"trace": picture, "encoder": scene, "weights": scene, "inputs": inputs}
     named = {"attention_map", "head_atlas", "head_statistics", "patch_overlay", "rollout"}
     named |= {"relevance", "value_weighted"}
-    assert named <= set(vz.figures.VIEWS)
-    for name, view in vz.figures.VIEWS.items():
+    assert named <= set(VIEWS)
+    for name, view in VIEWS.items():
         assert getattr(vz.figures, name) is view.draw
         options = list(inspect.signature(view.draw).parameters)
         named = {"weights": "encoder"}  # it takes either
@@ -46,25 +47,22 @@ def test_every_view_is_a_function_of_its_name(trace, picture):
         figure = view.draw(*(given[what] for what in view.takes))
         axes = figure.layout.xaxis.title.text, figure.layout.yaxis.title.text
         assert all(axes), name
-    with pytest.raises(AttributeError, match="There is no view"):
-        vz.figures.no_such_view  # noqa: B018
 
 
 def test_a_view_says_its_place():
     """Each slot of the page has one view, or several in an order; templates hold what is known."""
-    placed = [view.place for view in vz.figures.VIEWS.values() if view.place is not None]
-    assert len({(place.tab, place.order) for place in placed if place.order}) == len(
-        [place for place in placed if place.order]
-    )
-    slots = {(place.tab, place.slot) for place in placed}
+    places = [view.place for view in VIEWS.values() if view.place is not None]
+    ordered = [(place.tab, place.order) for place in places if place.order]
+    assert len(set(ordered)) == len(ordered)
+    slots = {(place.tab, place.slot) for place in places}
     assert slots == {
         *(("attention", slot) for slot in ("map", "overlay")),
         *(("flow", slot) for slot in ("query", "answer")),
         *(("hidden", slot) for slot in ("similarity", "change", "pca", "logit_lens")),
     }
-    named = [view.name for view in vz.figures.placed("hidden", "change")]
+    named = [view.name for view in placed("hidden", "change")]
     assert named == ["residual_change", "over_smoothing"]
-    for place in placed:
+    for place in places:
         assert bool(place.row) == bool(place.label) == (place.tab == "flow")
         place.row.format(query="", layer=0, after="")  # and nothing else
 
@@ -184,7 +182,7 @@ def test_no_view_lets_markup_through(trace):
     evil = tuple(f"<b>{token}</b><a href='x'>" for token in trace.tokens)
     marked = replace(trace, sample=replace(trace.sample, tokens=evil))
     for name in ("attention_map", "rollout"):
-        whole = vz.figures.VIEWS[name].draw(marked).to_json().replace("\\u003c", "<")
+        whole = VIEWS[name].draw(marked).to_json().replace("\\u003c", "<")
         assert "&lt;b" in whole.replace("\\u0026", "&")
         assert "<a" not in whole and "<b>" not in whole
 

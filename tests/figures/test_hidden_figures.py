@@ -15,6 +15,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.options import read_options
 from viz_encoder.figures.view import SWITCH
+from viz_encoder.figures.views import VIEWS
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 NAMES = ("token_similarity", "over_smoothing", "residual_change", "projection", "logit_lens")
@@ -45,7 +46,7 @@ def padded(minilm):
 
 def given(name, encoder, trace):
     whole = {"encoder": encoder, "weights": encoder, "trace": trace}
-    return [whole[what] for what in vz.figures.VIEWS[name].takes]
+    return [whole[what] for what in VIEWS[name].takes]
 
 
 def real(trace, special=True):
@@ -63,7 +64,7 @@ def shown_text(figure):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_says_what_it_measures_and_names_its_axes(name, scene, picture):
-    view = vz.figures.VIEWS[name]
+    view = VIEWS[name]
     chosen = [{}]
     for control in view.controls:
         chosen += [{control.name: value} for value in control.choices]
@@ -81,7 +82,7 @@ def test_each_says_what_it_measures_and_names_its_axes(name, scene, picture):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_choice_that_is_not_there_is_said(name, scene, picture):
-    view = vz.figures.VIEWS[name]
+    view = VIEWS[name]
     for control in view.controls:
         if control.choices == SWITCH:
             with pytest.raises(SelectionError, match="'luck'; choose no, yes"):
@@ -221,7 +222,7 @@ def test_names_stay_text(name, minilm):
     trace = replace(trace, sample=replace(trace.sample, tokens=evil))
     shows = {"show": "each token"} if name == "residual_change" else {}
     shows |= {"token": 1} if name == "projection" else {}
-    figure = vz.figures.VIEWS[name].draw(*given(name, encoder, trace), **shows)
+    figure = VIEWS[name].draw(*given(name, encoder, trace), **shows)
     whole = figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
     assert "<a" not in whole and "<b>" not in whole
     if name != "over_smoothing":  # the only one without names

@@ -12,6 +12,7 @@ from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+from viz_encoder.figures.views import VIEWS
 
 NO_HEAD = {"mean": "head is 'mean'; it must be", 99: "There is no head 99"}
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
@@ -100,7 +101,7 @@ def test_faults_of_one_query_s_lengths(minilm):
 @pytest.mark.parametrize("name", ["rollout", "value_weighted_depth"])
 def test_many_keys_are_pooled_by_the_largest(minilm, monkeypatch, name):
     trace = vz.capture(minilm, TEXT)
-    view = vz.figures.VIEWS[name]
+    view = VIEWS[name]
     given = [{"encoder": minilm, "trace": trace}[what] for what in view.takes]
     exact = view.draw(*given, query=3).data[0].z
     monkeypatch.setattr(importlib.import_module("viz_encoder.figures.depth"), "MAX_KEYS", 4)

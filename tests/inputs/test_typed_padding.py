@@ -9,7 +9,8 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import viz_encoder as vz
-from viz_encoder.analyses import item_weights, padding_drift, predictions
+from viz_encoder.analyses import padding_drift, predictions
+from viz_encoder.analyses.item_weights import item_weights
 from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.effects import changed, tokens
@@ -260,7 +261,7 @@ def test_each_weight_stands_at_its_own_token(minilm):
     wanted = np.exp(scores - scores.max())
     assert np.abs(found.weights - wanted / wanted.sum()).max() <= 2e-5
     assert found.sample.tokens == trace.tokens and not found.weights[[3, -1]].any()
-    lines = vz.analyses.item_weights(minilm, [middle, TEXT], query).columns()
+    lines = item_weights(minilm, [middle, TEXT], query).columns()
     assert lines["token_name"] == [*trace.tokens, *vz.capture(minilm, TEXT).tokens]
 
 

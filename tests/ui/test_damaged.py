@@ -10,13 +10,13 @@ from fastapi.testclient import TestClient
 
 import viz_encoder as vz
 from viz_encoder.errors import TooLong
+from viz_encoder.figures.views import VIEWS
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.run_description import MAX_NAME, describe
 from viz_encoder.ui.state.runner import MAX_MAPS, Runner, require_showable
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.attention import routes
-from viz_encoder.ui.wire import figures
 
 PATHS = (
     *("statistics?layer=0", "proof", "thumbnails?layer=0", "map?layer=0&head=mean"),
@@ -103,7 +103,7 @@ def test_more_heads_than_a_page_holds_are_refused(trace):
         require_showable(replace(trace, layers=(layer,) * many))
 
 
-@pytest.mark.parametrize("name", sorted(figures.VIEWS))
+@pytest.mark.parametrize("name", sorted(VIEWS))
 def test_every_view_draws_tokens_that_have_no_utf8(store, client, minilm, trace, name):
     tokens = (*trace.tokens[:2], "a\ud800b", *trace.tokens[3:])
     broken = replace(trace, sample=replace(trace.sample, tokens=tokens, texts=("A \ud800 one",)))

@@ -16,6 +16,7 @@ import viz_encoder as vz
 from tests.ui.conftest import of_another_model
 from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.export.figure_tables import figure_csv
+from viz_encoder.figures.views import VIEWS
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_formulas_are_only_text_in_a_table(site):
 
 def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     listed = httpx.get(f"{site}viz/run/{run['key']}/views").json()
-    assert [view["name"] for view in listed.values()] == list(listed) == list(vz.figures.VIEWS)
+    assert [view["name"] for view in listed.values()] == list(listed) == list(VIEWS)
     query, fuse, hide, renormalize = listed["rollout"]["controls"]
     assert hide["choices"] == renormalize["choices"] == ["no", "yes"]
     assert (hide["name"], hide["default"]) == ("hide_special", "no")

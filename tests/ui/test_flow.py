@@ -14,6 +14,7 @@ from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.bundled import asset
+from viz_encoder.figures.views import placed
 
 pytestmark = pytest.mark.browser
 
@@ -78,7 +79,7 @@ def test_what_each_key_adds(flow, minilm):
     offered = page.eval_on_selector_all(
         ".viz-flow-choice input", "all => all.map((one) => one.value)"
     )
-    placed = [view for slot in ("query", "answer") for view in vz.figures.placed("flow", slot)]
+    placed = [view for slot in ("query", "answer") for view in placed("flow", slot)]
     assert offered == [view.name for view in sorted(placed, key=lambda view: view.place.order)]
     page.check("#viz-flow input[value=value_weighted_depth]")
     painted(page, "head=sum")

@@ -8,7 +8,13 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses.step import block_step, embedding_step, heads_step, projection_step, attention_step
+from viz_encoder.analyses.step import (
+    attention_step,
+    block_step,
+    embedding_step,
+    heads_step,
+    projection_step,
+)
 from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner

@@ -259,6 +259,3 @@ class _Told:
             raise TraceError(
                 f"Stopped after {self.done:,} of {self.total:,} steps; nothing was kept."
             )
-
-
-ANALYSES = (attention_pooling,)

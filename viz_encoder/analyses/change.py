@@ -68,6 +68,3 @@ def _sizes(ran: LayerTrace) -> tuple[int, int, int]:
 def _said(ran: LayerTrace) -> str:
     n_heads, n_queries, n_keys = _sizes(ran)
     return f"{n_heads} heads of {n_queries:,} queries × {n_keys:,} keys"
-
-
-ANALYSES = (layer_change,)

@@ -81,6 +81,3 @@ def _part(
     allowed = allowed[:, rows] if allowed.shape[1] > 1 else allowed
     allowed = allowed[..., key if allowed.shape[2] > 1 else 0].any(dim=0)
     return fused.masked_fill(~allowed, torch.nan)
-
-
-ANALYSES = (column,)

@@ -76,6 +76,3 @@ def item_weights(
             weights = shares[row][: len(sample.tokens)].float().cpu().numpy()
             found[number] = ItemWeights(sample, weights)
     return SetWeights(tuple(found[number] for number in range(len(sources))))
-
-
-ANALYSES = (item_weights,)

@@ -137,6 +137,3 @@ def _scores(
             return picked.float()
         whole: Tensor = speak(hidden[None], trace.valid.to(hidden.device)[None])
         return whole.float()
-
-
-ANALYSES = (logit_lens,)

@@ -88,6 +88,3 @@ def _compared(masked: Trace, plain: Trace, method: str) -> tuple[float, float]:
     )
     cosine = ours @ theirs / (ours.norm() * theirs.norm()).clamp_min(1e-30)
     return float(cosine), float((ours - theirs).norm() / theirs.norm().clamp_min(1e-30))
-
-
-ANALYSES = (mask_effect,)

@@ -125,6 +125,3 @@ def _passed(
         passed = chosen.any(dim=0).expand_as(intent)
     counted = real[:, None]
     return int((passed & ~intent & counted).sum()), int((intent & ~passed & counted).sum())
-
-
-ANALYSES = (mask_leaks,)

@@ -122,6 +122,3 @@ def _pool(
         return np.array(values)
     rows = np.maximum.reduceat(values, edges[:-1], axis=0)
     return np.maximum.reduceat(rows, key_edges[:-1], axis=1)
-
-
-ANALYSES = (mask_panels,)

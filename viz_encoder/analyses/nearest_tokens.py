@@ -93,6 +93,3 @@ def _cosines(
     inner = (hidden * direction).sum(axis=1)  # row by row: equal states have equal cosines
     found = np.where(lengths > 0, inner / np.where(lengths > 0, lengths, 1), np.nan)
     return np.clip(found, -1.0, 1.0)
-
-
-ANALYSES = (nearest_tokens,)

@@ -301,6 +301,3 @@ def _pool(
 def _edges(start: int, count: int, step: int) -> Int[np.ndarray, " edge"]:
     """Where each cell begins, and where the last one ends."""
     return start + np.minimum(np.arange(0, count + step, step), count)
-
-
-ANALYSES = (overview, row)

@@ -243,6 +243,3 @@ def _why(
             "dimensions."
         )
     return f"{n_padding} of {total} tokens in the mean are padding." + too
-
-
-ANALYSES = (padding_drift,)

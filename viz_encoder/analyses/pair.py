@@ -151,6 +151,3 @@ def _stacked(layers: list[Tensor]) -> Float[np.ndarray, "layer head"]:
     for number, heads in enumerate(layers):
         stacked[number, : len(heads)] = heads.numpy()
     return stacked
-
-
-ANALYSES = (pair,)

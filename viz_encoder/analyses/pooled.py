@@ -164,6 +164,3 @@ def _cosines(vectors: list[Float[np.ndarray, " _"]]) -> Float[np.ndarray, "metho
             if a.shape == b.shape and norms[i] > 0 and norms[j] > 0:
                 found[i, j] = a.astype(np.float64) @ b.astype(np.float64) / (norms[i] * norms[j])
     return found
-
-
-ANALYSES = (pooled,)

@@ -116,6 +116,3 @@ def _guess(
     best = shares.topk(min(top, len(shares)))
     labels = tuple(of.output_name(head, i) for i in best.indices.tolist())
     return Guess(token, labels, best.values.numpy(), unit)
-
-
-ANALYSES = (predictions,)

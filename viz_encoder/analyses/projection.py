@@ -112,6 +112,3 @@ def _centered(
 ) -> Iterator[Float[np.ndarray, "token d_model"]]:
     for layer, mean in zip(layers, means, strict=True):
         yield states(trace, layer, tokens) - mean
-
-
-ANALYSES = (projection,)

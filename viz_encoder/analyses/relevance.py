@@ -227,6 +227,3 @@ def _number(
         known = reader.id_of(label) if isinstance(reader, TextReader) else None
     number = label if known is None else known
     return read_index("label", number, len(scores), also=", or one of its names")
-
-
-ANALYSES = (relevance,)

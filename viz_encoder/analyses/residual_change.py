@@ -186,6 +186,3 @@ def _layer(encoder: Source, trace: Trace, layer: int) -> LayerTrace:
 def _by(lengths: np.ndarray, of: np.ndarray) -> np.ndarray:
     """lengths / of; NaN where that is 0."""
     return np.where(of > 0, lengths / np.where(of > 0, of, 1.0), np.nan)
-
-
-ANALYSES = (hidden_change, residual_change, block_parts)

@@ -157,6 +157,3 @@ def _logarithms(layer: LayerTrace, rows: slice) -> Float[Tensor, "head query key
 def _idle(fused: Float[Tensor, "query key"]) -> Float[Tensor, " query"]:
     """1 for a query that attends to nothing: only the residual stream carries it on, whole."""
     return (fused.sum(dim=-1) == 0).to(fused.dtype)
-
-
-ANALYSES = (rollout, rollout_matrix)

@@ -116,6 +116,3 @@ def _rows(
 ) -> Float[Tensor, "query key"]:
     with torch.no_grad():
         return shares(layer.weights(slice(head, head + 1), queries)[0].float())
-
-
-ANALYSES = (similar_heads,)

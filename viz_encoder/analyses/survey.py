@@ -162,6 +162,3 @@ def _surveyed(sweep: HeadSweep) -> LayerSurvey:
 
 def _special(trace: Trace) -> Bool[Tensor, "1 token"]:
     return torch.tensor([trace.sample.special], device=trace.layers[0].q.device)
-
-
-ANALYSES = (survey,)

@@ -283,6 +283,3 @@ def _or(names: list[str]) -> str:
 
 def _said(value: float, digits: int) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
-
-
-ANALYSES = (token_pairs,)

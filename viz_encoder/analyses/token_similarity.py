@@ -210,6 +210,3 @@ def _block_means(
     within = np.where(counts > 1, (np.diagonal(total) - counts) / pairs, np.diagonal(total))
     np.fill_diagonal(means, within)
     return np.clip(means, -1.0, 1.0).astype(np.float32)
-
-
-ANALYSES = (token_similarity, over_smoothing, between_runs)

@@ -185,6 +185,3 @@ def _blocks(
     for start in range(first, stop, step):
         rows = slice(start, min(start + step, stop))
         yield slice(start - first, rows.stop - first), ran.weights(heads, rows)
-
-
-ANALYSES = (value_weighted, value_weighted_sum)

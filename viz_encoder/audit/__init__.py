@@ -18,3 +18,9 @@ from viz_encoder.audit.report import Check as Check
 from viz_encoder.audit.report import MaskReport as MaskReport
 from viz_encoder.audit.report import Picture as Picture
 from viz_encoder.audit.report import Verdict as Verdict
+from viz_encoder.exported import exported
+
+
+def __dir__() -> list[str]:
+    """What is promised; the modules that it comes from are not."""
+    return exported(globals())

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import public, read_index
+from viz_encoder.effects.ablate import Cut, Cuts, ablate, checked
 from viz_encoder.effects.heads import Head
 from viz_encoder.effects.heads_seen import HeadsSeen, Layer
-from viz_encoder.effects.ablate import Cut, Cuts, checked, ablate
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 

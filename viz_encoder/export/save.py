@@ -84,7 +84,7 @@ def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes
             f"{kind} files are drawn by kaleido, which is not installed. Run: pip install kaleido "
             "(it needs Chrome), or choose .html, .csv or .npz."
         )
-    from viz_encoder.figures import placed  # Plotly is slow to import
+    from viz_encoder.figures.views import placed  # Plotly is slow to import
 
     if query is not None and trace.grid is None:
         raise SelectionError(

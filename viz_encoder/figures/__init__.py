@@ -1,41 +1,23 @@
 """Plotly figures, one file a view, each a function here: figures.attention_map(trace, layer=3)."""
 
-import importlib
-import pkgutil
-from collections.abc import Callable
-from dataclasses import replace
-
-import plotly.graph_objects as go
-
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import View
-
-
-def _discover() -> dict[str, View]:
-    modules = (
-        importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)
-    )
-    views = (module.VIEW for module in modules if hasattr(module, "VIEW"))
-    return {view.name: replace(view, draw=marked(view.draw)) for view in views}
-
-
-VIEWS = _discover()
-# The function takes the name of its module: figures.attention_map draws, as a person expects.
-globals().update({name: view.draw for name, view in VIEWS.items()})
-
-
-def placed(tab: str, slot: str) -> list[View]:
-    """The views of a slot of the page, in their order."""
-    found = [(view.place, view) for view in VIEWS.values() if view.place is not None]
-    there = [(at.order, view) for at, view in found if (at.tab, at.slot) == (tab, slot)]
-    return [view for _, view in sorted(there, key=lambda pair: pair[0])]
-
-
-def __getattr__(name: str) -> Callable[..., go.Figure]:
-    """Only a name that is no view comes here."""
-    raise AttributeError(f"There is no view {name!r}; choose one of {', '.join(VIEWS)}.")
+from viz_encoder.exported import exported
+from viz_encoder.figures.attention_map import attention_map as attention_map
+from viz_encoder.figures.head_atlas import head_atlas as head_atlas
+from viz_encoder.figures.head_effects import head_effects as head_effects
+from viz_encoder.figures.head_statistics import head_statistics as head_statistics
+from viz_encoder.figures.logit_lens import logit_lens as logit_lens
+from viz_encoder.figures.over_smoothing import over_smoothing as over_smoothing
+from viz_encoder.figures.patch_overlay import patch_overlay as patch_overlay
+from viz_encoder.figures.projection import projection as projection
+from viz_encoder.figures.relevance import relevance as relevance
+from viz_encoder.figures.residual_change import residual_change as residual_change
+from viz_encoder.figures.rollout import rollout as rollout
+from viz_encoder.figures.token_pairs import token_pairs as token_pairs
+from viz_encoder.figures.token_similarity import token_similarity as token_similarity
+from viz_encoder.figures.value_weighted import value_weighted as value_weighted
+from viz_encoder.figures.value_weighted_depth import value_weighted_depth as value_weighted_depth
 
 
 def __dir__() -> list[str]:
     """The views, by name."""
-    return sorted(VIEWS)
+    return exported(globals())

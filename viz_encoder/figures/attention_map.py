@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import public
 from viz_encoder.figures.theme import add_masked, apply, head_name, plain
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import (
     HEAD,
     HIDE_SPECIAL,
@@ -29,8 +30,9 @@ BORDER = "#d97706"
 PLACE = "query %{y}<br>key %{x}<br>"
 
 
+@marked
 @public
-def draw(
+def attention_map(
     trace: Trace,
     *,
     layer: int = 0,
@@ -136,9 +138,8 @@ def _name(tokens: Sequence[str], units: Sequence[tuple[int, ...]]) -> str:
 
 
 VIEW = View(
-    "attention_map",
     "Map of one head",
-    draw,
+    attention_map,
     (
         *(LAYER, HEAD, Control("scale", "Color scale", tuple(COLORED))),
         *(HIDE_SPECIAL, RENORMALIZE, WORDS),

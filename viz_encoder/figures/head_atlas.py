@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.survey import survey
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.figures.theme import add_masked, apply
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
 from viz_encoder.figures.weight_colors import weight_colors
 from viz_encoder.trace import Trace
@@ -18,8 +19,9 @@ COLORED = ("all", "percentile", "sqrt", "shared")  # one scale for all heads
 Scale = Annotated[str, OneOf(COLORED)]
 
 
+@marked
 @public
-def draw(
+def head_atlas(
     trace: Trace, *, scale: Scale = "all", hide_special: bool = False, renormalize: bool = False
 ) -> go.Figure:
     """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block.
@@ -68,9 +70,8 @@ def draw(
 
 
 VIEW = View(
-    "head_atlas",
     "Atlas of all heads",
-    draw,
+    head_atlas,
     (Control("scale", "Color scale", COLORED), HIDE_SPECIAL, RENORMALIZE),
     look="Look for heads unlike their neighbors: diagonals (nearby tokens), single columns (one "
     "key for all), blocks (a part of the text).",

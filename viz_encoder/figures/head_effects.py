@@ -11,6 +11,7 @@ from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.figures.theme import apply, caption, plain, weight_bar
 from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, View
 
 USUAL = "usual"
@@ -26,8 +27,9 @@ NOT_MEASURED = (
 )
 
 
+@marked
 @public
-def draw(
+def head_effects(
     encoder: LoadedEncoder,
     inputs: Any,
     *,
@@ -72,9 +74,8 @@ def draw(
 
 
 VIEW = View(
-    "head_effects",
     "Effect of removing each head",
-    draw,
+    head_effects,
     (Control("measure", "Measure", (USUAL, *NAMES)),),
     takes=("encoder", "inputs"),
     look="Look for the strongest color: removing that head changes the output most.",

@@ -8,14 +8,16 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.survey import survey
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, weight_bar
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_statistics import STATISTICS, said
 from viz_encoder.trace.token_selection import shown_tokens
 
 
+@marked
 @public
-def draw(
+def head_statistics(
     trace: Trace,
     *,
     statistic: Annotated[str, OneOf(STATISTICS)] = "entropy",
@@ -61,9 +63,8 @@ def draw(
 
 CHOICE = Control("statistic", "Statistic", tuple(STATISTICS))
 VIEW = View(
-    "head_statistics",
     "A head statistic, by layer and head",
-    draw,
+    head_statistics,
     (CHOICE, HIDE_SPECIAL, RENORMALIZE),
     look="Look for the heads that stand out; the color is one number per head.",
 )

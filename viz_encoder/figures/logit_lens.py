@@ -11,6 +11,7 @@ from viz_encoder.arguments import OneOf, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, names
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
@@ -27,8 +28,9 @@ CAPTION = (
 )
 
 
+@marked
 @public
-def draw(
+def logit_lens(
     encoder: LoadedEncoder,
     trace: Trace,
     *,
@@ -102,9 +104,8 @@ def _lists(found: LogitLens) -> np.ndarray:
 
 SHOW = Control("show", "Show", (BEST, ANSWER))
 VIEW = View(
-    "logit_lens",
     "Logit lens: predictions at each layer",
-    draw,
+    logit_lens,
     (SHOW,),
     takes=("encoder", "trace"),
     needs=("answer",),

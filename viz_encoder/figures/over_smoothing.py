@@ -9,6 +9,7 @@ from viz_encoder.analyses.token_similarity import over_smoothing as compute
 from viz_encoder.arguments import public
 from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below
 from viz_encoder.figures.theme import apply
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Place, View
 from viz_encoder.trace import Trace
 
@@ -23,8 +24,9 @@ CAPTION = (
 )
 
 
+@marked
 @public
-def draw(trace: Trace, *, hide_special: bool = False) -> go.Figure:
+def over_smoothing(trace: Trace, *, hide_special: bool = False) -> go.Figure:
     """Mean cosine, share apart from the mean, centered cosine, and norms of every layer.
 
     Args:
@@ -83,9 +85,8 @@ def _add_norms(figure: go.Figure, layers: list[int], norms: np.ndarray) -> None:
 
 
 VIEW = View(
-    "over_smoothing",
     "Over-smoothing and norms",
-    draw,
+    over_smoothing,
     (HIDE_SPECIAL,),
     place=Place("hidden", "change", 3),
     look="Watch whether the mean cosine rises toward 1 with depth, while the spread "

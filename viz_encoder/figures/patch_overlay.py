@@ -7,6 +7,7 @@ from viz_encoder.analyses.overview import row
 from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import add_masked, apply, head_name, plain
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import (
     HEAD,
     HIDE_SPECIAL,
@@ -28,8 +29,9 @@ OPACITY = 0.66
 QUERY_COLOR = "#e11d48"
 
 
+@marked
 @public
-def draw(
+def patch_overlay(
     trace: Trace,
     *,
     layer: int = 0,
@@ -111,9 +113,8 @@ def _share(weight: float) -> str:
 
 
 VIEW = View(
-    "patch_overlay",
     "Where a patch looks",
-    draw,
+    patch_overlay,
     (
         *(LAYER, HEAD, QUERY, Control("scale", "Color scale", tuple(COLORED))),
         *(HIDE_SPECIAL, RENORMALIZE),

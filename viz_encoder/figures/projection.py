@@ -14,6 +14,7 @@ from viz_encoder.figures.hidden import (
     names,
 )
 from viz_encoder.figures.theme import apply, plain, weight_bar
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
@@ -29,8 +30,9 @@ CAPTION = (
 )
 
 
+@marked
 @public
-def draw(
+def projection(
     trace: Trace,
     *,
     token: Token | None = None,
@@ -105,9 +107,8 @@ def _axis(found: Projection, number: int) -> str:
 TOKEN = Control("token", "Follow token", counts="token")
 CENTER = Control("center", "Mean subtracted", CENTERS)
 VIEW = View(
-    "projection",
     "PCA of hidden states, all layers",
-    draw,
+    projection,
     (TOKEN, HIDE_SPECIAL, CENTER),
     place=Place("hidden", "pca", 4),
     look="Follow one token's line from the embeddings to the last block, and see "

@@ -12,6 +12,7 @@ from viz_encoder.config import Task
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, Place, View
 from viz_encoder.shown import quoted
 
@@ -26,8 +27,9 @@ NOT_MEASURED = (
 )
 
 
+@marked
 @public
-def draw(
+def relevance(
     encoder: LoadedEncoder,
     inputs: Any,
     *,
@@ -92,9 +94,8 @@ def _title(found: Relevance, tokens: tuple[str, ...]) -> str:
 
 
 VIEW = View(
-    "relevance",
     "Relevance to an answer",
-    draw,
+    relevance,
     (
         Control("task", "Prediction head", ("", *map(str, ANSWERS))),
         Control("label", "Label or word", counts="name"),

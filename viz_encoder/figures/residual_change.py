@@ -18,6 +18,7 @@ from viz_encoder.figures.hidden import (
     caption_below,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import Source
@@ -42,8 +43,9 @@ NOT = (
 BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after the block."
 
 
+@marked
 @public
-def draw(
+def residual_change(
     encoder: Source,
     trace: Trace,
     *,
@@ -141,9 +143,8 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
 
 SHOW = Control("show", "Show", (MEDIAN, EACH))
 VIEW = View(
-    "residual_change",
     "Relative update size (attention, feed-forward)",
-    draw,
+    residual_change,
     (SHOW, HIDE_SPECIAL),
     takes=("weights", "trace"),
     needs=("every head",),

@@ -8,6 +8,7 @@ from viz_encoder.arguments import Token, public
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, Place, View
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
@@ -25,8 +26,9 @@ NOT_MEASURED = (
 )
 
 
+@marked
 @public
-def draw(
+def rollout(
     trace: Trace,
     *,
     query: Token = 0,
@@ -70,9 +72,8 @@ def draw(
 
 
 VIEW = View(
-    "rollout",
     "Rollout of one query",
-    draw,
+    rollout,
     (QUERY, Control("fuse", "Combine heads by", FUSES), HIDE_SPECIAL, RENORMALIZE),
     measured=MEASURED,
     not_measured=NOT_MEASURED,

@@ -10,6 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.hidden import STATE, block_names
 from viz_encoder.figures.theme import apply, caption, weight_bar
 from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, View
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
@@ -24,8 +25,9 @@ NOT_MEASURED = (
 )
 
 
+@marked
 @public
-def draw(
+def token_pairs(
     encoder: LoadedEncoder,
     trace: Trace,
     *,
@@ -92,9 +94,8 @@ def _names(run: Trace, starts: np.ndarray) -> list[str]:
 
 
 VIEW = View(
-    "token_pairs",
     "Token pairs of two texts (parts of the cosine)",
-    draw,
+    token_pairs,
     (
         Control("other", "Second text", counts="name"),
         Control("method", "Pooling", SUMS),

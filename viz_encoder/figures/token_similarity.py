@@ -10,6 +10,7 @@ from viz_encoder.analyses.token_similarity import token_similarity as compute
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names
 from viz_encoder.figures.theme import apply, caption, weight_bar
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
@@ -26,8 +27,9 @@ CAPTION = (
 CENTERED = " The mean of these tokens was subtracted, so some cosines must be negative."
 
 
+@marked
 @public
-def draw(
+def token_similarity(
     trace: Trace,
     *,
     layer: int = 0,
@@ -87,9 +89,8 @@ def _names(trace: Trace, found: TokenSimilarity) -> list[str]:
 
 MEAN = Control("mean", "Mean token", (KEPT, SUBTRACTED))
 VIEW = View(
-    "token_similarity",
     "Token similarity (cosine)",
-    draw,
+    token_similarity,
     (STATE, HIDE_SPECIAL, MEAN),
     place=Place("hidden", "similarity", 1),
     look="Look for blocks of high cosine: groups of tokens whose states point the same way.",

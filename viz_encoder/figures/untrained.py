@@ -2,18 +2,19 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import ParamSpec
 
 import plotly.graph_objects as go
 
+Given = ParamSpec("Given")
 MARK = "untrained: random weights"
 
 
-def marked(draw: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
+def marked(draw: Callable[Given, go.Figure]) -> Callable[Given, go.Figure]:
     """The same function, its title marked where the run or the encoder is untrained."""
 
     @wraps(draw)
-    def marking(*given: Any, **options: Any) -> go.Figure:
+    def marking(*given: Given.args, **options: Given.kwargs) -> go.Figure:
         figure = draw(*given, **options)
         if any(_is_untrained(each) for each in (*given, *options.values())):
             said = figure.layout.title.text or ""

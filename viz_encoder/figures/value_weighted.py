@@ -5,10 +5,12 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from viz_encoder.analyses.overview import Tile, overview
-from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
+from viz_encoder.analyses.value_weighted import value_weighted as compute
+from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, caption, plain, weight_bar
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
 from viz_encoder.trace import Trace
 
@@ -26,8 +28,11 @@ NOT_MEASURED = (
 )
 
 
+@marked
 @public
-def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: HeadOrSum = 0) -> go.Figure:
+def value_weighted(
+    encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: HeadOrSum = 0
+) -> go.Figure:
     """‖α·v·W_O‖ of one head, or of the "sum" over all heads (Kobayashi et al., 2020).
 
     arXiv:2004.10102. Over 512 tokens, each cell is the longest of a block, and the title gives its
@@ -72,7 +77,7 @@ def _pooled(
         if isinstance(head, str):
             norms = value_weighted_sum(encoder, trace, layer, rows).norms
         else:
-            norms = value_weighted(encoder, trace, layer, head, rows).norms[0]
+            norms = compute(encoder, trace, layer, head, rows).norms[0]
         narrow = np.maximum.reduceat(norms, tile.key_edges[:-1], axis=1)
         parts.append(np.maximum.reduceat(narrow, range(0, len(norms), tile.row_step), axis=0))
     return np.concatenate(parts)
@@ -87,9 +92,8 @@ def _names(trace: Trace, edges: np.ndarray) -> list[str]:
 
 
 VIEW = View(
-    "value_weighted",
     "Value-weighted attention",
-    draw,
+    value_weighted,
     (LAYER, Control("head", "Head", words=("sum",), counts="head")),
     takes=("encoder", "trace"),
     needs=("every head",),

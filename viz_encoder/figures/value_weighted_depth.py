@@ -11,6 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import (
     HIDE_SPECIAL,
     QUERY,
@@ -36,8 +37,9 @@ NOT_MEASURED = (
 )
 
 
+@marked
 @public
-def draw(
+def value_weighted_depth(
     encoder: LoadedEncoder,
     trace: Trace,
     *,
@@ -98,9 +100,8 @@ def _lengths(
 
 
 VIEW = View(
-    "value_weighted_depth",
     "Value-weighted attention of one query, layer by layer",
-    draw,
+    value_weighted_depth,
     (
         QUERY,
         Control("head", "Heads", words=("sum",), counts="head"),

@@ -48,7 +48,6 @@ class Place:
 class View:
     """A way to draw a run."""
 
-    name: str
     title: str
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
@@ -63,6 +62,11 @@ class View:
     not_measured: str = ""
     source: str = ""  # of the method: author, year, arXiv
     place: Place | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return self.draw.__name__
 
 
 LAYER = Control("layer", "Layer", counts="layer")

@@ -125,7 +125,7 @@ def captured(
 ) -> list[Trace]:
     """A trace of each row; `edits` put something in place of heads' outputs, by layer."""
     said, put = said_here(), dict[int, Tensor]()
-    if said:  # an ablation's mode replaces outputs before W_O, which the weights then do not explain
+    if said:  # an ablation replaces outputs before W_O, which the weights then do not explain
         edits = {layer: _keeping(put, layer, edits) for layer in range(encoder.config.n_layers)}
     result = run(encoder, inputs, mask, edits)
     origin = _origin(encoder, result)

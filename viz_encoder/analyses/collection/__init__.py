@@ -8,5 +8,3 @@ from viz_encoder.analyses.collection.vectors import Collection as Collection
 from viz_encoder.analyses.collection.vectors import Neighbor as Neighbor
 from viz_encoder.analyses.collection.vectors import Neighbors as Neighbors
 from viz_encoder.analyses.collection.vectors import collection as collection
-
-ANALYSES = (collection, separation)

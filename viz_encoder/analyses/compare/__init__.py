@@ -47,6 +47,3 @@ def _why(trace: Trace, reference: Trace) -> str:
         f"This run has {here} and the reference has {there}, so heads have no counterparts; "
         "only the tokens are compared. Compare runs of models of the same size head by head."
     )
-
-
-ANALYSES = (compare,)

@@ -102,6 +102,3 @@ def _picture_roles(trace: Trace) -> tuple[Role, ...]:
         *sink,
         *(rows if grid.n_cols > 1 else ()),
     )
-
-
-ANALYSES = (findings, role_shares)

@@ -13,5 +13,3 @@ from viz_encoder.analyses.step.heads import heads_step as heads_step
 from viz_encoder.analyses.step.norm import NormStep as NormStep
 from viz_encoder.analyses.step.projection import ProjectionStep as ProjectionStep
 from viz_encoder.analyses.step.projection import projection_step as projection_step
-
-ANALYSES = (attention_step, embedding_step, projection_step, heads_step, block_step)

@@ -15,9 +15,9 @@ from fastapi.responses import FileResponse
 from viz_encoder.analyses.predictions import tasks
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.figure_tables import figure_csv, figure_npz
-from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
+from viz_encoder.figures.views import VIEWS
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import RecordedParts
 from viz_encoder.ui.state.run_description import printable

@@ -11,11 +11,11 @@ from viz_encoder.analyses.step import (
     HeadsStep,
     NormStep,
     Stage,
+    attention_step,
     block_step,
     embedding_step,
     heads_step,
     projection_step,
-    attention_step,
 )
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace.recorded_parts import RecordedParts
