@@ -73,7 +73,7 @@ def answered(encoder: LoadedEncoder, pairs: list[Twin]) -> list[Twin]:
     """The pairs between which the model's answer changes."""
     said = [
         [
-            vz.analyses.predictions(encoder, vz.capture(encoder, text), top=1)[0].labels[0]
+            vz.analyses.predictions(encoder, vz.capture(encoder, text), n=1)[0].labels[0]
             for text in (pair.clean, pair.other)
         ]
         for pair in pairs

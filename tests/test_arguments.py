@@ -210,7 +210,7 @@ def test_natural_calls_are_taken(grammar, trace):
 def test_what_was_wrong_in_silence_is_said(grammar, trace, tmp_path):
     module = torch.nn.Linear(2, 2)
     for call, says in (
-        (lambda: ANALYSES.predictions(grammar, trace, top=0), "top is 0"),
+        (lambda: ANALYSES.predictions(grammar, trace, n=0), "n is 0"),
         (lambda: vz.record(grammar.model, eager="maybe"), "eager is 'maybe'"),
         (lambda: EncoderConfig(n_layers=12, global_layers=(99,)), "no global layer 99"),
         (lambda: trace.save(""), "path is empty"),

@@ -80,7 +80,7 @@ def _corpus(given: argparse.Namespace) -> None:
         encoder,
         given.source,
         measures=given.measures.split(","),
-        k=given.examples,
+        n=given.examples,
         sample=given.sample,
         column=given.column,
         second=given.second,

@@ -54,7 +54,7 @@ def _effect(given: argparse.Namespace) -> None:
         encoder,
         _sources(given.source),
         _heads(given.heads),
-        how="reference" if given.reference else "zero",
+        how="mean" if given.reference else "zero",
         reference=[item.source for item in read_set(Path(given.reference))]
         if given.reference
         else None,

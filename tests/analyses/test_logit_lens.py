@@ -59,7 +59,7 @@ def test_a_post_norm_masked_head(tmp_path, sample, block_bytes, monkeypatch):
     shares = logits[:, sample, : LENGTHS[sample]].softmax(dim=-1)
     answers = out.logits[sample, : LENGTHS[sample]].argmax(dim=-1)
     finals = shares.gather(-1, answers[None, :, None].expand(len(shares), -1, 1))[..., 0]
-    found = logit_lens(encoder, trace, top=3)
+    found = logit_lens(encoder, trace, n=3)
     check(found, shares, finals, list(range(LENGTHS[sample])))
     assert all(WORDS[n] == w for n, w in zip(found.numbers.flat, found.labels.flat, strict=True))
     assert found.labels.shape == found.shares.shape == (4, LENGTHS[sample], 3)
@@ -75,7 +75,7 @@ def test_a_pre_norm_masked_head_is_read_through_the_final_norm(tmp_path):
         states = [*map(norm, out.hidden_states[:-1]), out.hidden_states[-1]]
         shares = torch.stack([reference.decoder(reference.head(s))[0] for s in states]).softmax(-1)
     finals = shares.gather(-1, shares[-1].argmax(-1)[None, :, None].expand(4, -1, 1))[..., 0]
-    check(logit_lens(encoder, trace, top=4), shares, finals, list(range(6)))
+    check(logit_lens(encoder, trace, n=4), shares, finals, list(range(6)))
 
 
 def test_padding_is_not_read_and_changes_nothing(tmp_path):
@@ -87,8 +87,8 @@ def test_padding_is_not_read_and_changes_nothing(tmp_path):
     assert np.abs(found.shares - alone.shares).max() <= 1e-5
     with pytest.raises(SelectionError, match="Token 3 is padding"):
         logit_lens(encoder, short, tokens=[3])
-    some = logit_lens(encoder, long, tokens=[2, 0], top=1)
-    whole = logit_lens(encoder, long, top=1)
+    some = logit_lens(encoder, long, tokens=[2, 0], n=1)
+    whole = logit_lens(encoder, long, n=1)
     assert some.tokens.tolist() == [2, 0]
     assert np.abs(some.shares - whole.shares[:, [2, 0]]).max() <= 1e-6
 
@@ -98,14 +98,14 @@ def test_token_labels_and_one_label_for_the_whole(tmp_path):
     (tmp_path / "b").mkdir()
     tagger, _ = made(tmp_path / "a", "bert", bert(BertForTokenClassification, num_labels=5))
     trace = vz.capture(tagger, ["w1 w2 w3", "w4"])[1]
-    found = logit_lens(tagger, trace, top=9)
+    found = logit_lens(tagger, trace, n=9)
     assert found.shares.shape == (4, 1, 5) and found.tokens.tolist() == [0]
     assert found.shares.sum(axis=-1) == pytest.approx(1, abs=1e-5)
     judge, reference = made(
         tmp_path / "b", "bert", bert(BertForSequenceClassification, num_labels=3)
     )
     trace = vz.capture(judge, "w1 w2")
-    found = logit_lens(judge, trace, top=3)
+    found = logit_lens(judge, trace, n=3)
     with torch.no_grad():
         pooled = [reference.bert.pooler(trace.hidden(n)[None].clone()) for n in range(4)]
         shares = torch.stack([reference.classifier(each)[0] for each in pooled]).softmax(dim=-1)
@@ -125,12 +125,12 @@ def test_the_last_row_is_what_the_model_predicts():
     trace = vz.capture(grammar, "the keys to the cabinet [MASK] old")
     at = trace.tokens.index("[MASK]")
     found = logit_lens(grammar, trace)
-    (guess,) = predictions(grammar, trace, top=5)
+    (guess,) = predictions(grammar, trace, n=5)
     assert tuple(found.labels[-1, at]) == guess.labels and guess.labels[0] == "are"
     assert np.abs(found.shares[-1, at] - guess.shares).max() <= 1e-6
     assert np.array_equal(found.finals[-1], found.shares[-1, :, 0])
     scene = vz.load("scene", device="cpu")
-    seen = logit_lens(scene, vz.capture(scene, asset("examples/digit.png")), top=1)
+    seen = logit_lens(scene, vz.capture(scene, asset("examples/digit.png")), n=1)
     assert seen.labels[-1, 0, 0] == "7" and seen.labels.shape == (5, 1, 1)
 
 
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said(minilm):
         ({"task": "classify"}, "no prediction head 'classify'"),
         ({"tokens": [99]}, "no token 99"),
         ({"tokens": []}, "tokens is empty"),
-        ({"top": 0}, "top is 0"),
+        ({"n": 0}, "n is 0"),
     ):
         with pytest.raises(SelectionError, match=says):
             logit_lens(grammar, trace, **options)

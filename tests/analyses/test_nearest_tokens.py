@@ -27,7 +27,7 @@ def padded(minilm):
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("token", [0, 2])
 def test_they_are_the_nearest(padded, among, special, token):
-    found = nearest_tokens(padded, token, 4, among=among, hide_special=not special, top=8)
+    found = nearest_tokens(padded, token, 4, among=among, hide_special=not special, n=8)
     own = padded.hidden(4)[token].double().numpy()[None]
     every = []
     for layer in among or (4,):
@@ -45,7 +45,7 @@ def test_they_are_the_nearest(padded, among, special, token):
 
 def test_equal_tokens_come_in_order(padded):
     same = tuple(torch.ones_like(state) for state in padded.hidden_states)
-    found = nearest_tokens(replace(padded, hidden_states=same), 2, 0, among=(0, 1), top=99)
+    found = nearest_tokens(replace(padded, hidden_states=same), 2, 0, among=(0, 1), n=99)
     real = int(padded.valid.sum())
     assert found.neighbors.tolist() == [*(n for n in range(real) if n != 2), *range(real)]
     assert found.layers.tolist() == [0] * (real - 1) + [1] * real
@@ -55,7 +55,7 @@ def test_a_state_without_length_is_nobody_s_neighbor(padded):
     hidden = padded.hidden(0).clone()
     hidden[1] = 0
     without = replace(padded, hidden_states=(hidden, *padded.hidden_states[1:]))
-    assert 1 not in nearest_tokens(without, 2, 0, top=99).neighbors
+    assert 1 not in nearest_tokens(without, 2, 0, n=99).neighbors
     with pytest.raises(SelectionError, match="length 0"):
         nearest_tokens(without, 1, 0)
 
@@ -68,7 +68,7 @@ def test_what_is_not_there_is_said(padded):
         (lambda: nearest_tokens(padded, 1, 9), "no layer 9"),
         (lambda: nearest_tokens(padded, 1, 0, among=[9]), "no layer 9"),
         (lambda: nearest_tokens(padded, 1, 0, among=[]), "among is empty"),
-        (lambda: nearest_tokens(padded, 1, 0, top=0), "top is 0"),
+        (lambda: nearest_tokens(padded, 1, 0, n=0), "n is 0"),
     ):
         with pytest.raises(SelectionError, match=says):
             call()

@@ -114,7 +114,7 @@ def statistics(weights, trace):
         "distance": (rows * np.abs(real[:, None] - keys)).sum(axis=1).mean(),
         "previous": np.mean([weights[i, i - 1] for i in before]),
         "next": np.mean([weights[i, i + 1] for i in after]),
-        "diagonal": weights[real, real].mean(),
+        "same": weights[real, real].mean(),
         "first": rows[:, 0].mean(),
         "special": rows[:, special].sum(axis=1).mean(),
         "largest": rows.max(),

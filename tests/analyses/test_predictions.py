@@ -31,7 +31,7 @@ def test_masked_tokens(tmp_path):
     trace = vz.capture(encoder, TEXT)
     assert trace.tokens == ("w1", "[MASK]", "w3", "w4", "[MASK]")
     out = logits_of(reference, trace)
-    guesses = predictions(encoder, trace, top=10)
+    guesses = predictions(encoder, trace, n=10)
     assert [guess.token for guess in guesses] == [1, 4]
     for guess in guesses:
         shares = out.logits[0, guess.token].softmax(-1)
@@ -84,7 +84,7 @@ def test_labels_that_are_each_a_yes_or_no(tmp_path):
 def test_token_labels_leave_padding_out(tmp_path):
     encoder, reference = loaded(tmp_path, BertForTokenClassification, num_labels=5)
     trace = vz.capture(encoder, ["w1 w2 w3", "w4"])[1]
-    guesses = predictions(encoder, trace, top=5)
+    guesses = predictions(encoder, trace, n=5)
     assert [guess.token for guess in guesses] == [0]
     alone = logits_of(reference, vz.capture(encoder, "w4")).logits[0, 0].softmax(-1)
     assert np.allclose(guesses[0].shares, alone.sort(descending=True).values, atol=1e-5)

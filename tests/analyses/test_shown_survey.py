@@ -49,7 +49,7 @@ def by_loops(weights, kept, renormalize, valid):
         ),
         "previous": beside(-1),
         "next": beside(1),
-        "diagonal": beside(0),
+        "same": beside(0),
         "first": np.mean([part[at[i], 0] for i in real]),
         "largest": max(part[at[i]].max() for i in real),
     }

@@ -52,7 +52,7 @@ def statistics_by_loops(weights, valid, special):
     return {
         "entropy": -(rows * logs).sum(axis=1).mean(),
         "distance": np.mean([sum(weights[i, j] * abs(i - j) for j in range(n)) for i in real]),
-        "diagonal": np.mean(share(0)),
+        "same": np.mean(share(0)),
         "previous": np.mean(share(-1)),
         "next": np.mean(share(1)),
         "first": rows[:, 0].mean(),
@@ -126,7 +126,7 @@ def test_what_a_statistic_can_be_at_most(n):
     """Heads that have all of one statistic, and one that attends evenly."""
     at = torch.arange(n)
     end = torch.where(at < n / 2, n - 1, 0)
-    looks = {"distance": end, "previous": at - 1, "next": at + 1, "diagonal": at, "first": at * 0}
+    looks = {"distance": end, "previous": at - 1, "next": at + 1, "same": at, "first": at * 0}
     maps = [torch.eye(n)[where.clamp(0, n - 1)] for where in looks.values()]
     maps = torch.stack([*maps, torch.full((n, n), 1 / n)])
     nothing = torch.zeros(len(maps), n, 0)
@@ -136,8 +136,8 @@ def test_what_a_statistic_can_be_at_most(n):
     for head, name in enumerate(looks):
         extra = 1 / n if name in ("previous", "next") else 0  # its edge falls on itself
         assert found[name][head] == pytest.approx(said[name]["most"], abs=1e-6), name
-        assert found["diagonal"][head] == pytest.approx(
-            {"diagonal": 1, "first": 1 / n}.get(name, extra), abs=1e-6
+        assert found["same"][head] == pytest.approx(
+            {"same": 1, "first": 1 / n}.get(name, extra), abs=1e-6
         )
     assert found["entropy"][-1] == pytest.approx(said["entropy"]["most"], abs=1e-6)
     for name in ("entropy", "distance"):

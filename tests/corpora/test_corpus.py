@@ -134,7 +134,7 @@ def test_wrong_columns_and_measures_name_the_right_ones(grammar, tmp_path):
     with pytest.raises(SelectionError, match="choose one of statistics"):
         vz.corpus(grammar, TEXTS, measures=["speed"])
     with pytest.raises(SelectionError, match="at least 1"):
-        vz.corpus(grammar, TEXTS, k=0)
+        vz.corpus(grammar, TEXTS, n=0)
     with pytest.raises(InputError, match=r"vz\.load"):
         vz.corpus(object(), TEXTS)
 
@@ -193,7 +193,7 @@ def test_parts_count_only_for_the_same_items_model_and_settings(grammar, tmp_pat
         (other, ids, 10),  # the same items through another weight
     ):
         ran.clear()
-        vz.corpus(encoder, items, k=k, folder=tmp_path)
+        vz.corpus(encoder, items, n=k, folder=tmp_path)
         assert ran == [0], (encoder, items, k)
 
 

@@ -36,7 +36,7 @@ def test_nothing_of_a_text_is_held_once_it_is_measured(grammar, monkeypatch):
     tracemalloc.start(12)  # frames: enough to reach the package
     try:
         with shapes_checked(False):  # which other tests do, and which allocates most of all
-            vz.corpus(with_random_weights(grammar, 0), texts(), k=2)
+            vz.corpus(with_random_weights(grammar, 0), texts(), n=2)
     finally:
         tracemalloc.stop()
     early, late = held

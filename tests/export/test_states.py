@@ -99,7 +99,7 @@ def test_the_plane_comes_back(trace):
 
 
 def test_neighbors_come_back(trace):
-    found = nearest_tokens(trace, 3, 2, among=(1, 2), top=4)
+    found = nearest_tokens(trace, 3, 2, among=(1, 2), n=4)
     header, rows = read(trace, found)
     assert header == ["rank", "blocks", "token", "token_name", "cosine"] and len(rows) == 4
     for rank, row in enumerate(rows):
@@ -111,7 +111,7 @@ def test_neighbors_come_back(trace):
 def test_the_lens_comes_back():
     grammar = vz.load("grammar", device="cpu")
     trace = vz.capture(grammar, ["the dog [MASK] .", "the keys to the cabinet [MASK] old ."])[0]
-    found = logit_lens(grammar, trace, top=2)
+    found = logit_lens(grammar, trace, n=2)
     header, rows = read(trace, found)
     assert header == [
         *("blocks", "token", "token_name", "rank", "label", "probability"),
@@ -125,7 +125,7 @@ def test_the_lens_comes_back():
     assert len(found.tokens) == int(trace.valid.sum()) < trace.n_tokens
     scene = vz.load("scene", device="cpu")
     picture = vz.capture(scene, asset("examples/digit.png"))
-    _, rows = read(picture, logit_lens(scene, picture, top=1))
+    _, rows = read(picture, logit_lens(scene, picture, n=1))
     assert rows[-1][:5] == ["4", "", "whole input", "0", "7"]
 
 
@@ -147,7 +147,7 @@ def test_no_name_is_a_formula(minilm, hostile):
             assert {row[where].removeprefix("'") for row in rows} <= set(HOSTILE)
     grammar = vz.load("grammar", device="cpu")
     run = vz.capture(grammar, "the dog [MASK]")
-    found = logit_lens(grammar, run, top=1)
+    found = logit_lens(grammar, run, n=1)
     evil = replace(found, labels=np.full_like(found.labels, "=1+1", dtype="<U9"))
     assert {row[4] for row in read(run, evil)[1]} == {"'=1+1"}
 

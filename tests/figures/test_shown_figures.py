@@ -101,7 +101,7 @@ def test_a_map_is_that_of_what_is_shown(trace, words):
 
 def test_a_head_statistic_is_that_of_what_is_shown(trace):
     figure = VIEWS["head_statistics"].draw(
-        trace, statistic="diagonal", hide_special=True, renormalize=True
+        trace, statistic="same", hide_special=True, renormalize=True
     )
     cells, _, said, _ = measured(figure)
     kept = [at for at, special in enumerate(trace.sample.special) if not special]

@@ -206,8 +206,8 @@ def test_effects_take_it_as_padding(grammar, minilm):
     ids = grammar.read(middle).values
     found, wanted = vz.effect(grammar, middle), vz.effect(grammar, ids)
     assert np.array_equal(found.values, wanted.values)
-    guess = predictions(grammar, vz.capture(grammar, f"{KEYS} [PAD]"), top=1)[0]
-    assert guess.labels == predictions(grammar, vz.capture(grammar, KEYS), top=1)[0].labels
+    guess = predictions(grammar, vz.capture(grammar, f"{KEYS} [PAD]"), n=1)[0]
+    assert guess.labels == predictions(grammar, vz.capture(grammar, KEYS), n=1)[0].labels
     for padding in (f"{KEYS} [PAD]", TEXT):
         drift = padding_drift(minilm, padding, n_padding=3)
         assert drift.row("mean", "masked").relative <= 2e-6

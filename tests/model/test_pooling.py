@@ -118,9 +118,9 @@ def test_the_pooler_is_the_models_own(tmp_path):
     [
         (lambda run: (run, run.valid), r"hidden is of type Trace; .* vz\.pool\(trace\.output, t"),
         (lambda run: (run, "mean"), "hidden is of type Trace"),
-        (lambda run: (run.output, "mean"), "mask is of type str; pool takes two tensors"),
-        (lambda run: (run.output, None), "mask is None"),
-        (lambda run: (run.output,), r"mask is None; .* give torch\.ones\(hidden\.shape\[:-1\]"),
+        (lambda run: (run.output, "mean"), "valid is of type str; pool takes two tensors"),
+        (lambda run: (run.output, None), "valid is None"),
+        (lambda run: (run.output,), r"valid is None; .* give torch\.ones\(hidden\.shape\[:-1\]"),
         (lambda run: (run.output.numpy(), run.valid), "hidden is of type ndarray"),
         (lambda run: (run.output[0], run.valid[0]), r"of shape \(8,\); .*\(token, d_model\)"),
         (lambda run: (run.output.long(), run.valid), r"torch\.int64 of shape"),

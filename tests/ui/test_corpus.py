@@ -245,7 +245,7 @@ def test_it_opens_on_a_finding_and_its_examples(opened):
 @pytest.mark.browser
 def test_heads_are_labeled_by_what_they_do(opened):
     shipped, labels = HeadTable.load(asset(sources.TABLE)), {"previous": "prev", "next": "next"}
-    labels |= {"diagonal": "same", "first": "first", "delimiter": "sep", "punctuation": "punct"}
+    labels |= {"same": "same", "first": "first", "delimiter": "sep", "punctuation": "punct"}
     shares = np.stack([shipped[name].mean for name in labels])  # of the offsets none is above ½
     wanted = np.array(list(labels.values()))[shares.argmax(axis=0)]
     wanted[shares.max(axis=0) <= 0.5] = ""

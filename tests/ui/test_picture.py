@@ -221,7 +221,7 @@ def test_the_prediction_is_in_sight_with_the_picture(alone):
     opened = alone(**WIDE, height=900)
     scene = vz.load("scene", device="cpu")
     trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
-    (found,) = vz.analyses.predictions(scene, trace, top=1)
+    (found,) = vz.analyses.predictions(scene, trace, n=1)
     said = f"Predicted label: “{found.labels[0]}” ({found.shares[0]:.4f})"
     fact = opened.page.locator(".viz-facts").get_by_text(said, exact=True)
     fact.wait_for()
@@ -230,7 +230,7 @@ def test_the_prediction_is_in_sight_with_the_picture(alone):
     depth = opened.page.locator(".viz-predictions .viz-depth tbody td")
     depth.last.wait_for()
     states = range(len(trace.layers) + 1)  # after so many blocks
-    known = [vz.analyses.predictions(scene, trace, layer=at, top=1)[0] for at in states]
+    known = [vz.analyses.predictions(scene, trace, layer=at, n=1)[0] for at in states]
     assert len({guess.labels[0] for guess in known}) > 1
     told = [text.split() for text in depth.all_inner_texts()]
     assert [label for label, _ in told] == [guess.labels[0] for guess in known]

@@ -76,7 +76,7 @@ def test_the_effects_block_runs_as_it_says():
         "Removing head 3.0 flips “are” (0.995) to “is” (0.687), "
     )
     assert scope["twin"].ranked(1) == ((3, 0),)
-    guess = vz.analyses.predictions(scope["encoder"], scope["trace"], top=1)[0]
+    guess = vz.analyses.predictions(scope["encoder"], scope["trace"], n=1)[0]
     assert guess.labels == ("is",)  # the head was out while it ran
 
 

@@ -208,9 +208,9 @@ def test_red_is_the_answer_weaker_and_blue_stronger(usual, found):
 
 def test_the_reference_mean_is_another_stand_in(usual, grammar, found):
     page = usual
-    page.click("[data-how=reference]")
-    page.wait_for_selector(".viz-whatif[data-painted$=':reference']", timeout=30_000)
-    expected = vz.effect(grammar, TEXT, how="reference", reference=GRAMMAR)
+    page.click("[data-how=mean]")
+    page.wait_for_selector(".viz-whatif[data-painted$=':mean']", timeout=30_000)
+    expected = vz.effect(grammar, TEXT, how="mean", reference=GRAMMAR)
     np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=1e-5)
     assert page.inner_text(".viz-whatif-finding") == expected.sentence
     assert page.is_visible("text=Without head 3.0 (zeros instead)")
@@ -539,7 +539,7 @@ def saved_table(page, group):
 
 @pytest.mark.parametrize(
     ("how", "measure", "unit"),
-    [("zero", "masked", "logits"), ("reference", "pooled", "1 − cosine")],
+    [("zero", "masked", "logits"), ("mean", "pooled", "1 − cosine")],
 )
 def test_the_effects_are_saved_as_they_are_shown(usual, grammar, how, measure, unit):
     page = usual
@@ -547,7 +547,7 @@ def test_the_effects_are_saved_as_they_are_shown(usual, grammar, how, measure, u
     page.click(f"[data-how={how}]")
     page.wait_for_selector(f".viz-whatif[data-painted$=':{measure}:{how}']", timeout=30_000)
     name, lines = saved_table(page, "Save the effects")
-    reference = GRAMMAR if how == "reference" else None
+    reference = GRAMMAR if how == "mean" else None
     expected = vz.effect(grammar, TEXT, how=how, reference=reference, measure=measure)
     assert name == "grammar-effects.csv"
     assert [(int(each["layer"]), int(each["head"])) for each in lines] == list(np.ndindex(4, 4))

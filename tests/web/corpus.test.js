@@ -90,14 +90,14 @@ test("a head has the role of the place with more than half of its attention, the
   assert.equal(roleOf(of({ "offset_-2": 0.6 }), HEAD)?.label, "−2");
   assert.equal(roleOf(of({ "offset_+8": 0.6 }), HEAD)?.where, "the token 8 after");
   assert.equal(roleOf(of({ entropy: 3, confidence: 0.9, special: 0.9 }), HEAD), null);
-  assert.equal(roleSaid(of({ diagonal: 0.834 }), HEAD), "Role: 83% of its attention is on the query itself.");
-  const faint = of({ diagonal: 0.1, previous: 0.071, next: 0.3, delimiter: null });
+  assert.equal(roleSaid(of({ same: 0.834 }), HEAD), "Role: 83% of its attention is on the query itself.");
+  const faint = of({ same: 0.1, previous: 0.071, next: 0.3, delimiter: null });
   assert.equal(
     roleSaid(faint, HEAD),
     "No clear role: on average, 30% of its attention is on the next token, 10% on the query itself.",
   );
   const one = "No clear role: on average, 10% of its attention is on the query itself.";
-  assert.equal(roleSaid(of({ diagonal: 0.1 }), HEAD), one);
+  assert.equal(roleSaid(of({ same: 0.1 }), HEAD), one);
   assert.equal(roleSaid(of({ entropy: 3 }), HEAD), "");
 });
 

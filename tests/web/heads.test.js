@@ -185,7 +185,7 @@ test("kinds of token become roles, whose shares the server computes", () => {
     ["punctuation", ["role:punctuation > 0.5"]],
     ["[SEP] over 0.3", ["role:delimiter > 0.3"]],
     ["sink", ["role:sink > 0.5"]],
-    ["same token", ["diagonal > 0.5"]],
+    ["same token", ["same > 0.5"]],
     ["offset -2", ["role:offset:-2 > 0.5"]],
     ["2 back", ["role:offset:-2 > 0.5"]],
     ["look 1 token after over 20%", ["role:offset:1 > 0.2"]],

@@ -28,14 +28,14 @@ class LayerChange(ArrayResult, main="heads"):
 
 
 @public
-def layer_change(reference: Trace, trace: Trace, layer: int) -> LayerChange:
+def layer_change(trace: Trace, reference: Trace, layer: int) -> LayerChange:
     """The change of every head of a layer against another run; a block of one head is held at once.
 
     It says that two maps differ, not why, nor whether the model's answer would.
 
     Args:
-        reference: the run to compare with.
         trace: the run that is looked at.
+        reference: the run to compare with.
         layer: counted from 0, in both.
 
     Raises:

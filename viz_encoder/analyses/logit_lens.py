@@ -55,7 +55,7 @@ def logit_lens(
     *,
     task: Task | str = "",
     tokens: Sequence[Token] | None = None,
-    top: Count = 5,
+    n: Count = 5,
 ) -> LogitLens:
     """The prediction head applied to the embeddings and to the states after each block.
 
@@ -69,11 +69,11 @@ def logit_lens(
         trace: the run.
         task: which head, if there are several; the first if not given.
         tokens: at which tokens; all real ones if not given.
-        top: how many labels a place at most.
+        n: how many labels a place at most.
 
     Raises:
         SelectionError: no such head or token, padding, a trace of another model or of other
-            weights, top below 1.
+            weights, n below 1.
     """
     head = choose_head(encoder, task)
     require_heads_of(encoder, trace)
@@ -85,7 +85,7 @@ def logit_lens(
         places = np.array([real_token(trace, token) for token in tokens], dtype=np.int64)
     if not len(places):
         raise SelectionError("tokens is empty; give the tokens to read.")
-    parts = [_read(encoder, trace, head, part, top) for part in _parts(head, places)]
+    parts = [_read(encoder, trace, head, part, n) for part in _parts(head, places)]
     numbers, shares, finals = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
     names = {int(n): encoder.output_name(head, int(n)) for n in np.unique(numbers)}
     labels = np.array([names[n] for n in numbers.ravel().tolist()], dtype=np.str_)
@@ -100,7 +100,7 @@ def _read(
     trace: Trace,
     head: HeadConfig,
     places: Int[np.ndarray, " place"],
-    top: int,
+    n: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers and shares of the best labels in every layer, and the answers' shares."""
     output = head_input(encoder, trace)
@@ -109,7 +109,7 @@ def _read(
     for layer in range(n_states(trace)):
         state = head_input(encoder, trace, layer)
         likely = likelihoods(head, _scores(encoder, trace, head, state, places))[0]
-        best = likely.topk(min(top, likely.shape[-1]))
+        best = likely.topk(min(n, likely.shape[-1]))
         numbers.append(best.indices.cpu().numpy())
         shares.append(best.values.cpu().numpy())
         finals.append(likely.gather(-1, answers)[:, 0].cpu().numpy())

@@ -41,7 +41,7 @@ def nearest_tokens(
     layer: int,
     *,
     among: Sequence[int] | None = None,
-    top: Count = 10,
+    n: Count = 10,
     hide_special: bool = False,
 ) -> NearestTokens:
     """The tokens of the same run whose hidden states are nearest by cosine.
@@ -54,11 +54,11 @@ def nearest_tokens(
         token: whose neighbors, by its number or name; never its own neighbor in its own layer.
         layer: after how many blocks, as in `trace.hidden`.
         among: the layers that are searched; `layer` alone if not given.
-        top: how many at most.
+        n: how many at most.
         hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
-        SelectionError: no such token or layer, padding, a state of length 0, or top below 1.
+        SelectionError: no such token or layer, padding, a state of length 0, or n below 1.
     """
     token = real_token(trace, token)
     own = states(trace, layer, np.array([token]))[0]
@@ -74,7 +74,7 @@ def nearest_tokens(
     flat = np.stack([_cosines(trace, at, tokens, own / length) for at in searched])
     itself = np.equal(searched, layer)[:, None] & (tokens == token)
     flat[itself] = np.nan
-    best = np.argsort(-flat.ravel(), kind="stable")[:top]  # NaN comes last
+    best = np.argsort(-flat.ravel(), kind="stable")[:n]  # NaN comes last
     best = best[np.isfinite(flat.ravel()[best])]
     rows, cols = np.unravel_index(best, flat.shape)
     where = np.array(searched, dtype=np.int64)

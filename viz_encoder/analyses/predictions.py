@@ -61,7 +61,7 @@ def predictions(
     task: Task | str = "",
     layer: int | None = None,
     tokens: Sequence[Token] | None = None,
-    top: Count = 10,
+    n: Count = 10,
 ) -> Predictions:
     """What the prediction head says, given the output or the hidden states after some blocks.
 
@@ -76,7 +76,7 @@ def predictions(
             norm is applied first if the model has one.
         tokens: at which tokens; each [MASK] for a masked-token head if not given, and every
             real token for other heads that answer for each token.
-        top: how many labels at most.
+        n: how many labels at most.
 
     Raises:
         SelectionError: no such head, layer or token, padding, no tokens, or a trace of another
@@ -91,11 +91,11 @@ def predictions(
         valid = trace.valid.to(hidden.device)
         logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()
     if logits.ndim == 1:
-        return Predictions((_guess(None, logits, head, encoder, top),))
+        return Predictions((_guess(None, logits, head, encoder, n),))
     places = (
         _places(head, trace) if tokens is None else [real_token(trace, token) for token in tokens]
     )
-    found = (_guess(place, logits[place], head, encoder, top) for place in places)
+    found = (_guess(place, logits[place], head, encoder, n) for place in places)
     return Predictions(tuple(found))
 
 
@@ -110,9 +110,9 @@ def _guess(
     logits: Float[Tensor, " label"],
     head: HeadConfig,
     of: LoadedEncoder,
-    top: int,
+    n: int,
 ) -> Guess:
     shares, unit = likelihoods(head, logits)
-    best = shares.topk(min(top, len(shares)))
+    best = shares.topk(min(n, len(shares)))
     labels = tuple(of.output_name(head, i) for i in best.indices.tolist())
     return Guess(token, labels, best.values.numpy(), unit)

@@ -37,7 +37,7 @@ def corpus(
     items: Any,
     *,
     measures: Sequence[Measure] = MEASURES,
-    k: Count = N_EXAMPLES,
+    n: Count = N_EXAMPLES,
     sample: Annotated[float, above(0), at_most(1)] = 0.1,
     column: str = "text",
     second: str | None = None,
@@ -69,7 +69,7 @@ def corpus(
             removing each head, on the pooled vector; 16 to 36 forward passes a text) and
             "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes). On
             request, of all items: "vectors" (mean, deviation and mean cosine of the pooled ones).
-        k: how many examples per head.
+        n: how many examples per head.
         sample: the share of the items for "effect" and "similarity", chosen by their numbers.
         column: the column of the texts, where there are columns.
         second: that of text B, where rows are pairs.
@@ -98,7 +98,7 @@ def corpus(
     if "vectors" not in asked and pooling is not None:
         raise SelectionError('pooling= is for the measure "vectors"; ask for it, or leave it out.')
     method = pooling_of(encoder, pooling) if "vectors" in asked else ""
-    settings = Settings(asked, k if "examples" in asked else 0, sample, method, vectors is not None)
+    settings = Settings(asked, n if "examples" in asked else 0, sample, method, vectors is not None)
     cluster, columns = _cluster(on, workers, gpus, address), Columns(column, second)
     digest, source = model_digest(encoder), ""
     if cluster is not None and is_dataset(items):

@@ -5,12 +5,12 @@ from viz_encoder.trace.head_statistics import Statistic
 
 FARTHEST = 8  # tokens before or after the query
 OFFSETS = tuple(range(-FARTHEST, FARTHEST + 1))
-NAMED_OFFSETS = {-1: "previous", 0: "diagonal", 1: "next"}  # those of `survey`
+NAMED_OFFSETS = {-1: "previous", 0: "same", 1: "next"}  # those of `survey`
 WORDS = "special tokens and punctuation do not count as words. A pair needs words in both texts."
 
 
 def offset_name(offset: int) -> str:
-    """The statistic of an offset: "offset_-2", "previous", "diagonal", "next", "offset_+2"."""
+    """The statistic of an offset: "offset_-2", "previous", "same", "next", "offset_+2"."""
     return NAMED_OFFSETS.get(offset, f"offset_{offset:+d}")
 
 

@@ -48,7 +48,7 @@ def treebank_table(
             raise TraceError(f"Stopped after {done.sentence}; nothing was kept.")
 
     texts = [one.text for one in given]
-    table = corpus(encoder, texts, k=k, progress=lambda done: tell(done.n))
+    table = corpus(encoder, texts, n=k, progress=lambda done: tell(done.n))
     table = replace(table, about=replace(table.about, source=named))
     if not any(one.arcs for one in given):
         return _without(table, len(given), 0)

@@ -141,8 +141,8 @@ def effect(
         texts: one input, or a list of them; ten to fifty show how much an effect depends on the
             text.
         heads: "all", or pairs (layer, head).
-        how: "zero", or "reference": the mean of the head's output over a set. On models whose
-            heads give much the same output everywhere, "reference" is the milder change.
+        how: "zero", or "mean": the mean of the head's output over a set. On models whose
+            heads give much the same output everywhere, "mean" is the milder change.
         reference: that set.
         measure: "masked" (logits at [MASK]), "logit" (a classifier's), "pooled" (the vector) or
             "state"; if not given, the first of the first three that the model and the text have.

@@ -14,7 +14,7 @@ from viz_encoder.effects.measures import kind_of
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError
 
-How = Annotated[str, OneOf(("zero", "reference"))]
+How = Annotated[str, OneOf(("zero", "mean"))]
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,18 @@ def replacement(encoder: LoadedEncoder, how: How, reference: Iterable[Any] | Non
     as it was, and so says that nothing matters.
 
     Raises:
-        InputError: "reference" without a set, or a set that is not used.
+        InputError: "mean" without a set, or a set that is not used.
     """
     if how == "zero":
         if reference is not None:
-            raise InputError('reference= is used only with how="reference"; pass both, or neither.')
+            raise InputError('reference= is used only with how="mean"; pass both, or neither.')
         config = encoder.config
         zeros = torch.zeros(config.n_layers, config.n_heads, config.d_head, device=encoder.device)
         return Replacement(zeros, "zero")
     texts = [] if reference is None or isinstance(reference, str) else list(reference)
     if not texts:
         raise InputError(
-            'how="reference" needs a set to average over: reference=[text, text, …], about 20 '
-            "of them."
+            'how="mean" needs a set to average over: reference=[text, text, …], about 20 of them.'
         )
     total, n_tokens = torch.zeros(()), 0
     for text in texts:

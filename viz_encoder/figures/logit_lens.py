@@ -50,7 +50,7 @@ def logit_lens(
         SelectionError: no such choice, no prediction head, or a trace of another model.
     """
     kept = real_token_numbers(trace).tolist()
-    found = compute(encoder, trace, tokens=kept[:MAX_KEYS], top=TOP)
+    found = compute(encoder, trace, tokens=kept[:MAX_KEYS], n=TOP)
     best = show == BEST
     shares = found.shares[..., 0] if best else found.finals
     labels = found.labels[..., 0] if best else found.labels[-1:, :, 0].repeat(len(shares), axis=0)

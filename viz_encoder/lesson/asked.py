@@ -131,7 +131,7 @@ class Asked:
         heads = [head.task for head in self.config.prediction_heads]
         if Task.MASKED not in heads or self.query not in masked_tokens(self.trace.tokens):
             return ""
-        found = predictions(self.encoder, self.trace, task=Task.MASKED, tokens=[self.query], top=1)
+        found = predictions(self.encoder, self.trace, task=Task.MASKED, tokens=[self.query], n=1)
         return found[0].labels[0]
 
     @cached_property

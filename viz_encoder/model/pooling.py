@@ -42,7 +42,7 @@ HELP = {
 
 def pool(
     hidden: Float[Tensor, "*batch token d_model"],
-    mask: Shaped[Tensor, "*axes"] | None = None,
+    valid: Shaped[Tensor, "*axes"] | None = None,
     method: str = "mean",
     *,
     first: Shaped[Tensor, "*axes_of_first"] | None = None,
@@ -52,11 +52,11 @@ def pool(
     encoder: object | None = None,
     n_prompt: int | None = None,
 ) -> Float[Tensor, "*batch d_pooled"]:
-    """One vector for each sequence, over the tokens where mask is True (= a real token).
+    """One vector for each sequence, over the tokens where valid is True (= a real token).
 
     Args:
         hidden: hidden states, with a batch axis or without.
-        mask: bool, True = a real token, False = padding. Always needed: without it, the vectors
+        valid: bool, True = a real token, False = padding. Always needed: without it, the vectors
             of padding would be pooled too.
         method: "cls", "mean", "max", "last", "cls_mean" (2 · d_model numbers, as DINOv2's linear
             evaluation has it, arXiv:2304.07193), "first_last", "attention", "pooler" or
@@ -80,35 +80,35 @@ def pool(
     """
     given = {"first": first, "query": query, "head": head, "encoder": encoder}
     _check_method(method, given)
-    _check_kinds(hidden, mask, {**given, "n_prefix": n_prefix, "n_prompt": n_prompt})
-    assert mask is not None
-    _check_mask(hidden, mask)
-    states, valid = hidden[None].flatten(0, -3), mask[None].flatten(0, -2)
+    _check_kinds(hidden, valid, {**given, "n_prefix": n_prefix, "n_prompt": n_prompt})
+    assert valid is not None
+    _check_valid(hidden, valid)
+    states, real = hidden[None].flatten(0, -3), valid[None].flatten(0, -2)
     match method:
         case "declared":
             declared = declared_by(encoder)
-            declared.require(valid, n_prompt)
-            pooled = declared.vectors(states, valid, n_prompt or 0)
+            declared.require(real, n_prompt)
+            pooled = declared.vectors(states, real, n_prompt or 0)
         case "cls":
-            pooled = cls(states, valid)
+            pooled = cls(states, real)
         case "mean":
-            pooled = mean(states, valid)
+            pooled = mean(states, real)
         case "max":
-            pooled = maximum(states, valid)
+            pooled = maximum(states, real)
         case "last":
-            pooled = last(states, valid)
+            pooled = last(states, real)
         case "cls_mean":
-            pooled = cls_mean(states, valid, n_prefix)
+            pooled = cls_mean(states, real, n_prefix)
         case "first_last":
             assert first is not None
             _check_first(first, hidden)
-            pooled = (mean(first.reshape(states.shape), valid) + mean(states, valid)) / 2
+            pooled = (mean(first.reshape(states.shape), real) + mean(states, real)) / 2
         case "attention":
             assert query is not None
-            pooled = attend(states, valid, query)
+            pooled = attend(states, real, query)
         case _:
             assert head is not None
-            pooled = _by_head(head, *_to_the_front(states, valid))
+            pooled = _by_head(head, *_to_the_front(states, real))
     return pooled.reshape(*hidden.shape[:-2], pooled.shape[-1])
 
 
@@ -192,7 +192,7 @@ def attention_shares(
 
 def head_shares(
     hidden: Float[Tensor, "*batch token d_model"],
-    mask: Bool[Tensor, "*batch token"],
+    valid: Bool[Tensor, "*batch token"],
     head: object,
 ) -> Float[Tensor, "*batch head token"]:
     """How much each head of the pooler's learned query looks at each token: 0 at padding.
@@ -203,16 +203,16 @@ def head_shares(
 
     Raises:
         SelectionError: the model has no pooler with a learned query, as SigLIP's has.
-        InputError: the mask does not fit, or a sequence is all padding.
+        InputError: valid does not fit, or a sequence is all padding.
     """
     if not isinstance(head, Head) or head.probe is None:
         raise SelectionError(
             "This model's pooler has no learned query, so it has no weights over the tokens; "
             "SigLIP's has one."
         )
-    _check_mask(hidden, mask)
-    kept = torch.where(mask[..., None], hidden, 0)[None].flatten(0, -3)
-    weights = head.probe.weights(kept, mask[None].flatten(0, -2))
+    _check_valid(hidden, valid)
+    kept = torch.where(valid[..., None], hidden, 0)[None].flatten(0, -3)
+    weights = head.probe.weights(kept, valid[None].flatten(0, -2))
     return weights.reshape(*hidden.shape[:-2], *weights.shape[1:])
 
 
@@ -251,9 +251,9 @@ def _check_method(method: object, given: dict[str, object]) -> None:
         raise SelectionError(f"The pooling {method!r} needs {HELP[needed]}.")
 
 
-def _check_kinds(hidden: object, mask: object, given: dict[str, object]) -> None:
+def _check_kinds(hidden: object, valid: object, given: dict[str, object]) -> None:
     """Refuse what is of another kind: a whole run, arrays, a head that cannot be called."""
-    for name, value in (("hidden", hidden), ("mask", mask)):
+    for name, value in (("hidden", hidden), ("valid", valid)):
         if not isinstance(value, Tensor):
             plain = "" if value is not None else NO_PADDING
             raise InputError(
@@ -287,11 +287,11 @@ def _check_first(first: Tensor, hidden: Tensor) -> None:
         )
 
 
-def _check_mask(hidden: Tensor, mask: Tensor) -> None:
-    if mask.dtype != torch.bool or mask.shape != hidden.shape[:-1]:
+def _check_valid(hidden: Tensor, valid: Tensor) -> None:
+    if valid.dtype != torch.bool or valid.shape != hidden.shape[:-1]:
         raise InputError(
-            f"The mask is {mask.dtype} of shape {tuple(mask.shape)}; pooling needs torch.bool of "
+            f"valid is {valid.dtype} of shape {tuple(valid.shape)}; pooling needs torch.bool of "
             f"shape {tuple(hidden.shape[:-1])}, True = a real token."
         )
-    if not bool(mask.any(dim=-1).all()):
+    if not bool(valid.any(dim=-1).all()):
         raise InputError("A sequence is all padding, so there is nothing to pool. Leave it out.")

@@ -54,9 +54,7 @@ STATISTICS = {
         "heads that look at the next token",
         "The last query has none and is left out.",
     ),
-    "diagonal": Statistic(
-        "Weight on the query itself", "share", "heads that look at the same token"
-    ),
+    "same": Statistic("Weight on the query itself", "share", "heads that look at the same token"),
     "first": Statistic("Weight on the first token", "share", "heads that look at the first token"),
     "special": Statistic("Weight on special tokens", "share", "heads that look at special tokens"),
     "largest": Statistic(

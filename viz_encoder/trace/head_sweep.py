@@ -12,7 +12,7 @@ from viz_encoder.trace.kept_tokens import KeptTokens
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.row_walk import RowWalk, walks
 
-NEIGHBORS = {"previous": -1, "next": 1, "diagonal": 0}
+NEIGHBORS = {"previous": -1, "next": 1, "same": 0}
 
 
 class HeadSweep:
@@ -149,7 +149,7 @@ class HeadSweep:
             counts = self.kept.neighbors(shift).to(real).roll(-shift, dims=1)
             found[name] = (self.bands[:, at] * (counts * real)).sum(dim=1)
         n_pairs = (self.kept.neighbors(-1)[:, :-1].to(real) * real[:, 1:]).sum(dim=1)
-        n_each = {"previous": n_pairs, "next": n_pairs, "diagonal": real.sum(dim=1)}
+        n_each = {"previous": n_pairs, "next": n_pairs, "same": real.sum(dim=1)}
         return {name: value / n_each[name] for name, value in found.items()}
 
     def _forbidden(self) -> Bool[Tensor, "head row col"] | None:

@@ -36,7 +36,7 @@ const PRONOUN = { least: () => 0.5, from: "largest weight of its row, and 2 × w
 const PHRASES = [
   share("previous", "previous token, previous, token before, before, preceding", "the previous token"),
   share("next", "next token, next, token after, after, following", "the next token"),
-  share("diagonal", "query itself, itself, themselves, same token, self, diagonal", "the query itself"),
+  share("same", "query itself, itself, themselves, same token, self, diagonal", "the query itself"),
   share("first", "first token, first, beginning, start", "the first token"),
   share("first", "[cls], cls, <s>, class token", "the first token, here “FIRST”"),
   share("special", "special tokens, special token, special", "special tokens, all of them together"),

@@ -205,7 +205,7 @@ export class HeadStatistics extends Emitter {
     return (
       `Layer ${layer}, head ${head}: entropy ${said("entropy")} of at most ${limit} nats · distance ${said("distance", 1)} tokens · ` +
       `largest weight ${said("largest", 4)} · on the previous token ${said("previous")}, next ${said("next")}, ` +
-      `itself ${said("diagonal")}, first ${said("first")}${this.kept.hide ? "" : `, special ${said("special")}`}${changed}${this.#over}`
+      `itself ${said("same")}, first ${said("first")}${this.kept.hide ? "" : `, special ${said("special")}`}${changed}${this.#over}`
     );
   }
 

@@ -10,7 +10,7 @@ const FARTHEST = 8; // tokens before or after the query
 const NAMED = {
   previous: ["prev", "the previous token"],
   next: ["next", "the next token"],
-  diagonal: ["same", "the query itself"],
+  same: ["same", "the query itself"],
   first: ["first", "the first token"],
   delimiter: ["sep", "other special tokens"],
   punctuation: ["punct", "punctuation"],

@@ -22,7 +22,7 @@ import { headsNamed, namedAnswer, signedAmount } from "./wording.js";
 
 const HOWS = [
   ["zero", "remove (zero)"],
-  ["reference", "reference mean"],
+  ["mean", "reference mean"],
   ["patch", "patch from twin"],
 ];
 const ALONE =

@@ -17,7 +17,7 @@ const [ZERO, CUT] = ["zero", "attention"]; // as usual
  * @type {(run: Run, offer: WhatIfOffered) => { way: Way, tokensHow: string }} */
 export function linkedWay(run, { measures, usual }) {
   const asked = linkedOf(run, MEASURE);
-  const how = linkedOf(run, HOW) === "reference" && !run.grid ? "reference" : ZERO;
+  const how = linkedOf(run, HOW) === "mean" && !run.grid ? "mean" : ZERO;
   return {
     way: { measure: measures.some(({ name }) => name === asked) ? asked : usual, how },
     tokensHow: linkedOf(run, WORDS) === "mask" && !run.grid ? "mask" : CUT,

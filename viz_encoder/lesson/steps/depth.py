@@ -53,7 +53,7 @@ def settled(asked: Asked) -> Number | None:
     """After which block the answer leads, and leads from there on."""
     if not asked.answer:
         return None
-    found = logit_lens(asked.encoder, asked.trace, task=Task.MASKED, tokens=[asked.query], top=1)
+    found = logit_lens(asked.encoder, asked.trace, task=Task.MASKED, tokens=[asked.query], n=1)
     leads = found.labels[:, 0, 0] == asked.answer
     after = len(leads) - int(np.argmin(leads[::-1])) if not leads.all() else 0
     first = int(np.argmax(leads))

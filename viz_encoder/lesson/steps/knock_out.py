@@ -123,7 +123,7 @@ def other_word(asked: Asked) -> Choice | None:
     now = capture(asked.encoder, f"{text[:start]}{new}{text[stop:]}")
     if now.n_tokens != asked.trace.n_tokens:
         return None
-    found = predictions(asked.encoder, now, task=Task.MASKED, tokens=[asked.query], top=3)[0]
+    found = predictions(asked.encoder, now, task=Task.MASKED, tokens=[asked.query], n=3)[0]
     words = tuple(sorted({*found.labels, asked.answer}))
     return Choice(
         words,

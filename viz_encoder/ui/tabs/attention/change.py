@@ -34,7 +34,7 @@ def changes(
         )
     same = before.n_tokens == trace.n_tokens
     if same and view.as_it_ran:
-        heads = layer_change(before, trace, chosen).heads
+        heads = layer_change(trace, before, chosen).heads
     else:
         both = compare(trace, before)
         places = tuple((at, at) for at in range(trace.n_tokens))

@@ -90,7 +90,7 @@ def over(
 ) -> HeadTable:
     """The table of these texts."""
     given = list(texts)
-    return _counted(runner, given, source, model, tell, partial(corpus, items=given, k=k))
+    return _counted(runner, given, source, model, tell, partial(corpus, items=given, n=k))
 
 
 def over_pictures(

@@ -62,9 +62,7 @@ def measure_states(entry: Entry, what: str, asked: Asked) -> Result:
             entry.whole_source(), trace, hide_special=hidden
         ),
         "projection": lambda: projection(trace, hide_special=hidden, center=asked.center),
-        "nearest_tokens": lambda: nearest_tokens(
-            trace, at, after, hide_special=hidden, top=NEAREST
-        ),
+        "nearest_tokens": lambda: nearest_tokens(trace, at, after, hide_special=hidden, n=NEAREST),
         "logit_lens": lambda: logit_lens(
             entry.model(), trace, task=asked.task, tokens=around(trace, at)
         ),

@@ -35,7 +35,7 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
 def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero") -> dict[str, Any]:
     """The effect of removing each head: values[layer][head], and the answer without it.
 
-    measure is "masked", "logit", "pooled" or "state"; how is "zero" or "reference".
+    measure is "masked", "logit", "pooled" or "state"; how is "zero" or "mean".
     """
     plain = runnable(runner.store.get(key))
     trace = plain_of(runner.store, key)[1].trace

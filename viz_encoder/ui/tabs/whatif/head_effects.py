@@ -40,7 +40,7 @@ def head_effects(
     encoder: LoadedEncoder, inputs: Inputs, trace: Trace, measure: str, how: str, tell: Progress
 ) -> dict[str, Any]:
     """The effect of removing each head, and the link whose weight may stand beside it."""
-    reference = reference_of(encoder) if how == "reference" else None
+    reference = reference_of(encoder) if how == "mean" else None
     found = effect(
         encoder, inputs, how=how, reference=reference, measure=measure or None, progress=tell
     )
@@ -208,7 +208,7 @@ def over_texts(
     for name, text in zip(names, kept, strict=True):
         if len(text) > MOST_CHARACTERS:
             raise InputError(f"L{name[1:]} has over {MOST_CHARACTERS:,} characters; shorten it.")
-    reference = reference_of(encoder) if how == "reference" else None
+    reference = reference_of(encoder) if how == "mean" else None
     found = effect(
         *(encoder, kept),
         how=how,

@@ -29,7 +29,7 @@ def reference_of(encoder: LoadedEncoder) -> Sequence[str]:
     if encoder.kind != "text":
         raise SelectionError(
             "The mean over a reference set is only for texts; choose zero, or give a set in "
-            'Python: vz.effect(encoder, picture, how="reference", reference=[…]).'
+            'Python: vz.effect(encoder, picture, how="mean", reference=[…]).'
         )
     if encoder.card.name == "grammar":
         return GRAMMAR
