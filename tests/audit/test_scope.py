@@ -32,6 +32,21 @@ def test_a_bug_in_training_mode_only():
     assert model.training and report.check("eval_mode").verdict == "INFO"
 
 
+def test_what_training_mode_alone_refuses_is_not_tested():
+    class Spans(Stack):
+        """As SpecAugment, which hides ten frames in training mode, and of fewer raises."""
+
+        def forward(self, x, keep):
+            if self.training and x.shape[1] < 10:
+                raise ValueError("mask_length is larger than sequence_length")
+            return super().forward(x, keep)
+
+    report = audit(Spans().eval())
+    told = report.check("train_mode")
+    assert report.verdict == "PASS" and told.verdict == "NOT TESTED"
+    assert "mask_length" in told.evidence and "AuditScope(lengths=[…])" in told.evidence
+
+
 def test_a_model_in_eval_mode_is_not_said_to_train():
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     model = nn.TransformerEncoder(layer, 1).eval()
