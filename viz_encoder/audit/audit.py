@@ -24,6 +24,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import name_of
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.gaps import gaps
+from viz_encoder.audit.measure.output_axes import reading_of
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
@@ -62,9 +63,11 @@ def audit_mask(
     """Whether the model looks where `intent` says it may, and nowhere else: a MaskReport.
 
     Args:
-        model: model(x, passed) → the output, "batch token d" (or "batch d" if it pools); a tensor,
-            or a tuple or ModelOutput whose first tensor is taken. Or a module that is known:
-            nn.TransformerEncoder, nn.MultiheadAttention, a transformers model, our Encoder.
+        model: model(x, passed) → the output, a tensor, or a tuple or ModelOutput whose first
+            tensor is taken (after a loss, which is one number): the axis that is as long as there
+            are tokens holds these; without one (labels, queries) it is one row a sample. Or a
+            module that is known: nn.TransformerEncoder, nn.MultiheadAttention, a transformers
+            model, our Encoder.
         intent: intent(valid) → Bool "batch query key", True = may attend, or a BlockMask or
             mask_mod of flex_attention; a list of them, one per layer, if layers differ.
         make_mask: make_mask(valid) → what your code passes; intent(valid) if not given.
@@ -97,6 +100,7 @@ def audit_mask(
     with kept, subject.in_mode(training=False), subject.state.put_back_after(), quiet():
         if adapted.instead:
             context.require_runs(adapted.notes[0], adapted.instead)
+        _read_output(context)
         _require_as_many_as_seen(context, asked)
         require_scope_applies(context)
         checks = ask_all(context, QUESTIONS, progress)
@@ -206,6 +210,25 @@ def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
                 f"1, or one per layer, or say n_layers={n_intents} if not every layer can be "
                 "seen."
             )
+
+
+def _read_output(context: AuditContext) -> None:
+    """Find which axis of the output is its tokens; a model that does not run says so later."""
+    subject, valid = context.subject, context.base.valid
+    with suppress(ModelFault):
+        subject.reading = reading_of((context.out, valid), _at_another_length(context))
+        context.out = subject.read(context.out, valid)
+
+
+def _at_another_length(context: AuditContext) -> tuple[Tensor, Tensor] | None:
+    """An output without padding at another length, if any runs; what it keeps is as before."""
+    (n_samples, n_tokens), setting = context.base.valid.shape, context.setting
+    for length in (n_tokens + 4, 2 * n_tokens, *context.other_lengths):
+        with suppress(ModelFault, InputError):
+            case = setting.case(torch.ones(n_samples, length, dtype=torch.bool))
+            if case.x.shape != context.base.x.shape:
+                return context.subject.run(case).detach(), case.valid
+    return None
 
 
 def _never_tested(context: AuditContext) -> tuple[str, ...]:

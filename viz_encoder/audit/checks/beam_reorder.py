@@ -9,7 +9,6 @@ from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.measure.subject import first_tensor
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
@@ -74,7 +73,7 @@ def _stepped(context: AuditContext, case: Case, valid: Tensor, order: Tensor, ha
         cache, rows = reorder(cache, order.clone()), []
         for at in range(half, case.valid.shape[1]):
             out, cache = step(case.x[:, at : at + 1].clone(), cache, *more(valid[:, : at + 1]))
-            rows.append(first_tensor(out))
+            rows.append(context.subject.read(out, valid[:, at : at + 1]))
     return torch.cat(rows, dim=1)
 
 

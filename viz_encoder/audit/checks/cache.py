@@ -10,7 +10,7 @@ from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.subject import first_tensor
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
@@ -28,7 +28,7 @@ def ask(context: AuditContext) -> Answer:
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
         try:
-            out = _stepped(step, case.x, sizes, context if takes_mask(step) else None)
+            out = _stepped(context, case, sizes)
         except Exception as fault:
             text = f"Run {name}, step raised {type(fault).__name__}: {fault}."
             if name == "in pieces":
@@ -79,7 +79,7 @@ def _padded(context: AuditContext) -> Answer | None:
     whole = context.subject.run(case)
     sizes = [valid.shape[1] // 2, *[1] * (valid.shape[1] - valid.shape[1] // 2)]
     try:
-        out = _stepped(context.scope.step, case.x, sizes, context, valid)
+        out = _stepped(context, case, sizes)
     except Exception as fault:
         text = f"With padding before the prompt, step raised {type(fault).__name__}: {fault}."
         return Answer(Verdict.FAIL, text)
@@ -100,20 +100,15 @@ def _pieces(n_tokens: int) -> list[int]:
     return [first, *[2] * (rest // 2), *[1] * (rest % 2)]
 
 
-def _stepped(
-    step: Any,
-    x: Tensor,
-    sizes: list[int],
-    context: AuditContext | None = None,
-    valid: Tensor | None = None,
-) -> Tensor:
-    cache, rows, start = None, [], 0
-    valid = torch.ones(x.shape[:2], dtype=torch.bool) if valid is None else valid
+def _stepped(context: AuditContext, case: Case, sizes: list[int]) -> Tensor:
+    step, cache, rows, start = context.scope.step, None, [], 0
+    assert step is not None
     with torch.no_grad():
         for size in sizes:
-            more = [context.setting.make_mask(valid[:, : start + size])] if context else []
-            out, cache = step(x[:, start : start + size].clone(), cache, *more)
-            rows.append(first_tensor(out))
+            seen = case.valid[:, : start + size]
+            more = [context.setting.make_mask(seen)] if takes_mask(step) else []
+            out, cache = step(case.x[:, start : start + size].clone(), cache, *more)
+            rows.append(context.subject.read(out, seen[:, start:]))
             start += size
     return torch.cat(rows, dim=1)
 

@@ -17,6 +17,7 @@ def ask(context: AuditContext) -> Answer:
         )
     for name, model in context.scope.variants.items():
         subject = model if isinstance(model, Subject) else Subject(model)
+        subject.reading = context.subject.reading
         with subject.in_mode(training=False):
             out = subject.run(context.base)
             apart = gap(out, context.out, context.base.valid)

@@ -13,7 +13,7 @@ from viz_encoder.audit.measure.held import Held
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.measure.subject import Subject, first_tensor
+from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import IN_PLACE, Question
 from viz_encoder.audit.report import Verdict
 
@@ -37,7 +37,7 @@ def find_fault(context: AuditContext, case: Case) -> Answer | None:
     x, passed = _copies(case)
     inputs = {} if case.own else {"the input": x}
     held = Held.of({_name(where): one for where, one in tensors_in(passed)} | inputs)
-    context.again = first_tensor(_called(subject, x, passed, case)).clone()
+    context.again = subject.read(_called(subject, x, passed, case), case.valid).clone()
     changed = held.changed()
     if not changed:
         return None
@@ -67,7 +67,7 @@ def _called(subject: Subject, x: Tensor, passed: Any, case: Case) -> Any:
 def _alike(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
     """The output, always with the same dropout."""
     with random_states_kept([subject.device]):
-        return first_tensor(_called(subject, x, passed, case)).clone()
+        return subject.read(_called(subject, x, passed, case), case.valid).clone()
 
 
 def _kept(context: AuditContext, changed: list[str]) -> Answer | None:

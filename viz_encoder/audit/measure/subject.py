@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.held import Held, state_of
+from viz_encoder.audit.measure.output_axes import Reading, as_it_is
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
@@ -46,6 +47,7 @@ class Subject:
         self.state = Held.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
         self.grad = False  # whether it runs with gradients on where nothing else is said
+        self.reading: Reading = as_it_is  # which axis of its output is the tokens
 
     def run(self, case: Case, *, x: Tensor | None = None, grad: bool | None = None) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".
@@ -55,7 +57,22 @@ class Subject:
         """
         given = case.x if x is None else x
         with torch.set_grad_enabled(self.grad if grad is None else grad):
-            return first_tensor(self.raw(given, case))
+            return self.read(self.raw(given, case), case.valid)
+
+    def read(self, out: Any, valid: Tensor) -> Tensor:
+        """The first tensor of what it returned, as "batch token d" or "batch d".
+
+        Raises:
+            ModelFault: there is none, or it has other axes than that of the base case.
+        """
+        given = first_tensor(out)
+        try:
+            return self.reading(given, valid)
+        except (RuntimeError, IndexError) as fault:
+            n_samples, n_tokens = valid.shape
+            raise ModelFault(
+                f"The output of {n_samples} samples of {n_tokens} tokens is {tuple(given.shape)}."
+            ) from fault
 
     def raw(self, x: Tensor, case: Case) -> Any:
         """What the model returns, on copies of x and of the mask."""
@@ -104,7 +121,7 @@ class Subject:
 
 
 def first_tensor(out: Any) -> Tensor:
-    """The first floating tensor of what a model returned.
+    """The first floating tensor of what a model returned; not its loss, if there is any other.
 
     Raises:
         ModelFault: there is none.
@@ -113,9 +130,9 @@ def first_tensor(out: Any) -> Tensor:
         return out
     values = list(out.values()) if isinstance(out, dict) else out
     if isinstance(values, list | tuple):
-        for value in values:
-            if isinstance(value, Tensor) and value.is_floating_point():
-                return value
+        found = [one for one in values if isinstance(one, Tensor) and one.is_floating_point()]
+        if found:
+            return next((one for one in found if one.ndim), found[0])
     raise ModelFault(f"The model returned {type(out).__name__}, in which there is no tensor.")
 
 
