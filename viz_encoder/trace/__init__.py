@@ -1,4 +1,5 @@
-"""A captured run: Trace, how one is made, and the proof that its maps are the ones that ran."""
+"""A captured run: the Trace, the ways to make one, and the proof that its maps are the ones that
+ran."""
 
 from viz_encoder.trace.capture import capture as capture
 from viz_encoder.trace.layer import LayerTrace as LayerTrace

@@ -1,4 +1,4 @@
-"""Alignment: which tokens of two runs are the same, by the longest common subsequence."""
+"""Alignment: matches the tokens of two runs by their longest common subsequence."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -10,26 +10,25 @@ from viz_encoder.shown import OneLine
 from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.trace.trace import Trace
 
-MAX_BITS = 2**31  # of the table of the longest common subsequence, a bit a pair of tokens
+MAX_BITS = 2**31  # limit on the subsequence table, one bit per pair of tokens
 WORD = re.compile(r"\w+|[^\w\s]")
 Pair = tuple[int, int]
-Words = list[tuple[str, int]]  # a word's text and where it begins, counted over all texts
+Words = list[tuple[str, int]]  # each word and its start offset, over all texts
 Cut = dict[Pair, list[int]]  # first and last character of a text → the tokens that cover them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignment(OneLine):
-    """Places of the same tokens in two runs, rising in both; padding is never among them.
+    """Positions of matching tokens in two runs, increasing in both; padding is excluded.
 
-    by: "tokens", or "words" where the tokenizers differ: then tokens are the same that cover the
-    same characters of the same word, whatever they are called, and special tokens by their order
-    before and after the text. A mask token matches the token in its place in a run that is
-    otherwise the same.
+    by: "tokens", or "words" where the tokenizers differ. Tokens then match when they cover the same
+    characters of the same word, and special tokens match by their order before and after the text.
+    A mask token matches the token it replaces in an otherwise identical run.
     """
 
     pairs: tuple[Pair, ...]  # (place in this run, place in the reference)
-    only_here: tuple[int, ...]  # real tokens of this run without a partner
-    only_there: tuple[int, ...]  # real tokens of the reference without one
+    only_here: tuple[int, ...]  # real tokens of this run without a match
+    only_there: tuple[int, ...]  # real tokens of the reference without a match
     by: str
 
 
@@ -37,10 +36,10 @@ def align(trace: Trace, reference: Trace) -> Alignment:
     """Align the real tokens of two runs.
 
     The longest common subsequence (Hirschberg, 1975) of the tokens, or of the words where the
-    tokenizers differ. Patches are the same only where both pictures were cut up alike.
+    tokenizers differ. Patches match only if both images have the same patch grid.
 
     Raises:
-        TooLong: two long runs that have little in common.
+        TooLong: both runs are long and have little in common.
     """
     here, there, by = _real(trace), _real(reference), "tokens"
     if trace.grid != reference.grid:
@@ -67,13 +66,13 @@ def align(trace: Trace, reference: Trace) -> Alignment:
 
 
 def common_subsequence(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
-    """The places of a longest common subsequence, rising in both.
+    """Index pairs of a longest common subsequence, increasing in both.
 
-    A row of its table is one whole number, a bit a column, so that a row costs a few additions
-    (Hyyrö, 2004); all rows are kept, and walked back through.
+    Each table row is one integer with a bit per column, so a row costs a few additions (Hyyrö,
+    2004). All rows are kept for the backtrace.
 
     Raises:
-        TooLong: a table of more than MAX_BITS.
+        TooLong: the table exceeds MAX_BITS.
     """
     shorter = min(len(one), len(other))
     first = _n_equal(zip(one, other, strict=False))
@@ -89,7 +88,8 @@ def _n_equal(pairs: "zip[tuple[Hashable, Hashable]]") -> int:
 
 
 def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
-    """A clear bit `column` in a row says that the subsequence grows there."""
+    """Backtrace through the table; a clear bit `column` in a row means the subsequence grows
+    there."""
     if len(one) * len(other) > MAX_BITS:
         raise TooLong(
             f"The runs differ in {len(one):,} and {len(other):,} tokens in a row, which is more "
@@ -117,7 +117,7 @@ def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
 
 
 def _same_model(trace: Trace, reference: Trace) -> bool:
-    """Whether both runs are known to be of one tokenizer."""
+    """Whether both runs are known to share a tokenizer."""
     return "" != trace.origin.model == reference.origin.model
 
 
@@ -128,7 +128,7 @@ def _real(trace: Trace) -> list[int]:
 def _same_but_masked(
     trace: Trace, reference: Trace, here: Sequence[int], there: Sequence[int]
 ) -> bool:
-    """Whether one run reads as the other with some tokens replaced by the mask token."""
+    """Whether one run equals the other with some tokens masked."""
     if len(here) != len(there) or not _same_model(trace, reference):
         return False
     masks = set(masked_tokens(trace.tokens)), set(masked_tokens(reference.tokens))
@@ -146,12 +146,13 @@ def _by_tokens(
 
 
 def _by_words(trace: Trace, reference: Trace) -> list[Pair]:
-    """Tokens of the same characters of the same words; none where the runs hold no text."""
+    """Match tokens that cover the same characters of the same words; empty if a run holds no
+    text."""
     if not (trace.sample.spans and reference.sample.spans):
         return []
     (words, cut), (their_words, their_cut) = _read(trace), _read(reference)
     texts = [text for text, _ in words], [text for text, _ in their_words]
-    moved: dict[int, int] = {}  # a character of this run's text → the reference's
+    moved: dict[int, int] = {}  # character offset in this run → offset in the reference
     for a, b in common_subsequence(*texts):
         (text, start), (_, their_start) = words[a], their_words[b]
         moved |= {start + at: their_start + at for at in range(len(text))}
@@ -168,12 +169,12 @@ def _by_words(trace: Trace, reference: Trace) -> list[Pair]:
 
 
 def _read(trace: Trace) -> tuple[Words, Cut]:
-    """The words of all texts, in small letters, and the tokens by the characters they cover."""
+    """All words in lowercase with offsets, and the tokens by the characters they cover."""
     words, starts, start = Words(), [], 0
     for text in trace.sample.texts:
         starts.append(start)
         for match in WORD.finditer(text):
-            small = match[0].lower()  # of some letters it is longer
+            small = match[0].lower()  # lowercasing lengthens some letters
             same = len(small) == len(match[0])
             words.append((small if same else match[0], start + match.start()))
         start += len(text) + 1
@@ -184,7 +185,7 @@ def _read(trace: Trace) -> tuple[Words, Cut]:
         low, high = trace.sample.spans[at]
         segment = min(segments[at], len(starts) - 1)
         low, high = starts[segment] + low, starts[segment] + high
-        while low < high and joined[low].isspace():  # of SentencePiece and byte-level tokens
+        while low < high and joined[low].isspace():  # some tokenizers include the space
             low += 1
         if low < high and not trace.sample.special[at]:
             cut.setdefault((low, high - 1), []).append(at)
@@ -192,7 +193,7 @@ def _read(trace: Trace) -> tuple[Words, Cut]:
 
 
 def _ends(trace: Trace) -> tuple[list[int], list[int]]:
-    """The special tokens before the first that is of the text, and those after the last."""
+    """Special tokens before the first text token and after the last."""
     real, special = _real(trace), trace.sample.special
     before = list(takewhile(lambda at: special[at], real))
     after = list(takewhile(lambda at: special[at], reversed(real)))
@@ -200,7 +201,7 @@ def _ends(trace: Trace) -> tuple[list[int], list[int]]:
 
 
 def _rising(pairs: list[Pair]) -> list[Pair]:
-    """In order, without those that would run backwards."""
+    """Sort the pairs and drop those that would go backward."""
     kept = list[Pair]()
     for pair in sorted(pairs):
         if not kept or (kept[-1][0] < pair[0] and kept[-1][1] < pair[1]):

@@ -1,4 +1,4 @@
-"""From captured calls to a Trace: which layers, which sample, whose tokens."""
+"""Builds a Trace from captured calls: picks the layers, the sample, and the tokens."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -40,10 +40,10 @@ def assemble(
     valid: Tensor | None,
     grid: Grid | None,
 ) -> Trace:
-    """The Trace of one sample of the calls that are meant."""
+    """Build the trace of one sample of the chosen calls."""
     calls = one_stack(chosen)
     n_tokens = _n_tokens(calls, tokens)
-    apart = chosen.cross or chosen.keyed  # the keys are other tokens than the queries
+    apart = chosen.cross or chosen.keyed  # keys and queries are different tokens
     layers = tuple(_layer(call, chosen.sample, n_tokens, apart) for call in calls)
     names = _names(tokens, n_tokens, "tokens")
     changed = _changed_between(calls)
@@ -76,7 +76,7 @@ def assemble(
 
 
 def _n_tokens(calls: list[RecordedCall], tokens: Sequence[str] | None) -> int:
-    """As many as ran; a nested tensor ran without the padding that the names may include."""
+    """Number of tokens that ran; nested tensors ran without the padding the names may include."""
     ran = calls[0].shape[2]
     if tokens is not None and len(tokens) > ran and calls[0].attention.ragged:
         return len(tokens)
@@ -123,12 +123,12 @@ def _layer(call: RecordedCall, sample: int, n_tokens: int, apart: bool) -> Layer
 
 
 def _of(x: Tensor | None, sample: int) -> Tensor | None:
-    """The sample's part of a tensor that may be one for the whole batch."""
+    """Select the sample from a tensor that may be shared by the whole batch."""
     return None if x is None else x[sample if x.shape[0] > 1 else 0]
 
 
 def _given_valid(valid: object, n_tokens: int) -> Tensor:
-    """What the caller says is real, if it says it of each token as a bool."""
+    """Validate the caller's mask of real tokens: one bool per token."""
     if not isinstance(valid, Tensor) or valid.dtype != torch.bool or valid.shape != (n_tokens,):
         what = (
             f"a {valid.dtype} tensor of shape {tuple(valid.shape)}"
@@ -145,7 +145,7 @@ def _given_valid(valid: object, n_tokens: int) -> Tensor:
 
 
 def _valid(layers: tuple[LayerTrace, ...], apart: bool) -> Tensor:
-    """A token is real if any query may attend to it, in any layer."""
+    """Infer the real tokens: those that any query may attend to in any layer."""
     n_tokens, device = layers[0].q.shape[1], layers[0].q.device
     if apart:
         return torch.ones(n_tokens, dtype=torch.bool, device=device)
@@ -153,13 +153,13 @@ def _valid(layers: tuple[LayerTrace, ...], apart: bool) -> Tensor:
     masked = {(id(layer.mask), id(layer.bias), id(layer.maps)): layer for layer in layers}
     for layer in masked.values():
         reached = reached | _reached(layer)
-    return reached if bool(reached.any()) else torch.ones_like(reached)  # a mask gone wrong
+    return reached if bool(reached.any()) else torch.ones_like(reached)  # the mask itself is wrong
 
 
 def _reached(layer: LayerTrace) -> Tensor:
-    """The keys that some query attends to, or may attend to where maps are not kept."""
+    """Keys that some query attends to, or may attend to where maps are not kept."""
     may = torch.ones(1, 1, layer.k.shape[1], dtype=torch.bool, device=layer.k.device)
-    if layer.maps is not None:  # a query that sees nothing but padding looks at all alike
+    if layer.maps is not None:  # a query that sees only padding attends uniformly
         uneven = layer.maps.amax(dim=-1, keepdim=True) > layer.maps.amin(dim=-1, keepdim=True)
         may = ((layer.maps > 0) & uneven) if bool(uneven.any()) else may
     if layer.mask is not None:
@@ -172,7 +172,8 @@ def _reached(layer: LayerTrace) -> Tensor:
 def _hidden(
     calls: list[RecordedCall], sample: int, n_tokens: int
 ) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Before the first block, after each, and after the last norm; none if any is missing."""
+    """Hidden states before the first block, after each block, and after the final norm; empty if
+    any is missing."""
     states = (calls[0].before, *(call.after for call in calls), calls[-1].normed)
     picked = [_state(state, calls[0], sample, n_tokens) for state in states]
     output = picked[-1] if picked[-1] is not None else picked[-2]
@@ -187,10 +188,10 @@ def _no_hidden(calls: list[RecordedCall], n_tokens: int) -> tuple[tuple[Tensor, 
 
 
 def _changed_between(calls: list[RecordedCall]) -> bool:
-    """Whether a block gets something other than what the block before it gave.
+    """Whether any block's input differs from the previous block's output.
 
-    So it is where the residual is added outside of the numbered modules: what they give are then
-    not the hidden states.
+    This happens when the residual is added outside the numbered modules, whose outputs are then not
+    the hidden states.
     """
     return any(
         one.after is not None
@@ -202,7 +203,7 @@ def _changed_between(calls: list[RecordedCall]) -> bool:
 
 
 def _again(calls: list[RecordedCall], changed: bool) -> tuple[str, ...]:
-    """A note where a module attended several times and, unlike in ALBERT, not to its own output."""
+    """Note any module that attended several times, but not (as in ALBERT) to its own output."""
     name, count = Counter(call.name for call in calls).most_common(1)[0]
     known = not any(one.after is None or two.before is None for one, two in pairwise(calls))
     if count == 1 or (known and not changed):
@@ -215,7 +216,7 @@ def _again(calls: list[RecordedCall], changed: bool) -> tuple[str, ...]:
 
 
 def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int) -> Tensor | None:
-    """The sample's "token d_model" of "batch token d_model" or "token batch d_model"."""
+    """Select one sample's "token d_model" from "batch token d_model" or "token batch d_model"."""
     if state is None:
         return None
     n_samples, _, n_queries, _ = call.shape
@@ -228,7 +229,7 @@ def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int)
 
 
 def _parts(calls: list[RecordedCall], sample: int, n_tokens: int) -> RecordedParts:
-    """What is known of the weights that ran, and what entered attention that is in no layer."""
+    """What is known of the weights that ran, and attention inputs that belong to no layer."""
     entered = [
         None if call.part is None else _state(call.part.entered, call, sample, n_tokens)
         for call in calls
@@ -238,7 +239,7 @@ def _parts(calls: list[RecordedCall], sample: int, n_tokens: int) -> RecordedPar
 
 
 def _origin(call: RecordedCall, module: nn.Module) -> Origin:
-    source = call.attention.v  # a softmax may be wider than the product that was run on it
+    source = call.attention.v  # the softmax may have more columns than the product it fed
     return Origin(
         model=type(module).__name__,
         device=str(source.device),
@@ -248,7 +249,7 @@ def _origin(call: RecordedCall, module: nn.Module) -> Origin:
 
 
 def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
-    """What a reader of the maps has to know, a sentence each."""
+    """Notes a reader of the maps needs, one sentence each."""
     notes = []
     dropout = max(call.dropout for call in calls)
     if dropout:

@@ -1,4 +1,5 @@
-"""AttentionCall: what one call of attention ran on, copied, so that nothing later can reach it."""
+"""AttentionCall: the tensors one attention call ran on, copied so that later code cannot change
+them."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +20,8 @@ Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
 
 
 class AttentionCall(NamedTuple):
-    """One attention call of a whole batch; a model that does its own softmax has maps, no q, k."""
+    """One attention call of a whole batch; a model with its own softmax has maps instead of q and
+    k."""
 
     kind: Kind
     q: Float[Tensor, "batch head query d_head"]
@@ -30,13 +32,13 @@ class AttentionCall(NamedTuple):
     bias: Bias | None = None
     maps: Float[Tensor, "batch head query key"] | None = None
     signature: Float[Tensor, "batch head query signature"] | None = None
-    sink: Float[Tensor, "batch head query"] | None = None  # what the softmax gave to no key
+    sink: Float[Tensor, "batch head query"] | None = None  # weight the softmax gave to no key
     dropout: float = 0.0
-    cross: bool | None = None  # None: not to be seen from the call alone
+    cross: bool | None = None  # None: cannot be told from the call alone
     kernel: str = "unknown"
-    softmax: SeenSoftmax | None = None  # that gave the maps, where it was called by itself
-    folded: bool = False  # whether more than two axes came before "query"
-    ragged: bool = False  # came as a nested tensor, without its padding
+    softmax: SeenSoftmax | None = None  # the softmax that gave the maps, if called on its own
+    folded: bool = False  # whether more than two axes precede "query"
+    ragged: bool = False  # came as a nested tensor, without padding
     note: str = ""
 
     @property
@@ -46,59 +48,60 @@ class AttentionCall(NamedTuple):
         return n_samples, n_heads, n_queries, self.k.shape[2]
 
     def transposed(self) -> "AttentionCall":
-        """The same with its samples as heads, and the other way round."""
+        """Swap the sample and head axes."""
         turned = (x.transpose(0, 1) if isinstance(x, Tensor) else x for x in self)
         return AttentionCall._make(turned)
 
 
 class LaterCall:
-    """A call whose queries and keys have to be computed again, and are when first asked for."""
+    """A call whose queries and keys are recomputed on first access."""
 
     def __init__(self, kind: Kind, shape: Shape, compute: Callable[[], AttentionCall]) -> None:
-        """compute() runs once, on what was kept for it."""
+        """`compute` runs once, on the inputs kept for it."""
         self.kind, self.shape = kind, shape
         self._compute: Callable[[], AttentionCall] | None = compute
 
     @cached_property
     def whole(self) -> AttentionCall:
-        """The call with its queries and keys; what they were computed from is let go."""
+        """Return the call with its queries and keys, and release the inputs they came from."""
         assert self._compute is not None
         call, self._compute = self._compute(), None
         return call
 
 
 class LastCopy:
-    """Copies tensors; one that comes again unchanged, as from layer to layer, is copied once."""
+    """Copies tensors; one that comes again unchanged, as from layer to layer, is copied only
+    once."""
 
     def __init__(self) -> None:
         self._last: tuple[Tensor, Tensor] | None = None
 
     def of(self, x: Tensor) -> Tensor:
-        """A copy of its own, with padding of 0 where it is nested."""
+        """Copy a tensor; nested tensors are padded with 0."""
         if x.is_nested:
             return padded(x)
         if self._last is not None and self._last[0] is x and same_bits(self._last[1], x):
-            return self._last[1]  # it was not changed in place since
+            return self._last[1]  # not changed in place since
         self._last = (x, own_copy(x))
         return self._last[1]
 
     def forget(self) -> None:
-        """Let go of what was copied last."""
+        """Release the last copy."""
         self._last = None
 
 
 def padded(x: Tensor) -> Tensor:
-    """A nested tensor with its padding, 0; any other as it is."""
+    """Pad a nested tensor with 0; return any other as is."""
     return x.detach().to_padded_tensor(0.0) if x.is_nested else x
 
 
 def own_copy(x: Tensor) -> Tensor:
-    """A copy of its own: q, k and v are mostly views of a larger buffer, which they would pin."""
+    """Copy into its own storage: q, k and v are usually views that would pin a larger buffer."""
     return x.detach().clone(memory_format=torch.contiguous_format)
 
 
 def batch_and_heads(x: Tensor) -> Tensor:
-    """As "batch head token d": an axis for each that is missing; leading ones become the batch."""
+    """Reshape to "batch head token d": add missing axes, fold leading ones into the batch."""
     if x.ndim == 4:
         return x
     if x.ndim == 3:
@@ -109,14 +112,14 @@ def batch_and_heads(x: Tensor) -> Tensor:
 
 
 def widely_signed(mixed: Tensor) -> Float[Tensor, "batch head query signature"]:
-    """The signature of what an attention call put out, in float32 at least."""
+    """Signature of an attention call's output, in float32 or wider."""
     return sign_off(mixed.detach().to(torch.promote_types(mixed.dtype, torch.float32)))
 
 
 def from_tensors(
     kind: Kind, q: Tensor, k: Tensor, v: Tensor, mixed: Tensor, split: Split, scale: float | None
 ) -> AttentionCall:
-    """A call of scaled_dot_product_attention, in any number of axes."""
+    """Build the call from scaled_dot_product_attention's tensors, with any number of axes."""
     return AttentionCall(
         kind,
         own_copy(batch_and_heads(q)),
@@ -133,7 +136,7 @@ def from_tensors(
 def from_maps(
     maps: Tensor, v: Tensor | None, mixed: Tensor | None, sink: Tensor | None = None
 ) -> AttentionCall:
-    """A call of softmax whose result was multiplied with something, the values."""
+    """Build the call from a softmax result and the values it was multiplied by."""
     lead, folded = tuple(maps.shape[:-2]), maps.ndim > 4
     sink = None if sink is None else batch_and_heads(sink[..., None])[..., 0]
     maps = own_copy(batch_and_heads(maps))

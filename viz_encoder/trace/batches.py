@@ -1,4 +1,4 @@
-"""Batches: many inputs through an encoder, sorted by length; hidden states, and nothing else."""
+"""Batches: runs many inputs through an encoder, sorted by length, for hidden states only."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,19 +13,19 @@ from viz_encoder.inputs import Inputs, Sample, TextReader
 from viz_encoder.trace.capture import run
 from viz_encoder.trace.states import States, read_through
 
-BATCH_TOKENS = 1024  # more make a CPU no faster, and hold more memory
-PICTURES = 8  # read at a time
+BATCH_TOKENS = 1024  # more is no faster on a CPU and uses more memory
+PICTURES = 8  # number read at a time
 Read = Callable[[Any], Inputs]
-Progress = Callable[[int, int], bool | None]  # items done, items in all; False stops
+Progress = Callable[[int, int], bool | None]  # (items done, total items); False stops
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some of the items, by their numbers in the list that was given."""
+    """Some of the items, by their indices in the given list."""
 
     numbers: tuple[int, ...]
     states: States
-    samples: tuple[Sample, ...]  # without what fills the batch up
+    samples: tuple[Sample, ...]  # without padding
 
 
 def batches(
@@ -37,19 +37,18 @@ def batches(
     progress: Progress | None = None,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Iterator[Batch]:
-    """Run all sources, the longest first, in batches of like length.
+    """Run all sources in batches of similar length, longest first.
 
     Args:
         encoder: the model.
         sources: texts, pairs or pictures, as `capture` takes them.
-        layers: after which layers hidden states are handed out, each from 0 to n_layers.
-        read: what makes inputs of a source; `encoder.read` if not given.
-        progress: called with the number of items done and of all; if it returns False, the run
-            stops.
-        batch_tokens: how many tokens a batch of texts holds at most, padding counted.
+        layers: the layers whose hidden states are returned, each from 0 to n_layers.
+        read: turns a source into inputs; default `encoder.read`.
+        progress: called with the items done and the total; return False to stop.
+        batch_tokens: the most tokens in a batch of texts, including padding.
 
     Raises:
-        InputError: an item that cannot be read, named by its number; or no item.
+        InputError: an item cannot be read (the message gives its index), or there are none.
         TraceError: stopped by `progress`.
     """
     if not sources:
@@ -60,8 +59,8 @@ def batches(
         padded = joined(encoder, inputs)
         ran = run(encoder, padded)
         states = read_through(encoder, ran.hidden, ran.output, padded.valid, layers)
-        states = replace(states, n_prompt=padded.samples[0].n_prompt)  # one prompt goes before all
-        del ran  # and with it queries, keys and values
+        states = replace(states, n_prompt=padded.samples[0].n_prompt)  # the same for all
+        del ran  # frees queries, keys and values too
         yield Batch(tuple(numbers), states, padded.samples)
         done += len(numbers)
         if progress is not None and progress(done, total) is False and done < total:
@@ -71,7 +70,7 @@ def batches(
 def _planned(
     encoder: LoadedEncoder, sources: Sequence[Any], read_one: Read, batch_tokens: int
 ) -> Iterator[tuple[list[int], list[Inputs]]]:
-    """Which items run together; texts are all read first, pictures a few at a time."""
+    """Plan which items run together; texts are all read first, images a few at a time."""
     step = len(sources) if encoder.kind == "text" else PICTURES
     for start in range(0, len(sources), step):
         part = range(start, min(start + step, len(sources)))
@@ -83,7 +82,7 @@ def _planned(
 def by_length(
     encoder: LoadedEncoder, read: Mapping[int, Inputs], batch_tokens: int = BATCH_TOKENS
 ) -> Iterator[list[int]]:
-    """Which inputs run together, by their numbers, the longest first; pictures of one size."""
+    """Group inputs of similar length by index, longest first; images all have one size."""
     order = sorted(read, key=lambda number: (*_shape(encoder, read[number]), -number))
     group: list[int] = []
     for number in reversed(order):
@@ -121,7 +120,7 @@ def _joins(
 
 
 def joined(encoder: LoadedEncoder, parts: Sequence[Inputs]) -> Inputs:
-    """One batch, shorter texts padded behind."""
+    """Join inputs into one batch, right-padding shorter texts."""
     samples = tuple(sample for part in parts for sample in part.samples)
     if encoder.kind != "text":
         values, valid = (
@@ -131,7 +130,7 @@ def joined(encoder: LoadedEncoder, parts: Sequence[Inputs]) -> Inputs:
     pad = encoder.reader.pad_id if isinstance(encoder.reader, TextReader) else encoder.padding.id
     ids = pad_sequence([part.values[0] for part in parts], batch_first=True, padding_value=pad or 0)
     valid = pad_sequence([part.valid[0] for part in parts], batch_first=True)
-    # Ids come without segments where texts have some; 0 is what the encoder takes for none.
+    # Ids come without segments where other texts have some; the encoder reads 0 as none.
     segments = [
         torch.zeros_like(part.values[0]) if part.segments is None else part.segments[0]
         for part in parts

@@ -1,4 +1,4 @@
-"""Block sums: all that the survey and the proof need of a block of rows, in a few products."""
+"""Block sums: everything the survey and the proof need from a block of rows, in a few products."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,33 +11,33 @@ from torch import Tensor
 from viz_encoder.trace.kept_tokens import KeptTokens
 from viz_encoder.trace.row_entropy import row_entropy
 
-SMALLEST = torch.finfo(torch.float32).tiny  # a row that sums to less is one of zeros
-MOST_CELLS = 16  # of a block's rows: their own keys are looked at pair by pair
-FEWEST_ROWS = 32  # of a product that adds up over queries: with fewer, calls cost more than they do
+SMALLEST = torch.finfo(torch.float32).tiny  # a row with a smaller sum is all zeros
+MOST_CELLS = 16  # per block of rows: its own keys are handled pair by pair
+FEWEST_ROWS = 32  # per product over queries: below this, call overhead dominates
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of all heads: whole thumbnail cells, or a part of one.
+    """Rows of all heads that make up whole thumbnail cells, or part of one.
 
-    For the distance, queries are counted from the block's middle c: |i − j| = (i − c) + (c − j)
-    for a key j before the block, its negative after it, and only the block's own keys, which lie
-    among its queries, are looked at pair by pair. None for cross-attention.
+    For the distance, queries are counted from the block's middle c: |i − j| = (i − c) + (c − j) for
+    a key j before the block, and its negative after it; only the block's own keys, which lie among
+    its queries, are handled pair by pair. None for cross-attention.
     """
 
     rows: slice
-    cells: slice  # the rows of thumbnail cells they belong to
-    parts: Float[Tensor, "cell part"]  # 1 where a query is a cell's: the same in each equal part
+    cells: slice  # the thumbnail rows they belong to
+    parts: Float[Tensor, "cell part"]  # 1 where a query is in a cell: the same in each equal part
     tokens: (
         Float[Tensor, "#head sum query"] | None
-    )  # real ones, shares of words; None: all, no words
+    )  # real ones, or shares of words; None: all real, no words
     counts: Float[Tensor, "#head query"]  # 1 for a real query
     place: Float[Tensor, " query"]  # i − c
     apart: Float[Tensor, "query own"] | None  # |i − j| of the block's own keys
-    away: Float[Tensor, "2 key"] | None  # |c − j| and its sign, 0 for the block's own keys
+    away: Float[Tensor, "2 key"] | None  # |c − j| and its sign; 0 for the block's own keys
 
     def of(self, heads: slice) -> "Block":
-        """The same for some heads."""
+        """Select some of the heads."""
         if len(self.counts) == 1:
             return self
         tokens = None if self.tokens is None else self.tokens[heads]
@@ -45,18 +45,18 @@ class Block:
 
 
 class BlockSums(NamedTuple):
-    """Of the rows of a block, by head."""
+    """Sums over the rows of a block, by head."""
 
     tops: Float[Tensor, "head query col"]  # largest weight in each cell of keys
     in_cells: Float[Tensor, "head cell key"]  # sums over each cell's queries
     checked: Float[Tensor, "head checked query"]  # products with the columns; the last, the sum
     entropy: Float[Tensor, "head query"]  # −Σ w ln w
-    by_key: Float[Tensor, "head sum key"]  # of `tokens`, in its order
-    distance: Float[Tensor, " head"]  # over the real queries, of shares where those are asked for
+    by_key: Float[Tensor, "head sum key"]  # in the order of `tokens`
+    distance: Float[Tensor, " head"]  # over the real queries, of shares where requested
 
 
 def per_sum(x: Float[Tensor, "*any"], sums: Float[Tensor, "*sums"]) -> Float[Tensor, "*any"]:
-    """What belongs to rows, divided by their sums; 0 for rows that are the dust of zeros."""
+    """Divide per-row values by the row sums; 0 for rows whose sum is rounding dust."""
     return (x / sums.clamp_min(SMALLEST)).masked_fill_(sums < SMALLEST, 0.0)
 
 
@@ -68,18 +68,19 @@ def block_sums(
     key_step: int,
     shares: bool,
 ) -> BlockSums:
-    """The inner loop of a sweep: no pass over the block but these products, sums and maxima.
+    """The inner loop of a sweep; these products, sums and maxima are its only passes over the
+    block.
 
-    Row sums and the proof's W·V·signs are one product from the right; all sums over queries are
+    Row sums and the proof's W·V·signs share one product from the right; all sums over queries share
     one from the left, a few cells at a time.
 
     Args:
-        weights: softmax of the scores, or maps as they were kept.
+        weights: softmax of the scores, or the kept maps.
         logs: the scores and True, or the weights' logarithms and False; overwritten.
-        columns: what each row is multiplied by, ones last.
-        block: which rows they are.
-        key_step: keys a cell.
-        shares: whether the distance is of weights divided by their row's sum.
+        columns: factors each row is multiplied by; the last column is ones.
+        block: the rows they belong to.
+        key_step: keys per cell.
+        shares: whether to divide weights by their row's sum for the distance.
     """
     tops = cell_tops(weights, key_step)
     checked = torch.bmm(columns, weights.mT)
@@ -102,10 +103,10 @@ def _over_queries(
     block: Block,
     shares: bool,
 ) -> tuple[Float[Tensor, "head cell key"], Float[Tensor, "head sum key"], Float[Tensor, " head"]]:
-    """Each key's sums over each cell and over `tokens`, and the distance.
+    """Sums of each key over each cell and over `tokens`, and the distance.
 
     With f_i from `counts`, the distance needs Σ_i f_i w_ij and Σ_i f_i (i − c) w_ij. Where every
-    query is real, the cells' own sums say the first, and what `tokens` would.
+    query is real, the cell sums already give the first, and the sums over `tokens`.
     """
     n_heads, n_tokens = len(weights), 0 if block.tokens is None else block.tokens.shape[1]
     factors = [] if block.tokens is None else [*block.tokens.expand(n_heads, -1, -1).unbind(1)]
@@ -141,7 +142,7 @@ def _products(
 def cell_tops(
     weights: Float[Tensor, "head query key"], step: int
 ) -> Float[Tensor, "head query col"]:
-    """The largest weight of each `step` keys; the last cell may hold fewer."""
+    """Largest weight of every `step` keys; the last cell may hold fewer."""
     whole = weights.shape[-1] // step
     tops = [weights[..., : whole * step].unflatten(-1, (whole, step)).amax(dim=-1)] if whole else []
     rest = weights[..., whole * step :]
@@ -153,7 +154,8 @@ def cell_tops(
 def blocks_of(
     kept: KeptTokens, step: int, fits: int, dtype: torch.dtype, *, cross: bool
 ) -> Iterator[Block]:
-    """All rows in order; a block is whole cells of `step` rows each, or lies within one cell."""
+    """Iterate over all rows; a block is whole cells of `step` rows each, or lies within one
+    cell."""
     n, start = len(kept.positions), 0
     places, real, shares = kept.positions.to(dtype), kept.real.to(dtype), kept.shares_of_mean()
     tokens = torch.stack([real] if shares is None else [real, shares.to(dtype)], dim=1)
@@ -176,7 +178,7 @@ def blocks_of(
 
 
 def _parts(n_rows: int, n_cells: int) -> Float[Tensor, "cell part"]:
-    """Which of a part's queries are whose: as few whole cells as have FEWEST_ROWS, or all."""
+    """Assign a part's queries to cells: as few whole cells as have FEWEST_ROWS, or all."""
     step = n_rows // n_cells
     fewest = -(-FEWEST_ROWS // step)
     n_together = fewest if n_cells % fewest == 0 else n_cells

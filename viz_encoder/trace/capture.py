@@ -1,4 +1,4 @@
-"""capture: run an encoder once on a text or a picture and keep what each layer ran on."""
+"""capture: runs an encoder on a text or an image and keeps what each layer ran on."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -58,44 +58,42 @@ def capture(
     attention_mask: Any = None,
 ) -> Any: ...
 def capture(
-    encoder: Any,  # the overloads above say what is taken; anything else is answered in a sentence
+    encoder: Any,  # the overloads above give the types; anything else gets a readable error
     source: Any,
     *,
     mask: Any = None,
     valid: Any = None,
     attention_mask: Any = None,
 ) -> Trace | list[Trace]:
-    r"""Run the encoder on one input, or on several as one batch.
+    r"""Run the encoder on one input or on a batch.
 
-    Padding is never attended to, and a note on each trace says what was taken as padding. In token
-    ids it is what `valid` or an attention_mask says, else the model's padding id, if config.json or
-    the tokenizer names one. In a text it is the padding token where it was typed: "a text [PAD]";
-    at the end of the text it stands behind [SEP], as in a batch. r"\[PAD]" is read as a word.
+    Padding is never attended to, and a note on each trace says what counted as padding. For token
+    ids, `valid` or an attention_mask decides, else the model's padding id, if config.json or the
+    tokenizer names one. In a text, a typed padding token counts ("a text [PAD]"); at the end it is
+    moved behind [SEP], as in a batch. r"\[PAD]" is read as a word.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
-        source: one input: a text, a (text A, text B) pair, a picture (PIL image or path), token
-            ids as a list of numbers or a tensor (token), pixels (channel, height, width) or vectors
-            (token, d_model); or several: a list of these, a tensor or array with a batch axis,
-            what `encoder.read` returned, or what a transformers tokenizer or image processor
-            returned, whose attention_mask and token_type_ids count.
-        mask: a custom mask, True = may attend: "query key", "batch query key" or
-            "batch head query key"; or a dict of them by layer, {3: mask}, or by layer and head,
-            {(3, 5): mask}, which leaves all other heads as they are; a note then says where it was
-            applied. It is combined (&) with padding and the model's own masks. To mark which
-            tokens are real, use `valid` instead.
+        source: one input: a text, a (text A, text B) pair, an image (PIL or path), token ids as a
+            list of numbers or a tensor (token), pixels (channel, height, width) or vectors (token,
+            d_model). Or a batch: a list of these, a tensor or array with a batch axis, the output
+            of `encoder.read`, or the output of a transformers tokenizer or image processor, whose
+            attention_mask and token_type_ids are used.
+        mask: a custom mask, True = may attend: "query key", "batch query key" or "batch head query
+            key"; or a dict of them by layer, {3: mask}, or by layer and head, {(3, 5): mask}, which
+            leaves all other heads unchanged; a note then says where it was applied. It is combined
+            (&) with padding and the model's own masks. To mark real tokens, use `valid` instead.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
-        attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
-            of valid.
+        attention_mask: the transformers form of `valid`, 1 = a real token, 0 = padding.
 
     Returns:
-        One Trace for one input, and for a tensor, array or tokenizer's output of one row. For
-        several rows a list of traces, and for a list (other than of numbers) always a list. A trace
-        from a padded batch keeps its padding.
+        One Trace for one input, or for a tensor, array or tokenizer output with one row. A list of
+        traces for several rows, and always for a list (other than of numbers). A trace from a
+        padded batch keeps its padding.
 
     Raises:
-        InputError: a source that this encoder cannot read, a row of padding alone, or padding where
-            this model cannot have it.
+        InputError: the encoder cannot read the source, a row is all padding, or this model does not
+            support padding.
     """
     encoder = _loaded(encoder)
     if attention_mask is not None:
@@ -123,9 +121,9 @@ def capture(
 def captured(
     encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None, edits: Edits = None
 ) -> list[Trace]:
-    """A trace of each row; `edits` put something in place of heads' outputs, by layer."""
+    """Return one trace per row; `edits` replace heads' outputs, by layer."""
     said, put = said_here(), dict[int, Tensor]()
-    if said:  # an ablation replaces outputs before W_O, which the weights then do not explain
+    if said:  # an ablation replaces outputs before W_O, so the weights no longer explain them
         edits = {layer: _keeping(put, layer, edits) for layer in range(encoder.config.n_layers)}
     result = run(encoder, inputs, mask, edits)
     origin = _origin(encoder, result)
@@ -137,7 +135,7 @@ def captured(
 
 
 def _keeping(put: dict[int, Tensor], layer: int, edits: Edits) -> HeadEdit:
-    """The edit of a layer, if any, and a place for what W_O is given after it."""
+    """Wrap a layer's edit, if any, and record what W_O is given after it."""
     edit = (edits or {}).get(layer)
 
     def keep(mixed: Tensor) -> Tensor:
@@ -158,7 +156,7 @@ def _loaded(encoder: object) -> LoadedEncoder:
 
 
 def _read(encoder: LoadedEncoder, source: Any, valid: Any, named: str) -> Inputs:
-    """What the encoder takes; a fault names the argument that was given."""
+    """Convert the source to inputs; errors name the argument that was given."""
     try:
         return encoder.read(source, valid=valid)
     except InputError as fault:
@@ -168,7 +166,7 @@ def _read(encoder: LoadedEncoder, source: Any, valid: Any, named: str) -> Inputs
 
 
 def _real(attention_mask: Any, valid: Any) -> Tensor:
-    """What is real, from the convention of transformers."""
+    """Convert a transformers attention_mask to `valid`."""
     if valid is not None:
         raise InputError("Mark the real tokens once: with attention_mask= or with valid=.")
     try:
@@ -181,7 +179,7 @@ def _real(attention_mask: Any, valid: Any) -> Tensor:
 
 
 def _is_several(source: object) -> bool:
-    """Whether a list of traces is due even for one row: a list, but one of numbers is one input."""
+    """Whether to return a list even for one row: true for a list, unless of numbers."""
     if isinstance(source, list):
         return not isinstance(source[0], Integral)
     return isinstance(source, Inputs)
@@ -190,7 +188,7 @@ def _is_several(source: object) -> bool:
 def run(
     encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None, edits: Edits = None
 ) -> EncoderOutput:
-    """One captured forward pass, without dropout and without gradients."""
+    """Run one captured forward pass, without dropout or gradients."""
     device = encoder.device
     try:
         with at_rest(encoder.model):
@@ -207,9 +205,9 @@ def run(
 
 @contextmanager
 def at_rest(model: Encoder) -> Iterator[None]:
-    """Without dropout and without gradients; the model is left in the mode it was in."""
+    """Run without dropout or gradients; the model's training mode is restored."""
     was_training = model.training
-    if was_training:  # walking through all modules takes longer than a short run's capture
+    if was_training:  # walking all modules takes longer than capturing a short run
         model.eval()
     try:
         with torch.inference_mode():
@@ -222,7 +220,7 @@ def at_rest(model: Encoder) -> Iterator[None]:
 def arguments(
     encoder: LoadedEncoder, inputs: Inputs
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Values, valid where there is padding, and segments, where the weights are."""
+    """Values, valid (None without padding), and segments, on the weights' device."""
     device, values = encoder.device, inputs.values.to(encoder.device)
     if values.is_floating_point():
         values = values.to(encoder.dtype)
@@ -231,7 +229,7 @@ def arguments(
 
 
 def on_device(mask: CustomMask | None, device: torch.device) -> CustomMask | None:
-    """The mask where the weights are."""
+    """Move the mask to the weights' device."""
     if mask is None or isinstance(mask, Tensor):
         return mask if mask is None else mask.to(device)
     return {place: one.to(device) for place, one in mask.items()}
@@ -292,10 +290,10 @@ def _origin(encoder: LoadedEncoder, result: EncoderOutput) -> Origin:
 
 
 def heads_digest(encoder: LoadedEncoder) -> str:
-    """What tells one model's prediction heads from another's: some numbers of each weight.
+    """Digest that identifies a model's prediction heads, from a sample of each weight.
 
-    All of a small one, and of a large one HEAD_SAMPLE spread evenly: reading whole vocabularies
-    would slow each capture down.
+    Small weights are read whole, large ones at HEAD_SAMPLE evenly spaced entries: reading a whole
+    vocabulary would slow down each capture.
     """
     parts = [p.detach().reshape(-1) for p in encoder.model.heads.parameters()]
     picked = [part[:: max(1, len(part) // HEAD_SAMPLE)] for part in parts]
@@ -307,7 +305,7 @@ def heads_digest(encoder: LoadedEncoder) -> str:
 def kernel_name(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, is_causal: bool = False
 ) -> str:
-    """The attention kernel that torch chooses for these tensors; "unknown" where it won't tell."""
+    """The attention kernel that torch picks for these tensors; "unknown" if it does not say."""
     try:
         chosen = torch._fused_sdp_choice(q, k, v, attn_mask=mask, is_causal=is_causal)
     except (AttributeError, RuntimeError, TypeError):

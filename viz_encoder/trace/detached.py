@@ -1,4 +1,4 @@
-"""Our own arithmetic beside a running model, with none of the caller's modes on it."""
+"""detached_from_caller: shields our arithmetic from the caller's modes."""
 
 from types import TracebackType
 
@@ -10,13 +10,13 @@ AUTOCAST = ("cpu", "cuda")
 
 
 class detached_from_caller:
-    """No gradients, inference mode, autocast, function or dispatch modes of the caller.
+    """Suspend the caller's gradients, inference mode, autocast, and function and dispatch modes.
 
-    It is entered some forty times a run, and a generator would take four times as long.
+    A class, because it is entered some forty times a run and a generator takes four times as long.
     """
 
     def __enter__(self) -> None:
-        """Note what is on, and turn it off."""
+        """Save the caller's modes and turn them off."""
         self._functions = torch._C.DisableTorchFunction()
         self._functions.__enter__()
         self._dispatch = _disable_current_modes() if _len_torch_dispatch_stack() else None
@@ -36,7 +36,7 @@ class detached_from_caller:
         fault: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        """Turn it on again."""
+        """Restore the caller's modes."""
         for cast in self._casts:
             torch.set_autocast_enabled(cast, True)
         torch._C._set_grad_enabled(self._gradients)

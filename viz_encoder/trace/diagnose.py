@@ -1,4 +1,4 @@
-"""Why a recording is empty, and what to do about it, in a sentence or two."""
+"""Explains an empty recording and its fix in a sentence or two."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ def why_nothing_was_captured(
     eager: bool,
     softmaxes: Iterable[SeenIn] = (),
 ) -> str:
-    """The most likely reason first: each one that can be found out is asked for."""
+    """Return the most likely reason; each one that can be checked is checked."""
     name = type(module).__name__
     start = f"No attention of {name} was captured: "
     if ran_elsewhere:
@@ -55,14 +55,14 @@ def why_nothing_was_captured(
 
 
 def way_to_full_attention(module: nn.Module) -> str:
-    """A sentence for a model that says it attends in blocks, and could do without."""
+    """Advice for a model that uses block attention but can run full attention."""
     if getattr(getattr(module, "config", None), "attention_type", None) != "block_sparse":
         return ""
     return " Load the model with attention_type='original_full', with which it has whole maps."
 
 
 def compiled_function(modules: Iterable[nn.Module]) -> str:
-    """The name of a compiled function that one of them holds, or that its forward names; or ""."""
+    """Name of a compiled function that a module holds or its forward calls; "" if none."""
     for part in modules:
         code, names = getattr(type(part).forward, "__code__", None), {}
         if code is not None:
@@ -75,7 +75,7 @@ def compiled_function(modules: Iterable[nn.Module]) -> str:
 
 
 def is_compiled(modules: Iterable[nn.Module]) -> bool:
-    """Whether torch.compile has been at one of them."""
+    """Whether any module was compiled with torch.compile."""
     return any(
         type(part).__name__ == "OptimizedModule" or getattr(part, "_compiled_call_impl", None)
         for part in modules

@@ -1,4 +1,4 @@
-"""Evidence: what one layer's rows sum to and give, held against what its kernel put out."""
+"""Evidence: a layer's row sums and outputs, compared with its kernel's output."""
 
 import math
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from viz_encoder.trace.row_walk import BLOCK_BYTES, BLOCK_BYTES_GPU, budget_of, 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of one layer, every row of every head; `error` is relative to its largest output."""
+    """Evidence over every row of every head of a layer; `error` is relative to the largest
+    output."""
 
     error: float | None  # None without a signature
-    at: tuple[int, int]  # head and query of that error
-    row_sums: tuple[float, float] | None  # with sinks; None where every row is empty or NaN
+    at: tuple[int, int]  # head and query of the largest error
+    row_sums: tuple[float, float] | None  # including sinks; None where every row is empty or NaN
     empty_rows: int
     nan_rows: int
 
@@ -29,7 +30,7 @@ _KEPT: "WeakKeyDictionary[LayerTrace, tuple[Versions, Evidence]]" = WeakKeyDicti
 
 
 def evidence_of(layer: LayerTrace) -> Evidence:
-    """Found by any sweep that went through all of this layer's rows, or by one of its own."""
+    """Evidence from any sweep that covered all of this layer's rows, or from a new one."""
     versions, found = _KEPT.get(layer, (None, None))
     if found is None or versions != _versions(layer):
         found = weigh(layer, _checked_rows(layer))
@@ -37,7 +38,7 @@ def evidence_of(layer: LayerTrace) -> Evidence:
 
 
 def weigh(layer: LayerTrace, rows: Float[Tensor, "head checked query"]) -> Evidence:
-    """Of each row its products with `check_columns`; what is found is kept with the layer."""
+    """Multiply rows by `check_columns`; the result is cached with the layer."""
     sums = rows[:, -1]
     whole = sums if layer.sink is None else sums + layer.sink
     whole = whole[(sums != 0) & ~sums.isnan()]
@@ -47,7 +48,7 @@ def weigh(layer: LayerTrace, rows: Float[Tensor, "head checked query"]) -> Evide
         largest = float(layer.signature.abs().max()) or 1.0
         at = divmod(int(errors.argmax()), errors.shape[1])
         error = float(errors[at]) / largest
-        error = math.inf if math.isnan(error) else error  # else no comparison would see it
+        error = math.inf if math.isnan(error) else error  # NaN would pass every comparison
     found = Evidence(
         error,
         at,
@@ -60,10 +61,11 @@ def weigh(layer: LayerTrace, rows: Float[Tensor, "head checked query"]) -> Evide
 
 
 def check_columns(layer: LayerTrace) -> Float[Tensor, "head checked key"]:
-    """V times its sign columns, one copy a query head, and ones: what each row is multiplied by.
+    """Factors each row is multiplied by: V times its sign columns, one copy per query head, and
+    ones.
 
-    Laid out by key, because a product with few columns is quickest, and adds up in short sums,
-    when it is taken as columnsᵀ · weightsᵀ.
+    Laid out by key: with few columns, columnsᵀ · weightsᵀ is the fastest form and sums the most
+    accurately.
     """
     v = layer.v.to(layer.wide)
     condensed = (v @ signs(v.shape[-1], v)).mT
@@ -87,7 +89,8 @@ def _checked_rows(layer: LayerTrace) -> Float[Tensor, "head checked query"]:
 
 
 def _versions(layer: LayerTrace) -> Versions:
-    """How often each tensor was changed in place; one that was made in inference mode cannot be."""
+    """In-place version counter of each tensor; inference-mode tensors have none and cannot
+    change."""
     parts = (layer.q, layer.k, layer.v, layer.mask, layer.bias, layer.signature)
     more = (layer.maps, layer.relative, layer.sink)
     held = [part for part in (*parts, *more) if part is not None]

@@ -1,9 +1,9 @@
-"""A call of flex_attention, read: its mask_mod as a mask, its score_mod as what it adds to scores.
+"""Reads flex_attention calls: the mask_mod as a mask, the score_mod as a bias.
 
-A score_mod may be any function of a score. Where it adds the same to every score, such as ALiBi or
-a relative position, that is what is kept; otherwise, such as a soft cap, what it made of the very
-scores that ran. Both are asked for in blocks of rows, and kept as T × T numbers a head, or of all
-heads and samples alike, once a model if they come again layer by layer.
+A score_mod may be any function of a score. If it adds a constant to each pair, as ALiBi or relative
+positions do, that constant is kept; otherwise (a soft cap, say) the change it made to the actual
+scores. Both are evaluated in blocks of rows and kept as T × T numbers per head, shared across
+heads, samples and layers where they are equal.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,18 +21,18 @@ NAMES = (
     *("query", "key", "value", "score_mod", "block_mask", "scale", "kernel_options"),
     *("score_mod_other_buffers", "mask_mod_other_buffers"),
 )
-ROWS_AT_ONCE = 2**22  # scores of all samples and heads
+ROWS_AT_ONCE = 2**22  # over all samples and heads
 Scores = Float[Tensor, "batch head query key"]
 
 
 class _DependsOnScoreError(Exception):
-    """A score_mod adds another number to another score."""
+    """A score_mod's addend depends on the score."""
 
 
 def from_flex(
     args: tuple[Any, ...], kwargs: dict[str, Any], mixed: Tensor, masks: GivenMasks
 ) -> AttentionCall:
-    """What the operator behind flex_attention was given, and put out."""
+    """Build the call from the arguments and output of flex_attention's operator."""
     given = {**dict(zip(NAMES, args, strict=False)), **kwargs}
     q, k, v = (given[name].detach() for name in NAMES[:3])
     k, v = (x.expand(len(q), *x.shape[1:]) for x in (k, v))
@@ -47,7 +47,7 @@ def from_flex(
 
 
 def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
-    """What the score_mod adds to each score; None where that is nothing."""
+    """What the score_mod adds to each score; None if nothing."""
     more = tuple(given.get("score_mod_other_buffers") or ())
     mod = over_pairs(given["score_mod"], scored=True, n_more=len(more))
     b, h, keys = (torch.arange(size, device=q.device) for size in (*q.shape[:2], k.shape[2]))
@@ -71,7 +71,7 @@ def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
 
 
 def _constant(scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], Tensor]) -> Scores:
-    """What is added to any score alike."""
+    """The addend, if it is the same for any score."""
     now, added = changed(scores, rows), changed(torch.zeros_like(scores), rows)
     size = torch.maximum(scores.abs(), added.abs()).nan_to_num(0.0, 0.0, 0.0).clamp_min(1.0)
     banned = (now == -torch.inf) & (added == -torch.inf)
@@ -82,7 +82,8 @@ def _constant(scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], 
 
 
 def _scores(q: Tensor, k: Tensor, scale: float) -> Iterator[tuple[Tensor, Scores]]:
-    """In blocks of rows, as the kernel has them: float32 at least, scaled after the product."""
+    """Scores in blocks of rows, as the kernel computes them: float32 or wider, scaled after the
+    product."""
     wide = torch.float64 if q.dtype == torch.float64 else torch.float32
     keys = k.to(wide).repeat_interleave(q.shape[1] // k.shape[1], dim=1).mT
     step = max(1, ROWS_AT_ONCE // max(1, q.shape[0] * q.shape[1] * k.shape[2]))

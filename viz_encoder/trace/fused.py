@@ -1,10 +1,10 @@
-"""torch's whole-layer kernels: seeing that one runs, and computing again what it ran on.
+"""Detects torch's fused whole-layer kernels, and recomputes what they ran on.
 
-nn.TransformerEncoder and nn.MultiheadAttention leave Python for one fused kernel when they may
-(eval, no gradients, batch_first …), and a TorchFunctionMode alone makes them not. So while such a
-module decides, our mode is away and a TorchDispatchMode watches, which they do not mind. The
-kernel shows no queries or keys: they are computed again from copies of its very inputs, once
-someone asks for them, and the layer's real output is held against what follows from them.
+nn.TransformerEncoder and nn.MultiheadAttention run one fused kernel when they can (eval, no
+gradients, batch_first …), but not under a TorchFunctionMode. So our mode is suspended while such a
+module decides, and a TorchDispatchMode, which does not affect the decision, watches instead. The
+kernel exposes no queries or keys: they are recomputed on demand from copies of its inputs, and the
+result is checked against the layer's real output.
 """
 
 from collections.abc import Callable
@@ -34,17 +34,17 @@ HEADS = torch.ops.aten._native_multi_head_attention.default
 
 
 class Watch(TorchDispatchMode):
-    """Tells `seen` of each fused kernel that runs; everything runs as it would."""
+    """Reports each fused kernel that runs to `seen`, without changing the run."""
 
     def __init__(self, seen: Callable[[Any, dict[str, Any], Any], None]) -> None:
-        """Call seen(kernel, arguments by name, output)."""
+        """`seen` is called with the kernel, its arguments by name, and its output."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.seen = seen
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Run, then tell."""
+        """Run the operator, then report it."""
         out = func(*args, **(kwargs or {}))
         if func is LAYER or func is HEADS:
             self.seen(func, by_name(func, args, kwargs or {}), out)
@@ -52,7 +52,7 @@ class Watch(TorchDispatchMode):
 
 
 class _Decided(Exception):
-    """The module has shown which way it goes."""
+    """Raised once the module has chosen its path."""
 
 
 class _Probe(TorchDispatchMode):
@@ -71,7 +71,8 @@ class _Probe(TorchDispatchMode):
 
 
 def takes_fused_kernel(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this nn.MultiheadAttention would run fused: torch decides, and is stopped there."""
+    """Whether this nn.MultiheadAttention would run fused; torch decides, and is stopped right
+    after."""
     try:
         with _Probe(module):
             module.forward(*args, **kwargs)
@@ -83,7 +84,7 @@ def takes_fused_kernel(module: nn.Module, args: tuple[Any, ...], kwargs: dict[st
 
 
 def by_name(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of an aten operator by their names, defaults included."""
+    """Arguments of an aten operator by name, including defaults."""
     given = {one.name: one.default_value for one in func._schema.arguments}
     given.update(zip(given, args, strict=False))
     return {**given, **kwargs}
@@ -91,9 +92,10 @@ def by_name(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[st
 
 @dataclass(frozen=True)
 class FusedRun:
-    """What a fused kernel ran on: its input, output and mask copied, its weights looked at."""
+    """What a fused kernel ran on: copies of its input, output and mask; references to its
+    weights."""
 
-    layer: bool  # the whole encoder layer, not its attention alone
+    layer: bool  # the whole encoder layer, not just its attention
     n_heads: int
     x: Tensor
     real: Tensor
@@ -101,13 +103,13 @@ class FusedRun:
     allowed: Tensor | None
     split: Split
     given: dict[str, Any]
-    versions: list[tuple[Tensor, int]]  # the model's weights; a change in place counts one up
+    versions: list[tuple[Tensor, int]]  # of the model's weights; incremented by in-place changes
 
     def call(self) -> AttentionCall:
-        """What the kernel attended with, and a note if its output does not follow from it.
+        """Recompute the attention call, with a note if the kernel's output does not follow from it.
 
         Raises:
-            TraceError: the weights were changed since.
+            TraceError: the weights have changed since the run.
         """
         if any(weight._version != ran for weight, ran in self.versions):
             raise TraceError(
@@ -143,7 +145,7 @@ class FusedRun:
 def fused_call(
     func: Any, given: dict[str, Any], out: Any, masks: GivenMasks, copies: LastCopy
 ) -> LaterCall:
-    """Keep what a fused kernel ran on; its queries and keys take as long as the kernel itself.
+    """Keep a fused kernel's inputs; recomputing its queries and keys costs as much as the kernel.
 
     Weights without a version (made in inference mode) are copied.
     """

@@ -1,4 +1,4 @@
-"""What a module that attends was given: sequences of hidden states, which its calls are held to."""
+"""Hidden-state sequences passed to an attention module, which its calls are checked against."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -16,15 +16,15 @@ Sizes = tuple[int, ...]
 
 
 def sequences_in(arguments: Sequence[Any]) -> list[Tensor]:
-    """The arguments that can be hidden states, or heads of them."""
+    """Arguments that can be hidden states, or heads of them."""
     floats = (x for x in arguments if isinstance(x, Tensor) and x.is_floating_point())
     return [x for x in floats if not x.is_nested and 2 <= x.ndim <= 5]
 
 
 def is_given_heads(call: Shape, given: Sequence[Tensor]) -> bool:
-    """Whether the module was given queries that are already split into heads.
+    """Whether the module was given queries already split into heads.
 
-    Then the module around it shows which sequence they come from.
+    If so, the enclosing module shows which sequence they come from.
     """
     n_samples, n_heads, n_queries, _ = call
     heads = (n_samples, n_heads, n_queries), (n_samples, n_queries, n_heads)
@@ -32,11 +32,11 @@ def is_given_heads(call: Shape, given: Sequence[Tensor]) -> bool:
 
 
 def is_cross(call: RecordedCall, fed: Collection[int], given: Sequence[Tensor]) -> bool:
-    """Whether keys come from a sequence that is given beside that of the queries.
+    """Whether keys come from a different sequence than the queries.
 
-    With unequal numbers of both it shows in what was given, even if keys and values are cached.
-    With equal ones, two of the arguments were projected, by modules that were `fed` them. Position
-    tables and parts of a sequence that is put together have other numbers of rows.
+    If their lengths differ, the arguments show it, even with cached keys and values. If they are
+    equal, two of the arguments were projected by modules that were `fed` them. Position tables and
+    parts of a concatenated sequence have other lengths.
     """
     if isinstance(call.ran, LaterCall):
         return False
@@ -48,14 +48,14 @@ def is_cross(call: RecordedCall, fed: Collection[int], given: Sequence[Tensor]) 
         return any(_differ_in({n_queries, n_keys}, *pair) for pair in pairs)
     rows = [x for x in given if x.ndim <= 3 and n_keys in x.shape[:-1]]
     projected = {id(x): x.ndim for x in rows if id(x) in fed}
-    widest = max(projected.values(), default=0)  # a table of positions has fewer axes
+    widest = max(projected.values(), default=0)  # position tables have fewer axes
     if list(projected.values()).count(widest) < 2:
         return False
-    return not _is_same(rows[0], rows[1])  # else only the values come from elsewhere
+    return not _is_same(rows[0], rows[1])  # otherwise only the values come from elsewhere
 
 
 def _differ_in(lengths: set[int], a: Sizes, b: Sizes) -> bool:
-    """Whether they differ in one axis only, where they have these lengths."""
+    """Whether they differ only in one axis, where they have these lengths."""
     if len(a) != len(b):
         return False
     apart = [{x, y} for x, y in zip(a, b, strict=True) if x != y]
@@ -69,7 +69,7 @@ def _is_same(a: Tensor, b: Tensor) -> bool:
 
 
 def n_tokens_in(given: Sequence[Sizes], n_samples: int) -> int | None:
-    """How many tokens the first of the sequences has, as far as its axes tell."""
+    """Token count of the first sequence, as far as its axes tell."""
     wide = [sizes for sizes in given if len(sizes) > 2] or list(given)
     if not wide:
         return None
@@ -78,14 +78,14 @@ def n_tokens_in(given: Sequence[Sizes], n_samples: int) -> int | None:
         return first[0]
     if len(first) == 3:
         batch, length, _ = first
-        if length == n_samples != batch > 1:  # the other way round
+        if length == n_samples != batch > 1:  # sequence first
             return batch
         return length if batch in (1, n_samples) else max(batch, length)
-    return min(math.prod(first[-3:-1]), math.prod(first[-2:]))  # rows and columns of a picture
+    return min(math.prod(first[-3:-1]), math.prod(first[-2:]))  # rows and columns of an image
 
 
 def lengths_in(given: Sequence[Sizes]) -> set[int]:
-    """Each number of tokens that they may have: the size of one axis, or of several joined."""
+    """Possible token counts: the size of one axis, or of several merged."""
     return {
         math.prod(sizes[start:end])
         for sizes in given

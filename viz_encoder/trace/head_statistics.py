@@ -1,4 +1,4 @@
-"""Head statistics: what each number of a head is, in words, and what it can be at most."""
+"""Head statistics: what each number of a head means, in words, and its largest possible value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -11,18 +11,18 @@ from jaxtyping import Int
 
 @dataclass(frozen=True)
 class Statistic:
-    """One number of a head in words, and what it can be in a run of so many real tokens."""
+    """A number of a head in words, with its range in a run of n real tokens."""
 
     title: str
     unit: str
     meaning: str
-    edge: str = ""  # which queries are left out, in a sentence
+    edge: str = ""  # which queries are left out, as a sentence
     over: str = "Mean over the real queries."
-    most: Callable[[int], float] = lambda n_tokens: 1.0  # the largest it can be
-    even: Callable[[int], float] | None = None  # where all tokens get the same weight
+    most: Callable[[int], float] = lambda n_tokens: 1.0  # largest possible value
+    even: Callable[[int], float] | None = None  # value under uniform attention
 
     def of(self, n_tokens: int) -> dict[str, Any]:
-        """The same as plain data, for a run of n_tokens real tokens."""
+        """Plain data for a run of n_tokens real tokens."""
         numbers = {
             "most": self.most(n_tokens),
             "even": None if self.even is None else self.even(n_tokens),
@@ -38,7 +38,7 @@ STATISTICS = {
         "Mean distance",
         "tokens",
         "how far away the keys are, weighted",
-        # Each query looks at the end that is farther from it.
+        # Each query attends to the farther end.
         most=lambda n_tokens: (3 * n_tokens**2 - 2 * n_tokens - n_tokens % 2) / (4 * n_tokens),
         even=lambda n_tokens: (n_tokens**2 - 1) / (3 * n_tokens),
     ),
@@ -64,9 +64,9 @@ STATISTICS = {
         over="The largest over all real queries.",
     ),
 }
-OF_SHARES = ("entropy", "distance")  # have no meaning but for weights that sum to 1
+OF_SHARES = ("entropy", "distance")  # only meaningful for weights that sum to 1
 SHARES = "For this statistic, each query's weights are renormalized over the tokens shown."
-WITHOUT_SPECIAL = {  # the sentence of each, where special tokens are hidden
+WITHOUT_SPECIAL = {  # each sentence where special tokens are hidden
     "entropy": SHARES,
     "distance": f"{SHARES} Hidden tokens in between are counted.",
     "previous": "Queries whose previous token is hidden, and the first one, are left out.",
@@ -83,9 +83,9 @@ def said(
     renormalize: bool = False,
     n_keys: int | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Every statistic as plain data, over real tokens of these numbers: those that are shown.
+    """Every statistic as plain data, over the real tokens shown, given by position.
 
-    n_keys: how many the keys are, where they are other tokens.
+    n_keys: number of keys, where they are other tokens.
     """
     found = {}
     for name, each in STATISTICS.items():
@@ -100,7 +100,7 @@ def said(
 
 
 def _over(name: str, hide_special: bool, renormalize: bool) -> str:
-    """Of which tokens and of which weights, in sentences."""
+    """Sentences that say which tokens and weights are counted."""
     rows = (
         " Rows are renormalized: each is divided by its sum over the tokens shown."
         if renormalize
@@ -112,8 +112,8 @@ def _over(name: str, hide_special: bool, renormalize: bool) -> str:
 
 
 def _distances(positions: Int[np.ndarray, " token"]) -> dict[str, float]:
-    """The largest and the even mean distance between tokens that need not be neighbors."""
+    """Largest and mean distance between tokens that need not be adjacent."""
     n, (first, last) = len(positions), (positions[0], positions[-1])
     most = np.maximum(positions - first, last - positions).mean()
-    rank = 2 * np.arange(n) - n + 1  # how often each is taken, less how often it is taken away
+    rank = 2 * np.arange(n) - n + 1  # times added minus times subtracted
     return {"most": float(most), "even": float(2 * (rank * positions).sum() / n**2)}

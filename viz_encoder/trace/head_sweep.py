@@ -1,4 +1,4 @@
-"""Head sweep: one walk over a layer's rows for thumbnails, statistics, means of keys and proof."""
+"""Head sweep: one pass over a layer's rows for thumbnails, statistics, key means and the proof."""
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ NEIGHBORS = {"previous": -1, "next": 1, "same": 0}
 
 
 class HeadSweep:
-    """What is known of one layer's heads, after the blocks that were added."""
+    """Running results for one layer's heads, over the blocks added so far."""
 
     def __init__(
         self,
@@ -26,12 +26,11 @@ class HeadSweep:
         size: int,
         renormalize: bool,
     ) -> None:
-        """Nothing is added yet; at most `size` cells a side of a thumbnail."""
         n, n_heads = len(kept.positions), layer.n_heads
         n_keys = layer.k.shape[1] if kept.keys is None else len(kept.keys)
         self.layer, self.kept, self.sides = layer, kept, (n, n_keys)
         self.renormalize, self.hides = renormalize, kept.queries is not None
-        self.shares = layer.sink is not None or self.hides  # else rows sum to 1 by themselves
+        self.shares = layer.sink is not None or self.hides  # otherwise rows already sum to 1
         self.as_it_ran = not (renormalize or self.hides)
         self.special = special
         self.row_step, self.key_step = -(-n // size), -(-n_keys // size)
@@ -40,7 +39,7 @@ class HeadSweep:
             self.columns = check_columns(layer)
         zeros = self.columns.new_zeros
         shape = (n_heads, -(-n // self.row_step), -(-n_keys // self.key_step))
-        self.tops, self.sums = zeros(shape), zeros(shape)  # no weight is below 0
+        self.tops, self.sums = zeros(shape), zeros(shape)  # weights are never negative
         self.checked = zeros(n_heads, self.columns.shape[1], n)
         self.entropy, self.largest = zeros(n_heads, n), zeros(n_heads, n)
         self.bands = zeros(n_heads, len(NEIGHBORS), n)
@@ -48,7 +47,7 @@ class HeadSweep:
         self.word_totals = zeros(n_heads, n_keys)
 
     def run(self, budget: int) -> None:
-        """All rows of all heads, so many bytes of weights at a time."""
+        """Sweep all rows of all heads, within `budget` bytes of weights at a time."""
         fits = max(1, budget // (4 * self.layer.k.shape[1]))
         plan = blocks_of(self.kept, self.row_step, fits, self.layer.wide, cross=self.layer.cross)
         blocks = list(plan)
@@ -60,7 +59,7 @@ class HeadSweep:
             weigh(self.layer, self.checked)
 
     def add(self, walk: RowWalk, block: Block) -> None:
-        """Some heads' rows of one block."""
+        """Add some heads' rows of one block."""
         weights, logs = self._weights(walk, block.rows)
         columns = self.columns[walk.heads]
         found = block_sums(weights, logs, columns, block.of(walk.heads), self.key_step, self.shares)
@@ -75,12 +74,12 @@ class HeadSweep:
     def _weights(
         self, walk: RowWalk, rows: slice
     ) -> tuple[Float[Tensor, "head query key"], tuple[Float[Tensor, "head query key"], bool]]:
-        """Rows of the map as it is shown, and their scores or logarithms."""
+        """Rows of the map as shown, and their scores or logarithms."""
         queries = rows if self.kept.queries is None else self.kept.queries[rows]
         weights = walk.weights(queries)
         if self.as_it_ran and walk.scores is not None:
             if self.layer.mask is not None or self.layer.bias is not None:
-                walk.scores.clamp_min_(torch.finfo(weights.dtype).min)  # −∞ times 0 is no number
+                walk.scores.clamp_min_(torch.finfo(weights.dtype).min)  # −∞ times 0 is NaN
             return weights, (walk.scores, True)
         if self.kept.keys is not None:
             weights = weights[:, :, self.kept.keys]
@@ -101,7 +100,7 @@ class HeadSweep:
         self.distance[heads] += found.distance
 
     def thumbnails(self) -> tuple[Float[Tensor, "head row col"], Float[Tensor, "head row col"]]:
-        """The largest and the mean weight of each cell, NaN where no pair at all may attend."""
+        """Largest and mean weight of each cell, NaN where no pair may attend."""
         n, n_keys = self.sides
         pairs = _sides(n, self.row_step)[:, None] * _sides(n_keys, self.key_step)
         tops, means = self.tops.float(), (self.sums / pairs.to(self.sums)).float()
@@ -111,7 +110,7 @@ class HeadSweep:
         return tops, means
 
     def key_means(self) -> Float[Tensor, "head key"]:
-        """Over the real queries; of words, the mean over words of their sums."""
+        """Means over the real queries; for words, over words of their sums."""
         counts, owners = self.kept.shares_of_mean(), self.kept.owners
         counts = self.kept.real if counts is None else counts
         means = self.word_totals / counts.sum(dim=1, keepdim=True)
@@ -121,7 +120,7 @@ class HeadSweep:
         return means.float()
 
     def statistics(self) -> Float[Tensor, "statistic head"]:
-        """In the order of STATISTICS; NaN where there is none."""
+        """In the order of STATISTICS; NaN where undefined."""
         real = self.kept.real.to(self.entropy)
         n_real = real.sum(dim=1)
         entropy = self.entropy
@@ -142,10 +141,10 @@ class HeadSweep:
         return torch.stack([found[name] for name in STATISTICS]).float()
 
     def _beside(self, real: Float[Tensor, "#head query"]) -> dict[str, Float[Tensor, " head"]]:
-        """Weight on neighbors, over the queries that have one; on itself, over all."""
+        """Weight on neighbors, over the queries that have one; and on itself, over all."""
         found = {}
         for at, (name, shift) in enumerate(NEIGHBORS.items()):
-            # By key: those that count; a query's key is `shift` after it.
+            # Indexed by key; a query's key is `shift` after it.
             counts = self.kept.neighbors(shift).to(real).roll(-shift, dims=1)
             found[name] = (self.bands[:, at] * (counts * real)).sum(dim=1)
         n_pairs = (self.kept.neighbors(-1)[:, :-1].to(real) * real[:, 1:]).sum(dim=1)
@@ -153,7 +152,7 @@ class HeadSweep:
         return {name: value / n_each[name] for name, value in found.items()}
 
     def _forbidden(self) -> Bool[Tensor, "head row col"] | None:
-        """Thumbnail cells in which no pair at all may attend."""
+        """Thumbnail cells in which no pair may attend."""
         mask = self.layer.mask
         if mask is None:
             return None

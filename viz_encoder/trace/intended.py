@@ -1,4 +1,4 @@
-"""An intended mask beside the maps that ran: whether it fits them, and what an empty row is."""
+"""Compares an intended mask with the maps that ran, and explains empty rows."""
 
 import torch
 from jaxtyping import Float
@@ -10,10 +10,10 @@ from viz_encoder.trace.trace import Trace
 
 
 def require_fits(trace: Trace, intent: Tensor) -> None:
-    """Refuse an intended mask of another size than the maps.
+    """Raise if the intended mask's size differs from the maps'.
 
     Raises:
-        InputError: it is not bool, or has other queries or keys than ran.
+        InputError: it is not bool, or its queries or keys do not match the run.
     """
     shape = trace.n_tokens, trace.layers[0].k.shape[1]
     if intent.dtype != torch.bool or tuple(intent.shape) != shape:
@@ -27,7 +27,7 @@ def require_fits(trace: Trace, intent: Tensor) -> None:
 def known_empty(
     layer: LayerTrace, weights: Float[Tensor, "head query key"], heads: list[int], rows: slice
 ) -> Float[Tensor, "head query key"]:
-    """The weights, 0 where a query may attend to nothing: other models give NaN there."""
+    """Set rows of queries that may attend to nothing to 0, where other models give NaN."""
     weights = weights.float()
     if layer.mask is None:
         return weights

@@ -1,8 +1,8 @@
-"""The attention calls of a running model, seen from outside: one interceptor a thread.
+"""Intercepts the attention calls of a running model, with one interceptor per thread.
 
 A TorchFunctionMode sees scaled_dot_product_attention however it was imported, and the softmax and
-the product of a model that does it by hand. Global module hooks say which module is running. Both
-are there only while a recording is open, and only act on the thread that opened it.
+matrix product of eager models. Global module hooks tell which module is running. Both are installed
+only while a recording is open, and act only on the thread that opened it.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
-# Torch's own, in which nothing of attention can run: our mode rests meanwhile.
+# Torch's own modules that never run attention; our mode is suspended in them.
 SILENT: dict[type[nn.Module], Any] = {
     kind: kind.forward
     for kind in (
@@ -39,7 +39,7 @@ _here = local()
 
 
 class Interceptor(TorchFunctionMode):
-    """Stands between a model and torch on one thread; what it runs, it runs unchanged."""
+    """Sits between a model and torch on one thread, and runs every call unchanged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,26 +54,26 @@ class Interceptor(TorchFunctionMode):
         self._rests = False
         self._was_away: list[bool] = []
         self._marked: dict[int, nn.Module] = {}
-        self._plain: set[type[nn.Module]] = set()  # of which no fused kernel ever runs
+        self._plain: set[type[nn.Module]] = set()  # never runs a fused kernel
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Run func; if it is part of attention, by way of what looks at it."""
-        # While dynamo compiles, it traces this very code; what it runs is seen.
+        """Run `func`, through a handler if it is part of attention."""
+        # While dynamo compiles, it traces this very code; the calls it runs are seen anyway.
         handler = None if is_dynamo_compiling() else self._handler(func)
-        # A tensor class of the model's own is left to itself.
+        # Leave the model's own tensor subclasses alone.
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
         return handler(func, args, kwargs or {})
 
     @property
     def eager(self) -> bool:
-        """Whether any listener wants maps of a model that computes its softmax itself."""
+        """Whether any listener wants the maps of models that compute their own softmax."""
         return any(listener.eager for listener in self.listeners)
 
     def tell(self, make: Callable[[], AttentionCall | LaterCall], part: str = "") -> None:
-        """Give the listeners what make() returns; a fault of ours never reaches the model."""
+        """Pass make()'s result to the listeners; our own errors never reach the model."""
         if _is_backward():
             return
         try:
@@ -86,18 +86,18 @@ class Interceptor(TorchFunctionMode):
                 listener.fail(fault)
 
     def softened(self, seen: SeenSoftmax) -> None:
-        """Tell the listeners of a softmax, whether or not it is followed."""
+        """Report a softmax to the listeners, followed or not."""
         if not _is_backward():
             for listener in self.listeners:
                 listener.softened(seen)
 
     def open(self) -> None:
-        """Put the mode and the hooks in place."""
+        """Install the mode and the hooks."""
         hook(self)
         self._place.push()
 
     def close(self) -> None:
-        """Take all of it away."""
+        """Remove the mode and the hooks."""
         if self._rests:
             self._wake()
         self._go(False)
@@ -107,7 +107,7 @@ class Interceptor(TorchFunctionMode):
             unmark(module)
 
     def listen(self, listener: Listener) -> None:
-        """Tell this listener too; its nn.MultiheadAttentions now show us their keywords."""
+        """Add a listener; its nn.MultiheadAttention modules now expose their keyword arguments."""
         self.listeners.append(listener)
         for module in listener.modules.values():
             if _runs_code_of(module, nn.MultiheadAttention):
@@ -121,7 +121,7 @@ class Interceptor(TorchFunctionMode):
     def enter(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> None:
-        """A module starts."""
+        """Called when a module starts."""
         if get_ident() != self._thread:
             for listener in self.listeners:
                 listener.elsewhere(module)
@@ -147,7 +147,7 @@ class Interceptor(TorchFunctionMode):
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended."""
+        """Called when a module ends."""
         if get_ident() != self._thread:
             return
         if self._rests:
@@ -163,7 +163,7 @@ class Interceptor(TorchFunctionMode):
                 listener.fail(fault)
 
     def _may_rest(self, module: nn.Module) -> bool:
-        """Whether it runs torch's own code alone, and no softmax is on its way."""
+        """Whether it runs only torch's own code, with no softmax pending."""
         kind = type(module)
         patched = "forward" in module.__dict__ or kind.forward is not SILENT[kind]
         return not (patched or module._forward_pre_hooks or self._away or self.operations.busy)
@@ -180,7 +180,7 @@ class Interceptor(TorchFunctionMode):
                 return True
             self._plain.add(type(module))
             return False
-        if kwargs is None:  # of no model that is recorded
+        if kwargs is None:  # not in a recorded model
             return True
         was_away = self._away
         self._go(True)
@@ -204,20 +204,20 @@ class Interceptor(TorchFunctionMode):
 
 
 def _is_backward() -> bool:
-    """Whether autograd is running: it reruns checkpointed layers, which is not a new run."""
+    """Whether autograd is running: rerunning checkpointed layers is not a new run."""
     return _current_graph_task_id() != -1
 
 
 def _runs_code_of(module: nn.Module, kind: type[nn.Module]) -> bool:
-    """Whether it is of that class, and its forward is torch's own."""
+    """Whether it is exactly of that class, with torch's own forward."""
     return isinstance(module, kind) and type(module).forward is kind.forward
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell the listener of all that this thread runs in the block.
+    """Report everything this thread runs in the block to the listener.
 
-    Blocks may end in any order, as those of coroutines do: the last one takes all away.
+    Blocks may end in any order, as in coroutines; the last one removes the hooks.
     """
     interceptor: Interceptor | None = getattr(_here, "interceptor", None)
     if interceptor is None or not interceptor.listeners:

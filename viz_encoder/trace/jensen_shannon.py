@@ -1,8 +1,8 @@
-"""Jensen–Shannon distance between rows of attention, as shares of what each row gives to keys.
+"""Jensen–Shannon distance between rows of attention, normalized to sum to 1 over the keys.
 
-√JSD with logarithms of base 2: 0 = the same rows, 1 = no key in common. The divergence is of Lin,
-1991, "Divergence measures based on the Shannon entropy"; that its root is a metric was shown by
-Endres & Schindelin, 2003, "A new metric for probability distributions".
+√JSD with logarithms of base 2: 0 = the same rows, 1 = no key in common. The divergence is from Lin,
+1991, "Divergence measures based on the Shannon entropy"; Endres & Schindelin, 2003, "A new metric
+for probability distributions", show that its root is a metric.
 """
 
 from math import log
@@ -13,21 +13,22 @@ from torch import Tensor
 
 SMALLEST = torch.finfo(torch.float32).tiny
 OneHead = tuple[Float[Tensor, "query key"], Float[Tensor, " query"]]
-Rows = tuple[Float[Tensor, "*head query key"], Float[Tensor, "*head query"]]  # and their entropies
+Rows = tuple[Float[Tensor, "*head query key"], Float[Tensor, "*head query"]]  # with their entropies
 
 
 def shares(weights: Float[Tensor, "*head query key"]) -> Float[Tensor, "*head query key"]:
-    """Rows that sum to 1, also where a sink takes a part; a row of zeros stays as it is."""
+    """Normalize rows to sum to 1, without any sink; rows of zeros stay zero."""
     return weights / weights.sum(dim=-1, keepdim=True).clamp_min(SMALLEST)
 
 
 def entropies(rows: Float[Tensor, "*head query key"]) -> Float[Tensor, "*head query"]:
-    """The entropy of each row, in nats."""
+    """Entropy of each row, in nats."""
     return torch.special.entr(rows).sum(dim=-1)
 
 
 def js_distances(one: OneHead, others: Rows) -> Float[Tensor, "*head query"]:
-    """√JSD of each of one head's rows to the same row of others; two rows of zeros are the same."""
+    """√JSD between each of one head's rows and the same row of the others; 0 for two rows of
+    zeros."""
     middle = entropies((one[0] + others[0]) / 2)
     bits = (middle - (one[1] + others[1]) / 2).clamp_min(0) / log(2)
     return bits.sqrt()

@@ -1,4 +1,4 @@
-"""Kept tokens: which rows and columns of a layer's maps a sweep goes over, and how they count."""
+"""Kept tokens: the rows and columns of a layer's maps that a sweep covers, and their weights."""
 
 from dataclasses import dataclass
 
@@ -14,23 +14,23 @@ from viz_encoder.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class KeptTokens:
-    """The tokens along the two sides of a layer's maps, by their numbers; None: all of them."""
+    """Tokens along both sides of a layer's maps, by index; None: all of them."""
 
     queries: Int[Tensor, " query"] | None
     keys: Int[Tensor, " key"] | None
-    positions: Float[Tensor, " query"]  # the queries by their numbers
+    positions: Float[Tensor, " query"]  # indices of the queries
     real: Float[Tensor, "#head query"]  # 1 for a real token, 0 for padding
-    owners: Int[Tensor, " query"] | None  # the word of each, where words are merged
+    owners: Int[Tensor, " query"] | None  # word of each token, where words are merged
 
     def neighbors(self, shift: int) -> Float[Tensor, "#head key"]:
-        """1 for a real key whose neighbor, `shift` tokens before it, is shown; 0 for the others."""
+        """1 for a real key whose neighbor `shift` tokens before it is shown; 0 otherwise."""
         if not shift:
             return self.real
         beside, none = (self.positions.diff() == 1).float(), self.positions.new_zeros(1)
         return self.real * torch.cat([none, beside] if shift > 0 else [beside, none])
 
     def shares_of_mean(self) -> Float[Tensor, "#head query"] | None:
-        """What each real query counts for in a mean over words; None where none are merged."""
+        """Weight of each real query in a mean over words; None where words are not merged."""
         if self.owners is None:
             return None
         return self.real / self.owners.bincount()[self.owners]
@@ -39,7 +39,7 @@ class KeptTokens:
 def kept_tokens(
     trace: Trace, layer: LayerTrace, *, hide_special: bool = False, words: bool = False
 ) -> KeptTokens:
-    """What is swept of a layer; in cross-attention all keys, for they are of another sequence.
+    """Choose a layer's tokens to sweep; in cross-attention all keys, which are another sequence.
 
     Raises:
         SelectionError: no token is left.

@@ -1,6 +1,6 @@
-"""What record() keeps of torch's own modules: references to their weights, as they were in the run.
+"""References that record() keeps to the weights of torch's own modules, as they were in the run.
 
-Nothing is copied but what was made in inference mode, where torch counts no changes.
+Only tensors made in inference mode are copied, because torch does not track their versions.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,20 +21,20 @@ Kept = Mapping[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class KeptWeights:
-    """Tensors by torch's names for them, and how often each was changed in place before the run."""
+    """Tensors by their torch names, and the version of each before the run."""
 
     tensors: Kept
     versions: tuple[tuple[Tensor, int], ...]
 
     @property
     def unchanged(self) -> bool:
-        """Whether they still are what ran."""
+        """Whether the weights are still those that ran."""
         return all(tensor._version == ran for tensor, ran in self.versions)
 
 
 @dataclass(frozen=True, eq=False)
 class KeptNorm:
-    """A norm of torch; `rms` takes no mean off, and its eps may be None."""
+    """A torch norm; `rms` subtracts no mean, and its eps may be None."""
 
     weights: KeptWeights
     rms: bool
@@ -46,22 +46,22 @@ class KeptNorm:
 class KeptPart:
     """One nn.TransformerEncoderLayer, or an nn.MultiheadAttention in another kind of block.
 
-    norms and activation are there of a layer only. entered: what came into attention that is in
-    no layer; a layer is fed the hidden states, which the run keeps anyway.
+    norms and activation: set for a layer only. entered: the input of attention outside any layer; a
+    layer's input is the hidden states, which the run keeps anyway.
     """
 
     attention: KeptWeights
     n_heads: int
-    dropout: bool  # it was on, in train mode
+    dropout: bool  # active, in train mode
     network: KeptWeights | None = None
     norms: tuple[KeptNorm, KeptNorm] | None = None
     pre_norm: bool = False
     activation: Callable[[Tensor], Tensor] | None = None
-    entered: Float[Tensor, "*axes d_model"] | None = None  # as it was given
+    entered: Float[Tensor, "*axes d_model"] | None = None  # as passed in
 
     @property
     def unchanged(self) -> bool:
-        """Whether all its weights still are what ran."""
+        """Whether all its weights are still those that ran."""
         held = (self.attention, self.network, *(norm.weights for norm in self.norms or ()))
         return all(weights is None or weights.unchanged for weights in held)
 
@@ -69,10 +69,10 @@ class KeptPart:
 def keep(
     module: nn.TransformerEncoderLayer | nn.MultiheadAttention, entered: Tensor | None = None
 ) -> KeptPart | None:
-    """What is needed of the module to compute its numbers again; None where it cannot be read."""
+    """Keep what is needed to recompute the module's numbers; None if it cannot be read."""
     try:
         return _kept(module, entered)
-    except AttributeError:  # a class of its own that has torch's as a base alone
+    except AttributeError:  # a custom class that only derives from torch's
         return None
 
 
@@ -81,7 +81,7 @@ def _kept(module: nn.Module, entered: Tensor | None) -> KeptPart | None:
     if isinstance(module, nn.TransformerEncoderLayer):
         attend = module.self_attn
     if not isinstance(attend, nn.MultiheadAttention) or attend.in_proj_weight is None:
-        return None  # keys of another width than the queries are in three matrices
+        return None  # keys and queries of different widths have separate matrices
     attention = _weights(attend, ATTENTION)
     if attention is None or attend.bias_k is not None or attend.add_zero_attn:
         return None
@@ -100,7 +100,7 @@ def _kept(module: nn.Module, entered: Tensor | None) -> KeptPart | None:
 
 
 def keep_norm(module: nn.Module) -> KeptNorm | None:
-    """The same of a norm; None of one that is not torch's own."""
+    """Keep a norm; None if it is not torch's own."""
     if not isinstance(module, NORMS):
         return None
     weights = _weights(module, ("weight", "bias"))
@@ -110,7 +110,7 @@ def keep_norm(module: nn.Module) -> KeptNorm | None:
 
 
 def _drops(module: nn.Module) -> bool:
-    """Whether any dropout in it was on, attention's own included."""
+    """Whether any dropout in it was active, including attention's own."""
     chances = [
         part.p if isinstance(part, nn.Dropout) else part.dropout
         for part in module.modules()
@@ -120,10 +120,10 @@ def _drops(module: nn.Module) -> bool:
 
 
 def _weights(module: nn.Module, names: tuple[str, ...]) -> KeptWeights | None:
-    """The tensors of these names, without those that the module does without."""
+    """The named tensors, without those that the module does not have."""
     found: dict[str, Any] = {name: reduce(_of, name.split("."), module) for name in names}
     if any(not isinstance(x, Tensor | None) for x in found.values()):
-        return None  # a quantized layer, for example, has a method there
+        return None  # for example, quantized layers have a method there
     given = {name: x for name, x in found.items() if isinstance(x, Tensor)}
     kept = {name: own_copy(x) if x.is_inference() else x.detach() for name, x in given.items()}
     return KeptWeights(kept, tuple((x, x._version) for x in kept.values() if not x.is_inference()))

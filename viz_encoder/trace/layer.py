@@ -1,4 +1,4 @@
-"""LayerTrace: what one attention layer ran on, and any part of its maps computed from that."""
+"""LayerTrace: the tensors one attention layer ran on; computes any part of its maps from them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from viz_encoder.model.attention import Buffers, attention_weights
 from viz_encoder.model.relative import spread
 from viz_encoder.shown import OneLine
 
-BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
+BLOCK_BYTES = 64 * 2**20  # weights held at once when a map is processed in blocks
 Rows = slice | Int[Tensor, " query"]
-# The fields of a layer that are tensors; all but the first three may be None.
+# A layer's tensor fields; all but the first three may be None.
 TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps", "relative", "sink", "put")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Which model ran, on what: shown beside every map."""
+    """Which model ran on what, shown beside every map."""
 
     model: str
     device: str = "cpu"
     dtype: str = "float32"
     kernel: str = "unknown"  # the attention kernel that torch chose
-    revision: str = ""  # the commit of a model from the hub
-    weights: str = ""  # "untrained" where they are random
-    heads: str = ""  # a digest of a sample of the prediction heads' weights; "" where unknown
+    revision: str = ""  # commit of a Hub model
+    weights: str = ""  # "untrained" if they are random
+    heads: str = ""  # digest of a sample of the prediction heads' weights; "" if unknown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,15 +42,15 @@ class LayerTrace(OneLine):
     bias: Float[Tensor, "#head #query #key"] | None = None  # added to the scores
     signature: Float[Tensor, "head query signature"] | None = None  # of the layer's real output
     name: str = ""
-    cross: bool = False  # the keys are other tokens than the queries
+    cross: bool = False  # keys and queries are different tokens
     maps: Float[Tensor, "head query key"] | None = None  # kept as they ran; q, k have d_head 0
     relative: Float[Tensor, "head distance"] | None = None  # added to the scores, by key − query
-    sink: Float[Tensor, "head query"] | None = None  # what the softmax gave to no key
-    put: Float[Tensor, "head query d_value"] | None = None  # given to W_O, where an ablation was on
+    sink: Float[Tensor, "head query"] | None = None  # weight the softmax gave to no key
+    put: Float[Tensor, "head query d_value"] | None = None  # input to W_O during an ablation
 
     @property
     def n_heads(self) -> int:
-        """Number of query heads, which is the number of maps."""
+        """Number of query heads, which equals the number of maps."""
         return self.q.shape[0]
 
     def weights(
@@ -60,10 +60,10 @@ class LayerTrace(OneLine):
         keys: Float[Tensor, "head key d_head"] | None = None,
         into: Buffers | None = None,
     ) -> Float[Tensor, "head query key"]:
-        """The maps of some heads, some rows of them; float32 at least.
+        """Maps of some heads and rows, in float32 or wider.
 
         To compute many blocks, pass `keys` from `keys_of(heads)`, and `into`, the buffers for
-        scores and weights. Maps that the run itself stored are returned as they are.
+        scores and weights. Maps stored by the run are returned as is.
         """
         if self.maps is not None:
             kept = self.maps[heads, rows]
@@ -79,16 +79,16 @@ class LayerTrace(OneLine):
 
     @property
     def wide(self) -> torch.dtype:
-        """The dtype of the maps: the run's own, float32 at least."""
+        """Dtype of the maps: the run's own, but at least float32."""
         ran = self.q if self.maps is None else self.maps
         return torch.promote_types(ran.dtype, torch.float32)
 
     def keys_of(self, heads: slice) -> Float[Tensor, "head key d_head"]:
-        """The keys of some query heads, converted and laid out once for many blocks of rows."""
+        """Keys of some query heads, converted and laid out once for many blocks of rows."""
         return self._keys(heads).to(self.wide).mT.contiguous().mT
 
     def blocks(self, heads: slice) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
-        """The maps of some heads in blocks of rows, never whole, at any length."""
+        """Iterate over the maps of some heads in blocks of rows, never whole, at any length."""
         n_queries, n_keys = self.q.shape[1], self.k.shape[1]
         n_heads = len(range(*heads.indices(self.n_heads)))
         step = max(1, BLOCK_BYTES // (4 * n_heads * n_keys))
@@ -97,7 +97,7 @@ class LayerTrace(OneLine):
             yield rows, self.weights(heads, rows)
 
     def _keys(self, heads: slice) -> Float[Tensor, "head key d_head"]:
-        """The keys of some query heads; several of them share one where there are fewer."""
+        """Keys of some query heads, repeated where query heads share a key head."""
         group = self.n_heads // self.k.shape[0]
         if group == 1:
             return self.k[heads]
@@ -105,7 +105,7 @@ class LayerTrace(OneLine):
 
 
 def _part(x: Tensor | None, heads: slice, rows: Rows) -> Tensor | None:
-    """The part of a broadcasting "#head #query #key" tensor that belongs to heads and rows."""
+    """Slice a broadcasting "#head #query #key" tensor to the given heads and rows."""
     if x is None:
         return None
     x = x[heads] if x.shape[0] > 1 else x

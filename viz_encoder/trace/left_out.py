@@ -1,4 +1,4 @@
-"""Softmaxes of a run that may be attention and are in none of its calls, in a sentence each."""
+"""Notes on softmaxes that may be attention but belong to none of a run's calls."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
@@ -9,7 +9,7 @@ from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.softmax import SeenSoftmax
 
 Fate = Literal["dropped", "not followed", "lost"]
-SeenIn = tuple[str, SeenSoftmax]  # the name of the module that called it
+SeenIn = tuple[str, SeenSoftmax]  # name of the calling module
 CURES: dict[Fate, str] = {
     "dropped": (
         "It is left out because something else attends, too: record(model, eager=True) keeps it."
@@ -31,7 +31,7 @@ def notes_of_left_out(
     shown: Collection[RecordedCall],
     is_within: Callable[[str], bool],
 ) -> tuple[str, ...]:
-    """The notes for a trace of the shown calls, which are some of those kept."""
+    """Notes for a trace of the shown calls, a subset of those kept."""
     sizes = {call.shape[2:] for call in shown}
     missing: dict[Fate, list[SeenIn]] = defaultdict(list)
     for name, seen in _missing(softmaxes, calls, sizes):
@@ -45,7 +45,7 @@ def notes_of_left_out(
 
 
 def unseen_beside(softmaxes: Iterable[SeenIn], calls: Collection[RecordedCall]) -> str:
-    """What ran beside the calls and is in none of them, as a clause; nothing if all was kept."""
+    """A clause about what ran outside the kept calls; empty if everything was kept."""
     found = _missing(softmaxes, calls)
     return f". {which_ran(found)}, which no call holds" if found else ""
 
@@ -55,7 +55,7 @@ def _missing(
     calls: Collection[RecordedCall],
     sizes: Collection[tuple[int, int]] = frozenset(),
 ) -> list[SeenIn]:
-    """What may be attention and is in none of the calls."""
+    """Softmaxes that may be attention but belong to no call."""
     kept = {id(call.attention.softmax) for call in calls}
     return [
         (name, seen)
@@ -65,16 +65,16 @@ def _missing(
 
 
 def may_be_attention(seen: SeenSoftmax, sizes: Collection[tuple[int, int]] = frozenset()) -> bool:
-    """By its sizes: a map of tokens by tokens, as large as another, or of several heads.
+    """Whether its sizes fit attention: tokens by tokens, as large as another map, or several heads.
 
-    A classifier's and a router's softmax have three axes at most, and fewer columns than rows.
+    The softmax of a classifier or router has at most three axes, and fewer columns than rows.
     """
     rows, columns = seen.rows_and_columns
     return columns > 1 and (rows == columns or (rows, columns) in sizes or len(seen.sizes) > 3)
 
 
 def which_ran(found: list[SeenIn]) -> str:
-    """The first of them, and how many more modules called one."""
+    """Name the first of them, and count the other modules that called one."""
     name, first = found[0]
     others = len({name for name, _ in found}) - 1
     more = f" (and one in {counted(others, 'other module')})" if others else ""

@@ -1,4 +1,4 @@
-"""Listener: who is told what a running model does, call by call."""
+"""Listener: the protocol for receiving what a running model does, call by call."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -11,28 +11,28 @@ from viz_encoder.trace.softmax import SeenSoftmax
 
 @runtime_checkable
 class Listener(Protocol):
-    """Who is told: a recording."""
+    """Receives the calls of a running model; implemented by recordings."""
 
-    modules: Mapping[str, nn.Module]  # all that is recorded, by name
+    modules: Mapping[str, nn.Module]  # every recorded module, by name
     copies: LastCopy
     eager: bool
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """A module starts."""
+        """Called when a module starts."""
 
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended, or failed (out and kwargs are then None)."""
+        """Called when a module ends or fails (`out` and `kwargs` are then None)."""
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
-        """The running module, or a part of it, has attended."""
+        """Called when the running module, or part of it, has attended."""
 
     def softened(self, seen: SeenSoftmax) -> None:
-        """The running module has called a softmax whose rows and columns may be a map's."""
+        """Called when the running module called a softmax shaped like a map."""
 
     def fail(self, fault: Exception) -> None:
-        """Something could not be captured."""
+        """Called when something could not be captured."""
 
     def elsewhere(self, module: nn.Module) -> None:
-        """A module ran on another thread."""
+        """Called when a module ran on another thread."""

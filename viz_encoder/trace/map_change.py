@@ -1,4 +1,4 @@
-"""Map change: the map of one head less that of its counterpart in another run, in blocks."""
+"""Map change: one head's map minus its counterpart in another run, in blocks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from viz_encoder.trace.shown_map import ShownMap
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SignedTile(ArrayResult, main="values"):
-    """A part of a signed map over this run's tokens; the strongest change of each block of cells.
+    """Part of a signed map over this run's tokens: the strongest change in each block of cells.
 
-    NaN where no pair of the block has a partner that both masks allow.
+    NaN where no pair in the block has a match that both masks allow.
     """
 
     values: Float[np.ndarray, "row col"]
@@ -27,9 +27,9 @@ class SignedTile(ArrayResult, main="values"):
 
 @dataclass(frozen=True, eq=False)
 class MapChange:
-    """One (fused) map of two runs, and which place of the reference stands for which here.
+    """One (fused) map of two runs, and the aligned positions of the reference.
 
-    Places count what is shown: tokens, or words where sub-words are merged.
+    Positions count what is shown: tokens, or words where subwords are merged.
     """
 
     now: ShownMap
@@ -39,7 +39,8 @@ class MapChange:
     def blocks(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
-        """now − was of these queries and keys of this run, all aligned; some queries at a time."""
+        """Iterate over now − was for aligned queries and keys of this run, some queries at a
+        time."""
         there = tuple(np.array([self.partners[int(at)] for at in side]) for side in (queries, keys))
         step = min(self.now.fits, self.was.fits)
         for start in range(0, len(queries), step):
@@ -49,7 +50,7 @@ class MapChange:
 
 
 def query_row(layer: LayerTrace, query: int) -> Float[np.ndarray, "head key"]:
-    """One query's weights by every head; NaN where the mask forbids the key."""
+    """One query's weights in every head; NaN where the mask forbids the key."""
     weights = layer.weights(slice(0, layer.n_heads), slice(query, query + 1))[:, 0].float()
     if layer.mask is not None:
         allowed = layer.mask[:, query if layer.mask.shape[1] > 1 else 0]
@@ -59,10 +60,10 @@ def query_row(layer: LayerTrace, query: int) -> Float[np.ndarray, "head key"]:
 
 
 def signed_tile(changes: MapChange, rows: slice, keys: slice, size: int) -> SignedTile:
-    """A part of the signed map over all that is shown of this run, at most `size` cells a side.
+    """Part of the signed map over the shown tokens of this run, at most `size` cells per side.
 
     Raises:
-        SelectionError: a part that is empty.
+        SelectionError: the part is empty.
     """
     queries, columns = (range(*part.indices(len(changes.now.shown))) for part in (rows, keys))
     if not queries or not columns:
@@ -83,7 +84,7 @@ def signed_tile(changes: MapChange, rows: slice, keys: slice, size: int) -> Sign
         strip = np.full((len(values), shape[1] * key_step), np.nan, np.float32)
         strip[:, keys_of] = values
         cells = strip.reshape(len(values), shape[1], key_step)
-        for found, stronger in ((highest, np.fmax), (lowest, np.fmin)):  # neither takes a NaN
+        for found, stronger in ((highest, np.fmax), (lowest, np.fmin)):  # both ignore NaN
             pooled = stronger.reduce(cells, axis=2)
             for row, each in zip(rows_of[block] // row_step, pooled, strict=True):
                 stronger(found[row], each, out=found[row])

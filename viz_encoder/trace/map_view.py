@@ -1,4 +1,4 @@
-"""Map view: which map is shown, what was done to its weights, and what its colors go up to."""
+"""Map view: which map is shown, how its weights are processed, and its color scale."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
@@ -13,11 +13,11 @@ Head = Annotated[int | str | tuple[int, ...], 'the number of a head, several, "m
 
 @dataclass(frozen=True)
 class MapView:
-    """Which map is shown and what was done to its weights; by default, as they ran.
+    """Which map is shown and how its weights are processed; by default, as they ran.
 
-    hide_special: whether special tokens such as [CLS] are left out. renormalize: whether rows are
-    divided by their sum over the kept keys. words: whether sub-words are merged into words. scale:
-    a name of SCALES.
+    hide_special: whether to leave out special tokens such as [CLS]. renormalize: whether to divide
+    rows by their sum over the kept keys. words: whether to merge subwords into words. scale: a key
+    of SCALES.
     """
 
     layer: int = 0
@@ -35,10 +35,10 @@ class MapView:
 
 
 def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:
-    """The heads that are meant, one or several, each of them there and counted once.
+    """Resolve `head` to a list of head indices, each valid and listed once.
 
     Raises:
-        SelectionError: no such layer or head.
+        SelectionError: there is no such layer or head.
     """
     n_heads = trace.layers[read_index("layer", layer, trace.n_layers)].n_heads
     if head in ("mean", "max"):
@@ -52,7 +52,7 @@ def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:
 
 @dataclass(frozen=True)
 class ColorScale:
-    """One way to color weights, in words: its name, what a color measures, and up to what."""
+    """A way to color weights, in words: its name, what a color measures, and its upper end."""
 
     title: str
     measures: str

@@ -1,4 +1,4 @@
-"""The mask that a person gives: a tensor, and one of queries and keys, not of real tokens."""
+"""Checks a mask passed by the caller: a tensor over queries and keys, not over real tokens."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,16 +14,16 @@ KNOWN = "leave it out: the padding is known without it"
 
 
 def check_mask(mask: Any, inputs: Inputs, ready_made: Any) -> tuple[str, ...]:
-    """What to say of a mask that could mean something else; mostly nothing.
+    """Notes on a mask that could be misread; usually none.
 
     Args:
-        mask: as it was given.
-        inputs: what it is given for.
-        ready_made: the ids, pixels or vectors that these were read from, whose padding can be
-            told; None for others.
+        mask: as passed.
+        inputs: what the mask is for.
+        ready_made: the ids, pixels or vectors the inputs came from, which can be given `valid`;
+            None for others.
 
     Raises:
-        InputError: not a tensor, or a "batch token" mask, which marks real tokens.
+        InputError: it is not a tensor, or is a "batch token" mask, which marks real tokens.
     """
     given = mask.values() if isinstance(mask, Mapping) else [mask]
     found = (_check(one, inputs, ready_made) for one in given)
@@ -58,7 +58,7 @@ def _check(mask: Any, inputs: Inputs, ready_made: Any) -> tuple[str, ...]:
 
 
 def _cure(mask: Tensor, ready_made: Any) -> str:
-    """How to say which tokens are real, where it can be said."""
+    """How to mark real tokens, where that is possible."""
     if isinstance(ready_made, Mapping):
         told = "attention_mask" in ready_made
         return KNOWN if told else 'write vz.capture(encoder, {**source, "attention_mask": mask})'

@@ -1,4 +1,5 @@
-"""What a model passed as attn_mask, in the one sense we keep: bool (True = may attend) and bias."""
+"""Parses a model's attn_mask into the one form we keep: a bool mask (True = may attend) and a
+bias."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.trace.same_bits import same_bits
 
-NEVER = -1e4  # a score this far down has weight 0 beside any other: exp(-10,000)
+NEVER = -1e4  # a score this low has weight 0 next to any other: exp(-10,000)
 REMEMBERED = 16
 
 Allowed = Bool[Tensor, "#batch #head #query #key"]
@@ -16,17 +17,17 @@ Bias = Float[Tensor, "#batch #head #query #key"]
 
 
 class Split(NamedTuple):
-    """A mask and a bias that together do what the given tensor did to the scores."""
+    """A mask and a bias that together act on the scores as the given tensor did."""
 
     mask: Allowed | None = None
     bias: Bias | None = None
 
 
 class GivenMasks:
-    """Reads masks, and keeps one copy of those that come again layer after layer.
+    """Parses masks, and keeps one copy of those that recur in every layer.
 
-    A dense mask is O(T²), as much as a map. So a tensor that is equal to one already kept, the
-    same object or not, is not kept twice, and the causal flag costs one triangle a recording.
+    A dense mask is O(T²), as large as a map, so equal tensors are kept only once, and the causal
+    flag costs one triangle per recording.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class GivenMasks:
         self._causal: dict[tuple[int, int, torch.device], Split] = {}
 
     def causal(self, n_queries: int, n_keys: int, device: torch.device) -> Split:
-        """The mask behind is_causal=True: query i may attend to keys 0 … i."""
+        """The mask of is_causal=True: query i may attend to keys 0 … i."""
         key = (n_queries, n_keys, device)
         if key not in self._causal:
             triangle = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril()
@@ -43,7 +44,7 @@ class GivenMasks:
         return self._causal[key]
 
     def split(self, given: Tensor | None, n_axes: int = 4) -> Split:
-        """The mask and the bias in `given`, whose queries and keys have n_axes axes."""
+        """Split `given`, whose queries and keys have n_axes axes, into a mask and a bias."""
         if given is None:
             return Split()
         key = (n_axes, given.data_ptr(), given.shape, given.stride(), given.dtype, given.device)
@@ -52,13 +53,13 @@ class GivenMasks:
         if seen is not None and seen[1] == version >= 0:
             return seen[2]
         split = Split(*(self._share(part) for part in _split(_four_axes(given.detach(), n_axes))))
-        self._seen[key] = (given, version, split)  # held, so that its address is not used again
+        self._seen[key] = (given, version, split)  # held so that its address is not reused
         if len(self._seen) > REMEMBERED:
             self._seen.pop(next(iter(self._seen)))
         return split
 
     def made(self, given: Tensor | None) -> Split:
-        """Split a 4-D mask that was just created: no one else holds it, so it is not copied."""
+        """Split a newly created 4-D mask, without copying: nobody else holds it."""
         if given is None:
             return Split()
         return Split(*(self._share(part, own=True) for part in _split(given)))
@@ -74,9 +75,9 @@ class GivenMasks:
 
 
 def _four_axes(given: Tensor, n_axes: int) -> Tensor:
-    """As "#batch #head #query #key"; an axis that was only expanded is one entry again.
+    """Reshape to "#batch #head #query #key"; expanded axes shrink back to one entry.
 
-    Not one of those that are folded into the batch, which counts all their entries.
+    Axes folded into the batch stay expanded, because the batch counts all their entries.
     """
     folded = given.ndim - 3 if given.ndim > 4 else 0
     for axis in range(folded, given.ndim):
@@ -93,7 +94,7 @@ def _split(given: Tensor) -> Split:
     if given.dtype == torch.bool:
         return Split(mask=None if bool(given.all()) else given)
     allowed = given > NEVER
-    # A row that is banned throughout by finite numbers still attends: there the numbers count.
+    # A row closed entirely by finite numbers still attends, so its numbers are kept as a bias.
     mask = torch.where(allowed.any(dim=-1, keepdim=True), allowed, given != -torch.inf)
     bias = given.masked_fill(~mask, 0.0)
     return Split(mask=None if bool(mask.all()) else mask, bias=bias if bool(bias.any()) else None)

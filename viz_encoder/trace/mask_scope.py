@@ -1,9 +1,9 @@
-"""MaskScope: the layers and heads in which a mask applies, as a short code and in words."""
+"""MaskScope: the layers and heads where a mask applies, as a short code and in words."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from viz_encoder.model.layer_masks import CustomMask
 
 FORM = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 MOST_CHARACTERS = 4000
-FEW = 4  # layers that are named one by one
+FEW = 4  # layers listed individually
 HOW = (
     "write layers and heads, such as 3-5:1,4; 3-5 alone is all heads of these layers, and :1,4 "
     "these heads of all layers"
@@ -24,10 +24,10 @@ HOW = (
 
 @dataclass(frozen=True)
 class MaskScope:
-    """Some layers × some heads of a model, counted from 0.
+    """A set of layers × heads of a model, counted from 0.
 
     layers, heads: where the mask applies, in ascending order.
-    n_layers, n_heads: how many the model has.
+    n_layers, n_heads: sizes of the model.
     """
 
     layers: tuple[int, ...]
@@ -37,10 +37,10 @@ class MaskScope:
 
     @classmethod
     def parsed(cls, code: Any, n_layers: int, n_heads: int) -> "MaskScope":
-        """The scope of a code: "3-5:1,4" is layers 3 to 5, heads 1 and 4; "" is everything.
+        """Parse a scope: "3-5:1,4" is layers 3 to 5, heads 1 and 4; "" is everything.
 
         Raises:
-            SelectionError: the code is malformed, or names a layer or head that is not there.
+            SelectionError: the code is malformed, or names a layer or head that does not exist.
         """
         if not isinstance(code, str) or len(code) > MOST_CHARACTERS or code.count(":") > 1:
             raise SelectionError(f"{shown(code)} is not the scope of a mask; {HOW}.")
@@ -55,30 +55,30 @@ class MaskScope:
 
     @property
     def code(self) -> str:
-        """Such as "3-5:1,4"; "" for all layers and heads."""
+        """The scope's code, such as "3-5:1,4"; "" for all layers and heads."""
         layers = "" if len(self.layers) == self.n_layers else _ranges(self.layers, "-", ",")
         heads = "" if len(self.heads) == self.n_heads else f":{_ranges(self.heads, '-', ',')}"
         return layers + heads
 
     @property
     def words(self) -> str:
-        """Such as "layers 3–5, heads 1 and 4"."""
+        """The scope in words, such as "layers 3–5, heads 1 and 4"."""
         return places_said(self.places, self.n_layers, self.n_heads)
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Its heads as (layer, head)."""
+        """Its (layer, head) pairs."""
         return tuple((layer, head) for layer in self.layers for head in self.heads)
 
     @property
     def where(self) -> Bool[np.ndarray, "layer head"]:
-        """True in its heads."""
+        """True for its heads."""
         where = np.zeros((self.n_layers, self.n_heads), dtype=bool)
         where[np.ix_(self.layers, self.heads)] = True
         return where
 
     def mask(self, allowed: Bool[Tensor, "query key"]) -> CustomMask:
-        """The mask as `vz.capture` takes it: one for all heads, or by layer, or by head."""
+        """The mask in the form `vz.capture` takes: one for all heads, or by layer, or by head."""
         if self.whole:
             return allowed
         every = len(self.heads) == self.n_heads
@@ -86,7 +86,7 @@ class MaskScope:
 
 
 def note_of(mask: Any, n_layers: int, n_heads: int) -> tuple[str, ...]:
-    """Where a custom mask was applied, as a note of the run; nothing where it is in all heads."""
+    """A note of where a custom mask was applied; none if it applies to all heads."""
     if not isinstance(mask, Mapping):
         return ()
     places = [
@@ -102,7 +102,7 @@ def note_of(mask: Any, n_layers: int, n_heads: int) -> tuple[str, ...]:
 
 
 def places_said(places: Iterable[tuple[int, int]], n_layers: int, n_heads: int) -> str:
-    """Heads in words: "layers 3–5, heads 1 and 4", or one layer after the other."""
+    """Heads in words: "layers 3–5, heads 1 and 4", or one layer after another."""
     of_layer: dict[int, set[int]] = {}
     for layer, head in places:
         of_layer.setdefault(int(layer), set()).add(int(head))
@@ -131,13 +131,13 @@ def _plural(what: str, count: int) -> str:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Such as "0–3, 5 and 7"."""
+    """Join numbers in words, such as "0–3, 5 and 7"."""
     parts = _ranges(numbers, "–", ",").split(",")
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _ranges(numbers: Sequence[int], to: str, between: str) -> str:
-    """Ascending numbers with three or more in a row as a range."""
+    """Collapse three or more consecutive numbers into a range."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -152,7 +152,7 @@ def _ranges(numbers: Sequence[int], to: str, between: str) -> str:
 
 
 def _numbers(written: str, what: str, count: int) -> tuple[int, ...]:
-    """The layers or heads of "3-5,7"; all of them where nothing is written."""
+    """Parse the layers or heads of "3-5,7"; all of them for an empty string."""
     if not written:
         return tuple(range(count))
     if not FORM.fullmatch(written):
@@ -164,7 +164,7 @@ def _numbers(written: str, what: str, count: int) -> tuple[int, ...]:
         if start > stop:
             raise SelectionError(f"{part} counts down; write {last}-{first}.")
         if stop >= count:
-            start = max(start, count)  # the first that is not there
+            start = max(start, count)  # the first invalid one
             named = f"is no {what} {stop}" if start == stop else f"are no {what}s {start}–{stop}"
             raise SelectionError(
                 f"There {named}: this model has {count} "

@@ -1,4 +1,4 @@
-"""Where our function mode stands among those of the caller: it steps out of them and comes back."""
+"""Our function mode's position on the caller's mode stack: steps out of it and comes back."""
 
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.overrides import _get_current_function_mode as top_mode
@@ -6,25 +6,25 @@ from torch.overrides import _get_current_function_mode_stack as mode_stack
 
 
 class ModePlace:
-    """The place of one mode on this thread's stack of function modes."""
+    """Position of one mode on this thread's stack of function modes."""
 
     def __init__(self, mode: TorchFunctionMode) -> None:
         self._mode = mode
         self._above: list[TorchFunctionMode] | None = None
 
     def push(self) -> None:
-        """Put it on top."""
+        """Push the mode on top of the stack."""
         _push_mode(self._mode)
 
     def popped(self) -> bool:
-        """Take it off if it is on top; whether it was."""
+        """Pop the mode if it is on top; return whether it was."""
         if top_mode() is not self._mode:
             return False
         _pop_mode()
         return True
 
     def step_out(self) -> None:
-        """Leave, from under those that the model may have put above."""
+        """Leave the stack, even from under modes the model pushed."""
         self._above = None
         if self._mode in mode_stack():
             self._above = []
@@ -34,7 +34,7 @@ class ModePlace:
                 _push_mode(mode)
 
     def come_back(self) -> None:
-        """Return to where it was when it stepped out, if it was there."""
+        """Return to the position it left, if it was on the stack."""
         if self._above is None:
             return
         for _ in self._above:

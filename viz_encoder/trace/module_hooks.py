@@ -1,7 +1,7 @@
-"""torch's global module hooks: one pair for all recordings, there while any is open.
+"""torch's global module hooks: one pair for all recordings, installed while any is open.
 
-The same functions stand under the same key each time, so that a compiled function which calls
-modules is compiled once more under record(), and not at each block anew.
+The same functions are always registered under the same key, so that compiled functions recompile
+once under record(), not at every block.
 """
 
 import threading
@@ -11,28 +11,28 @@ from torch import nn
 from torch.compiler import is_dynamo_compiling
 from torch.nn.modules import module as torch_module
 
-KEY = "viz_encoder"  # which no hook of torch has: theirs are numbers
+KEY = "viz_encoder"  # cannot collide: torch's keys are numbers
 _lock = threading.Lock()
 _told: "tuple[Hooked, ...]" = ()
 
 
 @runtime_checkable
 class Hooked(Protocol):
-    """Who is told of the modules that run, on any thread."""
+    """Receives the modules that run, on any thread."""
 
     def enter(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> None:
-        """A module starts; keywords are told of marked ones only."""
+        """Called when a module starts; keywords are passed for marked modules only."""
 
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended, or failed (out and kwargs are then None)."""
+        """Called when a module ends or fails (`out` and `kwargs` are then None)."""
 
 
 def hook(one: Hooked) -> None:
-    """Tell it from now on."""
+    """Start reporting to `one`."""
     global _told
     with _lock:
         _told = (*_told, one)
@@ -43,7 +43,7 @@ def hook(one: Hooked) -> None:
 
 
 def unhook(one: Hooked) -> None:
-    """Tell it no more."""
+    """Stop reporting to `one`."""
     global _told
     with _lock:
         _told = tuple(each for each in _told if each is not one)
@@ -55,14 +55,14 @@ def unhook(one: Hooked) -> None:
 
 
 def mark(module: nn.Module) -> None:
-    """Ask for its keywords when it starts, which torch shows to no other global hook."""
+    """Request a module's keywords at its start, which torch passes to no other global hook."""
     with _lock:
         marks: dict[Any, Any] = module._forward_pre_hooks_with_kwargs
         marks[KEY] = marks.get(KEY, 0) + 1
 
 
 def unmark(module: nn.Module) -> None:
-    """Ask for them no more, if nobody else does."""
+    """Withdraw the request, unless others still have one."""
     with _lock:
         marks: dict[Any, Any] = module._forward_pre_hooks_with_kwargs
         marks[KEY] = marks.get(KEY, 1) - 1
@@ -71,7 +71,7 @@ def unmark(module: nn.Module) -> None:
 
 
 def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
-    if is_dynamo_compiling():  # our code would become part of what is compiled
+    if is_dynamo_compiling():  # our code would be compiled into the model
         return
     for each in _told:
         each.enter(module, args, kwargs)
@@ -80,6 +80,6 @@ def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | No
 def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
     if is_dynamo_compiling():
         return
-    *keywords, out = rest  # torch leaves the keywords out where forward has failed
+    *keywords, out = rest  # torch omits the keywords if forward failed
     for each in _told:
         each.leave(module, args, keywords[0] if keywords else None, out)

@@ -1,4 +1,4 @@
-"""Which modules `within` means: one by its name, with all in it, or those that fit a pattern."""
+"""Resolves `within`: a module by name, with everything in it, or all that match a pattern."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -9,10 +9,10 @@ NUMBERED = re.compile(r"(?:.*_)?\d+")  # "3", "encoder_layer_3"
 
 
 def modules_within(within: str, modules: Collection[str]) -> Callable[[str], bool]:
-    """Whether a module is meant, asked by its name.
+    """Build a predicate on module names.
 
     Raises:
-        TraceError: neither a module's name nor a regular expression.
+        TraceError: it is neither a module name nor a regular expression.
     """
     if not within:
         return lambda name: True
@@ -29,7 +29,8 @@ def modules_within(within: str, modules: Collection[str]) -> Callable[[str], boo
 
 
 def patterns_for(names: Sequence[str], modules: Collection[str]) -> Iterator[str]:
-    """What may mean these names, the plainest first: nothing, a module, a word, an expression."""
+    """Patterns that may select these names, the simplest first: nothing, a module, a word, a
+    regex."""
     parts = [name.split(".") for name in names]
     columns = [tuple(dict.fromkeys(column)) for column in zip(*parts, strict=False)]
     shared = next((n for n, column in enumerate(columns) if len(column) > 1), len(columns))
@@ -56,18 +57,18 @@ def _one_of(column: tuple[str, ...]) -> str:
 
 
 def literal(pattern: str) -> str:
-    """As it is written in Python."""
+    """The pattern as a Python literal."""
     return f"r'{pattern}'" if "\\" in pattern else repr(pattern)
 
 
 def stem(name: str) -> str:
-    """A name up to its first number; one without a number, all but its last part."""
+    """A name up to its first number, or without its last part if it has none."""
     parts = name.split(".")
     return ".".join(parts[: next((n for n, part in enumerate(parts) if _number_of(part)), -1)])
 
 
 def block(name: str) -> str:
-    """A name up to and with its last number."""
+    """A name up to and including its last number."""
     parts = name.split(".")
     return ".".join(
         parts[: max((n + 1 for n, part in enumerate(parts) if _number_of(part)), default=0)]
@@ -75,7 +76,7 @@ def block(name: str) -> str:
 
 
 def kind(name: str) -> str:
-    """A name with * for its numbers."""
+    """A name with its numbers replaced by *."""
     parts = name.split(".")
     return ".".join(re.sub(r"\d+$", "*", part) if _number_of(part) else part for part in parts)
 

@@ -1,8 +1,9 @@
-"""Where a run is: the stack of running modules, and the hidden states before and after each block.
+"""Tracks the stack of running modules and the hidden states before and after each block.
 
 A block is the outermost numbered module ("encoder.layer.3") that holds just one self-attention; so
-"encoder.block.3.layer.0" of T5 gives way to "encoder.block.3", and a Sequential around the whole
-model is none. In a model that numbers nothing it is the outermost module that holds just one.
+in T5 "encoder.block.3" wins over "encoder.block.3.layer.0", and a Sequential around the whole model
+does not count. Without numbered modules, it is the outermost one that holds just one
+self-attention.
 """
 
 import sys
@@ -25,12 +26,12 @@ CALL = nn.Module._call_impl.__code__
 
 
 class _Known(NamedTuple):
-    """A module of the model, as far as its name and its class tell."""
+    """What a module's name and class tell about it."""
 
     name: str
     numbered: bool
     is_norm: bool
-    calls_none: bool  # one of torch's own that holds no other: nothing attends in it
+    calls_none: bool  # a torch module without children: nothing attends in it
 
 
 @dataclass(eq=False, slots=True)
@@ -39,15 +40,15 @@ class _Frame:
 
     module: nn.Module
     known: _Known
-    inside: bool  # of a numbered module
+    inside: bool  # part of a numbered module
     before: Tensor | None
-    fed: set[int] = field(default_factory=set)  # the tensors that its children were given
+    fed: set[int] = field(default_factory=set)  # tensors that its children were given
     own: list[RecordedCall] = field(default_factory=list)
     within: list[RecordedCall] = field(default_factory=list)  # self-attention only
 
 
 class _Output(NamedTuple):
-    """What the last block gave."""
+    """Output of the last block."""
 
     call: RecordedCall
     tensor: Tensor
@@ -55,7 +56,7 @@ class _Output(NamedTuple):
 
 
 class ModuleStack:
-    """Follows one thread through the modules of one model."""
+    """Follows one thread through a model's modules."""
 
     def __init__(self, module: nn.Module, hidden: bool) -> None:
         self.modules = dict(module.named_modules())
@@ -68,7 +69,7 @@ class ModuleStack:
         self.copies = LastCopy()
 
     def __contains__(self, module: nn.Module) -> bool:
-        """Whether it is a part of the model."""
+        """Whether the module is part of the model."""
         return id(module) in self._known
 
     @property
@@ -77,13 +78,13 @@ class ModuleStack:
         return bool(self._stack)
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """A module starts."""
+        """Called when a module starts."""
         known = self._known.get(id(module))
         if known is None:
             return
         inside = False
         if self._stack and module is self._root and not _runs_twice(module):
-            self._stack.clear()  # an interrupt ended its last run, which hooks are not told of
+            self._stack.clear()  # hooks are not told if an interrupt ended the last run
         if self._stack:
             parent = self._stack[-1]
             if args:
@@ -102,11 +103,11 @@ class ModuleStack:
 
     @property
     def where(self) -> str:
-        """The name of the module that is running."""
+        """Name of the running module."""
         return self._stack[-1].known.name
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
-        """The module that runs has attended."""
+        """Record that the running module attended."""
         frame = self._stack[-1]
         name = ".".join(filter(None, (frame.known.name, part))) or type(self._root).__name__
         recorded = RecordedCall(name, self.run, call)
@@ -117,7 +118,7 @@ class ModuleStack:
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended, or failed."""
+        """Called when a module ends or fails."""
         if not self._stack or self._stack[-1].module is not module:
             return
         frame = self._stack.pop()
@@ -133,7 +134,7 @@ class ModuleStack:
     def _attended(
         self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
     ) -> None:
-        """Something attended in the module that has ended."""
+        """Handle the end of a module in which something attended."""
         given = (*args, *kwargs.values())
         sequences = sequences_in(given)
         self._look_at_given(frame, sequences)
@@ -153,14 +154,15 @@ class ModuleStack:
             call.normed, call.norm, self._last = None, None, _Output(call, out, out.is_nested)
 
     def _look_at_given(self, frame: _Frame, given: list[Tensor]) -> None:
-        """Find out of each call whether its keys come from elsewhere, and of what it is a part."""
+        """For each call, determine whether its keys come from elsewhere and which sequence it is
+        part of."""
         heads = [call for call in frame.own if self._stack and is_given_heads(call.shape, given)]
-        if heads:  # the module around this one knows
+        if heads:  # the enclosing module knows
             self._stack[-1].own += heads
             frame.own = [call for call in frame.own if call not in heads]
         if not frame.own:
             return
-        # The model itself takes what is not yet a sequence.
+        # The model's own arguments are not yet a sequence.
         sizes = tuple(tuple(x.shape) for x in given) if self._stack else None
         for call in frame.own:
             call.cross, call.beside = is_cross(call, frame.fed, given), frame.own
@@ -169,7 +171,7 @@ class ModuleStack:
             call.unfold_heads()
 
     def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:
-        """References to the weights of torch's own layer, or of attention that is in none."""
+        """Keep references to the weights of torch's own layer, or of attention outside a layer."""
         if isinstance(module, nn.TransformerEncoderLayer):
             call.part = keep(module)
         elif isinstance(module, nn.MultiheadAttention) and not self._in_layer:
@@ -180,7 +182,7 @@ class ModuleStack:
         return bool(self._stack) and isinstance(self._stack[-1].module, nn.TransformerEncoderLayer)
 
     def _normed(self, norm: nn.Module, given: Any, out: Tensor | None, last: _Output) -> None:
-        """A norm has ended: of what the last block gave, or another."""
+        """Handle the end of a norm, over the last block's output or another tensor."""
         if given is not last.tensor and not last.nested:
             return
         with detached_from_caller():
@@ -188,7 +190,7 @@ class ModuleStack:
                 last.call.normed, last.call.norm = self._copy(out), keep_norm(norm)
 
     def _copy(self, x: Any) -> Tensor | None:
-        """A copy, if it can be hidden states; what one block gives the next is copied once."""
+        """Copy x if it can be hidden states; states passed between blocks are copied once."""
         if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim not in (2, 3):
             return None
         if is_freed(x):
@@ -197,7 +199,7 @@ class ModuleStack:
 
 
 def _runs_twice(module: nn.Module) -> bool:
-    """Whether two calls of it are going on, as of one that calls itself."""
+    """Whether two calls of the module are in progress, as when it calls itself."""
     frame: FrameType | None = sys._getframe()
     n_calls = 0
     while frame is not None and n_calls < 2:
@@ -214,9 +216,9 @@ def _known(name: str, module: nn.Module) -> _Known:
 
 
 def _look_for_parts(calls: list[RecordedCall], given: list[Tensor]) -> None:
-    """Where one module attended several times in a pass of its block, hold it to the block's own.
+    """Compare calls with the block's input if one module attended several times in a pass.
 
-    Each call may have been given a part of that.
+    Each call may have been given only part of it.
     """
     calls = [call for call in calls if not call.in_block]
     for name, count in Counter(call.name for call in calls).items():
@@ -233,7 +235,7 @@ def _is_numbered(name: str) -> bool:
 
 
 def _is_same(x: Any, given: Tensor) -> bool:
-    """Whether x is what the block gave, or what it gave with its padding put back."""
+    """Whether x is the block's output, possibly with its padding restored."""
     if x is given or not isinstance(x, Tensor):
         return x is given
     if not given.is_nested or x.is_nested:
@@ -243,7 +245,7 @@ def _is_same(x: Any, given: Tensor) -> bool:
 
 
 def _first(out: Any) -> Tensor | None:
-    """The first tensor of what a module returned."""
+    """First tensor in a module's output."""
     if isinstance(out, Tensor):
         return out
     values = out.values() if isinstance(out, dict) else out

@@ -1,4 +1,4 @@
-"""Cell: a document that draws itself in a frame, as the output of a notebook's cell."""
+"""Cell: a document that displays in a frame, as a notebook cell's output."""
 
 import html
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from viz_encoder.whole_file import write_whole
 
-# A notebook's own page must not meet the script, nor the script the page: the frame has an origin
-# of its own (sandbox). srcdoc needs no server and stays in the .ipynb; Jupyter, VS Code, Colab and
-# marimo all show it. Where handlers may run, the frame tells its height and is told the color of
-# the text around it, by which it knows a dark page; where they may not, it scrolls.
+# The frame has its own origin (sandbox), which isolates its script from the notebook's page. srcdoc
+# needs no server and stays in the .ipynb; it works in Jupyter, VS Code, Colab and marimo. Where
+# handlers may run, the frame reports its height and receives the surrounding text color, so that it
+# can match a dark page; where they may not, it scrolls.
 ONLOAD = (
     "const f=this,ink=()=>({ink:getComputedStyle(f.parentNode).color});"
     "if(!f.told){f.told=true;window.addEventListener('message',({source:s,data:d})=>{"
@@ -23,9 +23,10 @@ UNSHOWN = "An interactive attention map; trust this notebook, or run the cell, t
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cell:
-    """Attention maps for a notebook cell; the last line of a cell shows it, without any network.
+    """Attention maps for a notebook cell; displayed as a cell's last expression, without a network.
 
-    document: the whole HTML document. height: pixels of its frame, until it says its own.
+    document: the whole HTML document. height: initial frame height in pixels, until the document
+    reports its own.
     """
 
     document: str
@@ -33,7 +34,7 @@ class Cell:
     height: int
 
     def __repr__(self) -> str:
-        """One line, where nothing can be drawn."""
+        """One-line text, for where nothing can be drawn."""
         return f"<{self.title}, {self.nbytes / 1000:,.0f} kB; shown in a notebook, or .save(path)>"
 
     def _repr_html_(self) -> str:
@@ -49,11 +50,11 @@ class Cell:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it adds to a notebook."""
+        """Bytes it adds to a notebook."""
         return len(self._frame.encode("utf-8"))
 
     def save(self, path: str | Path) -> int:
-        """Write the document to a file that any browser opens; gives its size in bytes.
+        """Write the document to a file for any browser; return its size in bytes.
 
         Raises:
             TraceError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Which calls of a run make one trace: a stack of layers with maps of one size, chosen by name."""
+"""Chooses the calls that make one trace: a stack of layers with equally sized maps, by name."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -19,33 +19,33 @@ from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.whole_map import is_uneven, why_not_whole
 
 Calls = list[RecordedCall]
-MOST = 6  # stacks or names that a message lists
+MOST = 6  # most stacks or names in a message
 
 
 class Chosen(NamedTuple):
-    """Which part of a run is asked for."""
+    """Which part of a run is requested."""
 
     calls: Calls
     modules: Collection[str]
     within: str = ""
     cross: bool = False
     sample: int = 0
-    keyed: bool = False  # names were given for keys that are not tokens of the sequence
-    full: str = ""  # how the model is made to attend to all tokens, if it can be
-    unseen: str = ""  # attention that ran and is in none of the calls
+    keyed: bool = False  # key names were given for keys that are not the sequence's tokens
+    full: str = ""  # how to make the model attend to all tokens, if possible
+    unseen: str = ""  # attention that ran but is in none of the calls
 
     @property
     def meant(self) -> Calls:
-        """The calls of the kind that is asked for, in the modules that are meant."""
+        """Calls of the requested kind within the requested modules."""
         is_within = modules_within(self.within, self.modules)
         return [call for call in self.calls if call.cross == self.cross and is_within(call.name)]
 
 
 def one_stack(chosen: Chosen) -> Calls:
-    """The calls that are meant.
+    """Return the requested calls.
 
     Raises:
-        TraceError: there are none, there are several stacks, or no maps of the whole sequence.
+        TraceError: there are none, several stacks match, or no maps cover the whole sequence.
     """
     stacks = stacks_of(chosen.meant)
     if len(stacks) != 1:
@@ -72,9 +72,9 @@ def one_stack(chosen: Chosen) -> Calls:
 
 
 def stacks_of(calls: Calls) -> list[Calls]:
-    """Calls of equal sizes whose names are the same up to the first number.
+    """Group calls with equal sizes and names equal up to the first number.
 
-    What shows no whole maps is a stack of its own, and so is each kind of attention in blocks that
+    Calls without whole maps form their own stack, and so does each kind of attention in blocks that
     have several, such as temporal and spatial.
     """
     groups: dict[object, Calls] = defaultdict(list)
@@ -118,7 +118,8 @@ def _several(stacks: list[Calls], chosen: Chosen) -> str:
 
 
 def _ways(chosen: Chosen) -> list[str]:
-    """What to call for each stack, tried before it is said; first those of tokens by tokens."""
+    """How to select each stack, verified before it is suggested; token-by-token stacks come
+    first."""
     stacks = stacks_of(chosen.meant)
     each = (_way(stack, chosen) for stack in sorted(stacks, key=lambda one: is_uneven(one[0])))
     return [way for way in each if way]
@@ -141,7 +142,7 @@ def _way(stack: Calls, chosen: Chosen) -> str:
 
 
 def _uneven(call: RecordedCall, chosen: Chosen) -> str:
-    """Why this map is not shown: other tokens are its keys, or key_tokens was given needlessly."""
+    """Why this map is not shown: its keys are other tokens, or key_tokens was not needed."""
     n_samples, _, n_queries, n_keys = call.shape
     if chosen.cross or chosen.keyed == is_uneven(call):
         return ""

@@ -1,4 +1,4 @@
-"""Reading a model's head off a run: which heads speak, and what they say of any hidden state."""
+"""Reads a model's prediction heads at any hidden state."""
 
 from collections.abc import Sequence
 
@@ -11,26 +11,26 @@ from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.trace import Trace
 
-SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector says nothing
+SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector predicts nothing
 
 MASKS = ("[mask]", "<mask>")
 
 
 def masked_tokens(tokens: Sequence[str]) -> list[int]:
-    """Where [MASK] stands, as the tokenizers of different families write it."""
+    """Positions of [MASK], in any tokenizer family's spelling."""
     return [at for at, token in enumerate(tokens) if token.strip("▁Ġ ").lower() in MASKS]
 
 
 def tasks(encoder: LoadedEncoder) -> tuple[Task, ...]:
-    """What this model's heads can say."""
+    """Tasks that this model's heads can predict."""
     return tuple(head.task for head in encoder.config.prediction_heads if head.task in SAYS)
 
 
 def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
-    """The head of a task; the first that speaks where none is given.
+    """Choose a task's head; by default the first that predicts anything.
 
     Raises:
-        SelectionError: no such head.
+        SelectionError: there is no such head.
     """
     known = tasks(encoder)
     if not known:
@@ -48,10 +48,10 @@ def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
 def head_input(
     encoder: LoadedEncoder, trace: Trace, layer: int | None = None
 ) -> Float[Tensor, "token d_model"]:
-    """The output, or the states after some blocks through the final norm, where the model is.
+    """The output, or a layer's states through the final norm, on the model's device.
 
     Raises:
-        SelectionError: no such layer.
+        SelectionError: there is no such layer.
     """
     state = trace.output if layer is None else trace.hidden(layer)
     state = state.to(device=encoder.device, dtype=encoder.dtype)
@@ -60,8 +60,8 @@ def head_input(
 
 
 def likelihoods(head: HeadConfig, logits: Float[Tensor, "*place label"]) -> tuple[Tensor, str]:
-    """What a head's numbers mean, and the unit: "probability", or "score" as they are."""
+    """Convert a head's logits to values and their unit: "probability", or raw "score"."""
     separate = head.multi_label or head.task is Task.REPLACED
-    if head.regression or (logits.shape[-1] == 1 and not separate):  # trained to give numbers
+    if head.regression or (logits.shape[-1] == 1 and not separate):  # trained for regression
         return logits, "score"
     return logits.sigmoid() if separate else logits.softmax(dim=-1), "probability"

@@ -1,4 +1,4 @@
-"""Proof: whether the maps recomputed from a trace give back what each layer really put out."""
+"""Proof: checks that maps recomputed from a trace reproduce each layer's real output."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from viz_encoder.trace.evidence import evidence_of
 from viz_encoder.trace.layer import LayerTrace, Origin
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
-# Of sums of weights that were rounded to so many digits.
+# For sums of weights rounded to the dtype's precision.
 ROW_SUM_TOLERANCE = {"float16": 1e-3, "bfloat16": 5e-3}
 PLAIN_ROW_SUM_TOLERANCE = 1e-4
 FLOAT32_STEP = torch.finfo(torch.float32).eps
 STEPS_A_KEY = 0.1
-MOST = 5e-3  # whatever the scores: past this, the maps are not shown as the ones that ran
+MOST = 5e-3  # hard limit: past this, maps are not shown as those that ran
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class Proof:
     (Freivalds, 1977).
     """
 
-    error: float | None  # of the layer nearest to its tolerance; None without signatures
-    tolerance: float  # of that layer
-    worst: tuple[int, int, int] | None  # layer, head, query of that error
-    row_sum_error: float  # largest |sum − 1| over rows that may attend to anything, sinks included
-    empty_rows: int  # rows that may attend to nothing, over all layers and heads
+    error: float | None  # of the layer nearest its tolerance; None without signatures
+    tolerance: float  # tolerance of that layer
+    worst: tuple[int, int, int] | None  # layer, head and query of that error
+    row_sum_error: float  # largest |sum − 1| over nonempty rows, including sinks
+    empty_rows: int  # rows that may attend to nothing, in all layers and heads
     nan_rows: int
     kernel: str
     row_sum_tolerance: float = PLAIN_ROW_SUM_TOLERANCE
-    row_sums: tuple[float, float] = (1.0, 1.0)  # smallest and largest, of those rows and with sinks
-    sinks: tuple[tuple[float, ...], ...] = ()  # each layer: its heads' mean share; none: ()
+    row_sums: tuple[float, float] = (1.0, 1.0)  # smallest and largest of those, with sinks
+    sinks: tuple[tuple[float, ...], ...] = ()  # mean sink share of each layer's heads; () if none
 
     @property
     def passed(self) -> bool:
-        """True when every row agrees, every row and its sink sum to 1 and none is NaN."""
+        """True if every row agrees, every row with its sink sums to 1, and none is NaN."""
         return self._agrees and self._sums_to_one and self.nan_rows == 0
 
     @property
@@ -55,7 +55,7 @@ class Proof:
 
     @property
     def checked(self) -> bool:
-        """Whether there was anything to check the maps against."""
+        """Whether there was anything to check against."""
         return self.error is not None or self.nan_rows > 0
 
     @property
@@ -83,7 +83,7 @@ class Proof:
 
     @property
     def _rows_below_one(self) -> str:
-        """Whether rows sum to 1, and where the rest of them goes; nothing of plain rows."""
+        """Whether rows sum to 1, and where the rest goes; empty for ordinary rows."""
         seen = any(self.sinks)
         if not self._sums_to_one:
             least, most = self.row_sums
@@ -105,7 +105,8 @@ class Proof:
 
     @property
     def _not_numbers(self) -> str:
-        """Where NaN or infinity begins, and the usual cause: a query that may attend to nothing."""
+        """Where NaN or infinity first appears, and the usual cause: a query that may attend to
+        nothing."""
         layer, head, query = self.worst or (0, 0, 0)
         where = f" It begins in layer {layer}, head {head}, query {query}." if self.worst else ""
         rows = f"{counted(self.nan_rows, 'row')} of the maps and " if self.nan_rows else ""
@@ -120,9 +121,9 @@ class Proof:
 
 
 def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
-    """Recompute every row of every head, in blocks, and compare it with what the kernel gave.
+    """Recompute every row of every head, in blocks, and compare it with the kernel's output.
 
-    A layer that the survey has swept was already compared in that sweep.
+    Layers that the survey swept were already compared there.
     """
     error, tolerance, worst = 0.0, 1.0, None
     least, most = math.inf, -math.inf
@@ -134,10 +135,10 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
             least, most = min(least, found.row_sums[0]), max(most, found.row_sums[1])
         if found.error is None:
             continue
-        if worst is None or found.error / allowed > error / tolerance:  # of equals the first
+        if worst is None or found.error / allowed > error / tolerance:  # the first of equals
             error, tolerance, worst = found.error, allowed, (index, *found.at)
     signed = all(layer.signature is not None for layer in layers)
-    if least > most:  # every row may attend to nothing
+    if least > most:  # no row may attend to anything
         least = most = 1.0
     return Proof(
         error if signed else None,
@@ -154,10 +155,10 @@ def _mean_shares(sink: Float[Tensor, "head query"] | None) -> tuple[float, ...]:
 
 
 def _tolerance(layer: LayerTrace, dtype: str) -> float:
-    """The rounding that two orders of summation may differ by.
+    """Rounding difference allowed between two summation orders.
 
-    Large scores round more coarsely, and so do long sums: torch's own CPU kernel was measured at
-    0.02 float32 steps a key from float64. The smallest real mistake we know is 7e-4.
+    It grows with the scores and with the length of the sum: torch's own CPU kernel was measured
+    0.02 float32 steps per key away from float64. The smallest real mistake we know is 7e-4.
     """
     plain = TOLERANCE.get(dtype, TOLERANCE["float32"])
     if dtype == "float64":

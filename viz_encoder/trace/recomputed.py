@@ -1,4 +1,4 @@
-"""Numbers of a run, computed again: from what ran, by a model, and how far from it they may be."""
+"""Recomputes a run's numbers with a model, and bounds how far they may differ."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
@@ -15,11 +15,11 @@ from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
 from viz_encoder.trace.trace import Trace
 
-TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
+TOLERANCE = 1e-4  # relative to the largest value; in half precision, 16 roundings
 
 
 def resting(encoder: Source) -> AbstractContextManager[None]:
-    """Without dropout and without gradients."""
+    """Run without dropout and without gradients."""
     if isinstance(encoder, RecordedParts):
         return torch.inference_mode()
     return at_rest(encoder.model)
@@ -28,9 +28,9 @@ def resting(encoder: Source) -> AbstractContextManager[None]:
 def head_outputs(
     ran: LayerTrace, weights: Float[Tensor, "head row key"], gone: Collection[int] = ()
 ) -> Float[Tensor, "head row d_value"]:
-    """Σ α · v of every head for some rows of its map; 0 of heads that were removed from the run.
+    """Σ α · v of every head for some rows of its map; 0 for heads removed from the run.
 
-    Where several heads share their values, these are not copied.
+    Values shared by several heads are not copied.
     """
     n_heads, n_rows, _ = weights.shape
     shared = weights.unflatten(0, (ran.v.shape[0], -1)).flatten(1, 2)  # "kv_head rows key"
@@ -42,7 +42,7 @@ def head_outputs(
 def angles_of(
     encoder: LoadedEncoder, trace: Trace, layer: int
 ) -> Float[Tensor, "token half"] | None:
-    """By what a layer turns the queries and keys of this run's tokens; None where by nothing."""
+    """Rotary angles of a layer for this run's tokens; None if it has none."""
     config = encoder.config
     if config.rotary_base is None:
         return None
@@ -51,7 +51,7 @@ def angles_of(
 
 
 def shaped_as(trace: Trace, config: EncoderConfig) -> Tensor:
-    """A tensor without numbers of the input's shape, which is all that patch positions need."""
+    """Meta tensor with the input's shape, which is all that patch positions need."""
     if config.embedding is not Embedding.PATCH:
         return torch.empty(1, trace.n_tokens, device="meta")
     if trace.grid is None:
@@ -61,10 +61,12 @@ def shaped_as(trace: Trace, config: EncoderConfig) -> Tensor:
 
 
 def apart(found: Tensor, ran: Tensor, added_to: Tensor | None = None) -> float:
-    """The largest difference from what ran, by its largest value; NaN or infinite alike is equal.
+    """Largest difference from what ran, relative to its largest value; matching NaN or inf is
+    equal.
 
-    Where both are sums of one tensor and something else, it is by the largest of what was added,
-    and what the sum itself rounds is taken off: some models carry single values of 1,000 along.
+    With `added_to`, both are sums that include that tensor: the difference is relative to the
+    largest addend, less the rounding of the sum itself, because some models' residuals hold values
+    of 1,000.
     """
     rounding = 4 * torch.finfo(ran.dtype).eps
     found, ran = found.detach().cpu().double(), ran.detach().cpu().double()
@@ -78,17 +80,17 @@ def apart(found: Tensor, ran: Tensor, added_to: Tensor | None = None) -> float:
 
 
 def allowed(dtype: torch.dtype) -> float:
-    """How far numbers may be apart by rounding alone."""
+    """Largest relative difference that rounding alone can cause."""
     return max(TOLERANCE, 16 * torch.finfo(dtype).eps)
 
 
 def require_as_ran(found: float, what: str, dtype: torch.dtype) -> None:
-    """Refuse numbers that are not those of the run.
+    """Raise unless the numbers match the run.
 
     Raises:
         TraceError: they differ by more than rounding.
     """
-    if not found <= allowed(dtype):  # NaN too
+    if not found <= allowed(dtype):  # also catches NaN
         raise TraceError(
             f"{what}, recomputed, differs from what ran by {found:.2g} of the largest value "
             f"(rounding would explain {allowed(dtype):.2g}), so it is not shown. Give the model "

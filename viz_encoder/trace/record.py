@@ -1,4 +1,4 @@
-"""record: capture the attention of any PyTorch model while it runs, unchanged."""
+"""record: captures the attention of any PyTorch model while it runs, without changing it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,21 +34,22 @@ Eager = Literal["auto"] | bool
 def record(
     module: nn.Module, *, hidden: bool = True, eager: Eager = "auto"
 ) -> "Iterator[Recording]":
-    """Capture each attention call of `module` in the block; its outputs and gradients stay as is.
+    """Capture each attention call of `module` in the block, leaving outputs and gradients
+    unchanged.
 
     It sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (its fused
     path too), flex_attention and softmax times values, on this thread. It does not see traced or
-    compiled code, or other kernels (flash-attn, xformers). Where a compiled flex_attention is
-    called, torch.compiler.set_stance("force_eager") runs it uncompiled.
+    compiled code, or other kernels (flash-attn, xformers). For a compiled flex_attention,
+    torch.compiler.set_stance("force_eager") runs it uncompiled.
 
     Args:
-        module: the model, or the part of it to record; other models in the block are left out.
+        module: the model or the part of it to record; other models in the block are ignored.
         hidden: keep the hidden states between blocks.
-        eager: keep the maps, T × T, of modules that compute their softmax themselves. "auto" keeps
-            them as long as nothing else attends.
+        eager: keep the T × T maps of modules that compute their own softmax. "auto" keeps them as
+            long as nothing else attends.
 
     Raises:
-        TraceError: no module, or a compiled one, of which only some calls would be seen.
+        TraceError: it is not a module, or is compiled, so that only some calls would be seen.
     """
     recording = Recording(module, hidden=hidden, eager=eager)
     if is_compiled(recording.modules.values()):
@@ -61,11 +62,11 @@ def record(
 
 
 class _NoTraceError(TraceError, AttributeError):
-    """A recording has no such attribute, but the trace that it gives has."""
+    """The attribute belongs to a trace, not to a recording."""
 
 
 class Recording:
-    """What a `record` block has captured; it outlives the block."""
+    """The result of a `record` block; usable after the block ends."""
 
     def __init__(self, module: nn.Module, *, hidden: bool = True, eager: Eager = "auto") -> None:
         self.module = module
@@ -81,12 +82,12 @@ class Recording:
 
     @property
     def calls(self) -> tuple[RecordedCall, ...]:
-        """All that was captured, in the order it ran."""
+        """Every captured call, in the order it ran."""
         return tuple(self._calls)
 
     @property
     def n_runs(self) -> int:
-        """How often the module was called in the block."""
+        """Number of times the module was called in the block."""
         return self._modules.run + 1
 
     @public(fault=TraceError)
@@ -102,28 +103,28 @@ class Recording:
         valid: Annotated[Tensor | None, AS_IT_IS] = None,
         grid: Grid | None = None,
     ) -> Trace:
-        """One sequence of one run, as a Trace.
+        """Build the Trace of one sequence of one run.
 
         Args:
-            tokens: a name for each token; numbers if not given.
+            tokens: a name for each token; default numbers.
             sample: which sequence of the batch.
-            run: which call of the module in the block: 0 is the first, -1 the last.
-            within: only this module and all in it, by its name, such as "encoder"; or, if no
-                module has that name, those in whose names this regular expression is found, such
-                as "temporal". A trace is one stack of layers with maps of one size, so it is
-                needed if a model has several.
+            run: which call of the module in the block; 0 is the first, -1 the last.
+            within: limit to the module of this name and everything in it, such as "encoder"; or, if
+                no module has that name, to those whose names match this regular expression, such as
+                "temporal". Needed if a model has several stacks, because a trace is one stack of
+                layers with maps of one size.
             cross: the cross-attention layers (keys come from a different sequence than queries)
                 instead of the self-attention layers.
-            key_tokens: names for the keys of cross-attention. Self-attention with fewer or more
-                keys than queries (a KV cache, pooled keys) is shown only if they are given.
-            valid: "token", True = a real token. If not given, a token is real if any query of
-                any layer may attend to it.
-            grid: the patches of a picture.
+            key_tokens: names for the keys of cross-attention. Required for self-attention with a
+                different number of keys than queries (a KV cache, pooled keys).
+            valid: "token", True = a real token. By default, a token is real if any query of any
+                layer may attend to it.
+            grid: the patch grid of an image.
 
         Raises:
-            TraceError: nothing was captured, several stacks were, or no maps of the whole
+            TraceError: nothing was captured, several stacks match, or no maps cover the whole
                 sequence; the message says what to do.
-            InputError: `valid` is no Bool of one entry a token, or marks none as real.
+            InputError: `valid` is not one bool per token, or marks none as real.
         """
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault
@@ -142,7 +143,7 @@ class Recording:
         return assemble(chosen, facts, self.module, tokens, key_tokens, valid, grid)
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Say so where a recording is given in place of a trace."""
+        """Raise with advice when a recording is used as a trace."""
         if name.startswith("_") or name not in (*Trace.__dataclass_fields__, *vars(Trace)):
             raise AttributeError(f"A Recording has no attribute {name!r}.")
         raise _NoTraceError(
@@ -171,7 +172,7 @@ class Recording:
             )
         try:
             for call in calls:
-                _ = call.attention  # what a fused kernel ran on is computed here
+                _ = call.attention  # recomputes what a fused kernel ran on
         except TraceError:
             raise
         except Exception as fault:
@@ -179,19 +180,19 @@ class Recording:
         return calls
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """A module starts."""
+        """Called when a module starts."""
         self._modules.enter(module, args)
 
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended."""
+        """Called when a module ends."""
         self._modules.leave(module, args, kwargs, out)
         if module is self.module and not self._modules.inside:
             self._facts[self._modules.run].ended(args, kwargs)
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
-        """The running module has attended."""
+        """Called when the running module has attended."""
         if not self._modules.inside or (call.kind == "softmax" and not self.eager):
             return
         if self._auto and self.eager and call.kind != "softmax":
@@ -201,14 +202,14 @@ class Recording:
         self._facts[self._modules.run].listen()
 
     def softened(self, seen: SeenSoftmax) -> None:
-        """A softmax was called that may be attention."""
+        """Called for a softmax that may be attention."""
         if self._modules.inside:
             self._facts[self._modules.run].softmaxes.append((self._modules.where, seen))
 
     def fail(self, fault: Exception) -> None:
-        """Something could not be captured; the model ran on."""
+        """Called when something could not be captured; the model ran on."""
         self._fault = self._fault or fault
 
     def elsewhere(self, module: nn.Module) -> None:
-        """A module ran on another thread, where nothing is seen."""
+        """Called when a module ran on another, unwatched thread."""
         self.ran_elsewhere = self.ran_elsewhere or module in self._modules

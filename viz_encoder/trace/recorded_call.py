@@ -1,4 +1,4 @@
-"""RecordedCall: one attention call of a run, where it happened, and the hidden states around it."""
+"""RecordedCall: one attention call of a run, its module, and the hidden states around it."""
 
 from dataclasses import dataclass, field
 
@@ -10,34 +10,35 @@ from viz_encoder.trace.kept_weights import KeptNorm, KeptPart
 
 @dataclass(eq=False)
 class RecordedCall:
-    """One attention call, where it happened, and the hidden states around its block."""
+    """One attention call, its module, and the hidden states around its block."""
 
     name: str
-    run: int  # which call of the recorded module, from 0
+    run: int  # index of the recorded module's call
     ran: AttentionCall | LaterCall
     cross: bool = False
-    given: tuple[tuple[int, ...], ...] = ()  # sizes of the sequences that its module was given
-    beside: "list[RecordedCall]" = field(default_factory=list, repr=False)  # in the same pass of it
-    in_block: bool = False  # whether the block that it is in has ended
+    given: tuple[tuple[int, ...], ...] = ()  # sizes of the sequences its module was given
+    beside: "list[RecordedCall]" = field(default_factory=list, repr=False)  # in the same pass
+    in_block: bool = False  # whether the enclosing block has ended
     before: Tensor | None = field(default=None, repr=False)
     after: Tensor | None = field(default=None, repr=False)
-    normed: Tensor | None = field(default=None, repr=False)  # after the norm that follows it all
+    normed: Tensor | None = field(default=None, repr=False)  # after the final norm
     block: str = ""
     batch_first: bool = True
-    part: KeptPart | None = field(default=None, repr=False)  # torch's own module that it is of
-    norm: KeptNorm | None = field(default=None, repr=False)  # that gave `normed`
+    part: KeptPart | None = field(default=None, repr=False)  # torch's own module it belongs to
+    norm: KeptNorm | None = field(default=None, repr=False)  # the norm that gave `normed`
 
     @property
     def attention(self) -> AttentionCall:
-        """What the call ran on.
+        """The tensors the call ran on.
 
         Raises:
-            TraceError: what a fused kernel ran on is computed now, and its weights have changed.
+            TraceError: a fused kernel's inputs are recomputed only now, and its weights have
+                changed.
         """
         return self.ran.whole if isinstance(self.ran, LaterCall) else self.ran
 
     def unfold_heads(self) -> None:
-        """Give the only sample its heads, where they were folded into the batch."""
+        """Unfold the single sample's heads from the batch axis."""
         n_samples, n_heads, n_queries, _ = self.shape
         alone = [sizes for sizes in self.given if len(sizes) == 3 and sizes[0] == 1]
         if isinstance(self.ran, LaterCall) or n_heads > 1 or not alone:
@@ -48,17 +49,17 @@ class RecordedCall:
 
     @property
     def kind(self) -> Kind:
-        """By what it was done: "softmax" is a model's own, and its maps are kept as they were."""
+        """How it was computed; "softmax" is the model's own, whose maps are kept as they ran."""
         return self.ran.kind
 
     @property
     def dropout(self) -> float:
-        """The dropout that was on: the map that ran had this part of its weights set to 0."""
+        """Active dropout rate: the share of weights set to 0 in the map that ran."""
         return 0.0 if isinstance(self.ran, LaterCall) else self.ran.dropout
 
     @property
     def fused(self) -> bool:
-        """Whether one of torch's fused layer kernels ran, whose insides were computed again."""
+        """Whether a fused torch layer ran, whose internals were recomputed."""
         return isinstance(self.ran, LaterCall)
 
     @property
@@ -67,7 +68,7 @@ class RecordedCall:
         return self.ran.shape
 
     def __repr__(self) -> str:
-        """One line: name, kind, sizes and what is special about it."""
+        """One line: name, kind, sizes and anything special."""
         n_samples, n_heads, n_queries, n_keys = self.shape
         special = [word for word in ("cross", "fused") if getattr(self, word)]
         special += [f"dropout {self.dropout:g}"] if self.dropout else []

@@ -1,6 +1,6 @@
-"""The parts of a recorded model, as our own modules in double precision, a block when it is asked.
+"""Rebuilds the parts of a recorded model as our own modules in float64, one block on demand.
 
-torch's nn.TransformerEncoderLayer is read whole; of another block, nn.MultiheadAttention alone.
+nn.TransformerEncoderLayer is read whole; in other blocks only nn.MultiheadAttention is.
 """
 
 from collections.abc import Sequence
@@ -45,10 +45,10 @@ CHANGED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordedParts(OneLine):
-    """What the steps of one token's way need of a recorded model: its weights, by reference.
+    """Weights of a recorded model, by reference, for the step-by-step views.
 
-    axes: the sizes and kinds of its blocks; None where nothing was read. unread: why nothing was
-    read, or no feed-forward part. entered: the input of nn.MultiheadAttention outside of
+    axes: the sizes and kinds of its blocks; None if nothing was read. unread: why nothing, or no
+    feed-forward part, was read. entered: the input of nn.MultiheadAttention outside of
     nn.TransformerEncoderLayer.
     """
 
@@ -57,13 +57,13 @@ class RecordedParts(OneLine):
     entered: tuple[Float[Tensor, "token d_model"] | None, ...] = ()
     norm: KeptNorm | None = None  # after the last block
     unread: str = ""
-    ragged: bool = False  # padding was left out of the run
+    ragged: bool = False  # the run had no padding
     device: ClassVar[torch.device] = torch.device("cpu")
     dtype: ClassVar[torch.dtype] = torch.float64
 
     @property
     def config(self) -> EncoderConfig:
-        """The axes of its blocks.
+        """Config of its blocks.
 
         Raises:
             SelectionError: nothing was read.
@@ -73,11 +73,11 @@ class RecordedParts(OneLine):
         return self.axes
 
     def block(self, layer: int) -> Block:
-        """One block; where attention alone was read, its other parts hold no numbers.
+        """One block; if only attention was read, its other parts hold no weights.
 
         Raises:
             SelectionError: nothing was read.
-            TraceError: the weights were changed after the run.
+            TraceError: the weights have changed since the run.
         """
         config = self.config
         kept = self.layers[layer]
@@ -93,10 +93,10 @@ class RecordedParts(OneLine):
 
     @property
     def final_norm(self) -> nn.Module | None:
-        """The norm after the last block, where the model has one.
+        """The norm after the last block, if the model has one.
 
         Raises:
-            TraceError: its weights were changed after the run.
+            TraceError: its weights have changed since the run.
         """
         if self.norm is not None and not self.norm.weights.unchanged:
             raise TraceError(CHANGED)
@@ -104,23 +104,23 @@ class RecordedParts(OneLine):
 
     @property
     def undivided(self) -> str:
-        """Why no block's output is the sum of its parts, as a sentence; "" where all are."""
+        """Why a block's output is not the sum of its parts, as a sentence; "" if all are."""
         return self.unread or (DROPPED if any(part.dropout for part in self.layers) else "")
 
     def require_whole(self) -> None:
-        """Refuse what needs all of a block where it was not read.
+        """Raise unless whole blocks were read.
 
         Raises:
-            SelectionError: it was not.
+            SelectionError: they were not.
         """
         if self.unread:
             raise SelectionError(self.unread)
 
     def require_no_dropout(self, layer: int) -> None:
-        """Refuse a sum of parts of which dropout left some out.
+        """Raise if dropout was active, because the parts then do not add up.
 
         Raises:
-            SelectionError: it was on.
+            SelectionError: dropout was active.
         """
         if self.layers and self.layers[layer].dropout:
             raise SelectionError(DROPPED)
@@ -146,7 +146,7 @@ def parts_of(
     *,
     ragged: bool,
 ) -> RecordedParts:
-    """What was read of each layer, as one model."""
+    """Combine the parts read from each layer into one model."""
     layers = tuple(part for part in kept if part is not None)
     if not layers or len(layers) < len(kept):
         return RecordedParts(None, unread=NOTHING_READ)
@@ -193,7 +193,7 @@ def _config(part: KeptPart, n_layers: int, known: bool = True) -> EncoderConfig:
 
 
 def _attention(tensors: Kept) -> dict[str, Tensor]:
-    """torch's three projections in one, as three; `o` is what it calls out_proj."""
+    """Split torch's fused projection into three; `o` is its out_proj."""
     found: dict[str, Tensor] = {}
     for kind in ("weight", "bias"):
         if f"in_proj_{kind}" in tensors:
@@ -212,7 +212,7 @@ def _network(tensors: Kept) -> dict[str, Tensor]:
 
 
 def _norm(kept: KeptNorm) -> nn.Module:
-    """A norm without weights, or without a bias, has none here either."""
+    """Build the norm, without weight or bias where the original has none."""
     tensors = kept.weights.tensors
     norm: nn.Module = nn.RMSNorm(kept.shape, kept.eps, "weight" in tensors)
     if not kept.rms:

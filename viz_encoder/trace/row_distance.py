@@ -1,4 +1,4 @@
-"""Row distance: how far each query's row moved between two runs, a block of one head at a time."""
+"""Row distance: how far each query's row moved between two runs, one head's block at a time."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.trace.layer import LayerTrace
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
 Places = Int[Tensor, " token"]
 
@@ -17,16 +17,17 @@ Places = Int[Tensor, " token"]
 def row_distances(
     before: LayerTrace, after: LayerTrace, aligned: tuple[Places, Places] | None = None
 ) -> Float[np.ndarray, "head query"]:
-    """½ Σ |a − b| of each query's two rows, by every head.
+    """a − b| of each query's two rows, by every head.|½ Σ |a − b| of each query's two rows, for
+    every head. |a − b| of each query's two rows, by every head.
 
     Over all keys this is the total variation distance: the share of a query's weight that lies on
     other keys. A key that the mask forbids has weight 0.
 
     Args:
         before: a layer of the reference.
-        after: the same layer of the run that is looked at, with as many heads.
-        aligned: places in the reference, rising, and their partners in the run: only these queries
-            and keys count. If not given, all do, by position.
+        after: the same layer of the current run, with as many heads.
+        aligned: increasing positions in the reference and their matches in the run; only these
+            queries and keys count. By default all count, by position.
     """
     n_queries = after.q.shape[1] if aligned is None else len(aligned[1])
     found = np.zeros((after.n_heads, n_queries))
@@ -42,7 +43,7 @@ def row_distances(
 def _weights(
     ran: LayerTrace, head: int, block: slice, kept: Places | None
 ) -> Float[Tensor, "query key"]:
-    """Some rows of a map over the kept keys; the rows are counted among the kept queries."""
+    """Some rows of a map over the kept keys; rows are indexed among the kept queries."""
     every = kept is None or len(kept) == ran.k.shape[1] == ran.q.shape[1]
     with torch.no_grad():
         if every or kept is None:
@@ -52,7 +53,7 @@ def _weights(
 
 
 def _blocks(after: LayerTrace, before: LayerTrace, n: int) -> Iterator[slice]:
-    """All queries that count in order, some at a time."""
+    """Iterate over the counted queries in blocks, in order."""
     budget = BLOCK_BYTES if after.q.device.type == "cpu" else BLOCK_BYTES_GPU
     step = max(1, budget // (4 * max(after.k.shape[1], before.k.shape[1])))
     for start in range(0, n, step):

@@ -1,4 +1,4 @@
-"""Whether two traces are of one run: the same masks and, but for rounding, the same numbers."""
+"""Whether two traces are of the same run: equal masks and, up to rounding, equal numbers."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,14 @@ from torch import Tensor
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.trace import Trace
 
-# Of the largest value of each tensor: other processors round float32 by 1e-6 of it, while a head
-# that is taken away changes all-MiniLM-L6-v2 by 8e-3 at least. Masks are compared exactly.
+# Relative to each tensor's largest value: other processors round float32 by 1e-6 of it, while
+# removing a head changes all-MiniLM-L6-v2 by at least 8e-3. Masks are compared exactly.
 TOLERANCE = 1e-5
 NUMBERS = ("q", "k", "v", "bias", "relative", "sink", "maps")
 
 
 def why_another_run(saved: Trace, again: Trace) -> str:
-    """What tells a run from another one, as the end of a sentence; "" where nothing does."""
+    """How two runs differ, as the end of a sentence; "" if they do not."""
     if _sizes(saved) != _sizes(again):
         return "its sizes are others"
     layers = list(zip(saved.layers, again.layers, strict=True))
@@ -35,7 +35,7 @@ def why_another_run(saved: Trace, again: Trace) -> str:
 
 
 def _sizes(trace: Trace) -> list[object]:
-    """The shapes of all tensors, and which of them are there."""
+    """Shapes of all tensors, including which exist."""
     states = [tuple(state.shape) for state in (*trace.hidden_states, trace.output)]
     parts = [_shape(getattr(layer, part)) for layer in trace.layers for part in NUMBERS]
     return [*states, *parts]
@@ -62,7 +62,7 @@ def _pairs(saved: Trace, again: Trace) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def _apart(one: Tensor, other: Tensor) -> float:
-    """The largest difference, as a share of the largest value; infinite where one is NaN."""
+    """Largest difference relative to the largest value; inf if one is NaN."""
     expected = other.double().cpu()
     if not expected.numel():
         return 0.0

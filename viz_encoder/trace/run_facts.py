@@ -1,4 +1,4 @@
-"""What is known of a recorded run besides its attention calls, and what of it a reader is told."""
+"""Facts about a recorded run besides its attention calls, and the notes made from them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _here = local()
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What is said of a run while it runs: a sentence, and which heads of a module put out zero."""
+    """A sentence about a run in progress, and the heads of each module whose output is zeroed."""
 
     note: str
     module: nn.Module
@@ -28,7 +28,7 @@ class Said:
 
 @contextmanager
 def noted(said: Said) -> Iterator[None]:
-    """Say this of every run that this thread records in the block, in whatever order they nest."""
+    """Attach the sentence to every run this thread records in the block; nesting order is free."""
     _here.said = (*said_here(), said)
     try:
         yield
@@ -37,16 +37,16 @@ def noted(said: Said) -> Iterator[None]:
 
 
 def said_here() -> tuple[Said, ...]:
-    """What is said now of the runs on this thread."""
+    """What currently applies to runs on this thread."""
     found: tuple[Said, ...] = getattr(_here, "said", ())
     return found
 
 
 def require_no_knock(model: nn.Module, what: str) -> None:
-    """Refuse what runs a model's parts itself, where an ablation counts on whole runs of it.
+    """Raise if an ablation is active, which only covers whole runs of the model, not of its parts.
 
     Raises:
-        SelectionError: heads of this model are removed here.
+        SelectionError: heads of this model are being ablated.
     """
     if not (said := said_here()):
         return
@@ -60,20 +60,20 @@ def require_no_knock(model: nn.Module, what: str) -> None:
 
 @dataclass
 class RunFacts:
-    """One run of the recorded module."""
+    """Facts about one run of the recorded module."""
 
     raised: bool = False
-    sizes: frozenset[int] = frozenset()  # of the first two axes of what the module was given
+    sizes: frozenset[int] = frozenset()  # from the first two axes of the module's arguments
     softmaxes: list[SeenIn] = field(default_factory=list)
     said: dict[str, None] = field(default_factory=dict)
 
     def listen(self) -> None:
-        """Take up what is said on this thread now."""
+        """Pick up what currently applies on this thread."""
         for each in said_here():
             self.said[each.note] = None
 
     def ended(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
-        """The module has ended; no keywords are told of where it has raised."""
+        """Called when the module ends; `kwargs` is None if it raised."""
         self.raised = kwargs is None
         given = [x for x in (*args, *(kwargs or {}).values()) if isinstance(x, Tensor)]
         wide = [x for x in given if not x.is_nested and x.ndim >= 2]
@@ -82,7 +82,7 @@ class RunFacts:
             self.sizes = frozenset(size for x in wide for size in x.shape[:2])
 
     def notes(self, calls: Sequence[RecordedCall]) -> tuple[str, ...]:
-        """A sentence for whatever the maps alone would not show."""
+        """One sentence for each fact the maps alone would not show."""
         told = (self._half(calls), _uneven(calls), self._rows(calls))
         return (*self.said, *filter(None, told))
 
@@ -93,8 +93,8 @@ class RunFacts:
         )
 
     def _rows(self, calls: Sequence[RecordedCall]) -> str:
-        """Where a sample is no sample of the batch."""
-        n_samples = calls[0].shape[0]  # of all of one stack
+        """A note if a sample is not a sample of the batch."""
+        n_samples = calls[0].shape[0]  # one stack has one size
         if not self.sizes or n_samples in self.sizes:
             return ""
         return (
@@ -105,7 +105,7 @@ class RunFacts:
 
 
 def _uneven(calls: Sequence[RecordedCall]) -> str:
-    """Where self-attention is shown with keys of their own names."""
+    """A note if self-attention is shown with separately named keys."""
     if not is_uneven(calls[0]) or calls[0].cross:
         return ""
     n_queries, n_keys = calls[0].shape[2:]

@@ -1,4 +1,4 @@
-"""Whether two tensors hold the same bits: asked of all that a model may have changed in place."""
+"""Whether two tensors hold the same bits, to detect in-place changes by a model."""
 
 import ctypes
 import os
@@ -14,11 +14,11 @@ _memcmp = ctypes.CFUNCTYPE(ctypes.c_int, *SIGNATURE)(("memcmp", C_LIBRARY))
 
 
 def same_bits(x: Tensor, y: Tensor) -> bool:
-    """Whether they are equal in shape, type and every bit.
+    """Whether two tensors are equal in shape, dtype and every bit.
 
-    NaN differs from NaN where torch compares: on a GPU, and what is not contiguous.
+    Where torch compares (on a GPU, or if not contiguous), NaN differs from NaN.
 
-    On a CPU it takes a fifth of the time of torch.equal, which goes number by number.
+    On a CPU this takes a fifth of the time of torch.equal, which compares element by element.
     """
     if (x.shape, x.dtype, x.device) != (y.shape, y.dtype, y.device):
         return False
@@ -28,12 +28,12 @@ def same_bits(x: Tensor, y: Tensor) -> bool:
 
 
 def is_freed(x: Tensor) -> bool:
-    """Whether a model has let go of its memory, to bring it back later: nothing may read it."""
+    """Whether a model has freed the memory, to restore it later; it must not be read."""
     return _is_plain(x) and not x.is_meta and x.numel() > 0 and x.data_ptr() == 0
 
 
 def _in_memory(x: Tensor) -> bool:
-    """Whether all of it lies in a row there: not so on a GPU, nor what only stands for a tensor."""
+    """Whether it is contiguous CPU memory; false on a GPU or for a fake tensor."""
     return _is_plain(x) and x.device.type == "cpu" and x.is_contiguous()
 
 

@@ -1,10 +1,10 @@
-"""Whether a run is one of a model: its blocks must make the kept states from each other again.
+"""Checks that a model made a run: its blocks must reproduce the kept states from each other.
 
-Nothing is hashed while a run is captured. What an analysis is given is held against the run itself,
-at a few of its tokens: each block, the scores and values inside it, and the final norm. That takes
-one reading of the weights, however long the run; it holds for runs from files, too, and it sees
-weights that were changed in place. Embedding tables are not asked: no number between the first
-hidden state and the output depends on them. Of prediction heads, a run keeps a digest of a sample.
+Nothing is hashed during capture. Instead, the model is compared with the run at a few tokens: each
+block, the scores and values inside it, and the final norm. That reads the weights once, however
+long the run; it also works for saved runs and detects in-place changes. Embedding tables are not
+checked: no number between the first hidden state and the output depends on them. For prediction
+heads, a run keeps a digest of a sample.
 """
 
 import math
@@ -25,15 +25,15 @@ from viz_encoder.trace.recomputed import allowed, angles_of, apart, head_outputs
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 from viz_encoder.trace.trace import Trace
 
-N_ROWS = 4  # tokens that are computed again; reading the weights takes longer than they do
+N_ROWS = 4  # tokens recomputed; reading the weights dominates the cost
 Rows = Int[Tensor, " row"]
 
 
 def require_made_by(encoder: LoadedEncoder, trace: Trace) -> None:
-    """Refuse a run that the model, with the weights it has now, did not make.
+    """Raise unless the model, with its current weights, made the run.
 
     Raises:
-        SelectionError: the run is of another model or of other weights, or kept no hidden states.
+        SelectionError: the run is from another model or other weights, or kept no hidden states.
     """
     _require_sizes(encoder, trace)
     most, name = allowed(trace.output.dtype), encoder.card.name
@@ -55,16 +55,16 @@ def require_made_by(encoder: LoadedEncoder, trace: Trace) -> None:
 
 
 def _is_finite(trace: Trace) -> bool:
-    """Asked of queries and keys, too: kernels may give 0 where all scores are NaN."""
+    """Includes queries and keys: kernels may output 0 where all scores are NaN."""
     ran = (x for layer in trace.layers for x in (layer.q, layer.k, layer.v))
     return all(bool(x.isfinite().all()) for x in (trace.output, *ran))
 
 
 def require_heads_of(encoder: LoadedEncoder, trace: Trace) -> None:
-    """`require_made_by`, and refuse other prediction heads, which no hidden state depends on.
+    """Like `require_made_by`, and check the prediction heads, which no hidden state depends on.
 
     Raises:
-        SelectionError: likewise. A recorded run knows of no heads; any fits it.
+        SelectionError: as above, or the heads differ. A recorded run has no heads, so any fit.
     """
     require_made_by(encoder, trace)
     if trace.origin.heads not in ("", heads_digest(encoder)):
@@ -76,10 +76,12 @@ def require_heads_of(encoder: LoadedEncoder, trace: Trace) -> None:
 
 
 def require_model(encoder: Source, trace: Trace) -> None:
-    """Refuse a run that cannot be of this model; for what holds its own numbers against the run.
+    """Raise if the run cannot be from this model; for callers that compare their own numbers with
+    it.
 
     Raises:
-        SelectionError: a trace of another model, of cross-attention, or without hidden states.
+        SelectionError: the trace is from another model, of cross-attention, or without hidden
+            states.
     """
     if any(layer.cross for layer in trace.layers):
         raise SelectionError(
@@ -101,7 +103,8 @@ def block_apart(
     rows: Rows,
     outs: Float[Tensor, "head row d_value"],
 ) -> float:
-    """How far a block's output at some tokens, by its heads' outputs, is from what ran."""
+    """How far a block's output, recomputed at some tokens from its heads' outputs, is from what
+    ran."""
     block = block_of(encoder, layer)
     x, truth = (trace.hidden(at)[rows].to(encoder.device) for at in (layer, layer + 1))
     x = x.to(encoder.dtype)[None]
@@ -131,13 +134,13 @@ def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
 
 
 def _rows(trace: Trace) -> Rows:
-    """A few real tokens, from the first to the last."""
+    """A few real tokens, evenly spaced from first to last."""
     real = trace.valid.nonzero()[:, 0]
     return real[torch.linspace(0, len(real) - 1, min(N_ROWS, len(real))).long()]
 
 
 def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tuple[str, float]]:
-    """Each part of the model in words, and how far what it gives now is from what ran."""
+    """Each part of the model in words, and how far its recomputed output is from what ran."""
     config, model, ran = encoder.config, encoder.model, trace.layers[0]
     if ran.relative is not None and config.relative_buckets:
         again = by_distance(model.relative, trace.n_tokens, config.relative_distance)
@@ -155,7 +158,7 @@ def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tup
 
 
 def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: Rows) -> float:
-    """How far the values of some tokens, and their scores with each other, are from what ran."""
+    """How far some tokens' values, and their scores with each other, are from what ran."""
     block, ran = block_of(encoder, layer), trace.layers[layer]
     x = trace.hidden(layer)[rows].to(encoder.device, encoder.dtype)[None]
     x = block.attn_norm(x) if block.pre_norm else x
@@ -165,7 +168,7 @@ def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: R
     if ran.maps is not None:
         return off
     truth = _scores(ran.q[:, rows], _of_each_head(ran.k[:, rows], ran), ran.scale)
-    ways = [_scores(q, k, attn.scale)]  # as they are, too: a run may be without its positions
+    ways = [_scores(q, k, attn.scale)]  # also unrotated: a run may lack its positions
     if (turns := angles_of(encoder, trace, layer)) is not None:
         turns = turns[rows.to(turns.device)]
         ways.append(_scores(rotate(q[None], turns)[0], rotate(k[None], turns)[0], attn.scale))
@@ -178,5 +181,5 @@ def _of_each_head(shared: Float[Tensor, "kv_head key d"], ran: LayerTrace) -> Te
 
 
 def _scores(q: Tensor, k: Tensor, scale: float) -> Float[Tensor, "head row row"]:
-    """q · k · scale in full: what a run means, whichever way its q and k are turned or divided."""
+    """q · k · scale, independent of how a run rotates or scales its q and k."""
     return q.cpu().double() @ k.cpu().double().mT * scale

@@ -1,11 +1,12 @@
-"""Saved traces: one safetensors file, versioned, no pickle; what is not understood is refused."""
+"""Saved traces: one versioned safetensors file without pickle; anything not understood is
+refused."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,15 @@ from viz_encoder.whole_file import is_file, shortened, write_beside
 FORMAT = "viz_encoder.trace"
 VERSION = 1
 SUFFIX = ".safetensors"
-# What a description that is none of ours can lead to; their own words are no use to a reader.
+# Errors that a foreign description can cause; their messages would not help a reader.
 FAULTS = (LookupError, TypeError, ValueError, RecursionError, AttributeError, OverflowError)
 
 
 def require_name(path: AnyPath) -> None:
-    """Refuse a name that says another format, and what is no path.
+    """Raise if it is not a path or has another format's extension.
 
     Raises:
-        TraceError: one of these.
+        TraceError: either of these.
     """
     if not str(path):
         raise TraceError("path is empty; give a file's name, such as run.safetensors.")
@@ -46,10 +47,10 @@ def require_name(path: AnyPath) -> None:
 
 
 def save(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file; a file of that name is replaced only when the new one is whole.
+    """Write a trace to a file; an existing file is replaced only once the new one is complete.
 
     Raises:
-        TraceError: the name ends like that of another format, or the file cannot be written.
+        TraceError: the name has another format's extension, or the file cannot be written.
     """
     require_name(path)
     named: dict[str, Tensor] = {"output": trace.output, "valid": trace.valid}
@@ -75,7 +76,7 @@ def load(path: str | Path) -> Trace:
     """Read a trace that `save` wrote.
 
     Raises:
-        TraceError: not a saved trace, of another version, or damaged.
+        TraceError: it is not a saved trace, of another version, or damaged.
     """
     if not str(path):
         raise TraceError("path is empty; give the path of a saved trace.")
@@ -113,7 +114,7 @@ def load(path: str | Path) -> Trace:
 
 
 def _require_whole(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Hold what was read against the digest that was written; older files have none."""
+    """Check the tensors against the stored digest; older files have none."""
     foreign = set(metadata) - {"format", "version", "content", "sha256"}
     kept = metadata.get("sha256")
     if foreign or (kept is not None and kept != _digest(tensors, metadata["content"])):
@@ -121,7 +122,7 @@ def _require_whole(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:
-    """SHA-256 of all numbers with their names and shapes, and of the facts."""
+    """SHA-256 of all tensors with their names and shapes, and of the facts."""
     digest = hashlib.sha256(facts.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"\0{name}:{tensor.dtype}:{tuple(tensor.shape)}\0".encode())
@@ -130,7 +131,7 @@ def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:
 
 
 def _each_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Each distinct tensor once, and for the others the name it is kept under."""
+    """Each distinct tensor once, and for duplicates the name it is stored under."""
     kept: dict[str, Tensor] = {}
     first: dict[tuple[Any, ...], str] = {}
     shared_tensors: dict[str, str] = {}
@@ -145,7 +146,7 @@ def _each_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
 
 
 def _facts(trace: Trace, shared_tensors: dict[str, str]) -> dict[str, Any]:
-    """Everything but the tensors, as JSON; parts that few runs have are left out of the rest."""
+    """Everything but the tensors, as JSON; rare parts are left out if absent."""
     sample = {k: v for k, v in vars(trace.sample).items() if k not in ("grid", "picture")}
     grid = trace.sample.grid
     return {

@@ -1,4 +1,4 @@
-"""ShownMap: rows of one (fused) map as it is shown, tokens hidden, renormalized or merged."""
+"""ShownMap: rows of one (fused) map as shown, with tokens hidden, renormalized or merged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,17 +12,17 @@ from torch import Tensor
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.map_view import Head
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
-Unit = tuple[int, ...]  # one token by its number, or the sub-words of one word
+Unit = tuple[int, ...]  # one token's index, or those of a word's subwords
 
 
 @dataclass(frozen=True, eq=False)
 class ShownMap:
-    """One (fused) map over the tokens that are shown; a place is a number among these.
+    """One (fused) map over the shown tokens; a place is an index among them.
 
-    As in `overview`: heads are fused, rows renormalized over what is shown, then a word's queries
-    averaged and its keys summed.
+    As in `overview`: heads are fused, rows renormalized over what is shown, then each word's
+    queries averaged and its keys summed.
     """
 
     layer: LayerTrace
@@ -33,14 +33,14 @@ class ShownMap:
 
     @property
     def fits(self) -> int:
-        """Queries whose rows are held at a time."""
+        """Number of query rows held at a time."""
         budget = BLOCK_BYTES if self.layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
         return max(1, budget // (4 * self.layer.k.shape[1]))
 
     def part(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Float[np.ndarray, "query key"]:
-        """Whole rows of these places, on these columns; NaN where the mask forbids every pair."""
+        """Full rows of these places, at these columns; NaN where the mask forbids every pair."""
         units = [self.shown[int(at)] for at in queries]
         tokens = torch.tensor([at for unit in units for at in unit], dtype=torch.int64)
         rows = torch.cat([self._by_token(piece) for piece in tokens.split(self.fits)])[:, keys]
@@ -54,7 +54,7 @@ class ShownMap:
         return (sums / counts).masked_fill(seen == 0, torch.nan).numpy()
 
     def _by_token(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query place"]:
-        """Single queries' rows over all places."""
+        """Rows of single queries over all places."""
         weights = self._weights(queries)
         if len(self._kept) < weights.shape[1]:
             weights = weights[:, self._kept]
@@ -72,9 +72,9 @@ class ShownMap:
         return sums.masked_fill(seen == 0, torch.nan)
 
     def _weights(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query key"]:
-        """Whole rows on the CPU, NaN where the mask forbids the pair for every head."""
+        """Full rows on the CPU, NaN where the mask forbids the pair in every head."""
         layer, at = self.layer, queries.to(self.layer.q.device)
-        # One head at a time: a block of all of them at once would be n_heads as large.
+        # One head at a time: a block of all heads would be n_heads times as large.
         each = (layer.weights(slice(h, h + 1), at)[0].float() for h in self.heads)
         total = next(each)
         for weights in each:

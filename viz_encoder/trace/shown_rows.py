@@ -1,4 +1,4 @@
-"""Shown rows: one query's weights by every head of a layer, over the tokens that are shown."""
+"""Shown rows: one query's weights in every head of a layer, over the shown tokens."""
 
 import numpy as np
 import torch
@@ -15,19 +15,19 @@ AS_IT_RAN = MapView()
 def shown_row(
     trace: Trace, layer: int, query: int, view: MapView = AS_IT_RAN
 ) -> Float[np.ndarray, "head key"]:
-    """A column for each entry of `shown_keys`; NaN where the mask forbids the key altogether.
+    """One column per entry of `shown_keys`; NaN where the mask forbids the key altogether.
 
-    Rows are renormalized before sub-words are merged: the mean over a word's queries of the sum
+    Rows are renormalized before subwords are merged: the mean over a word's queries of the sum
     over a word's keys (Clark et al., 2019, arXiv:1906.04341).
 
     Args:
         trace: the run.
         layer: counted from 0.
-        query: the token that looks; with words, one of its word.
-        view: what is hidden, renormalized and merged; its layer and head are not read.
+        query: the query token; with words, any token of the word.
+        view: what is hidden, renormalized and merged; its layer and head are ignored.
 
     Raises:
-        SelectionError: no such token, or a special token where these are hidden.
+        SelectionError: there is no such token, or it is a hidden special token.
     """
     ran = trace.layers[layer]
     queries = torch.tensor(shown_unit(trace, query, view), device=ran.q.device)
@@ -53,7 +53,7 @@ def shown_row(
 
 
 def shown_keys(trace: Trace, layer: int, view: MapView) -> list[tuple[int, ...]]:
-    """The tokens of each column: all of another sequence, else those that are shown."""
+    """Tokens of each column: all of another sequence, otherwise the shown ones."""
     ran = trace.layers[layer]
     if ran.cross:
         return [(at,) for at in range(ran.k.shape[1])]
@@ -61,10 +61,10 @@ def shown_keys(trace: Trace, layer: int, view: MapView) -> list[tuple[int, ...]]
 
 
 def shown_unit(trace: Trace, query: int, view: MapView) -> list[int]:
-    """The tokens that are merged into a query's row, itself alone without words.
+    """Tokens merged into a query's row; without words, only the query itself.
 
     Raises:
-        SelectionError: no such token, or a special token where these are hidden.
+        SelectionError: there is no such token, or it is a hidden special token.
     """
     units = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     return list(units[place_of(units, query, trace, "query")])

@@ -1,6 +1,6 @@
-"""Side by side: layers of one size, of one run or of several, as the heads of a single layer.
+"""Side by side: joins equally sized layers, of one or more runs, as the heads of a single layer.
 
-A sweep costs as many calls for one head as for a hundred, so short runs are swept together.
+A sweep makes as many calls for one head as for a hundred, so short runs are swept together.
 """
 
 from collections import defaultdict
@@ -13,13 +13,13 @@ from torch import Tensor
 
 from viz_encoder.trace.layer import TENSORS, LayerTrace
 
-# What was given to W_O is no part of a map; a signature is of one call.
+# The input to W_O is not part of a map, and a signature belongs to one call.
 PARTS = tuple(part for part in TENSORS if part not in ("signature", "put"))
-SHARED = ("mask", "bias")  # which may have one entry for all heads
+SHARED = ("mask", "bias")  # may have one entry for all heads
 
 
 def alike(layers: Sequence[LayerTrace], budget: int) -> Iterator[list[int]]:
-    """The numbers of layers that can stand side by side, so many bytes of weights at a time."""
+    """Group layers that can be joined, within `budget` bytes of weights."""
     groups: dict[object, list[int]] = defaultdict(list)
     for number, layer in enumerate(layers):
         groups[_sizes(layer)].append(number)
@@ -31,7 +31,7 @@ def alike(layers: Sequence[LayerTrace], budget: int) -> Iterator[list[int]]:
 
 
 def side_by_side(layers: Sequence[LayerTrace]) -> LayerTrace:
-    """One layer whose heads are those of all, in their order; what ran of it was never one call."""
+    """Join the heads of all layers, in order, into one layer, which never ran as one call."""
     if len(layers) == 1:
         return layers[0]
     parts: dict[str, Any] = {
@@ -41,7 +41,7 @@ def side_by_side(layers: Sequence[LayerTrace]) -> LayerTrace:
 
 
 def _sizes(layer: LayerTrace) -> object:
-    """What layers must have in common; heads that share a mask are told apart by number only."""
+    """What joined layers must share; heads that share a mask are told apart only by index."""
     parts = [getattr(layer, name) for name in PARTS]
     sizes = [
         None if x is None else (x.shape[name in SHARED :], x.dtype, x.device)

@@ -1,4 +1,4 @@
-"""A softmax over the last axis, on its way to the product that makes it attention."""
+"""A softmax over the last axis, followed until a product with values makes it attention."""
 
 import weakref
 from dataclasses import dataclass
@@ -10,32 +10,32 @@ from torch import Tensor
 
 @dataclass(eq=False)
 class SeenSoftmax:
-    """That a softmax ran, whatever became of it."""
+    """A softmax that ran, whatever became of it."""
 
     sizes: tuple[int, ...]
-    followed: bool = False  # to the product with the values, if there is one
+    followed: bool = False  # into a product with values
     met_values: bool = False
     in_parts: bool = False  # other columns of it met other values
 
     @property
     def rows_and_columns(self) -> tuple[int, int]:
-        """Of one map, if it is of maps."""
+        """Sizes of one map, if these are maps."""
         return self.sizes[-2], self.sizes[-1]
 
 
 class Softmax:
-    """What became of the weights since: masked, cut, dropped, or in another shape."""
+    """The state of softmax weights after masking, slicing, dropout or reshaping."""
 
     def __init__(self, maps: Tensor, seen: SeenSoftmax) -> None:
-        """`maps` is what is kept; `now` is the tensor that the model has in hand."""
+        """`maps` is what is kept; `now` is the model's current tensor."""
         self.maps, self.now, self.dropout, self.seen = maps, maps, 0.0, seen
         self.whole: Tensor | None = None  # before the first columns were left out
-        self.keys = slice(None)  # the columns of it that are left
-        self.rest: Rest | None = None  # the others, which may yet meet values of their own
+        self.keys = slice(None)  # the columns that remain
+        self.rest: Rest | None = None  # the rest, which may still meet values of their own
 
     def change(self, to: Tensor) -> None:
-        """The weights are other numbers now, or some of their columns are left out."""
-        if to.ndim < self.maps.ndim:  # some rows or one column are looked at
+        """Update to changed weights or a subset of columns."""
+        if to.ndim < self.maps.ndim:  # some rows or one column were read
             return
         if self.whole is None and (keys := _columns_left(self.now, to)) is not None:
             self.whole, self.keys, self.rest = self.now, keys, Rest(self.now, self.seen)
@@ -43,7 +43,7 @@ class Softmax:
 
     @property
     def sink(self) -> Tensor | None:
-        """What it gave to columns that were then left out, as "… query"."""
+        """Weight on columns that were left out later, as "… query"."""
         if self.whole is None:
             return None
         left_out = torch.ones(self.whole.shape[-1], dtype=torch.bool, device=self.whole.device)
@@ -53,24 +53,24 @@ class Softmax:
 
 
 class Rest:
-    """What was left out where columns of a softmax were taken, as long as the model holds it."""
+    """Columns left out of a softmax, while the model still holds them."""
 
     def __init__(self, whole: Tensor, seen: SeenSoftmax) -> None:
-        self._held = [weakref.ref(whole)]  # and other columns that were taken out of it
+        self._held = [weakref.ref(whole)]  # and other columns taken from it
         self.seen = seen
 
     @property
     def is_held(self) -> bool:
-        """Whether the model can still come back to it."""
+        """Whether the model can still use it."""
         return any(held() is not None for held in self._held)
 
     def take(self, args: list[Any], out: Any) -> None:
-        """Other columns may be taken out of it, or those that were are put in another shape."""
+        """Track other columns taken from it, or reshaped ones."""
         if isinstance(out, Tensor) and self._is_in(args):
             self._held.append(weakref.ref(out))
 
     def multiply(self, args: list[Any]) -> None:
-        """If they meet values, what was left out is no sink."""
+        """If they meet values, the left-out columns are not a sink."""
         self.seen.in_parts |= self._is_in(args)
 
     def _is_in(self, args: list[Any]) -> bool:
@@ -79,7 +79,7 @@ class Rest:
 
 
 def _columns_left(whole: Tensor, part: Tensor) -> slice | None:
-    """Which columns of every row `part` is a view of; None if it is another thing."""
+    """The columns of every row that `part` is a view of; None if it is something else."""
     fewer = part.shape[:-1] == whole.shape[:-1] and 0 < part.shape[-1] < whole.shape[-1]
     if not fewer or part.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr():
         return None

@@ -1,4 +1,4 @@
-"""States: hidden states of one batch after some layers, and any pooling of them."""
+"""States: hidden states of one batch after some layers, and their pooling."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,25 +25,25 @@ from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
 
 NEEDS_QUERY = "attention"
-NEEDS_FILES = ("pooler", "declared")  # what a model has or has not, whatever is asked
+NEEDS_FILES = ("pooler", "declared")  # depend on the model, whatever the input
 
 
 @dataclass(frozen=True, eq=False)
 class States:
     """Hidden states after some layers: 0 = embeddings, n_layers = the output.
 
-    A model with a final norm is read through it at every layer, as its output is; the hidden
-    states of different layers are then of one scale.
+    If the model has a final norm, it is applied at every layer, as for the output, so that all
+    layers share one scale.
     """
 
     layers: tuple[int, ...]
-    after: tuple[Float[Tensor, "batch token d_model"], ...]  # one for each of `layers`
+    after: tuple[Float[Tensor, "batch token d_model"], ...]  # one per entry of `layers`
     first: Float[Tensor, "batch token d_model"]  # after the first block
     valid: Bool[Tensor, "batch token"]
     n_prefix: int
     head: Callable[[Tensor, Tensor], Tensor] | None = None
     declared: Declared | None = None
-    n_prompt: int = 0  # tokens at the front that are of the model's own prompt
+    n_prompt: int = 0  # leading tokens of the model's own prompt
 
     def pooled(
         self,
@@ -53,10 +53,9 @@ class States:
         query: Float[Tensor, " d_query"] | None = None,
         within: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch d_pooled"]:
-        """One vector for each sequence, after layers[place], over the tokens `within`.
+        """Pool each sequence after layers[place], over the tokens `within`.
 
-        "first_last" takes the mean of this layer and the first block; at layer 0, which comes
-        before it, that is layer 0 alone.
+        "first_last" is the mean of this layer and the first block; at layer 0, it is layer 0 alone.
         """
         hidden = self.after[place]
         first = self.first if self.layers[place] else hidden
@@ -76,7 +75,7 @@ class States:
         return vectors.float()
 
     def adds(self, method: str) -> bool:
-        """Whether the vector is a sum of one part a token, up to one factor."""
+        """Whether the vector is a sum of one part per token, up to a factor."""
         if method == "declared":
             return self.declared is not None and self.declared.additive
         return method not in ("max", "pooler")
@@ -84,9 +83,10 @@ class States:
     def parts(
         self, method: str, place: int, query: Float[Tensor, " d_query"] | None = None
     ) -> Float[Tensor, "token d_pooled"]:
-        """What each token of the first sequence adds; the vector is their sum, up to a factor.
+        """Contribution of each token of the first sequence; the vector is their sum, up to a
+        factor.
 
-        float64, on the CPU; 0 at padding. For methods that add up; see `adds`.
+        float64, on the CPU; 0 at padding. Only for methods that add up; see `adds`.
         """
         valid = self.valid[:1].cpu()
         kept = torch.where(valid[0, :, None], self.after[place][0].cpu().double(), 0)
@@ -117,11 +117,11 @@ class States:
 
     @property
     def has_query(self) -> bool:
-        """Whether the pooler looks at the tokens by a learned query, as SigLIP's does."""
+        """Whether the pooler attends with a learned query, as SigLIP's does."""
         return isinstance(self.head, Head) and self.head.probe is not None
 
     def attention_weights(self, place: int) -> Float[Tensor, "batch head token"]:
-        """How much each head of the pooler looks at each token, after layers[place]; sum 1."""
+        """Attention of each of the pooler's heads to each token, after layers[place]; sums to 1."""
         with torch.inference_mode():
             return head_shares(self.after[place], self.valid, self.head).float()
 
@@ -129,10 +129,10 @@ class States:
 def states_of(
     encoder: LoadedEncoder, trace: Trace, layers: Sequence[int] | None = None
 ) -> tuple[States, tuple[int, ...]]:
-    """The States of one run as a batch of one, and its layers; all where none are named.
+    """States of one run as a batch of one, and its layers; default all.
 
     Raises:
-        SelectionError: no such layer, or a run that the model did not make.
+        SelectionError: there is no such layer, or the model did not make the run.
     """
     require_made_by(encoder, trace)
     chosen = choose_layers(layers, encoder.config.n_layers)
@@ -148,7 +148,7 @@ def read_through(
     valid: Bool[Tensor, "batch token"],
     layers: tuple[int, ...],
 ) -> States:
-    """Hidden states through the final norm; the last layer is the output itself."""
+    """Apply the final norm to hidden states; the last layer is the output itself."""
     config, heads = encoder.config, dict(encoder.model.heads.items())
 
     def after(layer: int) -> Tensor:
@@ -190,16 +190,16 @@ def choose_methods(
     extra: Sequence[str] = (),
     unlike: str = "",
 ) -> tuple[str, ...]:
-    """The methods asked for; None: all that mean something for this model, and `extra`.
+    """Check the requested methods; None: all that this model supports, and `extra`.
 
     Args:
         encoder: the model.
         methods: their names.
-        extra: names of others that can be asked for.
-        unlike: why what was read gives no declared vector, as `unlike_declared` says it.
+        extra: names of further methods.
+        unlike: why the input has no declared vector, from `unlike_declared`.
 
     Raises:
-        SelectionError: no such method, or one that this model cannot do.
+        SelectionError: there is no such method, or this model does not support it.
     """
     reasons = left_out(encoder, unlike)
     if methods is None:
@@ -221,7 +221,7 @@ def choose_methods(
 
 
 def left_out(encoder: LoadedEncoder, unlike: str = "") -> dict[str, str]:
-    """Methods that mean nothing for this model or this input, each with the reason."""
+    """Methods that do not apply to this model or input, each with the reason."""
     reasons, name = {}, encoder.card.name
     if encoder.declared is None:
         reasons["declared"] = f"{name} declares no pooling: {NO_FILES}."
@@ -238,12 +238,12 @@ def left_out(encoder: LoadedEncoder, unlike: str = "") -> dict[str, str]:
 
 
 def unlike_declared(encoder: LoadedEncoder, sample: Sample, n_tokens: int) -> str:
-    """Why sentence-transformers would not have read this input so; "" where it would.
+    """Why sentence-transformers would have read this input differently; "" if it would not.
 
     Args:
         encoder: the model.
-        sample: what was read.
-        n_tokens: how many tokens it has, padding not counted.
+        sample: the input as read.
+        n_tokens: its number of tokens, without padding.
     """
     if encoder.declared is None:
         return ""

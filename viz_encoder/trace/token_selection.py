@@ -1,4 +1,4 @@
-"""Which tokens of a run are looked at or shown, and their hidden states as numbers."""
+"""Selects tokens of a run, by index or name, and returns their hidden states as arrays."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from viz_encoder.trace.trace import Trace
 
 
 def real_token_numbers(trace: Trace, *, hide_special: bool = False) -> Int[np.ndarray, " token"]:
-    """Numbers of the real tokens, in order; padding is never among them.
+    """Indices of the real tokens, in order, without padding.
 
     Args:
         trace: the run.
-        hide_special: whether special tokens such as [CLS] are left out.
+        hide_special: whether to leave out special tokens such as [CLS].
 
     Raises:
         SelectionError: no token is left.
@@ -37,13 +37,13 @@ def real_token_numbers(trace: Trace, *, hide_special: bool = False) -> Int[np.nd
 def shown_tokens(
     trace: Trace, *, hide_special: bool = False, words: bool = False
 ) -> list[tuple[int, ...]]:
-    """The tokens that are shown, in order: one an entry, or the sub-words of one word together.
+    """Shown tokens in order: one per entry, or one word's subwords together.
 
     Args:
         trace: the run.
-        hide_special: whether special tokens such as [CLS] are left out.
-        words: whether the sub-words of a word are merged. Special tokens stay single, and so does
-            every token of a run that was recorded without words.
+        hide_special: whether to leave out special tokens such as [CLS].
+        words: whether to merge the subwords of a word. Special tokens stay single, and so do all
+            tokens of a run recorded without words.
     """
     sample, shown = trace.sample, list[tuple[int, ...]]()
     word_of = sample.words or (None,) * trace.n_tokens
@@ -61,10 +61,10 @@ def shown_tokens(
 
 
 def place_of(units: list[tuple[int, ...]], token: int, trace: Trace, what: str = "token") -> int:
-    """The place of a token among those that are shown.
+    """Index of a token among the shown ones.
 
     Raises:
-        SelectionError: no such token, or a special token where these are hidden.
+        SelectionError: there is no such token, or it is a hidden special token.
     """
     found = next((place for place, unit in enumerate(units) if token in unit), None)
     if found is not None:
@@ -77,34 +77,34 @@ def place_of(units: list[tuple[int, ...]], token: int, trace: Trace, what: str =
 
 
 def query_of(trace: Trace, query: Token, what: str = "query") -> int:
-    """The number of a token that looks, padding included; it may be given by its name.
+    """Index of a query token, given by index or name; padding is allowed.
 
     Raises:
-        SelectionError: no such token, or several of that name.
+        SelectionError: there is no such token, or several have that name.
     """
     return read_token(query, trace.tokens, what)
 
 
 def key_of(trace: Trace, key: Token, layer: int) -> int:
-    """The number of a key of a layer, likewise; in cross-attention, among the other sequence.
+    """Index of a layer's key, given by index or name; in cross-attention, in the other sequence.
 
     Raises:
-        SelectionError: no such key, or several of that name.
+        SelectionError: there is no such key, or several have that name.
     """
     return read_token(key, key_names(trace, layer), "key")
 
 
 def real_token(trace: Trace, token: Token) -> int:
-    """The number of a real token (not padding), which may be given by its name.
+    """Index of a real token (not padding), given by index or name.
 
     Raises:
-        SelectionError: no such token, several of that name, or padding.
+        SelectionError: there is no such token, several have that name, or it is padding.
     """
     return read_token(token, trace.tokens, valid=trace.valid)
 
 
 def key_names(trace: Trace, layer: int) -> Sequence[str]:
-    """The names of a layer's keys; numbers where they are not known."""
+    """Names of a layer's keys; numbers if they are unknown."""
     ran = trace.layers[layer]
     named, n_keys = trace.key_tokens if ran.cross else trace.tokens, ran.k.shape[1]
     return named if len(named) == n_keys else [str(at) for at in range(n_keys)]
@@ -126,7 +126,7 @@ def states(
     """Hidden states of some tokens after `layer` blocks, as float64 on the CPU.
 
     Raises:
-        SelectionError: no such layer, or the run kept no hidden states.
+        SelectionError: there is no such layer, or the run kept no hidden states.
         TraceError: they hold NaN or infinite values.
     """
     hidden = trace.hidden(layer).cpu()[torch.from_numpy(tokens)].double().numpy()

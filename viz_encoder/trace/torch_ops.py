@@ -1,8 +1,8 @@
-"""The torch functions that attention is made of, and what is kept when one of them runs.
+"""Handlers for the torch functions that make up attention, and what each keeps.
 
-scaled_dot_product_attention tells all at once. nn.MultiheadAttention with need_weights, and models
-that do it by hand, are softmax(…) and then a product with the values; a softmax that is multiplied
-with nothing (a classifier's) is no attention.
+scaled_dot_product_attention has everything in its arguments. nn.MultiheadAttention with
+need_weights and eager models call softmax(…) and then multiply by the values; a softmax that is
+never multiplied (a classifier's) is not attention.
 """
 
 import inspect
@@ -28,35 +28,35 @@ MHA = inspect.signature(F.multi_head_attention_forward)
 
 @runtime_checkable
 class Caller(AbstractContextManager[Any, Any], Protocol):
-    """Who is told of each attention call; while it is entered, torch's functions show it theirs."""
+    """Receives each attention call; while entered, torch's functions are routed through it."""
 
     masks: GivenMasks
 
     @property
     def eager(self) -> bool:
-        """Whether maps are wanted of a model that computes its softmax itself."""
+        """Whether maps of models that compute their own softmax are wanted."""
 
     def tell(self, make: Callable[[], AttentionCall]) -> None:
-        """Pass on what make() returns."""
+        """Pass on make()'s result."""
 
     def softened(self, seen: SeenSoftmax) -> None:
-        """Pass on that a softmax was called which may be attention."""
+        """Report a softmax that may be attention."""
 
 
 class Operations:
-    """Looks at each function while it runs, and never changes what it returns."""
+    """Handles each torch function while it runs, without changing its result."""
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
         self.softmax: Softmax | None = None
-        self.rest: Rest | None = None  # of the softmax before
+        self.rest: Rest | None = None  # from the softmax before
         self.n_heads: int | None = None  # inside multi_head_attention_forward
         self.cross: bool | None = None
         self.scores: tuple[Any, ...] = ()
 
     @property
     def busy(self) -> bool:
-        """Whether a softmax is on its way, or multi_head_attention_forward runs."""
+        """Whether a softmax is pending, or multi_head_attention_forward is running."""
         if self.softmax is not None or self.n_heads is not None:
             return True
         if self.rest is not None and not self.rest.is_held:
@@ -64,7 +64,7 @@ class Operations:
         return self.rest is not None
 
     def handler(self, func: Any) -> Handler | None:
-        """What looks at this function now; most functions of a model are not looked at."""
+        """Handler for this function in the current state; most functions have none."""
         name = STARTS.get(func)
         if name is None and self.busy:
             name = FOLLOWS.get(func)
@@ -79,7 +79,7 @@ class Operations:
         return mixed
 
     def _from_sdpa(self, given: dict[str, Any], mixed: Tensor) -> AttentionCall:
-        q, k, v = (given[name].to(mixed.dtype) for name in SDPA[:3])  # as autocast has it
+        q, k, v = (given[name].to(mixed.dtype) for name in SDPA[:3])  # in autocast's dtype
         mask, is_causal = given.get("attn_mask"), bool(given.get("is_causal"))
         masks = self.caller.masks
         if is_causal:
@@ -94,16 +94,16 @@ class Operations:
         )
 
     def flex(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """flex_attention that is not compiled, or by a backend that runs torch's own operators."""
+        """flex_attention, uncompiled or with a backend that runs torch's own operators."""
         outputs = func(*args, **kwargs)
         self.caller.tell(lambda: from_flex(args, kwargs, outputs[0], self.caller.masks))
         return outputs
 
     def multi_head(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """multi_head_attention_forward: its very code, but with our mode on inside it.
+        """multi_head_attention_forward: the same code, but with our mode on inside it.
 
-        Python runs a handler with the mode off, and the function would ask for the handler again
-        if the mode were on; so it runs as a copy whose has_torch_function says no.
+        A handler runs with the mode off, and with the mode on the function would call the handler
+        again; so it runs as a copy whose has_torch_function returns False.
         """
         if self.n_heads is not None:
             return func(*args, **kwargs)
@@ -131,7 +131,7 @@ class Operations:
         return weights
 
     def drop(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Dropout on the weights: the map kept is the one before it, and the rate is told."""
+        """Dropout on the weights: the map before it is kept, with the dropout rate."""
         softmax = self._softmax_in(args)
         rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
         on = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True))
@@ -143,7 +143,7 @@ class Operations:
         return out
 
     def reshape(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same numbers in another shape or type."""
+        """Follow the same numbers into another shape or dtype."""
         softmax = self._softmax_in(args)
         out = func(*args, **kwargs)
         if softmax is not None:
@@ -152,7 +152,8 @@ class Operations:
         return out
 
     def change(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Other numbers: masked after the softmax, cut, or multiplied with a head mask."""
+        """Follow changed weights: masked after the softmax, sliced, or multiplied by a head
+        mask."""
         softmax = self._softmax_in(args)
         out = func(*args, **kwargs)
         self._take_rest(args, out)
@@ -169,7 +170,7 @@ class Operations:
             rest.take(_flat(args), out)
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The scores of multi_head_attention_forward, or weights times values."""
+        """Handle the scores of multi_head_attention_forward, or weights times values."""
         out = func(*args, **kwargs)
         softmax = self._softmax_in(args)
         if (rest := self._rest) is not None:
@@ -189,7 +190,7 @@ class Operations:
             return call._replace(
                 dropout=softmax.dropout, kernel="softmax by hand", softmax=softmax.seen
             )
-        *bias, q, k = self.scores  # q is scaled already; k is transposed
+        *bias, q, k = self.scores  # q is already scaled; k is transposed
         heads = (-1, self.n_heads)
         split = self.caller.masks.split(_heads_of(bias[0], heads) if bias else None)
         q, k, v, mixed = (x.unflatten(0, heads) for x in (q, k.mT, v, mixed))
@@ -219,7 +220,7 @@ def _heads_of(bias: Tensor, heads: tuple[int, int]) -> Tensor:
 
 
 def _all_axes(mask: Tensor | None, q: Tensor) -> Tensor | None:
-    """A mask whose leading axes will be folded into the batch must have all of them."""
+    """Expand a mask's leading axes that will be folded into the batch."""
     if mask is None or q.ndim < 5:
         return mask
     return mask.expand(*q.shape[:-3], *torch.broadcast_shapes(mask.shape, (1, 1, 1))[-3:])
@@ -229,14 +230,14 @@ def _differ(query: Tensor, key: Tensor) -> bool:
     return query is not key and not (query.shape == key.shape and torch.equal(query, key))
 
 
-STARTS: dict[Any, str] = {  # a function, and the method of Operations that looks at it
+STARTS: dict[Any, str] = {  # function → the Operations method that handles it
     F.scaled_dot_product_attention: "sdpa",
     F.multi_head_attention_forward: "multi_head",
     **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), "soften"),
     torch.special.softmax: "soften",
     torch.ops.higher_order.flex_attention: "flex",
 }
-FOLLOWS: dict[Any, str] = {  # of a softmax that is on its way, or inside multi_head
+FOLLOWS: dict[Any, str] = {  # while a softmax is pending, or inside multi_head
     **dict.fromkeys((F.dropout, torch.dropout), "drop"),
     **dict.fromkeys(
         (Tensor.view, Tensor.reshape, Tensor.contiguous, Tensor.flatten, torch.reshape),

@@ -1,4 +1,4 @@
-"""Trace: one captured run. It keeps queries and keys, and computes any attention map from them."""
+"""Trace: one captured run. Keeps queries and keys, and computes any attention map from them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class Trace:
     valid: Bool[Tensor, " token"]
     sample: Sample
     origin: Origin
-    key_tokens: tuple[str, ...] = ()  # of cross-attention; else the keys are the tokens
-    notes: tuple[str, ...] = ()  # what to know of how it was captured, a plain sentence each
-    parts: RecordedParts | None = None  # of a recorded model; references, which are not saved
-    removed: tuple[tuple[int, int], ...] = ()  # (layer, head): their outputs were put to zero
+    key_tokens: tuple[str, ...] = ()  # for cross-attention; otherwise the keys are the tokens
+    notes: tuple[str, ...] = ()  # how it was captured, one sentence each
+    parts: RecordedParts | None = None  # references into a recorded model; not saved
+    removed: tuple[tuple[int, int], ...] = ()  # (layer, head) pairs with outputs set to zero
 
     def __repr__(self) -> str:
         """One line: the model, the sizes and the first tokens."""
@@ -42,7 +42,7 @@ class Trace:
         return one_line(f"<Trace of {self.origin.model}: {sizes}: {first}{more}>")
 
     def _repr_html_(self) -> str:
-        """The same as a small table, for a notebook; the proof only where it was made before."""
+        """A small HTML table for notebooks; includes the proof only if already computed."""
         facts = {
             "Layers × heads": f"{self.n_layers} × {self.n_heads}",
             "Tokens": f"{self.n_tokens:,}: {' '.join(self.tokens)}",
@@ -61,7 +61,7 @@ class Trace:
 
     @property
     def grid(self) -> Grid | None:
-        """Rows and columns of patches, if the input was a picture."""
+        """Rows and columns of patches, if the input was an image."""
         return self.sample.grid
 
     @property
@@ -76,25 +76,26 @@ class Trace:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens, padding and prefix tokens included."""
+        """Number of tokens, including padding and prefix tokens."""
         return self.layers[0].q.shape[1]
 
     @property
     def mask(self) -> Bool[Tensor, "#head #query #key"] | None:
-        """The first layer's mask, True = may attend; None where every token may see every token."""
+        """The first layer's mask, True = may attend; None if every token may attend to every
+        token."""
         return self.layers[0].mask
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the tensors of this trace; storage that is shared counts once."""
+        """Bytes held by the trace's tensors; shared storage counts once."""
         held = (tensor.untyped_storage() for tensor in self._tensors())
         return sum({storage.data_ptr(): storage.nbytes() for storage in held}.values())
 
     @cached_property
     def proof(self) -> Proof:
-        """Whether the maps computed here are the maps that ran, in every row of every head.
+        """Check that the maps computed here are those that ran, in every row of every head.
 
-        `viz_encoder.analyses.survey` checks the same rows, so after it this costs nothing more.
+        `viz_encoder.analyses.survey` checks the same rows, so this is free after it.
         """
         return prove(self.layers, self.origin)
 
@@ -113,8 +114,8 @@ class Trace:
 
         Args:
             layer: counted from 0.
-            head: one head, counted from 0; all heads if not given.
-            rows: which queries, as a slice; all if not given.
+            head: one head, counted from 0; default all heads.
+            rows: a slice of queries; default all.
 
         Returns:
             "head query key", or "query key" for one head. Each row sums to 1 over the keys that
@@ -122,7 +123,7 @@ class Trace:
             a query that may attend to nothing has a row of zeros.
 
         Raises:
-            SelectionError: no such layer or head, or rows that are not a forward slice.
+            SelectionError: there is no such layer or head, or rows is not a forward slice.
         """
         ran, heads = self._choose(layer, head)
         weights = ran.weights(heads, _forward(rows))
@@ -132,7 +133,8 @@ class Trace:
     def blocks(
         self, layer: int, head: int | None = None
     ) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
-        """The maps of a layer (or of one head) in blocks of rows, never whole, at any length."""
+        """Iterate over the maps of a layer (or one head) in blocks of rows, never whole, at any
+        length."""
         ran, heads = self._choose(layer, head)
         return ran.blocks(heads)
 
@@ -141,9 +143,9 @@ class Trace:
         """Write this run to a safetensors file; see `Trace.load`.
 
         Raises:
-            TraceError: the name ends like that of another format, or the file cannot be written.
+            TraceError: the name has another format's extension, or the file cannot be written.
         """
-        # The one circle, for convenience: saved knows what a Trace is, a Trace how it is saved.
+        # The one import cycle, for convenience: saving knows Trace, and Trace can save itself.
         from viz_encoder.trace.saved import save
 
         save(self, path)
@@ -154,7 +156,7 @@ class Trace:
         """Read a run that `save` wrote, on this or another machine.
 
         Raises:
-            TraceError: not a saved trace, of another version, or damaged.
+            TraceError: it is not a saved trace, of another version, or damaged.
         """
         from viz_encoder.trace.saved import load
 
@@ -168,25 +170,26 @@ class Trace:
         query: Token | None = None,
         max_bytes: int = 1_000_000,
     ) -> Cell:
-        """Words, lines and maps to point at, in the notebook cell whose last line this is.
+        """Show interactive words, lines and maps as a notebook cell's output.
 
-        What is shown is one self-contained document in a frame, without a server or a network; it
-        stays in the saved notebook. It states how close its weights are to those that ran.
+        The output is one self-contained document in a frame, without a server or network; it stays
+        in the saved notebook, and states how close its weights are to those that ran.
 
         Args:
-            layer: counted from 0; several, such as range(3); all if not given.
+            layer: counted from 0; several, such as range(3); default all.
             head: counted from 0, likewise.
-            query: the token to open on, by its number or its name; if not given, that of the
-                strongest link between two different words that are not adjacent.
-            max_bytes: what it may add to the notebook. Heads that do not fit are left out, the
-                chosen head's layer last; the cell says so.
+            query: the token to open on, by index or name; by default, that of the strongest link
+                between two different words that are not adjacent.
+            max_bytes: the most it may add to the notebook. Heads that do not fit are left out, the
+                chosen head's layer last, and the cell says so.
 
         Raises:
-            SelectionError: no such layer, head or token, several tokens of that name, or no
-                room.
+            SelectionError: there is no such layer, head or token, several tokens have that name, or
+                nothing fits.
             TraceError: the check of the maps failed, so they are not shown.
         """
-        # Upwards, and so by name and only when called: the export knows all analyses and figures.
+        # An upward import, so by name and only when called: the exporter knows all analyses and
+        # figures.
         cell = import_module("viz_encoder.export.cell")
         return cell.draw_cell(self, layer=layer, head=head, query=query, max_bytes=max_bytes)
 
@@ -204,7 +207,7 @@ class Trace:
 
 
 def _forward(rows: slice | None) -> slice:
-    """All rows for None; a slice that runs backwards would give other rows."""
+    """All rows for None; reversed slices are refused because they would select other rows."""
     rows = slice(None) if rows is None else rows
     if rows.indices(1)[2] < 0:
         raise SelectionError(f"rows is {rows!r}; give a forward slice such as slice(0, 8).")
@@ -212,7 +215,7 @@ def _forward(rows: slice | None) -> slice:
 
 
 def _wanted(given: object) -> str:
-    """What is accepted as a run, worded for someone who gave something close to it."""
+    """Describe the accepted type to someone who passed something close to it."""
     if callable(getattr(given, "trace", None)):
         return "a Trace; call recording.trace(…) first, which gives one"
     if isinstance(given, list | tuple) and all(isinstance(each, Trace) for each in given):

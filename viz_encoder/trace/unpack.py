@@ -1,9 +1,9 @@
-"""Unpack: the parts of a saved trace, each checked before it is put in its place."""
+"""Unpacks a saved trace, checking each part before use."""
 
 import math
 from collections.abc import Set
 from dataclasses import MISSING, fields
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 from typing import Any
 
 import torch
@@ -15,8 +15,8 @@ from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack_layer import Damaged, Foreign, pop_tensor, unpack_layer
 
 PER_TOKEN = ("words", "spans", "segments")
-MOST = 2**31  # no count in a trace is larger, and JSON carries larger ones only in Python
-MAX_PICTURE_SIDE = 16_384  # what browsers draw
+MOST = 2**31  # no count in a trace is larger; JSON allows larger only in Python
+MAX_PICTURE_SIDE = 16_384  # the most that browsers draw
 Kind = type | tuple[type, ...]
 SAMPLE_LISTS: dict[str, Kind] = {
     "tokens": str,
@@ -29,10 +29,10 @@ SAMPLE_LISTS: dict[str, Kind] = {
 
 
 def unpack(tensors: dict[str, Tensor], facts: Any) -> Trace:
-    """The trace of these tensors and this description; the file may be a stranger's.
+    """Build a trace from tensors and facts of an untrusted file.
 
     Raises:
-        Damaged: a part is missing, of another kind, or does not fit the others.
+        Damaged: a part is missing, of the wrong type, or does not fit the others.
         Foreign: the description has other parts than this version writes.
     """
     _exactly(
@@ -149,7 +149,7 @@ def _valid(named: dict[str, Tensor], n: int) -> Tensor:
 
 
 def _exactly(about: Any, what: str, names: str, usual: Set[str] = frozenset()) -> None:
-    """Those parts and no others; the usual ones may be missing, for they have a default."""
+    """Require these parts and no others; the usual ones have defaults and may be missing."""
     if not isinstance(about, dict):
         raise Damaged(f"{what} is a {type(about).__name__}")
     missing, unknown = set(names.split()) - usual - set(about), set(about) - set(names.split())
@@ -160,7 +160,7 @@ def _exactly(about: Any, what: str, names: str, usual: Set[str] = frozenset()) -
 
 
 def _one(value: Any, kind: Kind, what: str) -> Any:
-    """The value, if it is of that very type: to JSON, true is no number."""
+    """Return the value if it is exactly of that type: in JSON, true is not a number."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if type(value) not in kinds:
         raise Damaged(f"{what} holds a {type(value).__name__}")

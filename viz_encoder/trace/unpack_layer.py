@@ -1,4 +1,4 @@
-"""Unpack one layer of a saved trace: shapes that fit, and numbers that can be computed with."""
+"""Unpacks one layer of a saved trace, checking that its shapes fit and its numbers are usable."""
 
 import torch
 from torch import Tensor
@@ -7,19 +7,19 @@ from viz_encoder.model.attention import N_SIGNATURES
 from viz_encoder.trace.layer import TENSORS, LayerTrace
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-MAX_SCORE = 1e7  # beyond it float32 rounds a score by more than 1, so no map could be checked
+MAX_SCORE = 1e7  # beyond it, float32 rounds a score by more than 1, so no map could be checked
 
 
 class Foreign(ValueError):
-    """A description with other parts than this version of the program writes."""
+    """The description has other parts than this version writes."""
 
 
 class Damaged(ValueError):
-    """What does not fit in a saved trace, in words that a sentence can end with."""
+    """A fault in a saved trace, worded as the end of a sentence."""
 
 
 def pop_tensor(named: dict[str, Tensor], name: str) -> Tensor:
-    """A tensor that must be there, out of those not yet put in their place."""
+    """Pop a required tensor from those not yet used."""
     if name not in named:
         raise Damaged(f"it has no tensor {name}")
     return named.pop(name)
@@ -28,10 +28,10 @@ def pop_tensor(named: dict[str, Tensor], name: str) -> Tensor:
 def unpack_layer(
     named: dict[str, Tensor], index: int, n: int, scale: float, name: str, cross: bool
 ) -> LayerTrace:
-    """One layer of n queries.
+    """Unpack one layer of n queries.
 
     Raises:
-        Damaged: a tensor is missing, of another kind, or does not fit the others.
+        Damaged: a tensor is missing, of the wrong type, or does not fit the others.
     """
     q, k, v = (pop_tensor(named, f"layers.{index}.{part}") for part in "qkv")
     more = {part: named.pop(f"layers.{index}.{part}", None) for part in TENSORS[3:]}
@@ -91,13 +91,13 @@ def _check_extras(layer: LayerTrace, n: int) -> None:
 
 
 def _check_numbers(layer: LayerTrace, n: int) -> None:
-    """NaN in q, k or v is a run that went wrong, which is what one wants to look at elsewhere."""
+    """Check for finite numbers, but allow NaN in q, k or v: a failed run is worth inspecting."""
     for part, x in _floats(layer).items():
-        # What is added may be −inf: that is how a pair is forbidden by a sum.
+        # A bias may be −inf: that is how a sum forbids a pair.
         if part in ("bias", "relative") and bool((x.isnan() | x.isposinf()).any()):
             raise Damaged(f"a {part} with numbers that are NaN or infinite")
     if layer.maps is not None:
-        return  # they are shown as they are
+        return  # shown as they are
     finite = [x.double().nan_to_num(0.0, 0.0, 0.0) for x in (layer.q, layer.k)]
     longest = [float(x.norm(dim=-1).max()) for x in finite]
     score = longest[0] * longest[1] * abs(layer.scale)

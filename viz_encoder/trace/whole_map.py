@@ -1,4 +1,4 @@
-"""Whether a call's maps are whole maps of its layer, every token by every token; or why not."""
+"""Whether a call's maps cover the whole sequence, token by token, or why not."""
 
 import math
 
@@ -10,9 +10,9 @@ FEW = 3
 
 
 def why_not_whole(call: RecordedCall) -> str:
-    """What it does instead, in words that follow the module's name; nothing for a whole map.
+    """What the call does instead, worded to follow the module's name; "" for a whole map.
 
-    Fewer or more keys than queries are allowed: such a map has its own names on each axis.
+    The numbers of keys and queries may differ: such a map has its own names on each axis.
     """
     if call.fused or call.kind == "multi_head_attention":
         return ""
@@ -28,12 +28,12 @@ def why_not_whole(call: RecordedCall) -> str:
 
 
 def is_uneven(call: RecordedCall) -> bool:
-    """Whether it has another number of keys than of queries."""
+    """Whether the numbers of keys and queries differ."""
     return call.shape[2] != call.shape[3]
 
 
 def _are_layers(calls: list[RecordedCall]) -> bool:
-    """Whether calls beside each other are each whole: layers of a model without modules."""
+    """Whether parallel calls are each whole: layers of a model without modules."""
     if len({call.shape for call in calls}) > 1:
         return False
     return not any(is_uneven(call) or _why_not_of_tokens(call) for call in calls)
@@ -58,7 +58,7 @@ def _why_not_of_tokens(call: RecordedCall) -> str:
 
 
 def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
-    """The reason, for a map that does not have as many keys as queries."""
+    """Why a map with different numbers of keys and queries is not whole."""
     n_samples, _, n_queries, n_keys = call.shape
     if n_queries > n_tokens:
         return (
@@ -72,7 +72,7 @@ def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
 
 
 def _heads_are_groups(call: RecordedCall) -> bool:
-    """Whether, of five or more axes, the third from last holds groups, by their width."""
+    """Whether, with five or more axes, the third from last holds groups, judging by width."""
     width = call.shape[1] * call.attention.v.shape[-1]
     return call.attention.folded and width not in (0, call.given[0][-1])
 
