@@ -191,3 +191,77 @@ def test_options_that_exclude_one_another_are_refused():
         AuditScope(reorder=lambda cache, order: cache)
     with pytest.raises(InputError, match="window chooses the lengths"):
         AuditScope(window=4, lengths=[7, 9])
+
+
+# Both sides of the padding: whatever can depend on the side is asked on both.
+
+
+def _by_number(out, valid):
+    return out[torch.arange(len(out)), valid.sum(1) - 1]
+
+
+def _all_but_the_first_place(out, valid):
+    keep = (valid & (torch.arange(valid.shape[1]) > 0))[..., None]
+    return (out * keep).sum(1) / keep.sum(1)
+
+
+def _without_the_first(valid):
+    return valid & (valid.cumsum(1) > 1)
+
+
+def _on_the_right(keep):
+    valid = keep.any(dim=1)
+    return padding(torch.arange(valid.shape[1]) < valid.sum(1, keepdim=True))
+
+
+MODEL = Stack().eval()
+
+
+class HalfWrong(Stack):
+    """In half precision it takes the lengths alone, and in training mode, if so told."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+
+    def forward(self, x, keep):
+        wrong = {"half": x.dtype != torch.float32, "training": self.training}[self.how]
+        return super().forward(x, _on_the_right(keep) if wrong else keep)
+
+
+LEFT_IS_WRONG = {
+    "pooled": (MODEL, {"pooled": _by_number}),
+    "pool_over": (
+        MODEL,
+        {"pooled": _all_but_the_first_place, "pool_over": _without_the_first},
+    ),
+    "variants": (MODEL, {"variants": {"by lengths": lambda x, k: MODEL(x, _on_the_right(k))}}),
+    "dtype": (HalfWrong("half").eval(), {"dtype": torch.bfloat16}),
+    "train_mode": (HalfWrong("training").eval(), {}),
+    "lengths": (lambda x, k: MODEL(x, k if x.shape[1] < 33 else _on_the_right(k)), {}),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_IS_WRONG)
+def test_what_is_wrong_on_the_left_only_is_red_where_both_sides_are_asked(name):
+    model, options = LEFT_IS_WRONG[name]
+    scope = AuditScope(**options)
+    judged = {
+        side: audit(model, scope=scope, inputs=AuditInputs(padding_side=side))
+        for side in ("right", "left", "both")
+    }
+    assert judged["right"].verdict == "PASS", str(judged["right"])
+    assert judged["left"].verdict == "FAIL"
+    assert own(judged["both"]) == ["left_padding"], str(judged["both"])
+    assert judged["both"].sentence.startswith("With padding on the left: ")
+
+
+def test_right_models_pass_on_both_sides():
+    scope = AuditScope(
+        pooled=lambda out, valid: (out * valid[..., None]).sum(1) / valid.sum(1, keepdim=True),
+        pool_over=lambda valid: valid,
+        variants={"same": lambda x, keep: MODEL(x, keep)},
+        dtype=torch.bfloat16,
+    )
+    report = audit(MODEL, scope=scope, inputs=AuditInputs(padding_side="both"))
+    assert report.verdict == "PASS" and "nowhere else" in report.sentence, str(report)

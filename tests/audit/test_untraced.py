@@ -74,10 +74,9 @@ def test_what_torch_cannot_compile_is_not_tested(gives_up, where, scope):
     assert report.verdict == "PASS", str(report)
     told = f"{where} torch could not compile the model (TorchDynamoException); audit it before"
     assert any(line.startswith(told) for line in report.not_tested), report.not_tested
-    assert (
-        audit(Compiled(gives_up, ValueError).eval(), causal, scope=scope, inputs=BOTH).verdict
-        == "FAIL"
-    )
+    other = audit(Compiled(gives_up, ValueError).eval(), causal, scope=scope, inputs=BOTH)
+    # What training mode alone refuses may be the fault of the inputs that were made.
+    assert other.verdict == ("PASS" if gives_up is training else "FAIL")
 
 
 @pytest.mark.parametrize(

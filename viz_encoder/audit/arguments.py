@@ -32,7 +32,8 @@ class AuditInputs:
         pad_id: the id at padded positions.
         valid: Bool "batch token" chosen by you; batch and length must differ.
         padding_side: the side of the padding on which the model is judged: "right" or "left" (the
-            other side is only reported), or "both".
+            other side is only reported), or "both": then all that depends on the side is asked on
+            both.
     """
 
     make: Callable[[int, int, int], Tensor] | None = None

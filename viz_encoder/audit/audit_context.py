@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -76,6 +76,14 @@ class AuditContext:
         if _begins_padded(case) != _begins_padded(self.base):
             return tuple(one for one in others if _begins_padded(one) == _begins_padded(case))
         return tuple(one for one in (self.base, *others) if one is not case)
+
+    @cached_property
+    def other_side(self) -> "AuditContext | None":
+        """The same with padding before the tokens, where it is to be judged on both sides."""
+        if self.setting.padding_side != "both" or self.setting.given is not None:
+            return None
+        left = replace(self.setting, padding_side="left")
+        return replace(self, setting=left, answers={}, _known=WeakKeyDictionary())
 
     @property
     def other_lengths(self) -> tuple[int, ...]:

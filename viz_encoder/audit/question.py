@@ -23,6 +23,7 @@ class Question:
     ask: Callable[[AuditContext], Answer]
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
     order: int = 1000  # checks are asked in this order
+    one_sided: bool = False  # its answer is the same on whichever side padding stands
 
     @property
     def explained_by(self) -> tuple[str, ...]:

@@ -1,16 +1,19 @@
 """From the answers of all checks to one verdict; what follows from an earlier one is folded."""
 
 import traceback
+from collections.abc import Iterator
 
-from viz_encoder.audit.answer import Answer, raised, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.errors import InputError
 
+WORST = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
 GREEN = (Verdict.PASS, Verdict.WARN)
 SUSPECTING = ("static", "constants")
 COMPARING = (
@@ -42,9 +45,54 @@ def ask_all(
         context.answers[question.name] = answer
     _confirm_suspicions(context.answers)
     _soften_shared_capacity(context)
+    if context.other_side is not None and not context.stopped:
+        context.answers["left_padding"] = _on_other_side(context, context.other_side, questions)
     return tuple(
         _check(context, question, context.answers[question.name]) for question in questions
     )
+
+
+def _on_other_side(
+    context: AuditContext, other: AuditContext, questions: tuple[Question, ...]
+) -> Answer:
+    """The worst that any check finds where padding stands before the tokens."""
+    try:
+        _ = other.out
+    except ModelFault as fault:
+        other.stopped = True
+        return raised(fault, title="Padding on the left")
+    same = [one.name for one in questions if one.one_sided]
+    other.answers |= {name: context.answers[name] for name in same}
+    other.noise, other.more_layers = context.noise, context.more_layers
+    checks = ask_all(other, tuple(one for one in questions if not one.one_sided))
+    worst = [one for verdict in WORST for one in checks if one.verdict is verdict]
+    own = [one for one in worst if not one.follows_from and not context.failed(one.name)]
+    if not worst:
+        return passes("With padding on the left every check finds the same.")
+    found = other.answers[(own or worst)[0].name]
+    cure = found.cure or (CAUSES["positions"].cure if found.sample is not None else "")
+    text = f"With padding on the left: {found.evidence[:1].lower()}{found.evidence[1:]}"
+    return found._replace(evidence=text, cure=cure)
+
+
+def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
+    """What was asked with padding after the tokens only."""
+    other = context.other_side
+    for name, answer in other.answers.items() if other is not None else ():
+        first = context.answers[name].verdict
+        if answer.verdict is Verdict.NOT_TESTED and first is not Verdict.NOT_TESTED:
+            yield f"With padding on the left: {answer.evidence[:1].lower()}{answer.evidence[1:]}"
+    if other is not None and context.scope.step is not None:
+        yield "A KV cache with padding on the right, after the prompt."
+
+
+def _least_judged(context: AuditContext) -> Judged:
+    """How much was judged on either side of the padding: the less of both."""
+    judged, other = how_much_was_judged(context), context.other_side
+    there = judged if other is None or other.stopped else how_much_was_judged(other)
+    if there.share.value <= judged.share.value:
+        return judged
+    return there._replace(but=f"with padding on the left, {there.but}" if there.but else "")
 
 
 def _confirm_suspicions(answers: dict[str, Answer]) -> None:
@@ -120,17 +168,18 @@ def report_of(
 ) -> MaskReport:
     """The verdict, its sentence and the pictures of what failed, the worst first."""
     verdict = _verdict(checks)
-    judged = how_much_was_judged(context) if verdict in GREEN else Judged(Share.ALL)
+    judged = _least_judged(context) if verdict in GREEN else Judged(Share.ALL)
     verdict = Verdict.NOT_TESTED if judged.share is Share.NONE else verdict
     pictures = [shot for answer in context.answers.values() for shot in answer.pictures]
     untested = [c.evidence for c in checks if c.verdict is Verdict.NOT_TESTED]
     if all(check.verdict is Verdict.NOT_TESTED for check in checks if check.name != "static"):
         untested = untested[:1]
+    elsewhere = () if context.stopped else _untested_on_other_side(context)
     return MaskReport(
         verdict,
         _sentence(verdict, checks, judged),
         checks,
-        tuple(dict.fromkeys((*_upper(judged.but), *untested, *notes))),
+        tuple(dict.fromkeys((*_upper(judged.but), *untested, *notes, *elsewhere))),
         seconds,
         tuple(pictures),
     )
@@ -138,10 +187,9 @@ def report_of(
 
 def _verdict(checks: tuple[Check, ...]) -> Verdict:
     found = {check.verdict for check in checks}
-    order = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
     judged = any(c.verdict is not Verdict.NOT_TESTED for c in checks if c.name in JUDGING)
     usual = Verdict.PASS if judged else Verdict.NOT_TESTED
-    return next((one for one in order if one in found), usual)
+    return next((one for one in WORST if one in found), usual)
 
 
 def _upper(but: str) -> tuple[str, ...]:

@@ -69,4 +69,6 @@ def _by_gradient(context: AuditContext) -> bool | None:
     return bool((found.amax(dim=-1)[~own].nan_to_num(1.0) > 1e-6).any())
 
 
-QUESTION = Question("batch_independence", "Samples do not mix", ask, ("runs",), order=40)
+QUESTION = Question(
+    "batch_independence", "Samples do not mix", ask, ("runs",), order=40, one_sided=True
+)

@@ -77,4 +77,6 @@ def _stepped(context: AuditContext, case: Case, valid: Tensor, order: Tensor, ha
     return torch.cat(rows, dim=1)
 
 
-QUESTION = Question("beam_reorder", "Beams in another order", ask, ("runs", "cache"), order=212)
+QUESTION = Question(
+    "beam_reorder", "Beams in another order", ask, ("runs", "cache"), order=212, one_sided=True
+)

@@ -113,4 +113,4 @@ def _stepped(context: AuditContext, case: Case, sizes: list[int]) -> Tensor:
     return torch.cat(rows, dim=1)
 
 
-QUESTION = Question("cache", "With a KV cache", ask, ("runs",), order=210)
+QUESTION = Question("cache", "With a KV cache", ask, ("runs",), order=210, one_sided=True)

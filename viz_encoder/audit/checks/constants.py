@@ -30,4 +30,4 @@ def ask(context: AuditContext) -> Answer:
     return passes("No masking constant is above -100,000, as far as the code shows.")
 
 
-QUESTION = Question("constants", "Masking constants", ask, ("runs",), order=50)
+QUESTION = Question("constants", "Masking constants", ask, ("runs",), order=50, one_sided=True)

@@ -104,4 +104,5 @@ QUESTION = Question(
     ask,
     ("runs", "constants", "batch_independence", "maps", "gradient"),
     order=190,
+    one_sided=True,
 )

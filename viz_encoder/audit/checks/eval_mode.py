@@ -14,4 +14,4 @@ def ask(context: AuditContext) -> Answer:
     return passes("It is in eval mode, or has none.")
 
 
-QUESTION = Question("eval_mode", "Eval mode", ask, order=30)
+QUESTION = Question("eval_mode", "Eval mode", ask, order=30, one_sided=True)

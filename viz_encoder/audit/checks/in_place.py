@@ -108,4 +108,4 @@ def _name(where: str) -> str:
     return f"{where!r}" if where else "the mask"
 
 
-QUESTION = Question("in_place", "Nothing is changed in place", ask, order=IN_PLACE)
+QUESTION = Question("in_place", "Nothing is changed in place", ask, order=IN_PLACE, one_sided=True)

@@ -14,7 +14,9 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """Red where it was asked for (padding_side="both"); else told, for most encoders pad right."""
+    """Told, for most encoders pad right; where both sides are to be judged, by each check."""
+    if context.other_side is not None:
+        return untested("Padding on the left: not tried yet.")
     side = "right" if context.setting.left else "left"
     if context.setting.given is not None:
         return untested(f"Padding on the {side}: not tried, because valid was given.")
@@ -26,8 +28,6 @@ def ask(context: AuditContext) -> Answer:
     if found.verdict is Verdict.NOT_TESTED:
         return found._replace(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
-    if context.setting.padding_side == "both":
-        return found._replace(evidence=text)
     return found._replace(verdict=Verdict.INFO, evidence=text)
 
 
@@ -70,4 +70,6 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> An
     return found._replace(evidence=text, cause=cause, cure=cure, code="empty_row")
 
 
-QUESTION = Question("left_padding", "Padding on the other side", ask, SEEN_FIRST, order=170)
+QUESTION = Question(
+    "left_padding", "Padding on the other side", ask, SEEN_FIRST, order=170, one_sided=True
+)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -28,6 +28,9 @@ def ask(context: AuditContext) -> Answer:
             return found
         return _with_dropout(context, not context.grad_fault) or found
     except ModelFault as fault:  # such as masks of SpecAugment that are longer than the input
+        found = raised(fault, title="Training mode")
+        if found.verdict is Verdict.NOT_TESTED:
+            return found
         return untested(
             f"Training mode: in it alone, the model raised {fault}, on inputs that the audit "
             "made; give such as it trains on: AuditScope(lengths=[…]), or AuditInputs(make=…)."
