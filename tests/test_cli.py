@@ -84,7 +84,7 @@ def test_faults_and_reports_in_ascii(tmp_path, saved, monkeypatch):
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", faults)
     read = os.fsencode("größe").decode("ascii", "surrogateescape")  # as Python reads it there
-    assert cli.main(["figure", str(saved), read, "-o", str(tmp_path / "a.html")]) == 1
+    assert cli.main(["export", str(saved), read, "-o", str(tmp_path / "a.html")]) == 1
     assert "There is no view" in faults.said()
     (tmp_path / "masks_of_cli.py").write_text(
         "def masks():\n"
@@ -112,7 +112,7 @@ def test_every_likeness_is_ascii_itself():
     [
         ["trace", "a key", "--model", "grammar"],
         ["export", "{saved}"],
-        ["figure", "{saved}", "rollout"],
+        ["export", "{saved}", "rollout"],
         ["pool", "{texts}", "--model", "grammar"],
         ["audit", "no_such_module:masks"],
     ],
@@ -122,7 +122,7 @@ def test_every_likeness_is_ascii_itself():
 def test_each_command_writes_to_files_only(tmp_path, saved, capsys, given, ending):
     texts = tmp_path / "texts.txt"
     texts.write_text("a key\nthe keys\n")
-    name = {"export": "out.html", "figure": "out.html", "pool": "out.csv"}.get(given[0], "out")
+    name = {"export": "out.html", "pool": "out.csv"}.get(given[0], "out")
     target = tmp_path / name
     real = tmp_path / "real"
     if ending == "folder":
@@ -160,9 +160,9 @@ def _called(arguments: list[str], capsys) -> tuple[int, str]:
         (["trace", "a", "--model", "no such", "-o", "a.pt"], 1, "name it a.safetensors"),
         (["export", LONG, "-o", "a.html"], 1, "There is no file"),
         (["export", "{saved}", "-o", LONG], 1, "File name too long"),
-        (["figure", "{saved}", LONG, "-o", "a.html"], 1, "There is no view"),
-        (["figure", "{saved}", "rollout", "-o", LONG + ".html"], 1, "File name too long"),
-        (["figure", "{saved}", "rollout", "--option", LONG, "-o", "a.html"], 1, "is not an option"),
+        (["export", "{saved}", LONG, "-o", "a.html"], 1, "There is no view"),
+        (["export", "{saved}", "rollout", "-o", LONG + ".html"], 1, "File name too long"),
+        (["export", "{saved}", "rollout", "--option", LONG, "-o", "a.html"], 1, "is not an option"),
         (["pool", LONG, "-o", "a.csv"], 1, "cannot be read: File name too long"),
         (["pool", "{pipe}", "-o", "a.csv"], 1, "is not a regular file; give one, or a folder"),
         (["pool", "{folder}", "-o", "a.csv"], 1, "The set is empty"),

@@ -13,12 +13,11 @@ from viz_encoder.config.anatomy import anatomy
 from viz_encoder.corpus_command import add_corpus
 from viz_encoder.effect_command import add_effect
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.figure_command import add_figure
+from viz_encoder.export_command import add_export
 from viz_encoder.lesson_command import add_lesson
 from viz_encoder.pool_command import add_pool
 from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
-from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.saved import require_name
 from viz_encoder.whole_file import is_file, require_writable, shortened
 
@@ -80,12 +79,6 @@ def _parser() -> argparse.ArgumentParser:
         "proxy that sets this header; behind a proxy that sends another Host than localhost, use "
         "--public --trust-proxy",
     )
-    serve.add_argument(
-        "--hub",
-        action="store_true",
-        help="no longer needed: without --public, "
-        "pages may open models of the Hugging Face hub; with it, never",
-    )
     serve.add_argument("trace", nargs="?", help="a saved run to open: run.safetensors")
     serve.set_defaults(run=_serve)
     trace = commands.add_parser("trace", help="run a model once and save what it attended to")
@@ -97,8 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
     trace.set_defaults(run=_trace)
-    _add_export(commands)
-    add_figure(commands)
+    add_export(commands)
     add_audit(commands)
     add_pool(commands)
     add_effect(commands)
@@ -117,39 +109,10 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    export = commands.add_parser("export", help="write a map of a saved run to a file")
-    export.add_argument("trace", help="a saved run: run.safetensors")
-    export.add_argument(
-        "-o", "--output", required=True, help="ends in .html (offline), .csv, .npz, .png or .svg"
-    )
-    export.add_argument("--layer", type=int, default=0, help="counted from 0 (%(default)s)")
-    export.add_argument("--head", default="0", help="a number, several (1,7), mean or max (0)")
-    export.add_argument(
-        "--query", type=int, help="only this token's row; in .html, the row to mark"
-    )
-    export.add_argument(
-        "--hide-special", action="store_true", help="leave out special tokens such as [CLS]"
-    )
-    export.add_argument(
-        "--renormalize", action="store_true", help="divide rows by their sum over the kept keys"
-    )
-    export.add_argument("--words", action="store_true", help="merge sub-words into words")
-    export.add_argument(
-        "--scale",
-        default="head",
-        help="colors in .html: up to the largest of each head, row, layer or all; shared (0 to 1), "
-        "percentile (1st to 99th), sqrt, or log (%(default)s)",
-    )
-    export.set_defaults(run=_export)
-
-
 def _serve(given: argparse.Namespace) -> None:
     from viz_encoder.ui.serve import Settings, serve  # Gradio is slow to import
 
     subject = Trace.load(given.trace) if given.trace else None
-    if given.hub and (given.public or given.room):
-        print("--hub has no effect with --public: built-in models only.", file=sys.stderr)
     host = given.host or (EVERYONE if given.room else ALONE)
     settings = Settings(
         host,
@@ -173,28 +136,6 @@ def _trace(given: argparse.Namespace) -> None:
     trace.save(given.output)
     size = Path(given.output).stat().st_size / 2**20
     print(f"{given.output}: {trace.n_tokens:,} tokens, {size:,.1f} MB. {trace.proof.sentence}")
-
-
-def _export(given: argparse.Namespace) -> None:
-    from viz_encoder.export.save import save_view  # Plotly is slow to import
-    from viz_encoder.export.snippet import snippet
-
-    require_writable(given.output)
-    trace = Trace.load(given.trace)
-    changes = {name: getattr(given, name) for name in ("hide_special", "renormalize", "words")}
-    view = MapView(given.layer, _head(given.head), scale=given.scale, **changes)
-    code = snippet(Path(given.trace), view, query=given.query)
-    size = save_view(trace, Path(given.output), view, query=given.query, snippet=code)
-    print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
-
-
-def _head(text: str) -> Head:
-    """A head's number, several joined by commas, or a word; one that is none is refused later."""
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        return text
-    numbers = tuple(dict.fromkeys(map(int, parts)))
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _models(given: argparse.Namespace) -> None:

@@ -1,6 +1,5 @@
 """The hub from the page: asked when a person asks, told before a download, never by strangers."""
 
-import sys
 import threading
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
 from tests.ui.conftest import lasting, listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan, patient
-from viz_encoder.cli import main
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.form import endpoints
 from viz_encoder.ui.serve import Settings, make_app
@@ -134,20 +132,6 @@ def test_a_public_server_never_asks_the_hub_whatever_is_sent(hub):
         assert "viz-opening" not in httpx.get(f"{site}config", timeout=60).text
         names = client.predict(api_name="/models")
     assert asked(hub) == [] and not {NAME, MOVED} & set(names)
-
-
-@pytest.mark.parametrize("options", [[], ["--hub"], ["--public"], ["--public", "--hub"]])
-def test_the_old_flag_changes_nothing(monkeypatch, capsys, options):
-    started = []
-    monkeypatch.setattr(
-        sys.modules[make_app.__module__],
-        "serve",
-        lambda settings, subject: started.append(settings),
-    )
-    assert main(["serve", *options]) == 0
-    assert started[0].public == ("--public" in options)
-    said = "has no effect with --public" in capsys.readouterr().err
-    assert said == (len(options) == 2)
 
 
 def test_the_endpoints(hub):

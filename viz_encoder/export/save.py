@@ -1,10 +1,10 @@
 """Save: a view into a file, of the kind that its name asks for."""
 
-import importlib.util
 from pathlib import Path
 
-from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.errors import SelectionError
 from viz_encoder.export.page import draw_page
+from viz_encoder.export.picture import picture
 from viz_encoder.export.tables import csv_lines, npz_bytes
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
@@ -78,12 +78,7 @@ def save_view(
 
 
 def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes:
-    """The Plotly figure of the same view, drawn by kaleido in a browser of its own."""
-    if importlib.util.find_spec("kaleido") is None:
-        raise TraceError(
-            f"{kind} files are drawn by kaleido, which is not installed. Run: pip install kaleido "
-            "(it needs Chrome), or choose .html, .csv or .npz."
-        )
+    """The Plotly figure of the same view."""
     from viz_encoder.figures.views import placed  # Plotly is slow to import
 
     if query is not None and trace.grid is None:
@@ -95,11 +90,4 @@ def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes
     else:
         (overlay, *_) = placed("attention", "overlay")
         figure = overlay.draw(trace, layer=view.layer, head=view.head, query=query)
-    # A page has room above and a ground of its own; a file has neither.
-    figure.update_layout(
-        margin_t=170, margin_l=120, title_y=0.98, title_yanchor="top", paper_bgcolor="white"
-    )
-    try:
-        return figure.to_image(format=kind[1:], width=900, height=900)
-    except Exception as fault:  # kaleido's own, Chrome's and Plotly's
-        raise TraceError(f"kaleido could not draw {kind}: {str(fault)[:300]}") from fault
+    return picture(figure, kind, width=900, height=900)

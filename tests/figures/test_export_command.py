@@ -1,4 +1,4 @@
-"""`viz-encoder figure`: any view of a saved run as a file, with the options of the view."""
+"""`viz-encoder export`: any view of a saved run as a file, with the options of the view."""
 
 import csv
 import json
@@ -25,13 +25,13 @@ def saved(minilm, tmp_path_factory):
 
 def draw(saved, tmp_path, name, *arguments):
     target = tmp_path / name
-    status = main(["figure", str(saved), *arguments, "-o", str(target)])
+    status = main(["export", str(saved), *arguments, "-o", str(target)])
     return status, target
 
 
 def test_numbers_are_those_of_the_view(saved, tmp_path):
     path, trace = saved
-    given = ("rollout", "--option", "query=2", "--option", "fuse=max")
+    given = ("rollout", "--query", "2", "--option", "fuse=max")
     expected = rollout(trace, 2, "max").rows
     assert draw(path, tmp_path, "a.csv", *given)[0] == 0
     lines = list(csv.reader((tmp_path / "a.csv").open(encoding="utf-8")))
@@ -78,6 +78,10 @@ def test_a_view_of_a_model_runs_it_again(tmp_path):
         ("a.csv", ["rollout", "--option", "query"], "write it as name=value"),
         ("a.csv", ["rollout", "--option", "quary=2"], "has no option 'quary'; it has query, fuse"),
         ("a.csv", ["rollout", "--option", "query=99"], "There is no query 99"),
+        ("a.csv", ["rollout", "--query", "99"], "There is no query 99"),
+        ("a.csv", ["rollout", "--layer", "2"], "has no option 'layer'; it has query, fuse"),
+        ("a.csv", ["--option", "fuse=max"], "is for a view, such as rollout; name one"),
+        ("a.csv", ["--layer", "two"], "--layer is 'two'; it must be a whole number"),
         (
             "a.csv",
             ["relevance"],
