@@ -40,7 +40,7 @@ class AttentionPooling(ArrayResult, TableResult, main="queries"):
     seeds: tuple[int, ...]
     queries: Float[np.ndarray, "seed d_model"]
     losses: Float[np.ndarray, "seed step"]  # cross-entropy (nats) before each step, all items
-    accuracy: dict[str, Float[np.ndarray, " seed"]]  # of items held out, by the same classifier
+    accuracy: dict[str, Float[np.ndarray, " seed"]]  # on held-out items, by the same classifier
     chance: float  # accuracy of always naming the largest group
 
     @property
@@ -202,7 +202,7 @@ def _train(
     steps: int,
     told: "_Told",
 ) -> _Fit:
-    """All folds side by side, each with parameters of its own."""
+    """Train all folds in parallel, each with its own parameters."""
     n_folds, d_model, n_labels = len(held_out), states.shape[-1], int(targets.max()) + 1
     generator = torch.Generator().manual_seed(seed)
     query = torch.randn(d_model, generator=generator).expand(n_folds, -1).clone()

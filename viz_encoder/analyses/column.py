@@ -14,7 +14,7 @@ from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
 from viz_encoder.trace.token_selection import key_of
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
 
 
@@ -72,7 +72,7 @@ def column_blocks(
 def _part(
     layer: LayerTrace, heads: list[int], head: Head, key: int, rows: slice
 ) -> Float[Tensor, " query"]:
-    """One key's weights from some queries, of one head or fused over several."""
+    """One key's weights from some queries, for one head or fused over several."""
     each = torch.stack([layer.weights(slice(h, h + 1), rows)[0, :, key] for h in heads])
     fused = each.amax(dim=0) if head == "max" else each.mean(dim=0)
     if layer.mask is None:

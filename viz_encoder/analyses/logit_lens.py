@@ -18,7 +18,7 @@ from viz_encoder.trace.prediction_heads import choose_head, head_input, likeliho
 from viz_encoder.trace.same_model import require_heads_of
 from viz_encoder.trace.token_selection import n_states, real_token, real_token_numbers
 
-BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
+BLOCK_BYTES = 64 * 2**20  # scores held at once; vocabularies are large
 WHOLE = -1
 
 
@@ -41,7 +41,7 @@ class LogitLens(ArrayResult, TableResult, main="shares"):
     task: Task
 
     def columns(self) -> Columns:
-        """One line per state, place and rank; `answer` is the same share of the model's answer."""
+        """One line per state, place and rank; `answer` is the share of the model's final answer."""
         n_states, _, n_ranks = self.shares.shape
         axes = {"blocks": range(n_states), "token": self.tokens, "rank": range(n_ranks)}
         answers = np.repeat(self.finals[..., None], n_ranks, axis=-1)
@@ -117,7 +117,7 @@ def _read(
 
 
 def _parts(head: HeadConfig, places: np.ndarray) -> list[np.ndarray]:
-    """So many places at a time that their scores are not too large."""
+    """Split places into chunks whose scores fit in the budget."""
     step = max(1, BLOCK_BYTES // (4 * max(1, head.n_out)))
     return [places[start : start + step] for start in range(0, len(places), step)]
 

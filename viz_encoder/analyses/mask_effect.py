@@ -31,7 +31,7 @@ class MaskEffect(ArrayResult, main="moved"):
 
 @public
 def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
-    """How far every token's hidden state and each pooled output moved.
+    """Measure how far each token's hidden state and each pooled output moved.
 
     What no mask changes must be equal in both: the embeddings, and what the first layer makes of
     them. So other weights are seen there; a model that differs in later layers alone is not.

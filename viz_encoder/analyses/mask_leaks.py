@@ -16,7 +16,7 @@ from viz_encoder.trace.intended import known_empty, require_fits
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskLeaks(ArrayResult, TableResult, main="leak"):
-    """What the maps of a run do where an intended mask forbids.
+    """Weights that a run's maps put where an intended mask forbids.
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
     if there is none; NaN where such weights are NaN, at then naming the first. mass[l, h] is the
@@ -33,7 +33,7 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
     empty: tuple[int, ...]  # real queries that the intent leaves without any key
 
     def columns(self) -> Columns:
-        """One line per layer and head; query and key are those of the largest leak, -1 for none."""
+        """One line per layer and head; query and key of the largest leak, -1 for none."""
         n_layers, n_heads = self.leak.shape
         values = {"leak": self.leak, "mass": self.mass}
         at = {"query": self.at[..., 0], "key": self.at[..., 1]}

@@ -14,7 +14,7 @@ from viz_encoder.trace.intended import known_empty, require_fits
 from viz_encoder.trace.map_view import Head, heads_of
 
 MAX_SIDE = 512
-FAINT = 1e-3  # of a query's weight: a key that gets less is hardly attended to
+FAINT = 1e-3  # share of a query's weight below which a key counts as faint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ def mask_panels(
     where: Bool[np.ndarray, "layer head"] | None = None,
     size: Count = MAX_SIDE,
 ) -> MaskPanels:
-    """What was meant, what the layer's attention got, and the weights it gave.
+    """The intended mask, the mask that ran, and the weights of a layer.
 
     Args:
         trace: the run.
@@ -110,7 +110,7 @@ def _passed(layer: LayerTrace, heads: list[int]) -> Bool[np.ndarray, "query key"
 
 
 def _edges(count: int, size: int) -> Int[np.ndarray, " edge"]:
-    """Where each cell of a side begins, and where the last one ends."""
+    """Start of each cell along a side, and the end of the last."""
     return np.linspace(0, count, min(count, size) + 1).round().astype(np.int64)
 
 

@@ -18,7 +18,7 @@ from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
 from viz_encoder.trace.token_selection import query_of
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
 # Tokens in order; several in one entry are merged. They are thousands, and checked all at once.
 Shown = Annotated[Sequence[int | Sequence[int]], AS_IT_IS]
@@ -128,7 +128,7 @@ def row(
     tokens: Shown | None = None,
     renormalize: bool = False,
 ) -> Row:
-    """One query's weights over all kept keys, exact; NaN where the mask forbids the key.
+    """Exact weights of one query over all kept keys; NaN where the mask forbids the key.
 
     Several queries are merged into their mean; `tokens` and `renormalize` are those of `overview`.
 
@@ -173,7 +173,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """One (fused) map as it is shown: which keys, merged and renormalized or not."""
+    """One (fused) map as shown: which keys, merged and renormalized or not."""
 
     layer: LayerTrace
     heads: list[int]
@@ -253,7 +253,7 @@ def _entry(entry: Any) -> tuple[int, ...]:
 
 
 def _range(chosen: slice, side: _Side) -> tuple[int, int]:
-    """Where a range of rows or columns begins, and how many it has."""
+    """Start and length of a range of rows or columns."""
     start, stop, _ = chosen.indices(len(side.starts) - 1)
     return start, max(0, stop - start)
 
@@ -262,7 +262,7 @@ def _rows(
     layer: LayerTrace, heads: list[int], head: Head, queries: Tensor
 ) -> Float[Tensor, "query key"]:
     """Whole rows of a (fused) map on the CPU, NaN where the mask forbids the key for every head."""
-    # One head at a time: a block of all of them at once would be n_heads as large.
+    # One head at a time: a block of all heads would be n_heads times as large.
     each = (layer.weights(slice(number, number + 1), queries)[0] for number in heads)
     total = next(each)
     for weights in each:
@@ -299,5 +299,5 @@ def _pool(
 
 
 def _edges(start: int, count: int, step: int) -> Int[np.ndarray, " edge"]:
-    """Where each cell begins, and where the last one ends."""
+    """Start of each cell, and the end of the last."""
     return start + np.minimum(np.arange(0, count + step, step), count)

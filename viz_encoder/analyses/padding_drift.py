@@ -34,7 +34,7 @@ CASES = {  # name: what is done in the padded batch
 
 @dataclass(frozen=True, repr=False)
 class Drift(OneLine):
-    """How far one method moved in one case, from the vector of the text alone."""
+    """How far a method's vector moved in one case from that of the unpadded text."""
 
     method: str
     case: str
@@ -57,7 +57,7 @@ class PaddingDrift(TableResult):
 
     @public
     def row(self, method: str, case: str) -> Drift:
-        """One of the rows."""
+        """Look up one row."""
         for row in self.rows:
             if (row.method, row.case) == (method, case):
                 return row
@@ -200,7 +200,7 @@ def _why(
     n_padding: int,
     last: int,
 ) -> str:
-    """One sentence with the numbers of this very case."""
+    """Explain the drift in one sentence, with this case's numbers."""
     total = n_tokens + n_padding
     ratio = float(np.linalg.norm(vector) / np.linalg.norm(alone)) if alone.any() else float("nan")
     raised = int((np.abs(vector - alone) > 1e-5 * np.abs(alone).max()).sum())

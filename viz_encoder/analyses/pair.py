@@ -16,7 +16,7 @@ from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.shown_rows import shown_keys, shown_row
 from viz_encoder.trace.token_selection import key_of, place_of, query_of
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
 SMALLEST = torch.finfo(torch.float32).tiny
 BY = ("weight", "ratio")
@@ -79,7 +79,7 @@ def pair(
     renormalize: bool = False,
     words: bool = False,
 ) -> Pair:
-    """Which heads link a query to a key: that one cell in every head, and what is usual there.
+    """Find the heads that link a query to a key: that cell in every head, and its usual weight.
 
     The weight alone misleads, for some heads give a key much from everywhere; so its ratio to the
     mean over all queries stands beside it. The means walk through all maps, block by block, and
@@ -109,7 +109,7 @@ def pair(
 
 
 def _cell(trace: Trace, layer: int, query: int, key: int, view: MapView) -> Float[Tensor, " head"]:
-    """One cell of each head; NaN where the mask forbids it, or the layer has no such key."""
+    """One cell in each head; NaN where the mask forbids it or the layer has no such key."""
     ran = trace.layers[layer]
     if key >= ran.k.shape[1]:
         return torch.full((ran.n_heads,), torch.nan)
@@ -146,7 +146,7 @@ def _means(trace: Trace, number: int, key: int, view: MapView) -> Float[Tensor, 
 
 
 def _stacked(layers: list[Tensor]) -> Float[np.ndarray, "layer head"]:
-    """All layers as one array; NaN where a layer has fewer heads than another."""
+    """Stack all layers; NaN where a layer has fewer heads than another."""
     stacked = np.full((len(layers), max(map(len, layers))), np.nan, dtype=np.float32)
     for number, heads in enumerate(layers):
         stacked[number, : len(heads)] = heads.numpy()

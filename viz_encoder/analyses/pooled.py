@@ -44,7 +44,7 @@ class PooledInput(TableResult):
     norms: Float[np.ndarray, "layer method"]
     cosines: Float[np.ndarray, "layer method method"]  # NaN: of other widths, or a zero vector
     shares: dict[str, Float[np.ndarray, "layer token"]]
-    weights: Float[np.ndarray, "layer token"] | None  # of attention pooling, where it is asked for
+    weights: Float[np.ndarray, "layer token"] | None  # for attention pooling, if requested
     left_out: dict[str, str]  # method: why this model has none
     pooler_weights: Float[np.ndarray, "layer head token"] | None = (
         None  # of the pooler's learned query
@@ -67,7 +67,7 @@ def pooled(
     layers: Sequence[int] | None = None,
     queries: Queries | None = None,
 ) -> PooledInput:
-    """All pooled vectors of one run, their cosines, norms and the tokens' shares.
+    """Pool one run in all ways, with cosines, norms and the tokens' shares.
 
     The hidden states of every layer are read through the model's final norm, if it has one.
     The pooler was trained on the output alone: applied to an earlier layer, it shows how near that
@@ -156,7 +156,7 @@ def _rows(each: list[Tensor]) -> Float[np.ndarray, "layer *_"]:
 
 
 def _cosines(vectors: list[Float[np.ndarray, " _"]]) -> Float[np.ndarray, "method method"]:
-    """Of every two methods; NaN where their widths differ or one has no direction."""
+    """Cosine of every two methods; NaN where widths differ or a vector is zero."""
     found = np.full((len(vectors), len(vectors)), np.nan, np.float32)
     norms = [float(np.linalg.norm(vector.astype(np.float64))) for vector in vectors]
     for i, a in enumerate(vectors):

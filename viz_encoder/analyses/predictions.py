@@ -63,7 +63,7 @@ def predictions(
     tokens: Sequence[Token] | None = None,
     n: Count = 10,
 ) -> Predictions:
-    """What the prediction head says, given the output or the hidden states after some blocks.
+    """Apply a prediction head to the output or to a layer's hidden states.
 
     A head was trained on the output alone: applied after fewer blocks (the "logit lens",
     nostalgebraist, 2020) it shows how near those hidden states are to the answer.

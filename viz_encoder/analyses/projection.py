@@ -27,7 +27,7 @@ class Projection(ArrayResult, TableResult, main="points"):
 
     points: Float[np.ndarray, "state token 2"]
     shares: Float[np.ndarray, " 2"]
-    axes: Float[np.ndarray, "2 d_model"]  # of length 1
+    axes: Float[np.ndarray, "2 d_model"]  # unit length
     layers: tuple[int, ...]
     tokens: Int[np.ndarray, " token"]
     center: str

@@ -20,12 +20,12 @@ from viz_encoder.trace.run_facts import require_no_knock
 
 MAX_TOKENS = 1024  # all maps and their gradients are held at once, each T × T
 ANSWERS = (Task.CLASSIFY, Task.MASKED, Task.TOKENS, Task.REPLACED)
-TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
+TOLERANCE = 1e-4  # relative to the largest value; in half precision, 16 roundings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relevance(ArrayResult, main="rows"):
-    """What raised the score of one label, read at the tokens that the head reads.
+    """What raised one label's score, at the tokens that the head reads.
 
     rows[n] is R after n + 1 layers, from each input token; it starts as the identity, so a token
     that is read has its share of 1 there from the start. Rows have no fixed sum and no unit
@@ -37,7 +37,7 @@ class Relevance(ArrayResult, main="rows"):
     task: Task
     token: int | None  # where the label stands; None: of the whole input
     label: str
-    number: int  # of the label among the head's outputs
+    number: int  # index of the label among the head's outputs
     score: float  # of the label, before softmax or sigmoid
     apart: float  # largest difference of this run's output from an ordinary run's, as a share
 

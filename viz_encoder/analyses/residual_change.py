@@ -33,7 +33,7 @@ class HiddenChange(TableResult):
     tokens: Int[np.ndarray, " token"]
 
     def columns(self) -> Columns:
-        """One line per state and token; NaN for what changed before the first block."""
+        """One line per state and token; NaN for changes before the first block."""
         none = np.full((1, len(self.tokens)), np.nan)
         cosines, changes = (np.concatenate([none, part]) for part in (self.cosines, self.changes))
         axes = {"blocks": range(len(self.norms)), "token": self.tokens}
@@ -72,7 +72,7 @@ class ResidualChange(TableResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockParts(OneLine):
-    """One block taken apart: x, what attention adds to it, what that leaves, what is added then."""
+    """One block split into x, attention's addend, their sum, and the feed-forward addend."""
 
     x: Float[Tensor, "token d_model"]
     attention: Float[Tensor, "token d_model"]

@@ -25,7 +25,7 @@ MAX_SIDE = 512  # most tokens of a whole matrix; more are asked for query by que
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rollout(ArrayResult, main="rows"):
-    """One query's rollout; each row sums to 1, and keys that were masked everywhere stay 0.
+    """One query's rollout; each row sums to 1, and keys masked everywhere stay 0.
 
     rows[n] is what reaches the query's hidden state after n + 1 layers from each input token.
     It measures how attention could pass information on, not what the model made of it.

@@ -13,7 +13,7 @@ from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
 
 
@@ -51,7 +51,7 @@ class SimilarHeads(ArrayResult, TableResult, main="distances"):
 def similar_heads(
     trace: Trace, layer: int, head: int, *, most_queries: Count | None = None
 ) -> SimilarHeads:
-    """Which heads look where one head looks: the mean Jensen–Shannon distance of their rows.
+    """Find heads that attend like a given one: mean Jensen–Shannon distance of their rows.
 
     √JSD with logarithms of base 2 (Lin, 1991; Endres & Schindelin, 2003), mean over the real
     queries; Clark et al. (2019, arXiv:1906.04341) compare heads by the divergence. A small distance
@@ -97,7 +97,7 @@ def some_queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
 def _distances(
     chosen: LayerTrace, head: int, other: LayerTrace, queries: Int[Tensor, " query"]
 ) -> Float[np.ndarray, " head"]:
-    """One layer's heads, some rows of one head at a time."""
+    """Distances to one layer's heads, a block of one head's rows at a time."""
     device = other.q.device
     budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
     sums = torch.zeros(other.n_heads, dtype=torch.float64)

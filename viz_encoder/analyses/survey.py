@@ -73,7 +73,7 @@ class Survey(SeriesResult[LayerSurvey], items="layers"):
 def survey(
     trace: Trace, size: Count = SIZE, *, hide_special: bool = False, renormalize: bool = False
 ) -> Survey:
-    """All layers, in order: thumbnails of at most `size` cells a side, and statistics of each head.
+    """Survey all layers in order: thumbnails of at most `size` cells per side, and statistics.
 
     Unless tokens are hidden or rows renormalized, the same sweep also checks every row against
     what ran, and `trace.proof` then costs nothing more.
@@ -111,11 +111,7 @@ def swept_layers(
     renormalize: bool = False,
     words: bool = False,
 ) -> Iterator[tuple[LayerSurvey, Float[np.ndarray, "head key"]]]:
-    """The same, each with the mean weight that every shown key gets over the shown real queries.
-
-    With `words`, the means are of words: over a word's queries, then over words; the survey itself
-    stays one of tokens.
-    """
+    """Survey layers, each with the mean weight on every shown key over the shown real queries."""
     special = _special(trace)
     for layer in trace.layers:
         kept = kept_tokens(trace, layer, hide_special=hide_special, words=words)

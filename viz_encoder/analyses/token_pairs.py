@@ -33,7 +33,7 @@ DENSE = (
 
 @dataclass(frozen=True, repr=False)
 class PairPart(OneLine):
-    """One word of each text, and how much of the cosine their tokens put into it."""
+    """One word of each text, and their tokens' contribution to the cosine."""
 
     one: str
     other: str
@@ -64,11 +64,11 @@ class TokenPairs(ArrayResult, TableResult, main="parts"):
     layer: int
     trace: Trace
     other: Trace
-    matches: tuple[Match, ...]  # of MaxSim: no special tokens, no padding
+    matches: tuple[Match, ...]  # for MaxSim, without special tokens and padding
 
     @property
     def special_part(self) -> float:
-        """What pairs with a special token such as [CLS] add; the rest is of pairs of words."""
+        """Contribution of pairs with a special token such as [CLS]; the rest is pairs of words."""
         one, other = _content(self.trace), _content(self.other)
         return float(self.parts.sum() - self.parts[one][:, other].sum())
 
@@ -117,7 +117,7 @@ class TokenPairs(ArrayResult, TableResult, main="parts"):
         return f"{said}{';' if named else ':'} the largest word pairs are {', '.join(words)}."
 
     def columns(self) -> Columns:
-        """One line per pair of tokens, by their places."""
+        """One line per pair of tokens, by position."""
         axes = {"token": range(len(self.parts)), "other": range(self.parts.shape[1])}
         return long_columns(axes, {"part": self.parts})
 
@@ -131,7 +131,7 @@ def token_pairs(
     layer: int = -1,
     encoder: LoadedEncoder | None = None,
 ) -> TokenPairs:
-    """Which pairs of tokens make two texts alike, by a pooling that adds up tokens.
+    """Split the cosine of two texts into pairs of tokens, for a pooling that sums tokens.
 
     A pooled vector is a sum p = Σ pᵢ over its tokens, so the cosine is Σᵢⱼ ⟨pᵢ, qⱼ⟩ / (‖p‖ ‖q‖),
     exactly; normalizing changes nothing. It says nothing of input words; see `TokenPairs`. Without

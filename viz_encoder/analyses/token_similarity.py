@@ -13,7 +13,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 MAX_SIDE = 2048  # most tokens of a whole matrix; more come as means of blocks
-ROUNDING = 1e-6  # what is left of a state below this share of its length is float32's rounding
+ROUNDING = 1e-6  # below this share of its length, what is left of a state is float32 rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +106,7 @@ def token_similarity(
 
 @public
 def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing:
-    """How alike the tokens are in each layer, at any length: no T × T matrix is made.
+    """Measure how alike the tokens are in each layer, at any length, without a T × T matrix.
 
     A cosine near 1 alone does not prove over-smoothing: states of any two inputs may share a large
     direction (anisotropy). `between_runs` measures that; tokens are over-smoothed where `cosine`
@@ -172,7 +172,7 @@ def _layer(hidden: Float[np.ndarray, "token d_model"]) -> tuple[float, float, fl
 
 
 def _mean_cosine(units: Float[np.ndarray, "token d_model"]) -> float:
-    """Over pairs of different tokens: ‖Σ u‖² counts each pair twice and each token once."""
+    """Over pairs of distinct tokens: ‖Σ u‖² counts each pair twice and each token once."""
     units = units[np.isfinite(units[:, 0])]
     count, total = len(units), units.sum(axis=0)
     return float((total @ total - count) / (count * (count - 1))) if count > 1 else np.nan

@@ -15,7 +15,7 @@ from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.same_model import require_made_by
 
-BLOCK_BYTES = 16 * 2**20  # of weights, or of transformed values; some copies are held at once
+BLOCK_BYTES = 16 * 2**20  # weights or transformed values; a few copies are held at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)

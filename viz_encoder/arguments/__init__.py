@@ -1,4 +1,4 @@
-"""What a person gives: each argument of a public function, read as its annotation says.
+"""Validates the arguments of public functions by their annotations.
 
 `hints.py` makes a reader of an annotation, `kinds.py` holds those of single kinds, `public.py` is
 the decorator, and the same for a dataclass. What cannot be read is refused in one plain sentence:

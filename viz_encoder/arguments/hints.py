@@ -54,7 +54,7 @@ def _is_text_in(known: tuple[Any, ...], value: Any) -> bool:
 
 
 def words_of(words: Words, value: Any) -> str:
-    """What is allowed, told to who gave this value."""
+    """Describe what is allowed to the caller who gave this value."""
     return words if isinstance(words, str) else words(value)
 
 
@@ -64,7 +64,7 @@ def _narrowed(hint: Any, *rules: Any) -> Reader:
     said = [*(rule for rule in rules if rule not in limits), wide.words][0]
 
     def words(value: Any) -> str:
-        """What it is, and the first limit that this value is not within."""
+        """The type, and the first limit this value violates."""
         found = wide.read(value)
         missed = [one.words for one in limits if found is MISS or not one.allows(found)]
         if missed and isinstance(limits[0], kinds.OneOf):
@@ -161,7 +161,7 @@ def _mapping(keys: Reader, values: Reader) -> Reader:
 
 
 def _function(takes: Any) -> Reader:
-    """What can be called with so many arguments, as far as that is known before the call."""
+    """A callable that takes this many arguments, as far as can be known before the call."""
     n = None if takes is Ellipsis else len(takes)
 
     def read(value: Any) -> Any:
@@ -169,7 +169,7 @@ def _function(takes: Any) -> Reader:
             return MISS
         try:
             signature = inspect.signature(value)
-        except (TypeError, ValueError):  # of a builtin it is not known
+        except (TypeError, ValueError):  # unknown for a builtin
             return value
         try:
             signature.bind(*[None] * (n or 0))

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-LARGEST = 2**63 - 1  # that arrays and tensors hold
-MISS = object()  # what a reader gives for what it cannot read
+LARGEST = 2**63 - 1  # in arrays and tensors
+MISS = object()  # returned by a reader for unreadable values
 AS_IT_IS = "as it is"  # in Annotated: the function reads it itself
-Words = str | Callable[[Any], str]  # what is allowed; it may depend on what was given
+Words = str | Callable[[Any], str]  # what is allowed; may depend on the given value
 
 
 class Reader(NamedTuple):
@@ -24,11 +24,11 @@ class Reader(NamedTuple):
     words: Words
     read: Callable[[Any], Any]
     is_object: bool = False  # an encoder, a run or a tensor, not a number or a name
-    entry: "Reader | None" = None  # of what may be a list: its entries
+    entry: "Reader | None" = None  # for lists: the reader of their entries
 
 
 class Limit(NamedTuple):
-    """What a number must be compared with a bound; the sentence names the limit that it misses."""
+    """A bound on a number; the error names the violated limit."""
 
     words: str
     bound: float
@@ -40,12 +40,12 @@ class Limit(NamedTuple):
 
 
 def at_least(bound: float) -> Limit:
-    """Not below it."""
+    """Lower bound, inclusive."""
     return Limit(f"of at least {bound:,}", bound, operator.ge)
 
 
 def at_most(bound: float) -> Limit:
-    """Not above it."""
+    """Upper bound, inclusive."""
     return Limit(f"of at most {bound:,}", bound, operator.le)
 
 
@@ -72,7 +72,7 @@ class OneOf:
 
     @property
     def words(self) -> str:
-        """All of them."""
+        """All limits in words."""
         return f"one of {', '.join(self.known)}"
 
     def allows(self, value: Any) -> bool:

@@ -77,7 +77,7 @@ class _Signature:
         return found
 
     def _swapped(self, name: str, value: Any, places: dict[str, Any]) -> str:
-        """How the call is written, where two arguments stand in each other's place."""
+        """The correct call, if two arguments were swapped."""
         for other, its in places.items():
             readers = self.readers.get(name), self.readers.get(other)
             if None in readers or other == name or not any(one.is_object for one in readers if one):
@@ -89,11 +89,7 @@ class _Signature:
 
 
 def read_argument(name: str, value: Any, hint: Any, fault: Fault = SelectionError) -> Any:
-    """One value by one annotation, such as Annotated[int, AtLeast(1)].
-
-    Raises:
-        VizEncoderError: it is something else; of the kind `fault`.
-    """
+    """Read one value by one annotation, such as Annotated[int, AtLeast(1)]."""
     reader = reader_of(hint)
     found = reader.read(value)
     if found is MISS:

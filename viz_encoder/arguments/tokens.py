@@ -7,7 +7,7 @@ from viz_encoder.arguments.public import read_index, said
 from viz_encoder.errors import SelectionError
 
 Token = Annotated[int | str, "the number of a token or its name"]
-MARKS = ("##", "▁", "Ġ", "Ċ")  # of sub-words and word starts, which users do not type
+MARKS = ("##", "▁", "Ġ", "Ċ")  # marks of subwords and word starts, which users do not type
 FEW = 12  # names that a sentence lists
 
 

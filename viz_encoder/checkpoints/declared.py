@@ -1,7 +1,7 @@
 """What the modules of sentence-transformers declare, each from its settings; or why none can be."""
 
 from collections.abc import Callable, Mapping, Sequence
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 from types import MappingProxyType
 from typing import Any
 

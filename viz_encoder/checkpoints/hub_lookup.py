@@ -130,7 +130,7 @@ class _readable:
         self.name = name
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Return self."""
 
     def __exit__(self, kind: Any, fault: BaseException | None, _: Any) -> None:
         odd = (TypeError, KeyError, AttributeError, RecursionError, json.JSONDecodeError)

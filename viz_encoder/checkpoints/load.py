@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 from typing import Annotated
 
 import torch
@@ -29,7 +29,8 @@ from viz_encoder.model.declared import Declared
 
 
 def _wanted(given: object) -> str:
-    """What is accepted as a model, worded for an object that holds one, such as a pipeline."""
+    """Describe the accepted type to someone who passed an object that holds a model, such as a
+    pipeline."""
     if isinstance(given, type) or not isinstance(getattr(given, "model", None), nn.Module):
         return "the name of a model, the path of a folder, a model in memory or an EncoderConfig"
     own = "pipeline" if type(given).__name__.endswith("Pipeline") else "it"

@@ -60,7 +60,7 @@ class LoadedEncoder:
         return one_line(f"<LoadedEncoder {self.card.name[:60]}: {what}>")
 
     def _repr_html_(self) -> str:
-        """The same as a small table, for a notebook."""
+        """A small HTML table for notebooks."""
         card = self.card
         facts = {
             "Family": card.family,
@@ -80,12 +80,12 @@ class LoadedEncoder:
 
     @property
     def kind(self) -> str:
-        """What it reads: "text", "image" or "vector"."""
+        """Kind of input: "text", "image" or "vector"."""
         return KINDS[self.config.embedding]
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return next(self.model.parameters()).device
 
     @property
@@ -180,7 +180,7 @@ def as_loaded(given: object) -> LoadedEncoder | None:
 
 
 def _wanted(given: object) -> str:
-    """What is accepted as an encoder, worded for someone who gave another model."""
+    """Describe the accepted type to someone who passed another model."""
     if isinstance(given, nn.Module):
         return "what vz.load(model) returns; vz.record and vz.ablate take any other model"
     return "what vz.load returns"

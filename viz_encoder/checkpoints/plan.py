@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def kind(self) -> str:
-        """What it reads: "text", "image" or "vector"."""
+        """Kind of input: "text", "image" or "vector"."""
         return KINDS[self.config.embedding]
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 
 from viz_encoder.checkpoints.families import FAMILIES
 from viz_encoder.checkpoints.family import Family, Json

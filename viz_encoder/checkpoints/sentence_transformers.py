@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 from typing import Any
 
 import torch

@@ -51,7 +51,7 @@ def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def silent(share: float) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 def read_weights(folder: Path, wanted: Collection[str], tell: Tell = silent) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What an encoder is made of, in the field's words, each part with its equation."""
+"""Anatomy of an encoder: its parts in the field's terms, each with its equation."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ HEADS = {
 
 @dataclass(frozen=True)
 class Part:
-    """One part: what it is called, what it is here, and its equation ("" where it has none)."""
+    """One part: its name, its variant here, and its equation ("" if none)."""
 
     name: str
     words: str

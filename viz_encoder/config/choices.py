@@ -17,7 +17,7 @@ class Choice(StrEnum):
 
 
 class Embedding(Choice):
-    """What comes in: token ids, pixels cut into patches, or vectors as they are."""
+    """Input type: token ids, image patches, or ready-made vectors."""
 
     TOKEN = "token"
     PATCH = "patch"
@@ -25,7 +25,7 @@ class Embedding(Choice):
 
 
 class Positions(Choice):
-    """What is added to the embeddings to tell order."""
+    """Position encoding."""
 
     LEARNED = "learned"
     SINUSOIDAL = "sinusoidal"
@@ -58,7 +58,7 @@ class Activation(Choice):
 
 
 class Task(Choice):
-    """What a prediction head answers."""
+    """What a prediction head predicts."""
 
     MASKED = "masked"  # which token stands at each place
     CLASSIFY = "classify"  # one label for the whole input
@@ -68,7 +68,7 @@ class Task(Choice):
 
 
 class HeadPool(Choice):
-    """Which hidden states a prediction head reads."""
+    """Hidden states that a prediction head reads."""
 
     EACH = "each"  # every token by itself
     CLS = "cls"

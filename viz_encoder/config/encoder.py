@@ -26,7 +26,7 @@ from viz_encoder.config.head import LARGEST_COUNT, HeadConfig, SizeOrNone, read_
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
 
-# As torch.nn.TransformerEncoder after a table of words: BERT's segments and embedding norm are off.
+# torch.nn.TransformerEncoder behind a word table: BERT's segments and embedding norm are off.
 PLAIN: dict[str, Any] = {"n_segments": 0, "embed_norm": False, "norm_eps": 1e-5}
 SIZES: dict[str, dict[str, Any]] = {
     "original": {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "vocab_size": 10_000}
@@ -35,7 +35,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_ff": 3072},
 }
 BYTES_PER_WEIGHT = 4  # float32
-PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # that may lack one
+PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # may lack a bias
 Size = Annotated[int, at_least(1), at_most(LARGEST_COUNT)]
 Positive = Annotated[float, above(0)]
 Part = Annotated[str, OneOf(PARTS)]
@@ -54,8 +54,8 @@ class EncoderConfig:
     d_model: Size = 768
     d_ff: Size = 3072
     d_head: SizeOrNone = 0  # width of one head's queries, keys and values; 0 = d_model / n_heads
-    scale: Positive | None = None  # of the scores; 1 / √d_head where None
-    # What comes in.
+    scale: Positive | None = None  # of the scores; default 1 / √d_head
+    # Input.
     embedding: Embedding = Embedding.TOKEN
     vocab_size: Size = 30522
     n_segments: SizeOrNone = 2
@@ -65,7 +65,7 @@ class EncoderConfig:
     patch_size: Size = 16
     n_channels: Size = 3
     prefix: tuple[str, ...] = ()  # learned tokens before the patches, by name
-    # How order is known.
+    # Positions.
     positions: Positions = Positions.LEARNED
     antialias: bool = False  # patch positions are smoothed when resized to another grid
     rotary_base: Positive | None = None  # queries and keys are turned by their position
@@ -86,15 +86,15 @@ class EncoderConfig:
     bias: bool = True
     unbiased: tuple[Part, ...] = ()  # parts without a bias, where the others have one
     dropout: Annotated[float, at_least(0), below(1)] = 0.1
-    # Who may look where.
+    # Attention pattern.
     causal: bool = False
     window: Size | None = None  # each token sees this many neighbors on either side
     global_layers: tuple[int, ...] = ()  # layers in which the window does not count
-    # What is read off the last hidden states.
+    # Prediction heads.
     prediction_heads: tuple[HeadConfig, ...] = ()
 
     def __repr__(self) -> str:
-        """One line: the sizes, then every other axis that is not BERT-base's."""
+        """One line: the sizes, then every axis that differs from BERT-base."""
         sizes = "n_layers", "n_heads", "d_model"
         usual = {"d_head": self.d_model // self.n_heads, "d_embed": self.d_model}
         changed = (

@@ -44,7 +44,7 @@ class HeadConfig(OneLine):
             )
 
     def width(self, d_model: int) -> int:
-        """How many numbers it reads at a place."""
+        """Number of inputs per position."""
         return d_model * (2 if self.pool in (HeadPool.CLS_MEAN, HeadPool.CLS_DIST) else 1)
 
     def n_parameters(self, d_model: int) -> int:
@@ -57,7 +57,7 @@ class HeadConfig(OneLine):
 
 
 def probe_stems(heads: Sequence[HeadConfig]) -> list[str]:
-    """How the tensors' names begin, of each head that pools by a learned query."""
+    """Name prefixes of the tensors of heads that pool by a learned query."""
     return [f"heads.{head.task}.probe." for head in heads if head.pool is HeadPool.PROBE]
 
 

@@ -1,4 +1,4 @@
-"""What an encoder's weights are, part by part with its formula, and what a layer costs."""
+"""Counts an encoder's weights part by part, with formulas, and a layer's cost."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from viz_encoder.config.encoder import EncoderConfig
 
 @dataclass(frozen=True)
 class WeightPart:
-    """One part: what it is called, its formula, and how many weights that is."""
+    """One part: its name, its formula, and its number of weights."""
 
     name: str
     formula: str
@@ -47,7 +47,7 @@ def weight_parts(config: EncoderConfig) -> tuple[WeightPart, ...]:
 
 
 def layer_cost(config: EncoderConfig, n_tokens: int) -> LayerCost:
-    """What one layer multiplies, biases and norms left out."""
+    """Multiplications in one layer, without biases and norms."""
     inner = config.n_heads * config.d_head
     n_matrices = 3 if config.gated else 2
     return LayerCost(

@@ -170,13 +170,13 @@ class StrongestPlaces:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """The same as lists, for JSON."""
+        """Plain lists for JSON."""
         places = [[*head, *map(list, kept)] for head, kept in sorted(self.places.items())]
         return {"k": self.k, "places": places, "texts": [[i, *t] for i, t in self.texts.items()]}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "StrongestPlaces":
-        """The same from `as_data`."""
+        """Rebuild from `as_data`."""
         places = {
             (layer, head): [_from_list(*values) for values in kept]
             for layer, head, *kept in data["places"]

@@ -44,7 +44,7 @@ class HeadSums:
 
     @classmethod
     def empty(cls, n_layers: int, n_heads: int, *, k: int = 10) -> "HeadSums":
-        """Of no text yet."""
+        """Sums over no texts."""
         spreads = SpreadSums.empty(n_layers, n_heads, len(STATISTICS))
         return cls(spreads, StrongestPlaces(k))
 

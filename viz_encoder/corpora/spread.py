@@ -42,7 +42,7 @@ class SpreadSums:
 
     @classmethod
     def empty(cls, n_layers: int, n_heads: int, n_statistics: int) -> "SpreadSums":
-        """Of no text yet."""
+        """Sums over no texts."""
         shape = n_layers, n_heads, n_statistics
         total, squares = np.zeros(shape), np.zeros(shape)
         least, most = np.full(shape, np.inf), np.full(shape, -np.inf)
@@ -92,5 +92,5 @@ class SpreadSums:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "SpreadSums":
-        """The same from `arrays`."""
+        """Rebuild from `arrays`."""
         return cls(*(arrays[name] for name in PARTS))

@@ -60,7 +60,7 @@ class VectorRows:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "VectorRows | None":
-        """The same from `arrays`; None where there are none."""
+        """Rebuild from `arrays`; None if there are none."""
         if "row_items" not in arrays:
             return None
         texts = tuple(map(tuple, json.loads(arrays["row_texts"].tobytes())))

@@ -92,7 +92,7 @@ class VectorSums:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "VectorSums | None":
-        """The same from `arrays`; None where there are none."""
+        """Rebuild from `arrays`; None if there are none."""
         if "vector_n" not in arrays:
             return None
         n, total, squares, n_units, units = (arrays[f"vector_{name}"] for name in PARTS)

@@ -50,7 +50,7 @@ class Logits:
         return f"logit of “{self.name(self.answer)}” − “{self.name(self.other)}”{place}"
 
     def name(self, number: int) -> str:
-        """What a label is called."""
+        """Name of a label."""
         return self._run.encoder.output_name(self.head, number)
 
     def logits(self, outputs: Outputs) -> Float[Tensor, "variant label"]:

@@ -25,7 +25,7 @@ class Measure(Protocol):
 
     @property
     def words(self) -> str:
-        """What is measured."""
+        """Description of the measure."""
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """The number, for each variant."""
@@ -34,7 +34,7 @@ class Measure(Protocol):
         """What the prediction head says; None where the measure has none."""
 
     def name(self, number: int) -> str:
-        """What a label is called."""
+        """Name of a label."""
 
 
 @dataclass(frozen=True)

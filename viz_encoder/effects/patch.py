@@ -160,7 +160,7 @@ class _Twins:
 
     @property
     def n_forwards(self) -> float:
-        """What was run again."""
+        """Cost of the reruns, in full forward passes."""
         return sum(run.n_forwards for run in self.runs)
 
 

@@ -129,7 +129,7 @@ class Rerun:
 
     @property
     def n_forwards(self) -> float:
-        """What was run again, in passes of this input through all layers."""
+        """Cost of the reruns, in full forward passes of this input."""
         return self.n_layer_runs / len(self.given)
 
 

@@ -24,7 +24,7 @@ class Pooled:
         self.words = f"1 − cosine between the pooled vector ({self._method}) and the untouched one"
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
-        """How far the vector turned."""
+        """Angle by which the vector turned."""
         return turned(self.vectors(outputs), self._before)
 
     def said(self, outputs: Outputs) -> None:
@@ -76,7 +76,7 @@ class State:
         self.words = f"1 − cosine between the last hidden state and the untouched one ({whose})"
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
-        """How far the states turned."""
+        """Angles by which the states turned."""
         if self._at is not None:
             return turned(outputs[:, self._at], self._before[:, self._at])
         each = turned(outputs[:, self._real], self._before[:, self._real])

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
 from viz_encoder.errors import SelectionError

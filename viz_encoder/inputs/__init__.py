@@ -1,4 +1,4 @@
-"""From a text or a picture to what an encoder takes."""
+"""Readers: turn a text or an image into encoder inputs."""
 
 from viz_encoder.inputs.image import ImageReader as ImageReader
 from viz_encoder.inputs.sample import Grid as Grid

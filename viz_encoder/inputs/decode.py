@@ -13,7 +13,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 ALLOWED = "Pictures are read as PNG, JPEG, WebP, GIF or BMP"
 MAX_PIXELS = 25_000_000
 MAX_BYTES = 50 * 2**20
-MAX_SCANS = 100  # of a progressive JPEG, which has about ten; each one is a pass over all pixels
+MAX_SCANS = 100  # in a progressive JPEG, which has about ten; each is a pass over all pixels
 JPEG, SCAN = b"\xff\xd8\xff", b"\xff\xda"  # scan data never holds its own marker
 ORIENTATION = 0x0112  # the EXIF tag; 1 = upright
 PREVIEW = 60
@@ -146,7 +146,7 @@ def _eight_bit(image: Image.Image, notes: list[str]) -> Image.Image:
 
 
 def _range(mode: str, low: float, high: float) -> tuple[float, float]:
-    """What black and white stand for: the mode's own range, else the picture's."""
+    """Values of black and white: the mode's own range, otherwise the image's."""
     ceilings = {"I": (255.0, 65_535.0), "F": (1.0, 255.0, 65_535.0)}.get(mode, (65_535.0,))
     fitting = [ceiling for ceiling in ceilings if low >= 0 and high <= ceiling]
     return (0.0, fitting[0]) if fitting else (low, high)

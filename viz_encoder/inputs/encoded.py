@@ -12,7 +12,7 @@ ESCAPE = "\\"  # before a padding token that is meant as a word
 
 @dataclass(frozen=True)
 class PaddingWord:
-    """How a person types a model's padding; "" where it cannot be typed."""
+    """The typed form of a model's padding; "" if it cannot be typed."""
 
     name: str = ""
     id: int = 0
@@ -23,15 +23,15 @@ class PaddingWord:
 
     @property
     def as_word(self) -> str:
-        r"""How it is typed where it is meant as a word, such as \[PAD]."""
+        r"""The escaped form, read as a word, such as \[PAD]."""
         return ESCAPE + self.name
 
     def bare(self, text: str) -> str:
-        """What the tokenizer is given."""
+        """The text without escapes, as passed to the tokenizer."""
         return text.replace(self.as_word, self.name) if self.name else text
 
     def escaped_at(self, text: str) -> list[int]:
-        """Where it is meant as a word, counted in the bare text."""
+        """Positions of escaped padding in the bare text."""
         parts = text.split(self.as_word)[:-1] if self.name else []
         found, start = [], 0
         for part in parts:
@@ -45,14 +45,14 @@ NOT_TYPED = PaddingWord()
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """What a tokenizer made of one text or two."""
+    """The tokenizer's output for one text or two."""
 
     encoding: Encoding
     texts: tuple[str, ...]  # as they were typed, which is what spans count in
     word: PaddingWord
 
     def __len__(self) -> int:
-        """How many tokens there are."""
+        """Number of tokens."""
         return len(self.encoding)
 
     @property
@@ -67,7 +67,7 @@ class Encoded:
 
     @property
     def text_of(self) -> list[int | None]:
-        """Which text each token is of; None of those that the tokenizer adds."""
+        """Text index of each token; None for tokens the tokenizer added."""
         return self.encoding.sequence_ids
 
     @cached_property

@@ -71,7 +71,7 @@ class ImageReader:
         self._check_sizes("resized", (0, 1, 2))
 
     def read(self, source: Source | list[Source]) -> Inputs:
-        """One picture, or a list of pictures that come out at one size.
+        """Read one image, or a list of images that resize to one size.
 
         Args:
             source: a path, the bytes of a file, a PIL image or a uint8 array, or a list of them.
@@ -188,7 +188,7 @@ class ImageReader:
         return (long, short) if size[0] >= size[1] else (short, long)
 
     def _size_note(self, old: tuple[int, int], new: tuple[int, int]) -> str:
-        """What was done to the size (all sizes are width × height), or nothing."""
+        """How the size changed (width × height), as a note, or nothing."""
         height, width = self.image_size
         side = self.patch_size
         patches = f"{new[0] // side} × {new[1] // side} patches of {side}"

@@ -19,8 +19,8 @@ JSON_LINES = (".jsonl", ".ndjson")
 # Their bytes may be text, but their lines are not texts.
 NOT_READ = (".json", ".parquet", ".arrow", ".conllu", ".xlsx", ".xls", ".ods", ".html", ".xml")
 MAX_ITEMS = 2_000
-MAX_CHARACTERS = 10_000  # of one text
-MAX_BYTES = 20_000_000  # of a file
+MAX_CHARACTERS = 10_000  # per text
+MAX_BYTES = 20_000_000  # per file
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from viz_encoder.errors import InputError
 
-UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # of which torch knows few operations
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch supports few operations on these
 
 
 def plain_tensor(tensor: Tensor, name: str) -> Tensor:

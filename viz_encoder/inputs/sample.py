@@ -20,17 +20,17 @@ class Grid:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample(OneLine):
-    """One sequence as a person reads it; every tuple has one entry a token."""
+    """One sequence in human-readable form; tuples have one entry per token."""
 
     tokens: tuple[str, ...]  # the model's own names, sub-word marks included
     special: tuple[bool, ...]  # [CLS], [SEP], padding …: put there by the model, not by the person
     words: tuple[int | None, ...] = ()  # which word a sub-word belongs to; None for special tokens
     spans: tuple[tuple[int, int], ...] = ()  # characters of its text, (0, 0) for special tokens
     segments: tuple[int, ...] = ()  # 0 = text A, 1 = text B
-    texts: tuple[str, ...] = ()  # what was read, after anything was cut
+    texts: tuple[str, ...] = ()  # the texts read, after any truncation
     grid: Grid | None = None
     picture: UInt8[np.ndarray, "height width 3"] | None = None  # the picture as it was cut up
-    notes: tuple[str, ...] = ()  # what was cut, replaced or resized, a plain sentence each
+    notes: tuple[str, ...] = ()  # what was cut, replaced or resized, one sentence each
     n_prompt: int = 0  # tokens at the front that are of a model's own prompt, [CLS] counted
 
     def segment_of(self, token: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 
 from tokenizers import Encoding, Tokenizer
 
@@ -41,7 +41,7 @@ class TextReader:
         prompt: str = "",
         max_tokens: int | None = None,
     ) -> Inputs:
-        r"""One text, one (text A, text B) pair, or a list of them padded to the longest.
+        r"""Read one text, one (text A, text B) pair, or a list of them padded to the longest.
 
         A padding token that was typed, such as [PAD], is padding: no token attends to it, and at
         the end of a text it stands behind [SEP], as in a batch. \[PAD] is read as a word.
@@ -74,7 +74,7 @@ class TextReader:
 
     @cached_property
     def _padding_word(self) -> PaddingWord:
-        """What a person types for padding: a token of its own, which this model does not read."""
+        """The typed form of padding: a token of its own, which this model does not attend to."""
         name = self.tokenizer.id_to_token(self.pad_id) or ""
         special = name in {token.content for token in specials_of(self.tokenizer)}
         if not special or self.padded_to or self.pad_id in self.tokenizer.encode("a").ids:
@@ -135,7 +135,7 @@ class TextReader:
         return without_tail(full)
 
     def _clean(self, text: object, name: str, *, notes: list[str]) -> str:
-        if hasattr(text, "sample"):  # what this layer knows of a Trace
+        if hasattr(text, "sample"):  # duck-typed: a Trace is above this layer
             raise InputError(
                 f"{name} is a run that was captured already; give the text that it was captured "
                 "from, such as trace.sample.texts[0]."
@@ -214,7 +214,7 @@ class TextReader:
         return {}
 
     def _n_prompt(self, prompt: str, most: int) -> int:
-        """How many tokens the prompt takes, [CLS] counted and a closing [SEP] not."""
+        """Number of prompt tokens, including [CLS] but not a final [SEP]."""
         if not prompt:
             return 0
         ids = _encode(self.tokenizer, (prompt,)).ids

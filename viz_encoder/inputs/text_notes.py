@@ -26,7 +26,7 @@ def lost(cut: Encoded) -> str:
 
 
 def tell_specials(cut: Encoded, tokenizer: Tokenizer, notes: list[str]) -> None:
-    """Which special tokens stand in the text, and how many tokens are unknown."""
+    """Note special tokens in the text, and the number of unknown tokens."""
     typed = _typed_specials(cut, tokenizer)
     if at := typed.pop(cut.word.name, []):
         are = f"Token {at[0]} is" if len(at) == 1 else f"Tokens {_listed(at)} are"
@@ -57,7 +57,7 @@ def _listed(places: list[int]) -> str:
 
 
 def _typed_specials(cut: Encoded, tokenizer: Tokenizer) -> dict[str, list[int]]:
-    """Where special tokens stand letter by letter in the text ([UNK] also stands for others)."""
+    """Positions of special tokens typed literally ([UNK] also stands for other words)."""
     special = {token.content for token in specials_of(tokenizer)}
     rows = enumerate(zip(cut.tokens, cut.spans, cut.text_of, strict=True))
     found: dict[str, list[int]] = {}
@@ -69,7 +69,7 @@ def _typed_specials(cut: Encoded, tokenizer: Tokenizer) -> dict[str, list[int]]:
 
 
 def tell_padding(cut: Encoded, n_kept: int, n_behind: int, notes: list[str]) -> None:
-    """What of the text is padding, and how it is read as a word instead."""
+    """Note which part of the text is padding, and how to escape it."""
     n_padding, n_tokens, name = len(cut.padding) + n_kept, len(cut) + n_kept, cut.word.name
     if n_padding:
         last = cut.tokens[-1] if cut.text_of[-1] is None else "all other tokens"

@@ -11,7 +11,7 @@ from viz_encoder.inputs.sample import Inputs, Sample
 
 @dataclass(frozen=True)
 class Row:
-    """One text, or pair: its tokens, what was read, and what to know of it."""
+    """One text or pair: its tokens, the text read, and notes."""
 
     encoded: Encoded
     texts: tuple[str, ...]

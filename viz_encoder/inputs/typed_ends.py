@@ -29,7 +29,7 @@ def without_typed_ends(full: Encoded) -> tuple[tuple[str, ...], tuple[str, ...]]
             kept.append(text)
             continue
         first, last = start or (0, 0), stop or (len(text),) * 2
-        # What stands outside of them is padding, or spaces.
+        # Anything outside them is padding or spaces.
         parts = text[: first[0]], text[first[1] : last[0]], text[last[1] :]
         kept.append(" ".join(part.strip() for part in parts if part.strip()))
         typed.update(dict.fromkeys(found))

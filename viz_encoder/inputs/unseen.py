@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 UNSEEN = ("Cc", "Cf")  # Unicode's categories of control and format characters
 JOINERS = "\u200c\u200d"  # ordinary in emoji and in many scripts
-NAMED = 8  # of them, in a note
+NAMED = 8  # listed in a note
 Drops = Callable[[Sequence[str]], bool]
 
 

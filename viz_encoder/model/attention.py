@@ -20,38 +20,38 @@ from viz_encoder.model.relative import spread
 from viz_encoder.model.rotary import rotate
 
 N_SIGNATURES = 2
-# What is put in place of the heads' outputs "batch head query d_value", before W_O mixes them.
+# Replaces the heads' outputs "batch head query d_value" before W_O mixes them.
 HeadEdit = Callable[[Tensor], Tensor]
 
 
 class Given(NamedTuple):
-    """What an attention layer is given besides the hidden states; None where there is no such."""
+    """Inputs of an attention layer besides the hidden states; None if absent."""
 
     mask: Mask | None = None
     angles: Float[Tensor, "token half"] | None = None  # by which queries and keys are turned
     relative: Float[Tensor, "head distance"] | None = None  # added to the scores
-    edit: HeadEdit | None = None  # of the heads' outputs, before W_O
+    edit: HeadEdit | None = None  # edits the heads' outputs before W_O
 
 
 NOTHING = Given()
 
 
 class Buffers(NamedTuple):
-    """Where the scores and the weights of a block are written, so that nothing is allocated."""
+    """Preallocated buffers for a block's scores and weights."""
 
     scores: Float[Tensor, "head query key"]
     weights: Float[Tensor, "head query key"]
 
 
 class LayerRecord(NamedTuple):
-    """What one attention layer ran on, enough to compute any of its weights again."""
+    """The tensors one attention layer ran on, enough to recompute any of its weights."""
 
     q: Float[Tensor, "batch head query d_head"]
     k: Float[Tensor, "batch kv_head key d_head"]
     v: Float[Tensor, "batch kv_head key d_value"]
     mask: Mask | None
     scale: float
-    signature: Float[Tensor, "batch head query signature"]  # of what the kernel gave back
+    signature: Float[Tensor, "batch head query signature"]  # of the kernel's output
     relative: Float[Tensor, "head distance"] | None = None
 
 
@@ -86,7 +86,7 @@ def attention_weights(
 def _attention_weights_into(
     into: Buffers, q: Tensor, k: Tensor, mask: Tensor | None, scale: float, bias: Tensor | None
 ) -> Tensor:
-    """The same steps in the same order, each in place."""
+    """In-place version of the same steps."""
     scores = torch.baddbmm(into.scores, q, k.mT, beta=0, alpha=scale, out=into.scores)
     if bias is not None:
         scores += bias

@@ -13,7 +13,7 @@ from viz_encoder.errors import InputError, SelectionError
 Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
 
-# By the names that sentence-transformers gives them, in the order of its older files.
+# By sentence-transformers' names, in the order of its older files.
 POOLINGS = {
     "cls": "the first token",
     "max": "the largest value of each dimension",
@@ -54,7 +54,7 @@ class Dense:
 
     @property
     def words(self) -> str:
-        """What it does, for a person."""
+        """Description for people."""
         n_out, n_in = self.weight.shape
         then = "" if self.activation == "Identity" else f" and {self.activation}"
         return f"a dense layer {n_in} → {n_out}{then}{' with a residual' * self.residual}"
@@ -91,13 +91,13 @@ Step = Dense | LayerNorm | Normalize
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """How a model's vectors are made, as its own files say (Reimers & Gurevych, arXiv:1908.10084).
+    """How a model's files declare its vectors (Reimers & Gurevych, arXiv:1908.10084).
 
     The hidden states are pooled by each of `methods`, put side by side, and go through `steps`.
     Where something is declared that is not computed here, `problem` says what, as a sentence.
     """
 
-    methods: tuple[str, ...] = ("mean",)  # of POOLINGS
+    methods: tuple[str, ...] = ("mean",)  # keys of POOLINGS
     steps: tuple[Step, ...] = ()
     include_prompt: bool = True  # whether the prompt's own tokens are pooled
     prompts: Mapping[str, str] = field(default_factory=dict)  # by name: what goes before a text
@@ -109,7 +109,7 @@ class Declared:
 
     @property
     def words(self) -> str:
-        """What it is, for a person: "mean, then normalized to length 1"."""
+        """Description for people: "mean, then normalized to length 1"."""
         return ", then ".join([" + ".join(self.methods), *(step.words for step in self.steps)])
 
     @property
@@ -137,17 +137,7 @@ class Declared:
     def vectors(
         self, hidden: Hidden, valid: Valid, n_prompt: int = 0
     ) -> Float[Tensor, "batch d_pooled"]:
-        """What sentence-transformers gives for these hidden states.
-
-        Args:
-            hidden: hidden states after the last layer, through the final norm.
-            valid: True = a real token.
-            n_prompt: how many tokens at the front are the prompt's, [CLS] counted.
-
-        Raises:
-            SelectionError: a part that is not computed here.
-            InputError: no token after the prompt.
-        """
+        """The vectors sentence-transformers computes from these hidden states."""
         if self.problem:
             raise SelectionError(self.problem)
         kept = torch.where(valid[..., None], hidden, 0)
@@ -157,7 +147,7 @@ class Declared:
     def parts(
         self, hidden: Hidden, valid: Valid, n_prompt: int = 0
     ) -> Float[Tensor, "batch token d_pooled"]:
-        """What each token adds to the pooled vector, up to one factor; only if `additive`."""
+        """Each token's contribution to the pooled vector, up to a factor; only if `additive`."""
         kept = torch.where(valid[..., None], hidden, 0)
         within = self._within(valid, n_prompt)
         each = [token_weights(m, valid, within)[..., None].to(kept) * kept for m in self.methods]
@@ -182,7 +172,7 @@ class Declared:
 
     @property
     def needs_prompt(self) -> str:
-        """What the model does with prompts, where they make a difference; "" where they don't."""
+        """How the model uses prompts, if they matter; otherwise ""."""
         if self.default_prompt:
             return f"puts its prompt {self.prompts[self.default_prompt]!r} before each text"
         prompted = any(self.prompts.values()) and not self.include_prompt
@@ -226,13 +216,7 @@ class Declared:
 
 
 def token_weights(method: str, valid: Valid, within: Valid) -> Float[Tensor, "batch token"]:
-    """What each token is multiplied by before all are added up; every pooling but max.
-
-    Args:
-        method: of POOLINGS.
-        valid: True = a real token; a weighted mean counts its tokens from 1.
-        within: the valid tokens that are pooled.
-    """
+    """Weight of each token before summing; for every pooling but max."""
     weights = within.double()
     count = weights.sum(dim=1, keepdim=True)
     match method:

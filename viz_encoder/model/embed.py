@@ -39,7 +39,8 @@ class TokenEmbedding(nn.Module):
 
 
 def _table(n_rows: int, d: int) -> nn.Embedding:
-    """As nn.Embedding, whose normal_ on the meta device loads torch's compiler first: a second."""
+    """An nn.Embedding without its normal_, which takes a second on the meta device to load a
+    compiler."""
     rows = torch.empty(n_rows, d)
     return nn.Embedding.from_pretrained(rows if rows.is_meta else rows.normal_(), freeze=False)
 
@@ -124,7 +125,7 @@ class Embed(nn.Module):
     def position_table(
         self, values: Tensor, n_tokens: int
     ) -> Float[Tensor, "token d_embed"] | None:
-        """What is added to each token by its place, if anything; of `values`, the shape counts."""
+        """Position vectors added to the tokens, if any; only the shape of `values` is used."""
         config = self.config
         if config.positions is Positions.NONE:
             return None

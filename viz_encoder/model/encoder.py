@@ -134,7 +134,7 @@ class Encoder(nn.Module):
         device: torch.device | None = None,
         window: int | None = None,
     ) -> masks.Mask | None:
-        """All masks of a layer as one, or None if every token may attend to every token."""
+        """Combine all masks of a layer; None if every token may attend to every token."""
         if valid is not None and valid.shape[-1] != n_tokens:
             raise InputError(
                 f"valid is for {valid.shape[-1]} tokens, but the input has {n_tokens}."
@@ -153,7 +153,7 @@ class Encoder(nn.Module):
         valid: Bool[Tensor, "batch token"] | None = None,
         mask: CustomMask | None = None,
     ) -> list[Given]:
-        """What each layer is given besides x, the embeddings; layers of one kind share theirs."""
+        """Inputs of each layer besides x, shared by layers of one kind."""
         config, (n_batch, n_tokens) = self.config, x.shape[:2]
         whole = (n_batch, config.n_heads, n_tokens, n_tokens)
         extra = of_each_layer(mask, config.n_layers, whole)
@@ -177,10 +177,7 @@ class Encoder(nn.Module):
     def angles(
         self, values: Tensor, n_tokens: int, is_local: bool, device: torch.device
     ) -> Float[Tensor, "token half"] | None:
-        """By what queries and keys are turned in a layer, if at all; of `values`, the shape counts.
-
-        is_local: whether the layer has a window (`config.is_local(layer)`).
-        """
+        """Rotary angles of a layer, if any; only the shape of `values` is used."""
         config = self.config
         base = config.rotary_base_local if is_local else config.rotary_base
         base = config.rotary_base if base is None else base

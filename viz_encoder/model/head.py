@@ -70,6 +70,6 @@ class Head(nn.Module):
                 return self.probe(hidden, valid)
 
     def _mean(self, hidden: Tensor, valid: Tensor) -> Float[Tensor, "batch d_model"]:
-        """Over the valid tokens that are no prefix."""
+        """Mean over the valid tokens without prefix tokens."""
         kept, real = hidden[:, self.n_prefix :], valid[:, self.n_prefix :, None]
         return kept.masked_fill(~real, 0).sum(dim=1) / real.sum(dim=1)

@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model import masks
 
-# One mask for all, or by layer (3) and by layer and head (3, 5); what else stands there is told.
+# One mask for all, or by layer (3) and by layer and head (3, 5).
 CustomMask = Shaped[Tensor, "*axes"] | Mapping[Any, Tensor]
 
 

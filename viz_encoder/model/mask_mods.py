@@ -139,7 +139,7 @@ def _lists_blocks_alone(mask: Any) -> bool:
 
 
 def as_compiled(mask: Any, n_samples: int, n_heads: int | None = None) -> Bool[Tensor, "b h q k"]:
-    """What a compiled kernel opens: whole blocks as they are listed, others by the mask_mod."""
+    """The mask a compiled kernel applies: listed full blocks, others by the mask_mod."""
     by_mod = from_block_mask(mask, n_samples, n_heads)
     *_, queries, keys = mask.shape
     partial = _blocks(mask, mask.kv_num_blocks, mask.kv_indices)[:, :, :queries, :keys]

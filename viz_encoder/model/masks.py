@@ -56,7 +56,7 @@ def require_fit(mask: Mask, whole: tuple[int, int, int, int]) -> Mask:
 
 
 def combine(*masks: Mask | None) -> Mask | None:
-    """All masks at once: a pair may attend if every mask allows it; None when none is given."""
+    """Combine masks: a pair may attend if every mask allows it; None if none is given."""
     given = [mask for mask in masks if mask is not None]
     if not given:
         return None

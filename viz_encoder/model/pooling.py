@@ -52,7 +52,7 @@ def pool(
     encoder: object | None = None,
     n_prompt: int | None = None,
 ) -> Float[Tensor, "*batch d_pooled"]:
-    """One vector for each sequence, over the tokens where valid is True (= a real token).
+    """Pool each sequence to one vector, over the tokens where valid is True (= a real token).
 
     Args:
         hidden: hidden states, with a batch axis or without.
@@ -113,11 +113,7 @@ def pool(
 
 
 def declared_by(encoder: object) -> Declared:
-    """What the model declares.
-
-    Raises:
-        SelectionError: it declares nothing.
-    """
+    """Vectors that the model declares."""
     declared = getattr(encoder, "declared", None)
     if isinstance(declared, Declared):
         return declared
@@ -195,16 +191,7 @@ def head_shares(
     valid: Bool[Tensor, "*batch token"],
     head: object,
 ) -> Float[Tensor, "*batch head token"]:
-    """How much each head of the pooler's learned query looks at each token: 0 at padding.
-
-    Each head's row sums to 1. The mean over heads is one row: `.mean(dim=-2)`. The pooled vector
-    is not a weighted mean of the hidden states: values are projected, and a feed-forward network
-    follows.
-
-    Raises:
-        SelectionError: the model has no pooler with a learned query, as SigLIP's has.
-        InputError: valid does not fit, or a sequence is all padding.
-    """
+    """Attention of each of the pooler's heads to each token; 0 at padding."""
     if not isinstance(head, Head) or head.probe is None:
         raise SelectionError(
             "This model's pooler has no learned query, so it has no weights over the tokens; "

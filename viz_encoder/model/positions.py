@@ -1,4 +1,4 @@
-"""Where a token stands: sinusoidal tables, and learned tables resized to another patch grid."""
+"""Positions: sinusoidal tables, and learned tables resized to another patch grid."""
 
 import math
 

@@ -36,7 +36,7 @@ class Probe(nn.Module):
         hidden: Float[Tensor, "batch token d_model"],
         valid: Bool[Tensor, "batch token"],
     ) -> Float[Tensor, "batch head token"]:
-        """How much each head of the learned query looks at each token: 0 at padding, sum 1."""
+        """Attention of each head of the learned query to each token: 0 at padding, sum 1."""
         q = split_heads(self.q(self.query), self.n_heads).expand(len(hidden), -1, -1, -1)
         k = split_heads(self.k(hidden), self.n_heads)
         return attention_weights(q, k, valid[:, None, None, :], self.scale)[:, :, 0]

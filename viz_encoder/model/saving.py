@@ -20,7 +20,7 @@ from viz_encoder.errors import CheckpointError
 
 MODEL_TYPE = "viz_encoder"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-# What may stand in a folder that is written over; the last four are of sentence-transformers.
+# Files allowed in a folder to be overwritten; the last four are from sentence-transformers.
 OURS = re.compile(
     r"config\.json|model\.safetensors|tokenizer\.json|modules\.json|sentence_bert_config\.json|"
     r"config_sentence_transformers\.json|\d+_(Pooling|Dense|LayerNorm|Normalize)"
@@ -31,7 +31,7 @@ Extra = Callable[[Path], None]
 
 
 def own_file(config: EncoderConfig, **more: Any) -> dict[str, Any]:
-    """What config.json says of such an encoder; `more` is what stands beside its axes."""
+    """The config.json of such an encoder; `more` is added to its axes."""
     return {"model_type": MODEL_TYPE, **more, "encoder": asdict(config)}
 
 
@@ -58,7 +58,7 @@ def own_tensors(state: Mapping[str, Tensor], config: EncoderConfig) -> dict[str,
 
 
 def _layers_once(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
-    """One layer for all, where they are equal (ALBERT)."""
+    """Store one layer if all are equal (ALBERT)."""
     first = {name: tensor for name, tensor in tensors.items() if name.startswith("layers.0.")}
     parts = {name.removeprefix("layers.0."): tensor for name, tensor in first.items()}
     alike = n_layers > 1 and all(
@@ -73,7 +73,7 @@ def _layers_once(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]
 
 
 def _probe_once(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """One attention pooling where two heads read the same (SigLIP with a classifier)."""
+    """Store one attention pooling if two heads share it (SigLIP with a classifier)."""
     stems = probe_stems(config.prediction_heads)
     for twin in stems[1:]:
         stem = stems[0]

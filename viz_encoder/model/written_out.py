@@ -48,7 +48,7 @@ class WrittenOut(TorchFunctionMode):
             mask = attn_mask != -torch.inf
             bias = attn_mask.masked_fill(~mask, 0.0)
         weights = attention_weights(q, k, mask, scale, bias)
-        if not weights.requires_grad:  # of weights that were frozen
+        if not weights.requires_grad:  # frozen weights
             weights.requires_grad_()
         self.maps.append(weights)
         return weights.to(v.dtype) @ v

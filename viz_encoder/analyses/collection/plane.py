@@ -19,7 +19,7 @@ class ItemPlane(ArrayResult, TableResult, main="points"):
 
     points: Float[np.ndarray, "item 2"]
     shares: Float[np.ndarray, " 2"]
-    axes: Float[np.ndarray, "2 d_pooled"]  # of length 1; zeros where there is no such component
+    axes: Float[np.ndarray, "2 d_pooled"]  # unit length; zeros if there is no such component
 
     def columns(self) -> Columns:
         """One line per item."""

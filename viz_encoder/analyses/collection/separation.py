@@ -16,13 +16,12 @@ Square = Float[np.ndarray, "item item"]
 Groups = Int[np.ndarray, " item"]
 COLUMNS = ("silhouette", "centroid_accuracy", "recall_at_1", "within", "between")
 NAN = float("nan")
-SAME = 1e-5  # of the largest value: what rounding leaves, as of [CLS] before any block
+SAME = 1e-5  # relative to the largest value: rounding, as for [CLS] before any block
 
 
 @dataclass(frozen=True, repr=False)
 class Separation(OneLine):
-    """How well the groups are told apart by cosine; NaN where that is undefined, for the reason in
-    `why`.
+    """How well cosine separates the groups; NaN where undefined, for the reason in `why`.
 
     An item that is alone in its group counts 0 in the silhouette (as in scikit-learn) and is not
     asked for its neighbor or its group's mean; others may still find it.
@@ -131,7 +130,7 @@ def _share(hits: Bool[np.ndarray, " item"], asked: Bool[np.ndarray, " item"]) ->
 
 
 def _unit(vectors: Vectors) -> Float[np.ndarray, "item d_pooled"]:
-    """Of length 1, in float64; NaN where there is no direction."""
+    """Normalize to unit length in float64; NaN where there is no direction."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.divide(wide, lengths, out=np.full_like(wide, np.nan), where=lengths > 0)

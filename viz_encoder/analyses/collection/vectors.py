@@ -64,8 +64,8 @@ class Collection(TableResult):
     methods: tuple[str, ...]
     layers: tuple[int, ...]  # 0 = embeddings, the model's number of layers = the output
     vectors: dict[str, Float[np.ndarray, "layer item d_pooled"]]
-    n_tokens: tuple[int, ...]  # of each item, special tokens counted
-    notes: tuple[str, ...]  # what was cut or replaced, by item
+    n_tokens: tuple[int, ...]  # per item, including special tokens
+    notes: tuple[str, ...]  # what was cut or replaced, per item
     left_out: dict[str, str]  # method: why this model has none
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Collection(TableResult):
         return one_line(f"<Collection of {self.model}: {len(self.items):,} items{labels}, {made}>")
 
     def _repr_html_(self) -> str:
-        """The same as a small table, for a notebook."""
+        """A small HTML table for notebooks."""
         counts = Counter(self.labels)
         facts = {
             "Items": f"{len(self.items):,}, {sum(self.n_tokens):,} tokens",
@@ -103,7 +103,7 @@ class Collection(TableResult):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One an item; () where the set has none."""
+        """One per item; () if the set has none."""
         return tuple(item.label for item in self.items) if self.items[0].label else ()
 
     @public
@@ -138,7 +138,7 @@ class Collection(TableResult):
         return Neighbors(tuple(nearest))
 
     def plane(self, method: str, layer: int = -1) -> ItemPlane:
-        """All items along the first two principal components of their vectors."""
+        """Project all items onto the first two principal components of their vectors."""
         return item_plane(self.of(method, layer))
 
     @public

@@ -1,4 +1,4 @@
-"""What changed between two runs: in one cell by every head, and of one head."""
+"""Changes between two runs: one cell in every head, or all of one head."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,7 @@ from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellChange(ArrayResult, TableResult, main="change"):
-    """One query's weight on one key by every head, 0 … 1, here and in the reference.
-
-    NaN where the mask forbids the key, and in `was` and `change` where the query or the key has
-    no partner.
-    """
+    """One query's weight on one key in every head, 0 … 1, here and in the reference."""
 
     now: Float[np.ndarray, "layer head"]
     was: Float[np.ndarray, "layer head"]

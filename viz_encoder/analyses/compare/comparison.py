@@ -34,7 +34,7 @@ class Comparison(OneLine):
     aligned: tuple[tuple[int, int], ...]  # (place in this run, place in the reference), rising
     only_here: tuple[int, ...]  # real tokens of this run without a partner
     only_there: tuple[int, ...]  # real tokens of the reference without one
-    by: str  # what was aligned: "tokens", or "words" where the tokenizers differ
+    by: str  # unit of alignment: "tokens", or "words" where the tokenizers differ
     why: str  # why heads cannot be compared one by one, a plain sentence; "" where they can
 
     @public
@@ -103,7 +103,7 @@ class Comparison(OneLine):
         return signed_tile(changes, rows, keys, size)
 
     def shown_partners(self, here: Sequence[Unit], there: Sequence[Unit]) -> dict[int, int]:
-        """Which place among what is shown of the reference stands for which of this run."""
+        """Map this run's shown places to the matching places of the reference."""
         places = {unit: at for at, unit in enumerate(there)}
         partners = {
             at: places.get(tuple(self._partners.get(token, -1) for token in unit))
@@ -113,7 +113,7 @@ class Comparison(OneLine):
 
     @public
     def cell(self, query: Token, key: Token, view: MapView = AS_IT_RAN) -> CellChange:
-        """One query's weight on one key, by every head, here and in the reference.
+        """One query's weight on one key in every head, here and in the reference.
 
         Args:
             query: a token of this run.
@@ -211,7 +211,7 @@ class Comparison(OneLine):
         return tuple(sorted(found, key=lambda each: -abs(each.change)))
 
     def _shown(self, view: MapView) -> tuple[list[Unit], list[Unit]]:
-        """What is shown of both runs, in order."""
+        """Shown tokens of both runs, in order."""
         switches = {"hide_special": view.hide_special, "words": view.words}
         here, there = (shown_tokens(run, **switches) for run in (self.trace, self.reference))
         return here, there
@@ -270,7 +270,7 @@ class Comparison(OneLine):
     def _column(
         self, run: Trace, query: int, place: int, view: MapView
     ) -> Float[np.ndarray, "layer head"]:
-        """One query's weights on what stands at a place among the keys shown."""
+        """One query's weights in every head on the key shown at a place."""
         found = np.full(self._shape, np.nan, np.float32)
         for number, heads in enumerate(found):
             heads[: run.layers[number].n_heads] = shown_row(run, number, query, view)[:, place]

@@ -14,12 +14,12 @@ from viz_encoder.trace import Trace
 
 FARTHEST = 8  # places on, that a head may keep to
 BY_PLACE = ("previous", "next", "offset")
-N_LINKS = 0.5  # of the findings, where there are enough others
+N_LINKS = 0.5  # share of the findings, if there are enough others
 
 
 @public
 def findings(trace: Trace, n: Most = 6) -> Findings:
-    """What stands out in a run: the most telling links, heads with a clear role, unlike heads.
+    """Find what stands out in a run: the strongest links, heads with a clear role, unusual heads.
 
     A link is a query's weight on another word's key that is far above what is ordinary. Its score
     is weight · ln(weight / ordinary) · ln(1 + distance), the distance counted up to 10 tokens. The

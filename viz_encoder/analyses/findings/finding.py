@@ -28,7 +28,7 @@ NAN_CURE = "Look for NaN in the model's weights and inputs; run it in float32 if
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Finding(OneLine):
-    """One thing that stands out, and where it is seen best.
+    """One thing that stands out, and where to see it best.
 
     weight: of a link, the query's weight on the key; of a role, the mean share of the clearest
         head; of an unlike head, its mean Jensen–Shannon distance to the others, 0 … 1.
@@ -51,7 +51,7 @@ class Finding(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Findings(SeriesResult[Finding], items="found"):
-    """What stands out in a run, the most telling first; it may be nothing."""
+    """What stands out in a run, strongest first; may be empty."""
 
     found: tuple[Finding, ...]
     unread: tuple[Place, ...] = ()  # heads whose weights are NaN, of which nothing can be said

@@ -16,7 +16,7 @@ LEAST_ABOVE = 0.15  # and so much more than the median of its layer
 
 @dataclass(frozen=True)
 class Role:
-    """One kind of token that a head may keep to, in words for a sentence and for a chip."""
+    """A kind of token a head may attend to, in words for a sentence and for a chip."""
 
     kind: Kind
     what: str
@@ -26,7 +26,7 @@ class Role:
 
 @dataclass(frozen=True)
 class _Share:
-    """How much of a head's attention a role has; `even` is what even attention would give it."""
+    """Share of a head's attention on a role; `even` is its share under uniform attention."""
 
     head: MeasuredHead
     mean: float

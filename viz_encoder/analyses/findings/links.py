@@ -48,7 +48,7 @@ def links(
 
 
 def _together(first: Finding, others: list[Finding]) -> Finding:
-    """One pair's finding, which names the other heads that link it too."""
+    """Merge findings of one pair; the first names the other heads that link it."""
     if not others:
         return first
     told, more = others[:ALSO], len(others) - ALSO

@@ -30,7 +30,7 @@ N_COMPARED = 32  # queries, evenly over the text, on which heads are compared wi
 
 @dataclass(frozen=True, eq=False)
 class MeasuredHead:
-    """One head: its sums, those of even attention, and its links."""
+    """Measures of one head: its sums, those of uniform attention, and its links."""
 
     layer: int
     head: int
@@ -50,7 +50,7 @@ class MeasuredLayer:
 
 
 def measure(trace: Trace, number: int, reading: Reading, offsets: tuple[int, ...]) -> MeasuredLayer:
-    """One layer, head by head."""
+    """Measure one layer, head by head."""
     layer, heads = trace.layers[number], list[MeasuredHead]()
     n_keys, device = layer.k.shape[1], layer.q.device
     own = not layer.cross and n_keys == trace.n_tokens

@@ -10,7 +10,7 @@ from viz_encoder.inputs import Grid
 from viz_encoder.trace import Trace
 
 HALF = 0.5
-MOST_PATCHES = 0.1  # of all: so few have half of the attention, where a head stands out
+MOST_PATCHES = 0.1  # share of all patches that holds half of a concentrated head's attention
 
 
 def patch_links(trace: Trace, grid: Grid, layers: Iterable[MeasuredLayer]) -> list[Finding]:
@@ -33,7 +33,7 @@ def patch_links(trace: Trace, grid: Grid, layers: Iterable[MeasuredLayer]) -> li
 
 
 def _of(trace: Trace, grid: Grid, head: MeasuredHead) -> Iterable[tuple[int, float, Finding]]:
-    """How few patches have half of it, minus the largest weight, and the finding; or nothing."""
+    """Score and finding of a head by how few patches hold half of its attention."""
     means = (head.sums.to_key / trace.valid.sum()).cpu()
     ran = trace.layers[head.layer]
     heads = slice(head.head, head.head + 1)

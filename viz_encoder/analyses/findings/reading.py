@@ -37,7 +37,7 @@ class Reading:
 
 
 def read(trace: Trace) -> Reading:
-    """What each token of the run is, by its name and by what the tokenizer said of it."""
+    """Classify each token of the run by its name and the tokenizer's facts."""
     sample, real = trace.sample, trace.valid.cpu()
     names = tuple(map(plain_name, trace.tokens))
     special = torch.tensor(sample.special) & real

@@ -51,7 +51,7 @@ def role_shares(
     offset: int = 0,
     layers: Sequence[int] | None = None,
 ) -> RoleShares:
-    """How much of every head's attention goes to one kind of token (after Clark et al., 2019).
+    """Share of every head's attention on one kind of token (after Clark et al., 2019).
 
     A mean over the real queries that have such a key: "previous", "next", "same" (the query
     itself), "offset" (the token `offset` places later, negative = earlier), "across" (from words of

@@ -10,14 +10,14 @@ SIDES = {"across": (0, 1), "a_to_b": (0,), "b_to_a": (1,)}  # whose words look a
 
 
 def n_with(reading: Reading, offset: int) -> int:
-    """How many real queries have a real token at that offset."""
+    """Number of real queries with a real token at that offset."""
     real = reading.real
     n = len(real) - abs(offset)
     return int((real[:n] & real[abs(offset) :]).sum()) if n > 0 else 0
 
 
 def n_asked(kind: str, offset: int, reading: Reading) -> int:
-    """Over how many real queries a kind's share is a mean: those that have such a key."""
+    """Number of real queries that a role's mean is over: those that have such a key."""
     if kind in BY_OFFSET or kind == "offset":
         return n_with(reading, offset)
     if kind in SIDES:
@@ -28,7 +28,7 @@ def n_asked(kind: str, offset: int, reading: Reading) -> int:
 
 
 def weight_on(kind: str, offset: int, sums: HeadSums, reading: Reading) -> float:
-    """All weight that these queries give to keys of that kind."""
+    """Total weight of these queries on keys of that kind."""
     if kind in BY_OFFSET or kind == "offset":
         return sums.at_offset[offset]
     if kind in SIDES:

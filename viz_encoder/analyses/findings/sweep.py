@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.analyses.findings.reading import Reading
 from viz_encoder.trace import LayerTrace
 
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
 NEAR = 4  # tokens: at these distances many heads look at a place, whatever stands there
 FAR = 10  # tokens from which on a link is as telling as one that reaches further
@@ -20,7 +20,7 @@ Block = tuple[slice, Float[Tensor, "query key"]]
 
 @dataclass(frozen=True, eq=False)
 class HeadSums:
-    """One head, or even attention under its mask: sums over the real queries."""
+    """Sums over the real queries, of one head or of uniform attention under its mask."""
 
     to_key: Float[Tensor, " key"]  # all weight that each key gets
     between: tuple[float, float]  # from words of the first text to the second's, and back
@@ -29,10 +29,10 @@ class HeadSums:
 
 @dataclass(frozen=True, eq=False)
 class Even:
-    """What even attention would give under a head's mask."""
+    """Uniform attention under a head's mask."""
 
     sums: HeadSums
-    share: Float[Tensor, " query"]  # of each key that the query may attend to
+    share: Float[Tensor, " query"]  # weight on each allowed key
     n_queries: Float[Tensor, " key"]  # real queries that may attend to the key
 
 
@@ -43,11 +43,11 @@ class HeadLinks:
     score: Float[Tensor, " query"]
     key: Int[Tensor, " query"]
     weight: Float[Tensor, " query"]
-    base: Float[Tensor, " query"]  # what would be ordinary for this weight
+    base: Float[Tensor, " query"]  # expected for this weight
 
 
 def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
-    """One head's rows, to be walked through several times; a map of one block is computed once."""
+    """Factory of iterators over one head's rows; a map of one block is computed once."""
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
     budget = BLOCK_BYTES if layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
     step = max(1, budget // (4 * n_keys))
@@ -64,7 +64,7 @@ def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
 
 
 def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
-    """The same rows if every query spread its weight evenly over the keys it may attend to."""
+    """The same blocks with every row uniform over the keys it may attend to."""
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
     step = max(1, BLOCK_BYTES // (4 * n_keys))
 
@@ -131,16 +131,8 @@ def links_of(
     share: Float[Tensor, " query"],
     reach: Callable[[slice], Float[Tensor, "query key"]],
 ) -> HeadLinks:
-    """Of each query, the key of the best score: weight · ln(weight / ordinary weight) · reach.
-
-    Args:
-        walk: the head's rows.
-        ordinary: what each key gets on average of the queries that may attend to it.
-        near: what the head gives to the token at each small offset, summed over so many queries;
-            a link is compared with the others of its offset.
-        share: what each query would give evenly to each of the keys it may attend to.
-        reach: how telling a link between two places is, 0 for what is no link.
-    """
+    """For each query, the key with the best score: weight · ln(weight / expected weight) ·
+    reach."""
     parts = []
     for rows, weights in walk():
         base = torch.maximum(ordinary[None], share[rows, None])

@@ -1,4 +1,4 @@
-"""One row of one head, every number of it: products, scores, mask, softmax, and what it adds up."""
+"""One row of one head in full: products, scores, mask, softmax, and output."""
 
 from dataclasses import dataclass
 
@@ -127,7 +127,7 @@ def _scores(
 def _allowed(
     ran: LayerTrace, head: int, query: int, bias: Tensor | None, like: Tensor
 ) -> Bool[Tensor, " key"]:
-    """What the mask allows; a bias of −∞ is a mask too."""
+    """Allowed keys; a bias of −∞ masks too."""
     may = torch.ones(len(like), dtype=torch.bool, device=like.device)
     if ran.mask is not None:
         may = may & _row(ran.mask, head, query)

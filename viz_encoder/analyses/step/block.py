@@ -1,4 +1,4 @@
-"""One token's way through one block: every stage in the order in which this model has them."""
+"""One token through one block: every stage, in this model's own order."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,10 +41,7 @@ NO_FIRST_NORM = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stage(OneLine):
-    """One stage: the token's vector after it, None for the steps of one head.
-
-    At "values" it is the heads' outputs side by side, "n_heads · d_head" wide.
-    """
+    """One stage; vector is the token's after it, or None for one head's steps."""
 
     name: str
     title: str
@@ -60,7 +57,7 @@ class Stage(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockStep(SeriesResult[Stage], items="stages"):
-    """All stages of one block for one token, in the model's own order.
+    """All stages of one block for one token, in this model's order.
 
     Pre-norm: x → norm → attention → + x → norm → FFN → + residual. Post-norm: each norm comes
     after its residual sum. The final norm, if there is one, follows the last block.
@@ -72,10 +69,10 @@ class BlockStep(SeriesResult[Stage], items="stages"):
     stages: tuple[Stage, ...]
     heads: HeadsStep
     feed_forward: FeedForwardStep
-    apart: float  # of what comes out from the hidden state that ran, by its largest value
+    apart: float  # distance of the result from the hidden state that ran, relative to its largest value
 
     def columns(self) -> Columns:
-        """One line a stage."""
+        """distance from the hidden state that ran, relative to its largest value"""
         lengths = [np.nan if one.length is None else one.length for one in self.stages]
         return {
             "stage": [one.name for one in self.stages],
@@ -92,7 +89,7 @@ def block_step(
     query: Token,
     removed: Iterable[tuple[int, int]] = (),
 ) -> BlockStep:
-    """One token's way through one block, from the state that ran to the state that ran.
+    """Follow one token through one block, between the states that ran.
 
     Attention comes from the run's own weights and values, all else from the model's own modules
     on that one token; what comes out must be the hidden state that ran.

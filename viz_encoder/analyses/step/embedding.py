@@ -52,7 +52,7 @@ class EmbeddingStep(ArrayResult, main="out"):
     projected: bool
     out: Float[np.ndarray, " d_model"]
     says: str
-    apart: float  # of `out` from hidden state 0, by its largest value
+    apart: float  # distance of `out` from hidden state 0, relative to its largest value
 
 
 @public
@@ -106,7 +106,7 @@ def embedding_step(
 
 
 def _entering(trace: Trace, query: int) -> EmbeddingStep:
-    """Of a recorded model: the vector that enters its first block, however it was made."""
+    """For a recorded model: the vector that enters its first block, however it was made."""
     x = numbers(trace.hidden(0)[query])
     nothing = (None, None)
     return EmbeddingStep(query, None, x, *nothing, x, None, False, x, RECORDED, 0.0)

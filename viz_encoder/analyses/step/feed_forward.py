@@ -39,7 +39,7 @@ class FeedForwardStep(ArrayResult, main="after"):
 def feed_forward(
     network: FeedForward, x: Float[Tensor, " d_model"], activation: Activation
 ) -> tuple[Float[Tensor, " d_model"], FeedForwardStep]:
-    """What the network adds, and its units, by the model's own modules."""
+    """The network's addend and its hidden units, by the model's own modules."""
     before = network.up(x)
     gate = None if network.gate is None else network.gate(x)
     active = network.activation(before if gate is None else gate)

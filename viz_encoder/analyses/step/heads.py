@@ -1,4 +1,4 @@
-"""What each head adds to one token: its output through its own part of W_O."""
+"""Each head's addend to one token: its output through its part of W_O."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One norm of one token: the mean and deviation that it takes off, its weights, and the result."""
+"""One token's norm: the mean and deviation it removes, its weights, and the result."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class NormStep(OneLine):
 def norm_step(
     norm: nn.Module, before: Float[Tensor, " d_model"]
 ) -> tuple[Float[Tensor, " d_model"], NormStep | None]:
-    """What the model's own norm gives, and its numbers; None where there is no norm."""
+    """The model's own norm and its numbers; None if there is no norm."""
     if isinstance(norm, nn.Identity):
         return before, None
     assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)

@@ -59,7 +59,7 @@ class ProjectionStep(ArrayResult, main="q"):
     q_before: Float[np.ndarray, " d_head"] | None
     k_before: Float[np.ndarray, " d_head"] | None
     says: str
-    apart: float  # of q, k and v, computed again, from those that ran, by their largest value
+    apart: float  # distance of recomputed q, k, v from those that ran, relative to their maximum
 
 
 @public
@@ -122,7 +122,7 @@ def projection_step(
 
 
 def _entering(encoder: Source, block: Block, trace: Trace, layer: int, token: int) -> Tensor:
-    """What a token brings into the projections: its state, or that normalized."""
+    """A token's input to the projections: its state, normalized if the block is pre-norm."""
     if isinstance(encoder, RecordedParts) and (entered := encoder.entered[layer]) is not None:
         return entered[token].to(encoder.device, encoder.dtype)
     x = state_of(encoder, trace, layer, token)

@@ -1,4 +1,4 @@
-"""What a step is of: its layer, its token, the state that entered, and its numbers on the CPU."""
+"""Context of a step: its layer and token, the state that entered, and its numbers on the CPU."""
 
 import numpy as np
 from jaxtyping import Float
@@ -37,10 +37,10 @@ def state_of(encoder: Source, trace: Trace, layer: int, token: int) -> Float[Ten
 
 
 def numbers(x: Tensor) -> Float[np.ndarray, "*axes"]:
-    """As float32 on the CPU."""
+    """Convert to float32 on the CPU."""
     return x.detach().float().cpu().numpy()
 
 
 def numbers_or_none(x: Tensor | None) -> Float[np.ndarray, "*axes"] | None:
-    """The same of what may not be there."""
+    """Like `numbers`, but passes None through."""
     return None if x is None else numbers(x)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 

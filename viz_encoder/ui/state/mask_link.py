@@ -2,7 +2,7 @@
 
 import base64
 import zlib
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 
 import numpy as np
 import torch

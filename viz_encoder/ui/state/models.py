@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
 
 import psutil
 import torch

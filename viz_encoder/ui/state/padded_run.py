@@ -1,7 +1,7 @@
 """Padded runs: the input of a run once more with real [PAD] tokens beside it."""
 
 import re
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.padded import SIDES, Padded, padded_inputs, padded_trace, side_of

@@ -1,7 +1,7 @@
 """Restoring: the run that a link asks for, as it is held, or made again from what it holds."""
 
 import json
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
 from viz_encoder.errors import SelectionError, TooLong

@@ -1,6 +1,6 @@
 """What a client wrote in an address: runs, layers, heads, tokens and ranges, checked before use."""
 
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Annotated
 
 from fastapi import Depends, Request

@@ -3,7 +3,7 @@
 import html
 import logging
 from collections.abc import Callable, Coroutine
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
 from fastapi import FastAPI, Request, Response

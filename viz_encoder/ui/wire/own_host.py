@@ -1,6 +1,6 @@
 """OwnHost: a server for this computer answers to this computer's own names, and to no other."""
 
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 

@@ -5,7 +5,7 @@ travel as JSON. A run is reached by its unguessable key alone.
 """
 
 from dataclasses import replace
-from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from reprlib import repr as shown  # truncates: client input can be of any length
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
