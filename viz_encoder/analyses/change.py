@@ -14,7 +14,14 @@ from viz_encoder.trace.row_distance import row_distances
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerChange(ArrayResult, main="heads"):
-    """Distance of one layer's maps from the reference's, per head, 0 … 1."""
+    """Distance of one layer's maps from the reference's, per head, 0 … 1.
+
+    heads[h] is the mean over the queries counted of the total variation distance between the two
+    rows, ½ Σ |a − b|: the share of a query's weight that lies on other keys. 0 = the same map,
+    1 = no key in common; a row of zeros, of a query that may attend to nothing, is ½ away from any
+    other. Rows and keys are compared by position, whatever tokens stand there; `compare` aligns
+    them. NaN where no query is counted.
+    """
 
     heads: Float[np.ndarray, " head"]
     n_queries: int  # counted: those that are real, not padding, in both runs

@@ -19,7 +19,10 @@ from viz_encoder.trace.states import choose_layers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemWeights(ArrayResult, main="weights"):
-    """One item: its tokens, and each token's weight in the pooled vector; they sum to 1."""
+    """One item: its tokens, and each token's weight in the pooled vector; they sum to 1.
+
+    Padding that is among its tokens has 0.
+    """
 
     sample: Sample
     weights: Float[np.ndarray, " token"]

@@ -111,7 +111,11 @@ def swept_layers(
     renormalize: bool = False,
     words: bool = False,
 ) -> Iterator[tuple[LayerSurvey, Float[np.ndarray, "head key"]]]:
-    """Survey layers, each with the mean weight on every shown key over the shown real queries."""
+    """Survey layers, each with the mean weight on every shown key over the shown real queries.
+
+    With `words`, the means are of words: over a word's queries, then over words; the survey itself
+    stays one of tokens.
+    """
     special = _special(trace)
     for layer in trace.layers:
         kept = kept_tokens(trace, layer, hide_special=hide_special, words=words)

@@ -89,7 +89,11 @@ class _Signature:
 
 
 def read_argument(name: str, value: Any, hint: Any, fault: Fault = SelectionError) -> Any:
-    """Read one value by one annotation, such as Annotated[int, AtLeast(1)]."""
+    """Read one value by one annotation, such as Annotated[int, AtLeast(1)].
+
+    Raises:
+        VizEncoderError: it is something else; of the kind `fault`.
+    """
     reader = reader_of(hint)
     found = reader.read(value)
     if found is MISS:

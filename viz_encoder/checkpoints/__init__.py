@@ -1,4 +1,4 @@
-"""From a model folder to an encoder that reads texts or pictures."""
+"""Loads model folders into encoders that read texts or images."""
 
 from viz_encoder.checkpoints.builtin import BUILTIN as BUILTIN
 from viz_encoder.checkpoints.hub import fetch as fetch

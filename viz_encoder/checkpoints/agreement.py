@@ -20,7 +20,8 @@ from viz_encoder.model.declared import Declared
 
 N_TOKENS = 8
 ADDED = range(4)  # where most vocabularies have padding and other special tokens
-# Of the largest value; float32 differs by 1e-6, and half precision is the model's own rounding.
+# Relative to the largest value: float32 differs by 1e-6; half precision is the model's own
+# rounding.
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.2}
 Output = Float[Tensor, "token d_model"]
 
@@ -76,7 +77,7 @@ def compare_vectors(theirs: Any, ours: LoadedEncoder, *, by_text: bool) -> Loade
 
 
 def _vector_notes(theirs: Any, ours: LoadedEncoder, by_text: bool) -> tuple[str, ...]:
-    """What could not be compared; vectors that differ by more than rounding are an error."""
+    """Notes on what could not be compared; vectors that differ by more than rounding raise."""
     reader, said = ours.reader, ours.declared
     if said is None or said.problem or not isinstance(reader, TextReader):
         return ()

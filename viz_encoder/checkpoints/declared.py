@@ -1,4 +1,5 @@
-"""What the modules of sentence-transformers declare, each from its settings; or why none can be."""
+"""Reads what sentence-transformers modules declare from their settings, or explains why it
+cannot."""
 
 from collections.abc import Callable, Mapping, Sequence
 from reprlib import repr as shown  # truncates: untrusted input can be of any length
@@ -19,7 +20,7 @@ from viz_encoder.model.declared import (
 )
 
 MAX_PROMPTS, MAX_LETTERS = 1_000, 10_000
-FLAGS = {  # of older files: one true or false for each pooling
+FLAGS = {  # in older files: one flag per pooling
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
@@ -27,7 +28,7 @@ FLAGS = {  # of older files: one true or false for each pooling
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-# What may stand in its settings without changing a number that we compute.
+# Settings that do not affect any number we compute.
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "trust_remote_code", "use_safetensors"}
 CARRIED = (
     *("model_args", "model_kwargs", "config_args", "config_kwargs"),
@@ -35,7 +36,7 @@ CARRIED = (
 )
 Json = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
-Tensors = Callable[[Shapes], dict[str, Tensor]]  # of these names and shapes, or a fault
+Tensors = Callable[[Shapes], dict[str, Tensor]]  # loads these tensors, or raises
 Module = tuple[str, Json, Tensors]  # its kind, its settings, its tensors
 
 
@@ -137,7 +138,7 @@ def _pooling(about: Json, d_model: int) -> tuple[tuple[str, ...], bool]:
 
 
 def _step(kind: str, about: Json, tensors: Tensors, width: int) -> Step | None:
-    """What is done to the pooled vector; None for Dropout, which does nothing in use."""
+    """Operation on the pooled vector; None for Dropout, which does nothing at inference."""
     for key in ("module_input_name", "module_output_name"):
         if about.get(key) not in (None, "sentence_embedding"):
             raise CheckpointError(f"its {kind} has the {key} {shown(about[key])}")

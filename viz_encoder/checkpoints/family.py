@@ -21,7 +21,7 @@ def last_states(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 def states_of_tower(side: str) -> Run:
-    """The same of one half of two, "text" or "vision"; of that half alone too."""
+    """Like `last_states` for one tower, "text" or "vision", or for that tower alone."""
     return lambda model, inputs: last_states(getattr(model, f"{side}_model", model), inputs)
 
 
@@ -63,6 +63,6 @@ class Family:
     part_of: tuple[str, str] | None = None  # ("clip", "vision"): one half of a two-part model
     wordpiece: bool = False  # vocab.txt will do where there is no tokenizer.json
     pads_take_no_position: bool = False  # so a typed padding token would shift all that follow
-    # How a model in memory is run, to compare: its last hidden states, or a fault.
+    # Runs a model in memory for comparison: returns its last hidden states, or raises.
     run: Run = last_states
     padded_to: int = 0  # texts are always padded to this length, and the padding is attended to

@@ -12,7 +12,7 @@ from viz_encoder.errors import CheckpointError
 
 @dataclass(frozen=True)
 class Given:
-    """What was given beside a model; None where nothing was."""
+    """A tokenizer or image processor passed with a model; None if absent."""
 
     tokenizer: Tokenizer | None = None
     pad_id: int | None = None  # the padding that the tokenizer names
@@ -39,7 +39,7 @@ def read_given(tokenizer: object = None, processor: object = None) -> Given:
 
 def _tokenizer(given: object) -> Tokenizer:
     """A copy of it, for reading switches its padding and truncation off."""
-    inner = getattr(given, "tokenizer", given)  # of a processor
+    inner = getattr(given, "tokenizer", given)  # inside a processor
     inner = getattr(inner, "backend_tokenizer", inner)
     if not isinstance(inner, Tokenizer):
         raise CheckpointError(
@@ -65,7 +65,7 @@ def _pad_id(given: object) -> int | None:
 
 
 def _settings(given: object) -> Mapping[str, Any]:
-    """What save_pretrained would write of it."""
+    """The settings save_pretrained would write."""
     inner = getattr(given, "image_processor", given)
     write = getattr(inner, "to_json_string", None)
     try:

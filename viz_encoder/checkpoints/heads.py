@@ -14,14 +14,14 @@ def masked(file: Json, width: int, activation: Activation) -> HeadConfig:
 
 
 def first_token_classes(file: Json, width: int, activation: Activation) -> HeadConfig:
-    """One label for the input, from the first token through a dense layer."""
+    """Classifier on the first token through a dense layer."""
     return classes(
         file, task=Task.CLASSIFY, pool=HeadPool.CLS, d_dense=width, activation=activation
     )
 
 
 def pooler_classes(file: Json) -> HeadConfig:
-    """One label for the input, from BERT's pooler."""
+    """Classifier on BERT's pooler output."""
     return first_token_classes(file, file["hidden_size"], Activation.TANH)
 
 

@@ -106,7 +106,7 @@ def beside(
 
 
 class Coming:
-    """What of a download has come, as its bars tell; once stopped, the next bar ends it."""
+    """Tracks a download through its progress bars; once stopped, the next update aborts it."""
 
     def __init__(self, n_bytes: int) -> None:
         """n_bytes is the size of all files together; 0 where it is not known."""
@@ -147,7 +147,7 @@ class _Nowhere:
         return 0
 
     def flush(self) -> None:
-        """Nothing was written."""
+        """Do nothing: nothing is written."""
 
 
 def _require_room(found: HubModel) -> None:

@@ -8,7 +8,7 @@ from huggingface_hub.errors import HFValidationError
 from viz_encoder.checkpoints.weights import weight_files
 from viz_encoder.errors import CheckpointError
 
-# Where the hub keeps the models that had short names; other programs store them under either.
+# Organizations that now hold models with short names; other programs cache them under either name.
 OF_SHORT_NAMES = ("google-bert", "FacebookAI", "distilbert", "albert", "google-t5", "almanach")
 FOLDER, BETWEEN = "models--", "--"
 

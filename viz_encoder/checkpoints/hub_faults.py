@@ -24,7 +24,7 @@ HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[\w.\-]{1,96}", re.ASCII)
 # The oldest models have no organization: bert-base-uncased.
 SHORT_ID = re.compile(r"[A-Za-z0-9](?:[\w.\-]{0,94}\w)?", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][\w.\-]*(/[\w.\-]+)*", re.ASCII)
-HTTP_FAULT: Any = HfHubHTTPError.__bases__[0]  # of the HTTP library that the hub's client uses
+HTTP_FAULT: Any = HfHubHTTPError.__bases__[0]  # from the HTTP library of the Hub client
 OF_THE_DISK = (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT)
 
 

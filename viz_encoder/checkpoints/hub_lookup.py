@@ -25,7 +25,7 @@ SHARDS = "model-*.safetensors"
 FILES = (
     *("config.json", WHOLE, SHARDS, INDEX, "README.md"),
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "preprocessor_config.json"),
-    # Of sentence-transformers: how the vectors are pooled, and what texts are preceded by.
+    # From sentence-transformers: pooling settings and prompts.
     *("modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
     *("?_*/config.json", "?_*/model.safetensors"),
 )
@@ -42,8 +42,8 @@ class HubModel:
     commit: str
     family: str
     license: str
-    files: tuple[str, ...]  # that a download brings
-    n_bytes: int | None  # of these; None where the hub does not say
+    files: tuple[str, ...]  # downloaded files
+    n_bytes: int | None  # their total size; None if the Hub does not report it
     n_parameters: int = 0  # 0: not said
 
     @property
@@ -89,7 +89,7 @@ def look_up(name: str, revision: str = "", part: str = "") -> HubModel:
 
 
 def _wanted(name: str, sizes: Mapping[str, int | None]) -> tuple[str, ...]:
-    """Which files are needed; a model without safetensors is refused before any download."""
+    """Files to download; a model without safetensors is refused before any download."""
     if "config.json" not in sizes:
         raise CheckpointError(f"{name} has no config.json on the hub, so it cannot be loaded.")
     if WHOLE not in sizes and INDEX not in sizes:
@@ -124,7 +124,7 @@ def _config(name: str, commit: str, sizes: Mapping[str, int | None]) -> Json:
 
 
 class _readable:
-    """What answers in the hub's place, such as a network's login page, is said to be that."""
+    """Explains unreadable answers, such as a network's login page in place of the Hub."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -142,7 +142,7 @@ class _readable:
 
 
 def _license(info: Any) -> str:
-    """What the model's card says, or its tags."""
+    """License from the model's card or its tags."""
     said = getattr(info.card_data, "license", None)
     said = said[0] if isinstance(said, list) and said else said
     tags = [tag.partition(":")[2] for tag in info.tags or () if tag.startswith("license:")]

@@ -1,4 +1,4 @@
-"""Whose code a model in memory runs: only weights are read, so we must know its code."""
+"""Checks that a model in memory runs known code, because only its weights are read."""
 
 from torch import nn
 

@@ -14,7 +14,7 @@ STATED = re.compile(
 
 
 def licence_of(folder: Path) -> str:
-    """What the README's header says after "license:", or nothing."""
+    """The README header's "license:" entry, or ""."""
     try:
         readme = inside(folder, "README.md")
         with readme.open(encoding="utf-8-sig", errors="replace") as file:

@@ -30,7 +30,7 @@ KINDS = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "v
 
 @dataclass(frozen=True, repr=False)
 class ModelCard(OneLine):
-    """What a person should know about a loaded model."""
+    """Facts about a loaded model for its user."""
 
     name: str
     source: str
@@ -38,7 +38,7 @@ class ModelCard(OneLine):
     family: str = ""
     n_parameters: int = 0
     revision: str = ""  # the commit of a model from the hub
-    notes: tuple[str, ...] = ()  # what the checkpoint holds and was not loaded, a sentence each
+    notes: tuple[str, ...] = ()  # what the checkpoint holds but was not loaded, one sentence each
     untrained: bool = False  # the weights are random, which the name says too
 
 
@@ -53,7 +53,7 @@ class LoadedEncoder:
     declared: Declared | None = None  # how sentence-transformers makes its vectors, if files say it
 
     def __repr__(self) -> str:
-        """One line: the name, what it reads and the sizes."""
+        """One line: the name, the kind of input, and the sizes."""
         family = f"{self.card.family}, " if self.card.family else ""
         reads = "token ids" if self.kind == "text" and self.reader is None else f"{self.kind}s"
         what = f"{family}reads {reads}, {self.model.size}"
@@ -118,7 +118,7 @@ class LoadedEncoder:
         save_encoder(self, folder, overwrite=overwrite)
 
     def output_name(self, head: HeadConfig, number: int) -> str:
-        """What one output of a head stands for: a label, a word, or its number."""
+        """Name of one output of a head: a label, a word, or its index."""
         if head.labels:
             return head.labels[number]
         if head.task is Task.REPLACED:
@@ -136,7 +136,7 @@ class LoadedEncoder:
         prompt: str | None = None,
         declared: bool = False,
     ) -> Inputs:
-        r"""What the encoder takes, from a text, a pair, a picture, a tensor or a list of them.
+        r"""Convert a text, a pair, an image, a tensor or a list of them to encoder inputs.
 
         Args:
             source: what is read; see `capture`. Inputs are returned as they are.

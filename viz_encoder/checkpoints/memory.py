@@ -36,11 +36,11 @@ CHANGED = "Its config or its parts were changed after it was built."
 
 
 def _anything(config: EncoderConfig) -> None:
-    """Nothing to compare with."""
+    """Accept any config: there is nothing to compare with."""
 
 
 def _nothing(d_model: int, most: int) -> None:
-    """No vectors are declared."""
+    """Declares no vectors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class InMemory:
     card: ModelCard
     check: Callable[[EncoderConfig], None] = _anything
     declares: Callable[[int, int], Declared | None] = _nothing
-    runs: nn.Module | None = None  # what our run is compared with
+    runs: nn.Module | None = None  # the module our run is compared with
     pools: nn.Module | None = None  # a SentenceTransformer, which our vectors are compared with
     own_reader: bool = False  # whether it reads texts as we do
 
@@ -64,12 +64,12 @@ class InMemory:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are; those on the meta device are refused when they are copied."""
+        """Device of the weights; meta tensors are refused when copied."""
         where = next(iter(self.named.values())).device
         return torch.device("cpu") if where.type == "meta" else where
 
     def config(self) -> Json:
-        """What config.json would say."""
+        """The config.json it would have."""
         return self.file
 
     def shapes(self) -> Shapes:
@@ -91,16 +91,16 @@ class InMemory:
         return found
 
     def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
-        """From what was given beside the model; else it takes ids or pixels."""
+        """Reader passed with the model; otherwise it takes ids or pixels."""
         self.check(config)
         return given_reading(self.given, config, file, family) or NO_READING
 
     def declared(self, d_model: int, most: int) -> Declared | None:
-        """What a SentenceTransformer declares."""
+        """Vectors a SentenceTransformer declares."""
         return self.declares(d_model, most)
 
     def license(self) -> str:
-        """Nothing is stated."""
+        """No license is stated."""
         return ""
 
 
@@ -236,7 +236,7 @@ def _of_sentence_transformer(model: nn.Module, given: Given) -> InMemory:
 
 
 def _own_loaded(encoder: LoadedEncoder, given: Given) -> InMemory:
-    """One of ours again, with another reader."""
+    """Load one of our own encoders again with another reader."""
     _require_known(encoder.model, OWN)
     if given.tokenizer is None and isinstance(encoder.reader, TextReader):
         given = replace(given, tokenizer=encoder.reader.tokenizer, pad_id=encoder.padding.id)

@@ -1,4 +1,4 @@
-"""What a checkpoint holds and the encoder does not take: a sentence each, for the model's card."""
+"""Notes on what a checkpoint holds but the encoder does not take, for the model's card."""
 
 from collections.abc import Collection, Iterable
 
@@ -7,7 +7,7 @@ from viz_encoder.checkpoints.rename import Names
 from viz_encoder.config import HeadConfig, Task
 
 CLASSIFIER = "classification head"
-# What a classifier is of, by the last part of the class that wrote the file.
+# What a classifier predicts, by the suffix of the class that wrote the file.
 OF_ARCHITECTURES = {
     "ForMultipleChoice": "multiple-choice head",
     "ForQuestionAnswering": "question-answering head",

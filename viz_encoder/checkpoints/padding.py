@@ -25,7 +25,7 @@ NO_PADDING = Padding()
 def padding_of(
     pad_id: int | None, file: Json, family: Family, tokenizer: Tokenizer | None
 ) -> Padding:
-    """What config.json, the family and the tokenizer tell of it."""
+    """Padding settings from config.json, the family and the tokenizer."""
     text = file.get("text")
     own = text if isinstance(text, dict) else {}
     return Padding(

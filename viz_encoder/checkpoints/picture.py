@@ -1,4 +1,5 @@
-"""What all picture families share: patch sizes, prefix tokens, positions, and averaged classes."""
+"""Settings shared by image families: patch sizes, prefix tokens, positions, and averaged
+classes."""
 
 from collections.abc import Mapping
 from typing import Any

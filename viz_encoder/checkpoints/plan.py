@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def folder(self) -> Path | None:
-        """Where its files are; None of a model in memory."""
+        """Folder of its files; None for a model in memory."""
         return self.source.folder
 
     @property
@@ -113,7 +113,7 @@ def _folder(name: str | Path) -> Path | None:
     try:
         folder = Path(name).expanduser()
         return folder if str(name) and folder.is_dir() else None
-    # No path at all, one too long or with a NUL, or an unknown ~user.
+    # Not a path, too long, has a NUL, or an unknown ~user.
     except (OSError, TypeError, ValueError, RuntimeError):
         return None
 
@@ -131,7 +131,7 @@ def plan_source(source: Source, part: str, card: ModelCard) -> Plan:
     names = Names([*(table.tensors for table in chosen), family.tensors], family.optional_prefixes)
     needed = tuple(names.needed(found))
     config = _config(family, file, chosen)
-    # Before time is spent on building them; ALBERT has one layer in the file for all.
+    # Checked before building layers takes time; ALBERT's file has one layer for all.
     if config.n_layers > max(len(found), FEW_LAYERS):
         raise KeyMismatch(
             f"config.json promises {config.n_layers:,} layers, but the file holds only "
@@ -155,7 +155,7 @@ def _untrained(card: ModelCard) -> ModelCard:
 
 
 def _licence(file: Json) -> str:
-    """What config.json says of it: our own files do."""
+    """License from config.json, as in our own files."""
     said = file.get("license")
     return " ".join(said.split())[:80] if isinstance(said, str) else ""
 

@@ -19,7 +19,7 @@ OF_CLIP = {
     "image_std": (0.26862954, 0.26130258, 0.27577711),
 }
 CROPPED = {"do_center_crop": True, "crop_size": 224, "resample": 3}
-# What each of transformers' processors does where the file is silent; ViT's, where it is unknown.
+# Each transformers processor's defaults; ViT's for unknown ones.
 USUAL: dict[str, dict[str, Any]] = {
     "ViT": {**HALF, "size": 224, "resample": 2},
     "DeiT": {**HALF, **CROPPED, "size": {"height": 256, "width": 256}},
@@ -78,7 +78,7 @@ def _normalization(said: Json, n_channels: int) -> dict[str, Any]:
 
 
 def _channels(numbers: object, name: str, n_channels: int) -> tuple[float, ...]:
-    """One number a channel, or one for all."""
+    """One number per channel, or one for all."""
     if isinstance(numbers, int | float) and not isinstance(numbers, bool):
         return (numbers,) * n_channels
     listed = tuple(numbers) if isinstance(numbers, list | tuple) else ()

@@ -19,12 +19,12 @@ from viz_encoder.inputs import ImageReader, TextReader
 from viz_encoder.inputs.image import MAX_EDGE
 
 PREPROCESSOR = "preprocessor_config.json"
-# What the image of our own config.json may say.
+# Allowed image settings in our own config.json.
 PLAIN, LISTS = ("resample", "fit"), ("mean", "std", "window", "resized", "image_size")
 
 
 class Reading(NamedTuple):
-    """How a model's inputs are made; without a reader it takes tensors only."""
+    """How a model's inputs are made; without a reader it takes only tensors."""
 
     reader: TextReader | ImageReader | None
     padding: Padding = NO_PADDING
@@ -99,7 +99,7 @@ def text_reading(
 
 
 def _own_length(file: Json) -> int:
-    """What the text of our own config.json says of a length that all texts are padded to."""
+    """Fixed length that all texts are padded to, from our own config.json."""
     own = file.get("text", {})
     length = own.get("padded_to", 0) if isinstance(own, Mapping) else None
     if isinstance(length, bool) or not isinstance(length, int) or length < 0:
@@ -117,7 +117,7 @@ def _image_settings(folder: Path, file: Json, config: EncoderConfig) -> dict[str
 
 
 def own_image_settings(file: Json) -> dict[str, Any]:
-    """What config.json's image says, in the words of ImageReader."""
+    """Image settings of config.json, as ImageReader's arguments."""
     own = file.get("image", {})
     if not isinstance(own, Mapping):
         raise CheckpointError(

@@ -42,7 +42,7 @@ def read_ready_made(
     padding: Padding,
     reader: TextReader | ImageReader | None,
 ) -> Inputs:
-    """One row, or several of one length; rows of several lengths, in a list, are padded.
+    """Read one row or several of equal length; a list of rows of different lengths is padded.
 
     Raises:
         InputError: values that this encoder does not take, or padding that it cannot have.

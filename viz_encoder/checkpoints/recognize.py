@@ -1,4 +1,4 @@
-"""Which family reads a config.json, and what is garbled in one, in plain sentences."""
+"""Finds the family that reads a config.json, and reports garbled ones in plain sentences."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -18,12 +18,12 @@ LONGEST_NAME = 120
 
 
 class Rule(NamedTuple):
-    """One line of a table."""
+    """One line of a rename table."""
 
     pattern: re.Pattern[str]
     target: str
     stem: str  # the name on disk, without its last .*
-    words: str  # what a tensor that is not loaded is, for people
+    words: str  # describes a tensor that is not loaded
 
     @property
     def loaded(self) -> bool:
@@ -32,7 +32,7 @@ class Rule(NamedTuple):
 
 
 class Names:
-    """Which of our names each tensor on disk gets: none if it is not needed, several if fused."""
+    """Maps each tensor on disk to our names: none if unused, several if fused."""
 
     def __init__(self, tables: Iterable[str], prefixes: tuple[str, ...]) -> None:
         """The rules of all tables in order, of which the first that matches a name counts."""
@@ -91,7 +91,7 @@ class Names:
             if len(parts) != len(targets):
                 raise KeyMismatch(f"{name} cannot be split into {len(targets)} parts.")
             for target, part in zip(targets, parts, strict=True):
-                if target.endswith("?"):  # what another tensor says counts more
+                if target.endswith("?"):  # yields to another tensor
                     second[target.removesuffix("?")] = part
                     continue
                 if target in renamed and not _same(renamed[target], part):

@@ -33,7 +33,7 @@ from viz_encoder.model.declared import Declared, Dense, LayerNorm, Step
 MODULES, WEIGHTS = "modules.json", "model.safetensors"
 PROMPTS = "config_sentence_transformers.json"
 PACKAGE = "sentence_transformers"
-SETTINGS = tuple(  # of the encoder; older versions wrote its family into the name
+SETTINGS = tuple(  # encoder settings; older versions put the family in the name
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
@@ -42,7 +42,7 @@ FOLDER = re.compile(r"\w[\w.\-]{0,100}", re.ASCII)
 
 
 def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
-    """What the folder declares; None where it is not of sentence-transformers.
+    """Read a folder's declaration; None if it is not from sentence-transformers.
 
     Where something cannot be read or computed, the model can still be used: `Declared.problem`
     says it, and whoever asks for its vectors is told.
@@ -71,7 +71,7 @@ def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
 
 
 def declared_by_model(model: Any, d_model: int, most: int) -> Declared:
-    """The same of a SentenceTransformer in memory.
+    """Read the declaration of a SentenceTransformer in memory.
 
     Args:
         model: its modules, prompts and max_seq_length are read.
@@ -134,7 +134,7 @@ def lower_cased(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def not_computed(name: str, fault: CheckpointError) -> Declared:
-    """What is said to whoever asks for vectors that cannot be computed."""
+    """A declaration that raises `fault` when its vectors are requested."""
     why = str(fault).rstrip(".")
     return Declared(
         problem=f"The pooling that {name[:80]} declares cannot be computed: {why}. Choose another."
@@ -203,7 +203,7 @@ def _tokenizer_limit(folder: Path) -> int | None:
 
 
 def _pooling_settings(declared: Declared, d_model: int) -> Json:
-    """As all versions read it, where the order of several is the old one."""
+    """Normalize to what all versions read, with older files' order of poolings."""
     shared = {"word_embedding_dimension": d_model, "include_prompt": declared.include_prompt}
     flags = {flag: mode in declared.methods for flag, mode in FLAGS.items()}
     ordered = tuple(mode for mode in FLAGS.values() if mode in declared.methods)

@@ -1,4 +1,4 @@
-"""What config.json says, in our words: settings that many families spell alike."""
+"""Translates config.json settings that many families spell alike into our terms."""
 
 from collections.abc import Mapping
 from reprlib import repr as shown

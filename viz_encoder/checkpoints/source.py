@@ -18,11 +18,11 @@ from viz_encoder.model.declared import Declared
 
 
 class Source(Protocol):
-    """What `plan` and `fill` ask for: names and shapes first, the tensors themselves last."""
+    """Interface of `plan` and `fill`: names and shapes first, the tensors themselves last."""
 
     @property
     def folder(self) -> Path | None:
-        """Where the files are; None of a model in memory."""
+        """Folder of the files; None for a model in memory."""
 
     def config(self) -> Json:
         """config.json, or what would stand in it."""
@@ -40,7 +40,7 @@ class Source(Protocol):
         """How sentence-transformers makes its vectors; see `read_declared`."""
 
     def license(self) -> str:
-        """What is stated beside config.json; "" where nothing is."""
+        """License stated outside config.json; "" if none."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Folder:
         return read_json(self.folder, "config.json")
 
     def shapes(self) -> Shapes:
-        """From the headers alone."""
+        """Read only the headers."""
         return shapes(self.folder)
 
     def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
@@ -62,13 +62,13 @@ class Folder:
         return read_weights(self.folder, wanted, tell)
 
     def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
-        """From the tokenizer's files, or those of the picture settings."""
+        """Read the tokenizer's or image processor's files."""
         return folder_reading(self.folder, config, file, family)
 
     def declared(self, d_model: int, most: int) -> Declared | None:
-        """From modules.json and its folders."""
+        """Read modules.json and its folders."""
         return read_declared(self.folder, d_model, most)
 
     def license(self) -> str:
-        """What the README's header says."""
+        """Read the README's header."""
         return licence_of(self.folder)

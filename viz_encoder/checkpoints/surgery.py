@@ -11,7 +11,7 @@ DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
 
 
 def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
-    """One layer's tensors as every layer's: the same memory, not copies (ALBERT)."""
+    """Use one layer's tensors for every layer, sharing memory (ALBERT)."""
     shared = {name: tensor for name, tensor in tensors.items() if name.startswith(ALL)}
     kept = {name: tensor for name, tensor in tensors.items() if name not in shared}
     if shared and any(name.startswith("layers.") for name in kept):
@@ -41,7 +41,7 @@ def fold_scales(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _require_scales(tensors: dict[str, Tensor], stems: list[str]) -> None:
-    """Where one layer's part (such as attn.o) has a scale, every layer's has."""
+    """If one layer's part (such as attn.o) has a scale, require it in every layer."""
     parts = {stem.split(".", 2)[-1] for stem in stems}
     linears = [name.removesuffix(".weight") for name in tensors if name.endswith(".weight")]
     for stem in linears:
@@ -50,7 +50,7 @@ def _require_scales(tensors: dict[str, Tensor], stems: list[str]) -> None:
 
 
 def tie(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """What is written once for two: a decoder that is the word table (Press & Wolf, 2017), a probe.
+    """Reuse tensors stored once: a decoder that is the word table (Press & Wolf, 2017), a probe.
 
     Of two heads that look at the tokens by one learned query, the first holds it.
     """

@@ -1,4 +1,4 @@
-"""What several families share, as data, so that each of their files holds what differs."""
+"""Data that several families share, so that each family's file holds only its differences."""
 
 from typing import Any
 

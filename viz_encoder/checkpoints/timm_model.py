@@ -38,7 +38,7 @@ def timm_file(model: nn.Module) -> dict[str, Any]:
 
 
 def require_as_built(model: nn.Module) -> Callable[[EncoderConfig], None]:
-    """What the tensors do not tell is compared with the modules: activation and eps."""
+    """Check settings that tensors do not show, activation and eps, against the modules."""
 
     def check(config: EncoderConfig) -> None:
         activation = _first(model, "mlp", "act")

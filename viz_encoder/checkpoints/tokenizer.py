@@ -55,7 +55,7 @@ def _from_words(folder: Path) -> Tokenizer:
         text = _of_size(inside(folder, "vocab.txt")).read_text(encoding="utf-8")
     except ValueError as fault:
         raise CheckpointError(f"vocab.txt is not UTF-8 text: {fault}.") from fault
-    # By line feeds alone: multilingual lists hold other separators (U+2028, U+0085) as words.
+    # Split at line feeds only: multilingual lists hold other separators (U+2028, U+0085) as words.
     words = text.removesuffix("\n").split("\n")
     vocabulary = {word: number for number, word in enumerate(words)}
     missing = [token for token in SPECIAL[1:4] if token not in vocabulary]

@@ -35,7 +35,7 @@ def torch_file(model: Any) -> dict[str, Any]:
 
 
 def activation_name(activation: Any) -> str:
-    """As transformers writes it: of F.gelu and of nn.GELU() alike."""
+    """Name of an activation as transformers writes it, for F.gelu and nn.GELU() alike."""
     by_tanh = getattr(activation, "approximate", "none") == "tanh"
     name = getattr(activation, "__name__", type(activation).__name__).lower()
     return "gelu_pytorch_tanh" if by_tanh and name == "gelu" else name

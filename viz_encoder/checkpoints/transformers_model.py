@@ -39,7 +39,7 @@ def require_plain(model: nn.Module) -> None:
 
 
 def file_of(model: nn.Module) -> dict[str, Any]:
-    """What save_pretrained would write to config.json."""
+    """The config.json that save_pretrained would write."""
     file: dict[str, Any] = json.loads(model.config.to_json_string(use_diff=False))  # type: ignore[union-attr, operator]
     file.pop("auto_map", None)  # the code that runs is transformers' own, as was checked
     return {**file, "architectures": [type(model).__name__]}

@@ -9,7 +9,7 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.model import Encoder
 from viz_encoder.model.saving import own_file
 
-STD = 0.02  # of BERT's tables (Devlin et al., 2019, arXiv:1810.04805)
+STD = 0.02  # std of BERT's tables (Devlin et al., 2019, arXiv:1810.04805)
 
 
 def untrained(config: EncoderConfig, given: Given, seed: int) -> InMemory:

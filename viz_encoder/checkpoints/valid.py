@@ -101,7 +101,7 @@ def _named(padding: Padding, tokenizer: Tokenizer | None) -> str:
 def _pads(
     ids: Int[Tensor, "batch token"], pad_id: int, ends_texts: bool, word: str, valid: Valid
 ) -> Valid:
-    """Where the padding id stands; of one that also ends texts, one a row is that end."""
+    """Positions of the padding id; if it also ends texts, the first per row is that end."""
     pads = (ids == pad_id) & valid
     if not ends_texts:
         return pads
@@ -150,7 +150,7 @@ def _notes(valid: Bool[Tensor, " token"], why: str) -> tuple[str, ...]:
 def _unsaid(
     ids: Int[Tensor, " token"], padding: Padding, several: bool, word: str
 ) -> tuple[str, ...]:
-    """What to say of a row in which nothing was taken as padding."""
+    """Note for a row where nothing counted as padding."""
     if padding.id is None:
         why = f"No padding id is known for this model, so every token counts as real; {GIVE}."
         return (why,) if several else ()

@@ -16,7 +16,7 @@ KEY_KINDS = ("first", "special", "delimiter", "sink", "punctuation")
 
 @dataclass(frozen=True, eq=False)
 class BatchTokens:
-    """What each token of a batch is, as factors of 0 and 1 where the weights are."""
+    """Token classes of a batch, as 0/1 factors on the weights' device."""
 
     real: Float[Tensor, "batch token"]
     kinds: Float[Tensor, "batch token kind"]  # in the order of KEY_KINDS
@@ -26,7 +26,7 @@ class BatchTokens:
 
     @property
     def n_real(self) -> Float[Tensor, " batch"]:
-        """How many real tokens each text has."""
+        """Number of real tokens in each text."""
         return self.real.sum(dim=1)
 
 
@@ -58,7 +58,7 @@ def batch_tokens(
 
 
 def _facts(sample: Sample) -> Iterator[tuple[bool, bool, bool, bool]]:
-    """Of each token: special, punctuation, a word of text A, a word of text B."""
+    """For each token: special, punctuation, word of text A, word of text B."""
     segments = sample.segments or (0,) * len(sample.tokens)
     for token, special, segment in zip(sample.tokens, sample.special, segments, strict=True):
         lettered, unknown = _name_facts(token)

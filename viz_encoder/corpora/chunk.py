@@ -25,13 +25,13 @@ from viz_encoder.trace.batches import PICTURES, by_length
 from viz_encoder.whole_file import write_whole
 
 CHUNK_ITEMS = 1024  # enough for batches of like length, few enough that little is lost
-FORMAT = 1  # of the files to resume from
+FORMAT = 1  # version of the resume files
 Tell = Callable[[int], None]  # how many items are done
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of every item."""
+    """Settings that apply to every item."""
 
     measures: tuple[str, ...]
     k: int
@@ -54,7 +54,7 @@ class Chunk:
         return range(self.first, self.first + len(self.sources))
 
     def digest(self) -> str:
-        """Of the items and their numbers.
+        """Digest of the items and their indices.
 
         Raises:
             InputError: items of a kind that cannot be told apart.
@@ -81,7 +81,7 @@ def measure_items(
     settings: Settings,
     tell: Tell = lambda n: None,
 ) -> HeadSums:
-    """What these items add, run in batches of like length; `tell` is called after each."""
+    """Measure these items in batches of similar length; `tell` is called after each batch."""
     config = encoder.config
     sums = HeadSums.empty(config.n_layers, config.n_heads, k=settings.k)
     given = list(zip(numbers, sources, strict=True))
@@ -158,7 +158,7 @@ def _on_request(
 
 
 def model_digest(encoder: LoadedEncoder) -> str:
-    """Of the weights, the config and the tokenizer; the name does not count."""
+    """Digest of the weights, the config and the tokenizer; independent of the name."""
     said = repr(encoder.config).replace("prediction_heads=", "heads=")  # as older tables have it
     found = hashlib.sha256(said.encode())
     for name, tensor in sorted(encoder.model.state_dict().items()):
@@ -171,7 +171,7 @@ def model_digest(encoder: LoadedEncoder) -> str:
 
 
 def pooling_digest(encoder: LoadedEncoder, pooling: str) -> str:
-    """Of the files that say how the model's own vectors are made; "" where these are not asked for.
+    """Digest of the files that declare the model's vectors; "" if they are not requested.
 
     They are no part of `model_digest`: maps are the same however vectors are made.
     """
@@ -210,7 +210,7 @@ class Parts:
             raise TraceError(f"{said(str(folder))} cannot be used as a folder: {why}.") from fault
 
     def path(self, chunk: Chunk) -> Path:
-        """Where this chunk's sums are kept."""
+        """File that stores this chunk's sums."""
         key = hashlib.sha256(f"{self._of_all} {chunk.digest()}".encode()).hexdigest()
         return self.folder / f"part-{key[:32]}.npz"
 

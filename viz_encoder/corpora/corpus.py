@@ -50,7 +50,7 @@ def corpus(
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> HeadTable:
-    """What every head does over a corpus: statistics and roles over texts, strongest examples.
+    """Measure every head over a corpus: statistics, roles, and strongest examples.
 
     Everything comes from each batch's queries and keys; no map is kept, and memory does not grow
     with the corpus. Statistics are those of `vz.analyses.survey` and `vz.analyses.role_shares`,

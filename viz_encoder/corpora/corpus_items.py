@@ -24,7 +24,7 @@ class Unreadable(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Where a row has its text, and text B of a pair if rows are pairs."""
+    """Columns that hold a row's text, and text B for pairs."""
 
     text: str = "text"
     second: str | None = None
@@ -43,7 +43,7 @@ class CorpusItems:
     """The items in their order; `total` is None where it is not known before the end."""
 
     def __init__(self, given: Any, columns: Columns) -> None:
-        """Nothing of a large file is read yet.
+        """Large files are read lazily.
 
         Raises:
             InputError: no such file or folder, or something that holds no items.
@@ -68,7 +68,7 @@ class CorpusItems:
         self.total = len(self._items) if isinstance(self._items, Sized) else None
 
     def __iter__(self) -> Iterator[Any]:
-        """What an encoder reads, one after the other."""
+        """Iterate over the encoder's inputs."""
         return map(self._source_of, self._items)
 
     def _source_of(self, given: Any) -> Any:

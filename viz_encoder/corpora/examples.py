@@ -18,7 +18,7 @@ PLAIN = ("layer", "head", "score", "item", "query", "key", "query_token", "key_t
 
 @dataclass(frozen=True, repr=False)
 class Example(OneLine):
-    """One text of those in which a head's weight is strongest, and where.
+    """A text in which a head's weight is strongest, and its position.
 
     score: the head's largest weight in this text from one token to another, or to itself, neither
         of them special.
@@ -63,7 +63,7 @@ class Examples(SeriesResult[Example], items="found"):
     found: tuple[Example, ...]
 
     def columns(self) -> Columns:
-        """One line per example; text_b is "" but for pairs."""
+        """One line per example; text_b is "" except for pairs."""
         columns: Columns = {name: [getattr(one, name) for one in self] for name in PLAIN}
         columns["text"] = [one.texts[0] if one.texts else "" for one in self]
         columns["text_b"] = [one.texts[1] if len(one.texts) > 1 else "" for one in self]
@@ -123,7 +123,7 @@ class StrongestPlaces:
     def _candidates(
         self, items: Int[np.ndarray, " text"], score: Float[np.ndarray, "text layer head"]
     ) -> Iterator[tuple[int, int, int]]:
-        """What may be among the k strongest of its head, by number of text, layer and head."""
+        """Candidates for a head's k strongest, by text number, layer and head."""
         order = np.lexsort((np.broadcast_to(items[:, None, None], score.shape), -score), axis=0)
         for layer, head in np.ndindex(score.shape[1:]):
             kept = self.places.setdefault((layer, head), [])
@@ -160,7 +160,7 @@ class StrongestPlaces:
         self._forget()
 
     def examples(self) -> Examples:
-        """As they are read."""
+        """Examples in readable form."""
         return Examples(
             tuple(
                 _example(*head, place, self.texts[place.item])

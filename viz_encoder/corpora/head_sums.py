@@ -19,7 +19,7 @@ from viz_encoder.corpora.vector_rows import VectorRows
 from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import TraceError
 
-MOST_FAILURES = 1_000  # that are listed; all are counted
+MOST_FAILURES = 1_000  # listed; all are counted
 NOT_NUMBERS = "Its attention weights or its vector are not numbers (NaN); run the model in float32."
 
 
@@ -37,7 +37,7 @@ class HeadSums:
     n_tokens: int = 0
     n_failed: int = 0
     failures: list[Failure] = field(default_factory=list)  # those of the lowest numbers
-    distances: Float[np.ndarray, "one other"] | None = None  # of heads, summed over a sample
+    distances: Float[np.ndarray, "one other"] | None = None  # between heads, summed over a sample
     n_sampled: int = 0
     vectors: VectorSums | None = None  # where pooled vectors were asked for
     rows: VectorRows | None = None  # each text's vector, of this part alone; merge leaves them out
@@ -135,7 +135,7 @@ class HeadSums:
             return (self.distances / self.n_sampled).reshape(*sides, *sides)
 
     def to_bytes(self) -> bytes:
-        """All of it, exactly; `from_bytes` reads it."""
+        """Serialize exactly, for `from_bytes`."""
         rest = {
             "counts": [self.n_texts, self.n_tokens, self.n_failed, self.n_sampled],
             "failures": [list(one) for one in self.failures],

@@ -28,7 +28,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class About(OneLine):
-    """Which model the table is of, what was asked for, and what of the data is known.
+    """The table's model, its settings, and what is known of the data.
 
     digest: of the model's weights, config and tokenizer.
     kind: what the items are: "text", "image" or "vector".
@@ -88,7 +88,7 @@ class HeadTable(TableResult):
         return next(iter(self.statistics.values())).mean.shape[1]
 
     def __getitem__(self, name: str) -> Spread:
-        """One statistic: table["previous"].mean.
+        """Look up one statistic: table["previous"].mean.
 
         Raises:
             SelectionError: no such statistic.
@@ -120,7 +120,7 @@ class HeadTable(TableResult):
 
     @property
     def sentence(self) -> str:
-        """What it is of, in one sentence."""
+        """Describe the table in one sentence."""
         what = {"text": "text", "image": "picture"}.get(self.about.kind, "input")
         failed = f"; {self.n_failed:,} could not be measured" if self.n_failed else ""
         heads = f"{counted(self.n_layers, 'layer')} × {counted(self.n_heads, 'head')}"
@@ -153,7 +153,7 @@ class HeadTable(TableResult):
             SelectionError: no such kind of file.
             TraceError: pyarrow is missing, or the file cannot be written.
         """
-        from viz_encoder.corpora.table_files import save_table  # it knows what a table is
+        from viz_encoder.corpora.table_files import save_table  # it imports this module
 
         return save_table(self, path)
 

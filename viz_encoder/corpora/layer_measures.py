@@ -13,14 +13,14 @@ from viz_encoder.model.attention import Buffers, LayerRecord, attention_weights
 from viz_encoder.model.relative import spread
 from viz_encoder.trace.row_entropy import row_entropy
 
-BLOCK_BYTES = 2**22  # of weights at a time: few enough to stay near the processor
+BLOCK_BYTES = 2**22  # weights per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**28
 PAIRED = {"a_to_b": (0, 1), "b_to_a": (1, 0)}  # whose words look at whose
 
 
 @dataclass(frozen=True, eq=False)
 class LayerMeasures:
-    """One layer's heads over a batch, each text by itself.
+    """Accumulates one layer's heads over a batch, each text separately.
 
     statistics: in the order of STATISTICS; NaN where a text has no such query.
     score: the largest weight from a real token that is not special to another such, or itself.
@@ -45,7 +45,7 @@ class LayerSums:
         self.entropy, self.distance, self.confidence, self.largest = (
             zeros(n_batch, n_heads) for _ in range(4)
         )
-        self.by_key = zeros(n_batch, n_heads, 3, n_tokens)  # of all, of words of A, of B
+        self.by_key = zeros(n_batch, n_heads, 3, n_tokens)  # on all keys, words of A, of B
         self.bands = zeros(n_batch, n_heads, 2 * self.span + 1)
         self.score = zeros(n_batch, n_heads) - 1
         self.query, self.key = (zeros(n_batch, n_heads, dtype=torch.long) for _ in range(2))
@@ -56,7 +56,7 @@ class LayerSums:
         self.special = (real * (1 - tokens.plain)).nonzero(as_tuple=True)
 
     def run(self) -> None:
-        """All rows of all heads, so many bytes of weights at a time."""
+        """Go through all rows of all heads, within a budget of weights at a time."""
         for heads, rows, scores, weights, bands in _blocks(self.record, self.size, self.span):
             self._add(heads, rows, scores, weights, bands)
 
@@ -131,7 +131,7 @@ class LayerSums:
         return torch.stack([found.get(name, missing) for name in STATISTICS], dim=-1)
 
     def _across(self) -> dict[str, Float[Tensor, "batch head"]]:
-        """From words of one text to words of the other; NaN unless both texts have words."""
+        """Weight between words of the two texts; NaN unless both have words."""
         sides = self.tokens.sides
         n_words = sides.sum(dim=2)
         both = (n_words > 0).all(dim=1, keepdim=True).to(n_words)
@@ -146,7 +146,7 @@ class LayerSums:
 
 
 def measure_layer(record: LayerRecord, tokens: BatchTokens) -> LayerMeasures:
-    """One layer's heads over a batch; no map is kept."""
+    """Measure one layer's heads over a batch, without keeping maps."""
     sums = LayerSums(record, tokens)
     sums.run()
     return LayerMeasures(sums.statistics(), sums.score, sums.query, sums.key)

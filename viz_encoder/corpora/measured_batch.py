@@ -73,7 +73,7 @@ def measure_batch(
 
 
 def measured(items: tuple[int, ...], padded: Inputs, ran: EncoderOutput) -> MeasuredBatch:
-    """The same of a batch that ran with capture."""
+    """Measure a batch that ran with capture."""
     like = ran.records[0].q.new_empty(0, dtype=torch.float32)
     tokens = batch_tokens(padded.samples, padded.valid, like)
     with torch.inference_mode():

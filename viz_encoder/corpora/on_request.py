@@ -16,7 +16,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import captured
 from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
 
-SOME_QUERIES = 16  # of a text, evenly over it
+SOME_QUERIES = 16  # of a text, evenly spaced
 EFFECT = list(STATISTICS).index("effect")
 FINE = 10_000
 
@@ -60,6 +60,6 @@ def sampled_distances(
 
 
 def removal_effects(encoder: LoadedEncoder, one: Inputs) -> Float[np.ndarray, "layer head"]:
-    """How far the pooled vector turns without each head, alone; see `vz.effect`."""
+    """Angle by which the pooled vector turns without each head; see `vz.effect`."""
     found: Float[np.ndarray, "layer head"] = effect(encoder, one, measure="pooled").values[0]
     return found

@@ -10,11 +10,11 @@ from viz_encoder.errors import TraceError
 
 @dataclass(frozen=True)
 class Done:
-    """How far a corpus is: items done, of how many if that is known, and since when."""
+    """Progress of a corpus: items done, the total if known, and the start time."""
 
     n: int
     total: int | None
-    resumed: int  # of n, those that were done before
+    resumed: int  # of n, finished in an earlier run
     seconds: float
 
     @property
@@ -33,7 +33,7 @@ Progress = Callable[[Done], bool | None]  # False stops
 
 
 class Watch:
-    """Tells how far the work is, and stops it where it is told to."""
+    """Reports progress, and stops the work when told to."""
 
     def __init__(
         self, total: int | None, progress: Progress | None, folder: str | Path | None
@@ -43,7 +43,7 @@ class Watch:
         self._start = time.monotonic()
 
     def tell(self, n: int, resumed: bool = False) -> None:
-        """So many more are done.
+        """Count n more items.
 
         Raises:
             TraceError: `progress` returned False.

@@ -30,7 +30,7 @@ KINDS = (TEXT, SECOND, PICTURE, REASON)
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where it runs: how many workers, how many GPUs each, and the cluster's address if any."""
+    """Where it runs: workers, GPUs per worker, and the cluster's address if any."""
 
     workers: int | None = None
     gpus: float = 0.0

@@ -57,7 +57,7 @@ def _add_hits(
     of_token: Float[np.ndarray, "word token"],
     arcs: Arcs,
 ) -> None:
-    """Of each arc, the heads that give the most to the right word of all the others."""
+    """Count, for each arc, the heads that give the right word the most weight of all others."""
     sums = torch.from_numpy(of_token).float()
     means = sums / sums.sum(dim=1, keepdim=True).clamp_min(1)
     for number, layer in enumerate(trace.layers):

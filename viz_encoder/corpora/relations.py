@@ -25,7 +25,7 @@ Told = Callable[[int], bool | None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relations(TableResult):
-    """How often each head looks along each relation, beside a fixed offset and random weights.
+    """How often each head follows each relation, with fixed-offset and random-weight baselines.
 
     The best head is chosen on the sentences it is measured on, and so are the best offset and the
     best head with random weights; a head that is not clearly above both says nothing about syntax
@@ -86,7 +86,7 @@ def relations(
     seed: int = 0,
     progress: Told | None = None,
 ) -> Relations:
-    """Which head looks along which relation (after Clark et al., 2019, arXiv:1906.04341).
+    """Find which head follows which relation (after Clark et al., 2019, arXiv:1906.04341).
 
     From a word to a word, attention is the mean over the one's tokens of the sum over the other's;
     special tokens do not count. The encoder runs twice: as it is, and with random weights.
@@ -115,7 +115,7 @@ def hits_of(
     seed: int = 0,
     progress: Told | None = None,
 ) -> Hits:
-    """What `relations` counts; see there."""
+    """The counts behind `relations`."""
     loaded = as_loaded(encoder)
     if loaded is None or loaded.kind != "text" or loaded.reader is None:
         raise InputError("relations needs an encoder of texts with its tokenizer: vz.load(name).")
@@ -175,7 +175,7 @@ def why_none(n_sentences: int, n_left_out: int) -> str:
 
 
 def with_random_weights(encoder: LoadedEncoder, seed: int) -> LoadedEncoder:
-    """The same encoder and reader with seeded random weights."""
+    """Copy of the encoder and reader with seeded random weights."""
     random = load(encoder.config, seed=seed, device=str(encoder.device), dtype=encoder.dtype)
     return replace(encoder, model=random.model, card=random.card, declared=None)
 

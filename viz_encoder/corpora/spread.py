@@ -13,7 +13,7 @@ PARTS = ("n", "total", "squares", "least", "most")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spread(OneLine):
-    """One statistic of every head over the texts that have it; each text counts once.
+    """One statistic of every head over the texts that have it, with equal weight per text.
 
     sd: the standard deviation over these texts (n − 1); NaN for a single text.
     """
@@ -50,7 +50,7 @@ class SpreadSums:
 
     @classmethod
     def of(cls, values: Float[np.ndarray, "text layer head statistic"]) -> "SpreadSums":
-        """Of these texts; NaN where a text does not have a statistic, in all of its heads alike."""
+        """Sums over these texts; NaN if a text lacks a statistic, in all of its heads."""
         there = ~np.isnan(values[:, :1, :1])
         n = there.sum(axis=(0, 1, 2))
         total = np.where(there, values, 0.0).sum(axis=0)
@@ -74,7 +74,7 @@ class SpreadSums:
         self.most = np.maximum(self.most, other.most)
 
     def spread(self, at: int) -> Spread:
-        """One statistic's; NaN where no text has it."""
+        """Spread of one statistic; NaN if no text has it."""
         n = int(self.n[at])
         if not n:
             none = np.full(self.total.shape[:2], np.nan)

@@ -21,10 +21,10 @@ from viz_encoder.whole_file import shortened, write_whole
 
 KINDS = (".parquet", ".npz", ".json", ".csv")
 FORMAT = 1
-KEY = b"viz_encoder.head_table"  # of a Parquet file's metadata
+KEY = b"viz_encoder.head_table"  # key in a Parquet file's metadata
 MAX_BYTES = 200_000_000
-PER_HEAD = ("accuracy", "random")  # of relations
-PER_DIMENSION = ("mean", "sd")  # of vectors
+PER_HEAD = ("accuracy", "random")  # for relations
+PER_DIMENSION = ("mean", "sd")  # for vectors
 
 
 def check_kind(path: str | Path) -> str:
@@ -195,7 +195,7 @@ def _vectors_from(rest: dict[str, Any]) -> VectorSpread | None:
 
 
 def _plain(values: np.ndarray) -> list[float | None]:
-    """As lists for JSON, which has no NaN."""
+    """Lists for JSON, which has no NaN."""
     return [None if cell != cell else cell for cell in values.tolist()]
 
 
@@ -205,7 +205,7 @@ def _tuples(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_parquet(table: HeadTable, file: io.BytesIO) -> None:
-    """One row per head, as `columns` has it; examples and the rest are in the file's metadata."""
+    """Write one row per head, as in `columns`; examples and the rest go into the metadata."""
     import pyarrow as pa  # only who asks for these files needs it
     from pyarrow import parquet
 

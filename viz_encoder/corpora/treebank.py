@@ -16,7 +16,7 @@ ID, FORM, HEAD, RELATION, MISC = 0, 1, 6, 7, 9
 
 @dataclass(frozen=True, repr=False)
 class TreeSentence(OneLine):
-    """One sentence: its text, where each word stands in it, and what each word depends on.
+    """One sentence: its text, the position of each word, and each word's head.
 
     heads: the number of the word that each depends on, from 0; None for the root, and where no
         head is annotated.

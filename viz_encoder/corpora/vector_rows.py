@@ -35,18 +35,18 @@ class VectorRows:
         return cls(numbers, tuple(texts), vectors.astype(np.float32)).take(numbers.argsort())
 
     def take(self, rows: Int[np.ndarray, " kept"]) -> "VectorRows":
-        """These of the rows."""
+        """Select rows."""
         texts = tuple(self.texts[at] for at in rows.tolist())
         return VectorRows(self.items[rows], texts, self.vectors[rows])
 
     def merged(self, other: "VectorRows") -> "VectorRows":
-        """These and others."""
+        """Merge with other rows."""
         vectors = np.concatenate([self.vectors, other.vectors])
         items = np.concatenate([self.items, other.items])
         return VectorRows.of(items.tolist(), self.texts + other.texts, vectors)
 
     def named(self, names: Mapping[int, str]) -> "VectorRows":
-        """The same; items that have no text under these names, if they have one."""
+        """Attach texts by item; items without one keep their own, if any."""
         texts = (
             found or tuple(filter(None, [names.get(item)]))
             for item, found in zip(self.items.tolist(), self.texts, strict=True)
@@ -54,7 +54,7 @@ class VectorRows:
         return VectorRows(self.items, tuple(texts), self.vectors)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All of it by name, exactly."""
+        """All arrays by name, exactly."""
         texts = np.frombuffer(json.dumps(self.texts).encode(), dtype=np.uint8)
         return {"row_items": self.items, "row_texts": texts, "row_vectors": self.vectors}
 

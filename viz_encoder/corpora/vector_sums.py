@@ -49,7 +49,7 @@ class VectorSums:
 
     @classmethod
     def of(cls, vectors: Float[np.ndarray, "text d_pooled"]) -> "VectorSums":
-        """Of these texts."""
+        """Sums over these texts."""
         wide = vectors.astype(np.float64)
         total, lengths = wide.sum(axis=0), np.linalg.norm(wide, axis=1, keepdims=True)
         there = lengths[:, 0] > 0
@@ -77,7 +77,7 @@ class VectorSums:
         self.units += other.units
 
     def spread(self, pooling: str) -> VectorSpread:
-        """What they come to."""
+        """Spread from the sums."""
         sd = np.full(self.total.shape, np.nan)
         if self.n > 1:
             sd = np.sqrt(self.squares / (self.n - 1))

@@ -44,7 +44,7 @@ class HeadWorker:
         return {ITEM: items[:1], SUMS: [sums.to_bytes()]}
 
     def sources(self, batch: Mapping[str, Any]) -> list[Any]:
-        """What the encoder reads, row by row."""
+        """Convert rows to encoder inputs."""
         names = [name for name in self.columns if name is not None]
         columns = [_plain(batch[name]) for name in names]
         rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))

@@ -17,7 +17,7 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.diagnose import is_compiled
 from viz_encoder.trace.run_facts import Said, noted
 
-Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "… token d_value"
+Cut = Literal["zero"] | Tensor  # replaces a head's output: a tensor that fits "… token d_value"
 Cuts = Annotated[Mapping[Head, Cut], AS_IT_IS]  # see `checked`
 
 
@@ -117,7 +117,7 @@ class _Ablation(HeadMode):
         self._module, self._cuts = module, cuts
         self._parts = {id(part) for part in module.modules()}
         self._depth = self._layer = 0
-        self._n_layers: list[int] = []  # of each run
+        self._n_layers: list[int] = []  # per run
         self._thread = threading.get_ident()
 
     def __torch_function__(
@@ -198,7 +198,7 @@ class _Ablation(HeadMode):
 
 
 def _fitting(cut: Cut, said: Tensor) -> Tensor:
-    """What the head says instead, in the shape of what it said."""
+    """Replacement output, in the shape of the head's own."""
     if isinstance(cut, str):
         return torch.zeros_like(said)
     try:

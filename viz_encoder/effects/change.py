@@ -15,12 +15,12 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace.prediction_heads import MASKS
 
 MOST = 40  # changes of one run
-SWITCHES = {  # of the whole model: what is done, and what one does
+SWITCHES = {  # on the whole model: past and imperative forms
     "p": ("positions off, not how it was trained", "switch positions off"),
     "c": ("causal, not how it was trained", "make attention causal"),
 }
 MAX_WORD = 80
-UNQUOTED = "!'()*"  # what encodeURIComponent leaves as it is too, so that both write the same code
+UNQUOTED = "!'()*"  # also left as is by encodeURIComponent, so that both write the same code
 FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
@@ -78,11 +78,11 @@ class Change:
         return self.kind in ("d", "r")
 
     def words(self, tokens: Sequence[str]) -> str:
-        """What was done, such as "head 3.0 removed"."""
+        """The change in the past tense, such as "head 3.0 removed"."""
         return _SAID[self.kind](self, tokens, _DONE)
 
     def command(self, tokens: Sequence[str]) -> str:
-        """The same as what one does: "remove head 3.0"."""
+        """The change in the imperative, such as "remove head 3.0"."""
         return _SAID[self.kind](self, tokens, _DO)
 
 
@@ -158,7 +158,7 @@ _DONE = {"h": "removed", "l": "cut", "t": "hidden", "m": "masked", "d": "deleted
 
 
 def _said(what: str, verb: str, verbs: dict[str, str], after: str = "") -> str:
-    """What comes after the verb where one does it, and before it where it is done."""
+    """Object phrase, which follows the imperative and precedes the participle."""
     ordered = (verb, what) if verbs is _DO else (what, verb)
     return f"{' '.join(ordered)}{after}"
 

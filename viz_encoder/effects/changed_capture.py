@@ -136,7 +136,7 @@ def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
 
 
 def place_after(sample: Sample, changes: Iterable[Change], token: int, new: Sample) -> int | None:
-    """Where a token of the old text stands in the text with its changes; None if it is gone."""
+    """Position of an old token after the changes; None if it is gone."""
     segment = sample.segment_of(token)
     start, stop = sample.spans[token]
     for change in changes:

@@ -45,7 +45,7 @@ class Effect(ArrayResult, TableResult, main="values"):
 
     values: Float[np.ndarray, "text layer head"]
     before: Float[np.ndarray, " text"]
-    answers: np.ndarray  # of str: "text layer head"
+    answers: np.ndarray  # str: "text layer head"
     shares: Float[np.ndarray, "text layer head"]
     untouched: tuple[tuple[str, float], ...]
     measures: tuple[str, ...]
@@ -73,7 +73,7 @@ class Effect(ArrayResult, TableResult, main="values"):
 
     @property
     def sentence(self) -> str:
-        """What stands out, in one sentence, over one text or several."""
+        """The main effect in one sentence, over one text or several."""
         ranked = self.ranked(1)
         if not ranked:
             return "No head was removed."
@@ -94,7 +94,7 @@ class Effect(ArrayResult, TableResult, main="values"):
 
     @property
     def flip(self) -> str:
-        """How the sentence says that the answer flips, such as “are” (0.995) to “is” (0.687).
+        """The clause for a flipped answer, such as “are” (0.995) to “is” (0.687).
 
         "" if the answer stays the same, if there is none, or with several texts.
         """
@@ -208,7 +208,7 @@ def _named(name: str, source: Any) -> str:
 
 
 class _One:
-    """What was found for one text."""
+    """Results for one text."""
 
     def __init__(self, run: Rerun, measure: Measure, encoder: LoadedEncoder) -> None:
         shape = encoder.config.n_layers, encoder.config.n_heads
@@ -263,7 +263,7 @@ def _of(given: Any, number: int, count: int) -> Any:
 
 
 def _changes(measure: str) -> str:
-    """What happens to a measure that has no answer; only those of vectors are told by name."""
+    """The effect in words of a measure without an answer; only vector measures are named."""
     if not measure.startswith("1 − cosine"):
         return "changes the measure"
     what = "pooled vector" if "pooled" in measure else "last hidden states"

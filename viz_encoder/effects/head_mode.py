@@ -30,13 +30,13 @@ class HeadMode(TorchFunctionMode):
         return handler(func, args, kwargs or {}) if handler else func(*args, **(kwargs or {}))
 
     def tell(self, make: Callable[[], Any]) -> None:
-        """Nothing is kept of the calls themselves."""
+        """Ignore calls: nothing is kept of them."""
 
     def softened(self, seen: SeenSoftmax) -> None:
         """Nor of a softmax."""
 
     def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:
-        """What goes on to W_O in place of the heads' outputs; n_heads where it is known."""
+        """Replace the heads' outputs before W_O; n_heads if known."""
         raise NotImplementedError
 
     def mixed_kinds(self) -> None:

@@ -1,4 +1,4 @@
-"""Which heads are meant: "all", or pairs of a layer and a head."""
+"""Parses a choice of heads: "all", or (layer, head) pairs."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What each layer's heads gave, and what W_O was then given: seen from outside, as the model runs.
+"""Observes each layer's head outputs and W_O's input while any model runs.
 
 This is how an ablation is proved: whoever took a head out, by whatever way, here stands what
 reached W_O.
@@ -17,11 +17,11 @@ from viz_encoder.effects.head_mode import HeadMode, by_head
 
 @dataclass(eq=False)
 class Layer:
-    """One attention call, and the linear map that took its heads."""
+    """One attention call, and the linear map applied to its heads."""
 
     said: Float[Tensor, "*batch head token d_value"]
     weight: Tensor | None = None  # W_O's, the very tensor
-    entered: Float[Tensor, "*batch head token d_value"] | None = None  # what W_O was given
+    entered: Float[Tensor, "*batch head token d_value"] | None = None  # input to W_O
     batch_first: bool = True  # in W_O's input
 
 

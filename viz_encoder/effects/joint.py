@@ -56,7 +56,7 @@ def joint(
 def edits_of(
     heads: Sequence[Head], stand_in: Replacement, encoder: LoadedEncoder
 ) -> dict[int, Replaced]:
-    """All these heads removed at once, as one variant."""
+    """Edits that remove all these heads at once, as one variant."""
     of_layer: dict[int, list[int]] = defaultdict(list)
     for layer, head in heads:
         of_layer[layer].append(head)

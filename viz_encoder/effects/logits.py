@@ -38,14 +38,14 @@ class Logits:
             raise SelectionError(_one_answer(asked, self.name(self.answer)))
 
     def against(self, rival: int) -> "Logits":
-        """The same answer against another label."""
+        """The same answer compared with another label."""
         changed = copy(self)
         changed.other = rival
         return changed
 
     @property
     def words(self) -> str:
-        """Which two logits, and where."""
+        """Which two logits are compared, and where."""
         place = "" if self.place is None else f" at token {self.place}"
         return f"logit of “{self.name(self.answer)}” − “{self.name(self.other)}”{place}"
 
@@ -68,7 +68,7 @@ class Logits:
         return (logits[:, self.answer] - logits[:, self.other]).double().cpu().numpy()
 
     def pair(self, outputs: Outputs) -> Float[np.ndarray, "variant 2"]:
-        """How likely each of the two answers is."""
+        """Probability of each of the two answers."""
         shares, _ = likelihoods(self.head, self.logits(outputs))
         both: Float[np.ndarray, "variant 2"] = shares[:, [self.answer, self.other]].cpu().numpy()
         return both

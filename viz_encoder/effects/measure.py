@@ -13,7 +13,7 @@ Outputs = Float[Tensor, "variant token d_model"]
 
 
 class Said(NamedTuple):
-    """What a prediction head says of each variant: its best label, and how likely that is."""
+    """A prediction head's best label for each variant, with its probability."""
 
     labels: Int[np.ndarray, " variant"]
     shares: Float[np.ndarray, " variant"]
@@ -31,7 +31,7 @@ class Measure(Protocol):
         """The number, for each variant."""
 
     def said(self, outputs: Outputs) -> Said | None:
-        """What the prediction head says; None where the measure has none."""
+        """The prediction head's answer; None for measures without one."""
 
     def name(self, number: int) -> str:
         """Name of a label."""
@@ -39,7 +39,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a measure is told besides its name; what is None is chosen for each input."""
+    """Arguments of a measure besides its name; None is chosen per input."""
 
     answer: str | None = None
     other: str | None = None

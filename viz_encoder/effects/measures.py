@@ -1,4 +1,4 @@
-"""Which measures there are, and which of them says most of an input."""
+"""The available measures, and the default for an input."""
 
 import math
 from typing import Annotated, Literal
@@ -87,5 +87,5 @@ def require_number(before: float) -> float:
 
 
 def kind_of(encoder: LoadedEncoder) -> str:
-    """What the encoder reads, for sentences."""
+    """Kind of input, for use in sentences."""
     return {"text": "texts", "image": "pictures", "vector": "inputs"}[encoder.kind]

@@ -22,12 +22,12 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import likelihoods
 
 SHOWN = 3  # answers of each run
-FEW = 4  # that are named
+FEW = 4  # listed by name
 
 
 @dataclass(frozen=True, repr=False)
 class Outcome(OneLine):
-    """What a change did to the output.
+    """Effect of a change on the output.
 
     sentence: what was done, and what the answer or the vector became.
     measure: what `before` and `after` are, in words.
@@ -109,7 +109,7 @@ def outcome(
 def _in_other(
     measure: Logits, now: Rerun, sample: Sample, changes: Sequence[Change]
 ) -> Logits | None:
-    """The same answers, asked in a text of other tokens; of a token, where it stands now.
+    """The same answers in a text with other tokens, at the token's new position.
 
     None if the token is gone, as the only [MASK] of a text is once it is deleted.
     """
@@ -147,7 +147,7 @@ def _answer_said(labels: Sequence[str], shares: tuple[Sequence[float], Sequence[
 
 
 def _done(changes: Sequence[Change], tokens: Sequence[str]) -> str:
-    """All that was done, in a few words; many heads by their number."""
+    """All changes in a few words; many heads as a count."""
     heads = [f"{change.layer}.{change.head}" for change in changes if change.kind == "h"]
     parts = [change.command(tokens) for change in changes if len(heads) < 2 or change.kind != "h"]
     if len(heads) > 1:

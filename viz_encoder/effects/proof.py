@@ -16,13 +16,13 @@ from viz_encoder.effects.heads_seen import HeadsSeen, Layer
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 
-TOLERANCE = 2e-5  # of the largest value: what another order of the same sums may change
+TOLERANCE = 2e-5  # relative to the largest value: effect of reordering sums
 Call = Callable[[nn.Module], Any]  # runs the model that it is given, on inputs of its own
 
 
 @dataclass(frozen=True, repr=False)
 class Part(OneLine):
-    """One claim of the proof, and the largest difference that was found against it."""
+    """One claim of the proof, and the largest deviation found."""
 
     claim: str
     holds: bool
@@ -198,7 +198,7 @@ def _without_columns(model: nn.Module, layers: list[Layer], cuts: Mapping[Head, 
 
 
 def first_tensor(out: Any) -> Tensor:
-    """What a model gives, or the first tensor of it.
+    """A model's output, or its first tensor.
 
     Raises:
         TraceError: it gives none.

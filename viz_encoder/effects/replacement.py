@@ -1,4 +1,4 @@
-"""What replaces a removed head's output: zero, or its mean over a named set."""
+"""Replacement for a removed head's output: zero, or its mean over a named set."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Replacement:
     words: str
 
     def of(self, layer: int) -> Float[Tensor, "1 head 1 d_value"]:
-        """That of one layer's heads, for every token alike."""
+        """Replacement for one layer's heads, the same for every token."""
         return self.values[layer, None, :, None]
 
 

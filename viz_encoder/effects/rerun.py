@@ -49,7 +49,7 @@ class Alone(NamedTuple):
 
 
 class Rerun:
-    """One input on one encoder: what entered each layer, what each head said, and the output."""
+    """One input on one encoder: each layer's input, each head's output, and the final output."""
 
     def __init__(self, encoder: LoadedEncoder, inputs: Inputs) -> None:
         """Run it once, untouched.
@@ -64,7 +64,7 @@ class Rerun:
         self.encoder, self.model = encoder, encoder.model
         self.sample: Sample = inputs.samples[0]
         self.valid = inputs.valid.to(encoder.device)
-        self.n_layer_runs = 0  # of one input through one layer; n_layers of them are one forward
+        self.n_layer_runs = 0  # of one input through one layer; n_layers of these are one forward
         values, valid, segments = arguments(encoder, inputs)
         with at_rest(self.model):
             x = self.model.embed(values, segments)
@@ -96,7 +96,7 @@ class Rerun:
             variants = slice(start, min(start + step, n_variants))
             size = variants.stop - start
             with at_rest(self.model):
-                # What its heads said is known: of the lowest layer only what follows runs again.
+                # Head outputs of the lowest edited layer are known; only what follows runs again.
                 attended = block.attn.out(edits[lowest].of(variants)(self.said[lowest]))
                 x = block.after_attention(
                     self.entered[lowest].expand(len(attended), -1, -1), attended

@@ -1,4 +1,4 @@
-"""What is run: one input, or a list of them, each by itself and so without padding."""
+"""Inputs to run: one, or a list, each run separately without padding."""
 
 from numbers import Integral
 from typing import Any

@@ -15,7 +15,7 @@ from viz_encoder.model import Encoder
 def switched(
     encoder: LoadedEncoder, *, positions: bool = True, causal: bool = False
 ) -> LoadedEncoder:
-    """The same weights without positions, or with a causal mask: not how they were trained.
+    """The same weights without positions, or with a causal mask, unlike in training.
 
     Without positions nothing of a table is added, q and k are not turned, and the scores get no
     number by distance, so that a text whose words are swapped gives the same vectors, swapped.
@@ -39,7 +39,7 @@ def switched(
         model = Encoder(config)
     kept = model.state_dict().keys()
     state = {name: each for name, each in encoder.model.state_dict().items() if name in kept}
-    model.load_state_dict(state, assign=True)  # the same memory, not copies
+    model.load_state_dict(state, assign=True)  # shares memory
     return replace(encoder, model=model.train(encoder.model.training))
 
 

@@ -29,7 +29,7 @@ class TokenEffect(ArrayResult, TableResult, main="values"):
     """
 
     values: Float[np.ndarray, " token"]
-    answers: np.ndarray  # of str: "token"
+    answers: np.ndarray  # str: "token"
     shares: Float[np.ndarray, " token"]
     before: float
     untouched: tuple[str, float]

@@ -21,7 +21,7 @@ How = Literal["attention", "mask"]
 
 
 class Away(NamedTuple):
-    """What is left without some tokens: the measure, the answer and its share, and both shares."""
+    """Result without some tokens: the measure, the answer and its share, and both shares."""
 
     places: tuple[int, ...]
     value: float
@@ -30,7 +30,7 @@ class Away(NamedTuple):
 
 
 class WithoutTokens:
-    """One text, run as it is, and with some of its tokens removed."""
+    """One text, run unchanged and with some tokens removed."""
 
     def __init__(
         self, encoder: LoadedEncoder, text: Any, how: str, measure: str | None, asked: Asked
@@ -45,7 +45,7 @@ class WithoutTokens:
         self.untouched = self._said(self._run.output)[0]
 
     def removable(self) -> list[int]:
-        """All tokens but the one that is asked about; by [MASK] no special ones either."""
+        """All tokens but the queried one; with [MASK], no special tokens either."""
         special, real = self._run.sample.special, self._run.valid[0].tolist()
         places = (place for place in range(len(self.names)) if real[place] and place != self._place)
         return [place for place in places if self.how == "attention" or not special[place]]
@@ -103,7 +103,7 @@ class WithoutTokens:
 
 
 def mask_name(encoder: LoadedEncoder) -> str:
-    """How this model writes [MASK].
+    """This model's spelling of [MASK].
 
     Raises:
         SelectionError: it has none.

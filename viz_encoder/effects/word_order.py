@@ -19,7 +19,7 @@ ALIKE = "Swapping takes two different words, and this text does not have them; t
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordOrder(OneLine):
-    """What a swap of two tokens does to the outputs, each compared at its token's new place.
+    """Effect of swapping two tokens on the outputs, each compared at its token's new position.
 
     vectors: of each token, in the text as it was and swapped, with positions (0) and without (1).
     apart: the mean over real tokens of ‖swapped − as it was‖ / ‖as it was‖, with and without.
@@ -70,7 +70,8 @@ def _output(encoder: LoadedEncoder, inputs: Inputs) -> Float[torch.Tensor, "toke
 
 
 def _pair(inputs: Inputs, one: int | None, two: int | None) -> tuple[int, int]:
-    """These two, where they are different words of the text; else the first two that are."""
+    """The two given tokens if they are different words of the text, otherwise the first two that
+    are."""
     ids, special = inputs.values[0].tolist(), inputs.samples[0].special
     own = [at for at, made in enumerate(special) if not made]
     if one in own and two in own and ids[one] != ids[two]:

@@ -137,7 +137,17 @@ class Declared:
     def vectors(
         self, hidden: Hidden, valid: Valid, n_prompt: int = 0
     ) -> Float[Tensor, "batch d_pooled"]:
-        """The vectors sentence-transformers computes from these hidden states."""
+        """The vectors sentence-transformers computes from these hidden states.
+
+        Args:
+            hidden: hidden states after the last layer, through the final norm.
+            valid: True = a real token.
+            n_prompt: how many tokens at the front are the prompt's, [CLS] counted.
+
+        Raises:
+            SelectionError: a part that is not computed here.
+            InputError: no token after the prompt.
+        """
         if self.problem:
             raise SelectionError(self.problem)
         kept = torch.where(valid[..., None], hidden, 0)
@@ -216,7 +226,13 @@ class Declared:
 
 
 def token_weights(method: str, valid: Valid, within: Valid) -> Float[Tensor, "batch token"]:
-    """Weight of each token before summing; for every pooling but max."""
+    """Weight of each token before summing; for every pooling but max.
+
+    Args:
+        method: of POOLINGS.
+        valid: True = a real token; a weighted mean counts its tokens from 1.
+        within: the valid tokens that are pooled.
+    """
     weights = within.double()
     count = weights.sum(dim=1, keepdim=True)
     match method:

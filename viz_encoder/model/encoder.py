@@ -177,7 +177,10 @@ class Encoder(nn.Module):
     def angles(
         self, values: Tensor, n_tokens: int, is_local: bool, device: torch.device
     ) -> Float[Tensor, "token half"] | None:
-        """Rotary angles of a layer, if any; only the shape of `values` is used."""
+        """Rotary angles of a layer, if any; only the shape of `values` is used.
+
+        is_local: whether the layer has a window (`config.is_local(layer)`).
+        """
         config = self.config
         base = config.rotary_base_local if is_local else config.rotary_base
         base = config.rotary_base if base is None else base

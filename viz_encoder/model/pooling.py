@@ -113,7 +113,11 @@ def pool(
 
 
 def declared_by(encoder: object) -> Declared:
-    """Vectors that the model declares."""
+    """Vectors that the model declares.
+
+    Raises:
+        SelectionError: it declares nothing.
+    """
     declared = getattr(encoder, "declared", None)
     if isinstance(declared, Declared):
         return declared
@@ -191,7 +195,16 @@ def head_shares(
     valid: Bool[Tensor, "*batch token"],
     head: object,
 ) -> Float[Tensor, "*batch head token"]:
-    """Attention of each of the pooler's heads to each token; 0 at padding."""
+    """Attention of each of the pooler's heads to each token; 0 at padding.
+
+    Each head's row sums to 1. The mean over heads is one row: `.mean(dim=-2)`. The pooled vector
+    is not a weighted mean of the hidden states: values are projected, and a feed-forward network
+    follows.
+
+    Raises:
+        SelectionError: the model has no pooler with a learned query, as SigLIP's has.
+        InputError: valid does not fit, or a sequence is all padding.
+    """
     if not isinstance(head, Head) or head.probe is None:
         raise SelectionError(
             "This model's pooler has no learned query, so it has no weights over the tokens; "

@@ -10,7 +10,11 @@ from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellChange(ArrayResult, TableResult, main="change"):
-    """One query's weight on one key in every head, 0 … 1, here and in the reference."""
+    """One query's weight on one key in every head, 0 … 1, here and in the reference.
+
+    NaN where the mask forbids the key, and in `was` and `change` where the query or the key has
+    no partner.
+    """
 
     now: Float[np.ndarray, "layer head"]
     was: Float[np.ndarray, "layer head"]

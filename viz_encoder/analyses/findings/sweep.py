@@ -132,7 +132,16 @@ def links_of(
     reach: Callable[[slice], Float[Tensor, "query key"]],
 ) -> HeadLinks:
     """For each query, the key with the best score: weight · ln(weight / expected weight) ·
-    reach."""
+    reach.
+
+    Args:
+        walk: the head's rows.
+        ordinary: what each key gets on average of the queries that may attend to it.
+        near: what the head gives to the token at each small offset, summed over so many queries;
+            a link is compared with the others of its offset.
+        share: what each query would give evenly to each of the keys it may attend to.
+        reach: how telling a link between two places is, 0 for what is no link.
+    """
     parts = []
     for rows, weights in walk():
         base = torch.maximum(ordinary[None], share[rows, None])

@@ -41,7 +41,10 @@ NO_FIRST_NORM = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stage(OneLine):
-    """One stage; vector is the token's after it, or None for one head's steps."""
+    """One stage; vector is the token's after it, or None for one head's steps.
+
+    At "values" it is the heads' outputs side by side, "n_heads · d_head" wide.
+    """
 
     name: str
     title: str
@@ -69,7 +72,7 @@ class BlockStep(SeriesResult[Stage], items="stages"):
     stages: tuple[Stage, ...]
     heads: HeadsStep
     feed_forward: FeedForwardStep
-    apart: float  # distance of the result from the hidden state that ran, relative to its largest value
+    apart: float  # from the hidden state that ran, relative to its largest value
 
     def columns(self) -> Columns:
         """distance from the hidden state that ran, relative to its largest value"""

@@ -18,7 +18,7 @@ def _config(file: Json) -> EncoderConfig:
     require(file, "num_hidden_groups", 1, "ALBERT is loaded with one layer shared by all")
     require(file, "inner_group_num", 1, "ALBERT is loaded with one layer shared by all")
     if file["embedding_size"] == file["hidden_size"]:
-        # It would still project; our encoder projects only from one width to another.
+        # The reference would still project; our encoder projects only between different widths.
         raise CheckpointError(
             "config.json says that embedding_size equals hidden_size; only an ALBERT with a "
             "smaller embedding_size is supported."
@@ -32,7 +32,7 @@ def _config(file: Json) -> EncoderConfig:
 
 
 def _masked(file: Json) -> HeadConfig:
-    """As narrow as the word table, which is its decoder."""
+    """As narrow as the word table, which serves as its decoder."""
     return masked(file, file["embedding_size"], activation(file["hidden_act"]))
 
 

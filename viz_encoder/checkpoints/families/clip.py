@@ -57,7 +57,7 @@ DEFAULTS = {
 
 
 def _vision_run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
-    """With the last norm for all tokens, as ours has it; the reference norms [CLS] alone."""
+    """Apply the final norm to all tokens, as our encoder does; the reference norms only [CLS]."""
     tower = getattr(model, "vision_model", model)
     states: Tensor = tower.get_submodule("post_layernorm")(last_states(tower, inputs))
     return states

@@ -52,7 +52,7 @@ def _rotary(file: Json) -> dict[str, Any]:
 
 
 def _masked(file: Json) -> HeadConfig:
-    """By GELU, whatever the feed-forward networks have."""
+    """Always uses GELU, whatever the feed-forward networks use."""
     return masked(file, file["hidden_size"], Activation.GELU)
 
 

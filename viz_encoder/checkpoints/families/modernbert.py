@@ -79,7 +79,7 @@ def _classify(file: Json) -> HeadConfig:
 
 
 def _head(config: Callable[[Json], HeadConfig], task: str, out: str, only_for: str) -> HeadTable:
-    """All heads have their first steps under the same names."""
+    """All heads share the names of their first layers."""
     table = f"""
         head.dense.*    heads.{task}.dense.*
         head.norm.*     heads.{task}.norm.*

@@ -13,7 +13,7 @@ from viz_encoder.checkpoints.tables import (
 )
 from viz_encoder.config import EncoderConfig
 
-FIRST_ROW = 2  # of the first token's position, whatever pad_token_id says
+FIRST_ROW = 2  # position row of the first token, whatever pad_token_id is
 BUCKETS, FURTHEST = 32, 128  # the reference counts with these, whatever config.json says
 
 

@@ -13,7 +13,7 @@ def _config(file: Json) -> EncoderConfig:
     return EncoderConfig.from_axes(axes)
 
 
-# One layer's tensors, once for each layer or once for all that share them.
+# One layer's tensors: once per layer, or once for all that share them.
 LAYER = """
     layers.#.attn.q.*              layers.#.attn.q.*
     layers.#.attn.k.*              layers.#.attn.k.*

@@ -6,7 +6,7 @@ from viz_encoder.checkpoints.settings import activation, require, rotary_base, t
 from viz_encoder.checkpoints.tables import BERT_SIZES
 from viz_encoder.config import EncoderConfig, Positions
 
-# What files of before transformers knew this family call the same settings.
+# Names of the same settings in files that predate transformers' support.
 OLDER = {
     "n_embd": "hidden_size",
     "n_head": "num_attention_heads",

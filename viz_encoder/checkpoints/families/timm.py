@@ -14,7 +14,7 @@ from viz_encoder.errors import CheckpointError
 
 POOL, KINDS = ("q", "kv", "proj", "norm", "mlp.fc1", "mlp.fc2"), ("weight", "bias")
 POOLED = "heads.pool.probe."
-POOLS = ("token", "avg", "map")  # what a classifier may read; None where nothing is said
+POOLS = ("token", "avg", "map")  # inputs of a classifier; None if unspecified
 WRAPPED = "timm_model."  # put there by transformers
 KNOWN = ("vit_", "deit_", "deit3_", "flexivit_", "eva_large_")
 SIXTEEN = (1152, 1280, 1408, 1664)  # widths with 16 heads, where others have heads of 64
@@ -67,7 +67,7 @@ def _grid(file: Json) -> tuple[int, int]:
 
 
 def _image(prepared: Json, size: tuple[int, int]) -> dict[str, Any]:
-    """How timm prepares a picture for this model, as ImageReader's settings."""
+    """timm's image preprocessing for this model, as ImageReader settings."""
     image: dict[str, Any] = {name: prepared.get(name, usual) for name, usual in IMAGENET.items()}
     image["resample"] = FILTERS.get(str(prepared.get("interpolation")), FILTERS["bicubic"])
     share = prepared.get("crop_pct", 0.875)

@@ -79,7 +79,7 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
 
 
 def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Of vectors "batch token d_model"; torch's own default has the tokens first."""
+    """Run on vectors "batch token d_model"; torch defaults to tokens first."""
     (x,) = inputs.values()
     if model.layers[0].self_attn.batch_first:  # type: ignore[index, union-attr]
         states: Tensor = model(x)

@@ -102,7 +102,7 @@ def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 VIT = Family(
-    model_types=("vit", "vit_mae"),  # of MAE the encoder only
+    model_types=("vit", "vit_mae"),  # for MAE, only the encoder
     defaults=DEFAULTS,
     config=_config,
     optional_prefixes=("vit.",),
