@@ -167,6 +167,22 @@ def test_every_table_has_columns_of_one_length(results):
         assert list(frame.columns) == list(columns)
 
 
+def test_a_table_of_an_array_has_a_line_for_each_cell(results, trace):
+    frame = results["rollout_matrix"].to_frame().set_index(["query", "key"])
+    assert frame.loc[(4, 2), "shares"] == results["rollout_matrix"].shares[4, 2]
+    frame = results["value_weighted"].to_frame().set_index(["head", "query", "key"])
+    assert frame.loc[(3, 4, 2), "norms"] == results["value_weighted"].norms[3, 4, 2]
+    frame = results["token_similarity"].to_frame().set_index(["block_a", "block_b"])
+    assert frame.loc[(1, 5), "cosines"] == results["token_similarity"].cosines[1, 5]
+    frame = results["mask_effect"].to_frame().set_index(["blocks", "token"])
+    assert frame.loc[(6, 3), "moved"] == results["mask_effect"].moved[6, 3]
+
+
+def test_every_analysis_gives_a_table(results):
+    plain = {"block_parts", "compare", "separation"}  # several arrays, or numbers
+    assert {name for name, each in results.items() if not hasattr(each, "to_frame")} == plain
+
+
 def test_the_survey_as_a_table(results, trace):
     frame = results["survey"].to_frame().set_index(["layer", "head"])
     assert len(frame) == 6 * 12

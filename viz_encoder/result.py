@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from importlib import import_module
 from itertools import product
 from typing import Any, ClassVar, TypeVar, overload
@@ -15,22 +16,8 @@ from viz_encoder.shown import OneLine
 
 Item = TypeVar("Item")
 Columns = dict[str, list[Any]]
+TABLE_NAMES = {"state": "blocks"}  # a state is named by the blocks before it
 FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
-
-
-class ArrayResult(OneLine):
-    """A frozen result with one main array: np.asarray(result) gives it."""
-
-    _main: ClassVar[str]
-
-    def __init_subclass__(cls, main: str = "", **named: Any) -> None:
-        """`main` names the field."""
-        super().__init_subclass__(**named)
-        cls._main = main or cls._main
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The main array, as numpy asks for it (numpy 2)."""
-        return np.array(getattr(self, self._main), dtype=dtype, copy=copy)
 
 
 class TableResult(OneLine):
@@ -54,6 +41,32 @@ class TableResult(OneLine):
                 "it, columns() gives the same table as a dict of lists."
             ) from fault
         return pandas.DataFrame(self.columns())
+
+
+class ArrayResult(TableResult):
+    """A frozen result with one main array: np.asarray(result) gives it, columns() its cells."""
+
+    _main: ClassVar[str]
+
+    def __init_subclass__(cls, main: str = "", **named: Any) -> None:
+        """`main` names the field."""
+        super().__init_subclass__(**named)
+        cls._main = main or cls._main
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The main array, as numpy asks for it (numpy 2)."""
+        return np.array(getattr(self, self._main), dtype=dtype, copy=copy)
+
+    def columns(self) -> Columns:
+        """A line for each cell, placed by the axes that the field's annotation names."""
+        array = np.asarray(self)
+        annotation = next(field.type for field in fields(self) if field.name == self._main)  # type: ignore[arg-type]
+        named = annotation.dim_str.split()  # type: ignore[union-attr]
+        axes = [TABLE_NAMES.get(name, name) for name in named]
+        if len(set(axes)) < len(axes):  # "block block"
+            axes = [f"{name}_{letter}" for name, letter in zip(axes, "abc", strict=False)]
+        places = {name: range(size) for name, size in zip(axes, array.shape, strict=True)}
+        return long_columns(places, {self._main: array})
 
 
 class SeriesResult(TableResult, Sequence[Item]):

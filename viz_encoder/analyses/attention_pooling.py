@@ -19,7 +19,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong, TraceError
 from viz_encoder.inputs.items import Item, read_set
 from viz_encoder.model.pooling import cls, mean
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace.batches import Progress, batches
 from viz_encoder.trace.states import choose_layers
 
@@ -30,7 +30,7 @@ COMPARED = ("attention", "mean", "cls")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionPooling(ArrayResult, TableResult, main="queries"):
+class AttentionPooling(ArrayResult, main="queries"):
     """A query for each seed, and what it is worth; the queries are those trained on all items."""
 
     layer: int

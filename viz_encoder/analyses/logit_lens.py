@@ -12,7 +12,7 @@ from viz_encoder.arguments import Count, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
 from viz_encoder.trace.same_model import require_heads_of
@@ -23,7 +23,7 @@ WHOLE = -1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogitLens(ArrayResult, TableResult, main="shares"):
+class LogitLens(ArrayResult, main="shares"):
     """The most likely labels, and the probability of the model's answer, in every layer.
 
     labels[l, p, r] is the label of rank r (0 = most likely) read after l blocks at place p, with

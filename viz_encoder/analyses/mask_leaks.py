@@ -9,13 +9,13 @@ from torch import Tensor
 
 from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.intended import known_empty, require_fits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MaskLeaks(ArrayResult, TableResult, main="leak"):
+class MaskLeaks(ArrayResult, main="leak"):
     """Weights that a run's maps put where an intended mask forbids.
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.arguments import Most, OneOf, Token, public
-from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
+from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.kept_tokens import kept_tokens
 from viz_encoder.trace.map_view import MapView
@@ -24,7 +24,7 @@ By = Annotated[str, OneOf(BY)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pair(ArrayResult, TableResult, main="weights"):
+class Pair(ArrayResult, main="weights"):
     """One cell in every head. np.asarray(pair) gives the weights, columns() one line per head.
 
     weights: the query's weight on the key, a share of the query's total; NaN where the mask

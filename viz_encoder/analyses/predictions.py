@@ -12,7 +12,7 @@ from viz_encoder.arguments import Count, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
+from viz_encoder.result import ArrayResult, Columns, SeriesResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
@@ -21,7 +21,7 @@ from viz_encoder.trace.token_selection import real_token
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Guess(ArrayResult, TableResult, main="shares"):
+class Guess(ArrayResult, main="shares"):
     """The most likely labels at one token, or of the whole input; unit says what `shares` are."""
 
     token: int | None  # its number; None: of the whole input

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
@@ -18,7 +18,7 @@ Center = Annotated[str, OneOf(CENTERS)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(ArrayResult, TableResult, main="points"):
+class Projection(ArrayResult, main="points"):
     """points[s, i] is where token tokens[i] lies after layers[s] blocks, in the states' units.
 
     All layers share one plane, so that distances in it may be compared. shares are the parts of

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from viz_encoder.arguments import Count, Most, public, read_index
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
 
@@ -18,7 +18,7 @@ BLOCK_BYTES_GPU = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimilarHeads(ArrayResult, TableResult, main="distances"):
+class SimilarHeads(ArrayResult, main="distances"):
     """Every head's distance to one head, 0 (the same rows) … 1 (no key in common).
 
     distances: NaN where a layer has no such head, or looks at other keys (cross-attention).

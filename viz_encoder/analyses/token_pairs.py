@@ -10,7 +10,7 @@ from viz_encoder.arguments import Most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.model.pooling import METHODS
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.shown import OneLine, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.states import States, choose_layers, states_of, unlike_declared
@@ -50,7 +50,7 @@ class Match(OneLine):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenPairs(ArrayResult, TableResult, main="parts"):
+class TokenPairs(ArrayResult, main="parts"):
     """parts[i, j] is what token i of the first text and token j of the second add to the cosine.
 
     Their sum is the cosine of the two pooled vectors, −1 … 1; single parts may be negative. They

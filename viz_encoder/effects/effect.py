@@ -17,7 +17,7 @@ from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import one_by_one
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
+from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.shown import quoted
 
 SHORT = 40  # characters of a text that an error names
@@ -25,7 +25,7 @@ UNSAID = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effect(ArrayResult, TableResult, main="values"):
+class Effect(ArrayResult, main="values"):
     """The effect of removing each head alone. np.asarray(effect) gives the values.
 
     A small effect does not mean that a head does nothing: other heads may do the same, or take over

@@ -16,14 +16,14 @@ from viz_encoder.effects.measures import Named, measure_of, require_number
 from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import one_by_one
 from viz_encoder.errors import InputError
-from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
+from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.trace.prediction_heads import masked_tokens
 
 Direction = Literal["noising", "denoising"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Patch(ArrayResult, TableResult, main="shares"):
+class Patch(ArrayResult, main="shares"):
     """Each head alone, patched from a twin text. np.asarray(patch) gives the shares.
 
     shares: the change, as a share of the whole difference between the two runs: 0 = as if nothing

@@ -12,11 +12,11 @@ from viz_encoder.effects.measure import Asked
 from viz_encoder.effects.measures import Named
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.effects.without_tokens import How, WithoutTokens
-from viz_encoder.result import ArrayResult, Columns, TableResult
+from viz_encoder.result import ArrayResult, Columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenEffect(ArrayResult, TableResult, main="values"):
+class TokenEffect(ArrayResult, main="values"):
     """The effect of removing each token. np.asarray(effect) gives the values.
 
     values: the measure with the token removed, minus that of the untouched run; NaN where the token

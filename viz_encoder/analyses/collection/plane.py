@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult
+from viz_encoder.result import ArrayResult, Columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemPlane(ArrayResult, TableResult, main="points"):
+class ItemPlane(ArrayResult, main="points"):
     """points[i] is where item i lies along two components, in the vectors' units.
 
     shares are the fractions of the variance, 0 … 1, that the two axes show. The rest is not shown,

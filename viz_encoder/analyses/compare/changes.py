@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CellChange(ArrayResult, TableResult, main="change"):
+class CellChange(ArrayResult, main="change"):
     """One query's weight on one key in every head, 0 … 1, here and in the reference.
 
     NaN where the mask forbids the key, and in `was` and `change` where the query or the key has

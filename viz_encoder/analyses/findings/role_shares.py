@@ -13,7 +13,7 @@ from viz_encoder.analyses.findings.role_weight import BY_OFFSET, n_asked, weight
 from viz_encoder.analyses.findings.sweep import HeadSums, blocks, sums_of
 from viz_encoder.arguments import OneOf, public, read_index
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 
 ROLES = (
@@ -24,7 +24,7 @@ Role = Annotated[str, OneOf(ROLES)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RoleShares(ArrayResult, TableResult, main="shares"):
+class RoleShares(ArrayResult, main="shares"):
     """Every head's share, 0 … 1; NaN in cross-attention, and where it is a mean over no query.
 
     shares: of the weight of the queries that have such a key; of "pronoun", of the pronouns.
