@@ -1,4 +1,4 @@
-"""Where the files beside the code are: inside the installed package, or in the source tree."""
+"""Locates bundled data files, in the installed package or in the source tree."""
 
 from pathlib import Path
 

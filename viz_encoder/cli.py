@@ -151,7 +151,7 @@ def _models(given: argparse.Namespace) -> None:
 
 
 def _describe(found: Plan) -> None:
-    """What a model is and what it is made of, without loading it."""
+    """Print what a model is and its parts, without loading it."""
     card = found.card
     memory = f"{found.n_bytes / 1e6:,.1f} MB of memory"
     print(f"{card.name}: {card.family}, {card.n_parameters:,} parameters, {memory}")

@@ -1,4 +1,4 @@
-"""What a package offers: its public names, without the modules that they come from."""
+"""The public names of a package, without the modules that define them."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -77,7 +77,7 @@ def _methods(text: str | None, encoder: LoadedEncoder) -> list[str]:
 
 
 def _chosen(text: str | None, encoder: LoadedEncoder) -> str:
-    """Whose method it is, where the person named none."""
+    """The default method if none was given, with its origin."""
     if text is not None:
         return ""
     if encoder.declared is None:

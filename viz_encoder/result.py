@@ -1,4 +1,4 @@
-"""What results can do: stand for their main array, become a table, be read one after the other."""
+"""Shared behavior of results: convert to their main array or a table, and act as sequences."""
 
 import csv
 import io
@@ -84,12 +84,12 @@ class SeriesResult(TableResult, Sequence[Item]):
     @overload
     def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
     def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
-        """One of them, or some as a tuple."""
+        """One item, or a slice as a tuple."""
         found: Item | tuple[Item, ...] = getattr(self, self._items)[at]
         return found
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of items."""
         return len(getattr(self, self._items))
 
     def __iter__(self) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""How values show themselves: in one line at a prompt, as a small table in a notebook."""
+"""Formats values for display: one line at a prompt, a small table in a notebook."""
 
 import reprlib
 import unicodedata
@@ -8,9 +8,9 @@ from html import escape
 from typing import Any
 
 MOST = 200  # characters of a line
-MOST_CELL = 300  # of a table's cell
+MOST_CELL = 300  # per table cell
 FEW = 4  # entries of a tuple that are written out
-LETTERS = 40  # of a text within a line
+LETTERS = 40  # per text within a line
 DIGITS = 30  # Python refuses to write out numbers of thousands of them
 ISOLATE, POP = "\u2068", "\u2069"
 TABLE = "border-collapse:collapse;font-size:13px;text-align:left"
@@ -40,7 +40,7 @@ def quoted(text: str) -> str:
 
 
 def after_blocks(n: int) -> str:
-    """Which hidden state, by the blocks it has passed: "after 1 block"."""
+    """Name of a hidden state by its number of blocks: "after 1 block"."""
     return f"after {counted(n, 'block')}"
 
 
@@ -70,7 +70,7 @@ def brief(value: object) -> str:
         sizes = "×".join(map(str, value.shape)) or "1 value"
         return f"{str(value.dtype).removeprefix('torch.')} {sizes}"
     if isinstance(value, str):
-        text = str(value)  # of an enum, its value
+        text = str(value)  # the value of an enum
         return repr(text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…")
     if isinstance(value, float):
         return f"{value:.4g}"

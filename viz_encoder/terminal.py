@@ -32,7 +32,7 @@ def typed(text: str) -> str:
     """A text from the command line as it was typed, also where the locale knows only ASCII."""
     try:
         return os.fsencode(text).decode("utf-8")
-    except UnicodeError:  # it was read rightly, or is no UTF-8 either
+    except UnicodeError:  # already decoded correctly, or not UTF-8
         return text
 
 

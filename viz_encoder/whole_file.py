@@ -66,12 +66,12 @@ def write_beside(write: Callable[[Path], None], path: str | Path) -> int:
 
 
 def private_prefix() -> str:
-    """How a folder that this process makes for a while beside a file is called."""
+    """Prefix of this process's temporary folders beside a file."""
     return f"{OURS}{os.getpid()}-"
 
 
 def _remove_leftovers(parent: Path) -> None:
-    """What processes of this machine left here when they were killed."""
+    """Remove leftovers of killed processes on this machine."""
     for folder in parent.glob(f"{OURS}*-*"):
         process = folder.name.removeprefix(OURS).partition("-")[0]
         if process.isdecimal() and not psutil.pid_exists(int(process)):
@@ -108,7 +108,7 @@ def shortened(path: str | Path) -> str:
 
 
 def _permissions(target: Path, path: str | Path) -> int | None:
-    """Of the file that is there; None where there is none. A device or a folder is refused."""
+    """Permissions of an existing file; None if there is none. Devices and folders are refused."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What is on screen, taken elsewhere: tables, an offline page, a notebook's cell, pictures."""
+"""Exports: tables, an offline page, a notebook cell, pictures."""
 
 from viz_encoder.export.cell import draw_cell as draw_cell
 from viz_encoder.export.page import draw_page as draw_page

@@ -108,9 +108,9 @@ def _nothing() -> _Packed:
 
 
 def _pack(trace: Trace, places: list[Place], room: int) -> _Packed:
-    """As many maps as have room, as finely as they have; cells are pooled where not one has."""
+    """Pack maps into the byte budget, as many and as fine as fit; pooled if not one fits whole."""
     whole = max(max(layer.q.shape[1], layer.k.shape[1]) for layer in trace.layers)
-    n_bytes = room // 4 * 3  # what base64 makes room of
+    n_bytes = room // 4 * 3  # base64 overhead
     side, cells = whole, sum(_n_cells(trace, layer) for layer, _ in places)
     if _n_cells(trace, places[0][0]) > WHOLE_CELLS * n_bytes:
         side = SIDES[0]
@@ -165,7 +165,7 @@ def _document(
 
 
 def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
-    """What each map is of, in the order of their cells."""
+    """Describe each map, in the order of the cells."""
     return [
         {
             "layer": layer,
@@ -182,7 +182,7 @@ def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
 
 
 def _left_out(asked: list[Place], kept: list[Place]) -> str:
-    """Which heads had no room, in a sentence with the way to see them."""
+    """A sentence about the heads that did not fit, and how to see them."""
     missing = sorted(set(asked) - set(kept))
     if not missing:
         return ""

@@ -19,5 +19,5 @@ def filled(
 
 
 def digest(text: str) -> str:
-    """How a policy names what may run or style: this text and no other."""
+    """CSP hash that allows exactly this script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode()}'"

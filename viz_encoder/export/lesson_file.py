@@ -23,7 +23,7 @@ MOST_SEATS = 90  # for which there is room
 WEB = asset("web")
 OFFLINE = WEB / "learn" / "offline"
 STYLES = ("core/core.css", "views/views.css", "learn/tab.css", "learn/offline/lesson.css")
-INSTEAD = {  # of the modules that ask a server
+INSTEAD = {  # replaces the modules that call a server
     WEB / "core" / "server.js": OFFLINE / "server.js",
     WEB / "learn" / "texts.js": OFFLINE / "texts.js",
 }

@@ -33,7 +33,7 @@ def join_modules(entry: Path, root: Path, instead: Mapping[Path, Path] | None = 
 
 
 def join_folder(folder: Path, root: Path) -> str:
-    """All modules of a folder as one, which exports the table of all MODULES by their paths.
+    """Join all modules of a folder into one that exports MODULES, a table by path.
 
     It imports the joined modules of the folders that it needs, as `./<folder>.js`, so that a page
     has each module once and asks for one file a folder.
@@ -96,7 +96,7 @@ class _Joined:
 
 
 def _taken(listed: str, exported: list[str], path: Path) -> str:
-    """What an import takes, as destructuring says it."""
+    """Names an import takes, as a destructuring pattern."""
     taken = []
     for each in filter(None, map(str.strip, listed.split(","))):
         found = NAME.fullmatch(each)

@@ -9,7 +9,7 @@ from viz_encoder.trace import Trace
 
 MOST_ROWS = 256  # queries that are looked through
 NEAR = 2  # words so near are often parts of one, as in didn't
-LETTERS = 2  # of a word that is worth opening on
+LETTERS = 2  # in a word worth opening on
 
 
 def choose_opening(

@@ -1,4 +1,4 @@
-"""One offline page: the atlas, the map of every head, and one map exact, in a single HTML file."""
+"""Offline page: the atlas, every head's map, and one exact map, in a single HTML file."""
 
 import base64
 import json
@@ -105,7 +105,7 @@ def document(name: str, *, pictures: bool = False, **parts: str) -> str:
 
 
 def _facts(trace: Trace) -> dict[str, Any]:
-    """All that the page says in words."""
+    """Everything the page says in words."""
     origin, proof = trace.origin, trace.proof
     cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
     return {
@@ -126,7 +126,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
 
 
 def _changed(given: tuple[Sequence[str], Outcome] | None) -> dict[str, Any] | None:
-    """What was changed, and the answers before and after, each as (label, before, after)."""
+    """The change, and the answers before and after, each as (label, before, after)."""
     if given is None:
         return None
     made, outcome = given

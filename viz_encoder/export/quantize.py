@@ -21,7 +21,7 @@ FINE = 65_534  # steps in 16 bits
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """All maps in one stream: layer after layer, head after head, row after row, a byte a cell.
+    """All maps in one stream, one byte per cell, by layer, head and row.
 
     A byte b stands for b × top ÷ levels, top being its map's largest weight; that is off by at most
     top ÷ (2 × levels). 255 is a masked cell.
@@ -29,7 +29,7 @@ class Packed:
 
     compressed: bytes  # zlib
     levels: int
-    shapes: tuple[tuple[int, int, int], ...]  # of each layer: head, row, col
+    shapes: tuple[tuple[int, int, int], ...]  # per layer: head, row, col
     tops: tuple[Float[np.ndarray, " head"], ...]
 
 

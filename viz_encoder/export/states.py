@@ -124,7 +124,7 @@ def _by_layer(
 
 
 def _changes(result: HiddenChange) -> dict[str, np.ndarray]:
-    """How a block changed its states stands beside the states after it."""
+    """Changes of states, listed with the states after each block."""
     none = np.full((1, len(result.tokens)), np.nan)  # no block comes before the embeddings
     cosines, changes = (np.concatenate([none, each]) for each in (result.cosines, result.changes))
     return {"norm": result.norms, "cosine": cosines, "change": changes}

@@ -1,4 +1,4 @@
-"""What the words or the picture of an exported file are made of: names, kinds and the picture."""
+"""Data for the words or the image of an exported file: names, kinds and the image."""
 
 import base64
 import io

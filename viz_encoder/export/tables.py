@@ -73,7 +73,7 @@ def arrays(
     renormalize: bool = False,
     words: bool = False,
 ) -> dict[str, np.ndarray]:
-    """The same by name, as npz keeps it; faults are those of `csv_lines`.
+    """Arrays by name for npz; raises like `csv_lines`.
 
     Args:
         trace: the run.
@@ -131,7 +131,7 @@ def npz_bytes(trace: Trace, view: MapView, query: int | None = None) -> bytes:
 
 
 def map_said(view: MapView) -> str:
-    """Which map it is and what was done to it, in a few words."""
+    """Describe the map and its processing in a few words."""
     heads = view.head if isinstance(view.head, tuple) else (view.head,)
     if isinstance(view.head, tuple):
         which = f"mean of heads {', '.join(map(str, heads))}"
@@ -146,7 +146,7 @@ def map_said(view: MapView) -> str:
 
 
 def view_note(trace: Trace, view: MapView) -> str:
-    """What was hidden, renormalized or merged, in sentences; nothing if nothing was."""
+    """Sentences about hidden, renormalized or merged tokens; "" if none."""
     said, hidden = [], [at for at, is_special in enumerate(trace.sample.special) if is_special]
     if hidden and view.hide_special:
         names = ", ".join(f"{at} {trace.tokens[at]}" for at in hidden)

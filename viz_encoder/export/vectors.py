@@ -90,7 +90,7 @@ def vector_lines(found: Collection) -> Iterator[str]:
 
 
 def vector_arrays(found: Collection) -> dict[str, np.ndarray]:
-    """The same by name, as npz keeps it.
+    """Arrays by name for npz.
 
     Returns:
         vectors_mean, vectors_cls …: float32 "layer item d_pooled" of each method.
@@ -136,7 +136,7 @@ def _arrow_bytes(found: Collection, kind: str) -> bytes:
 
 
 def _arrow_table(found: Collection) -> Any:
-    """One row a method, layer and item; the vector is a list of float32."""
+    """One row per method, layer and item; the vector is a list of float32."""
     import pyarrow as pa
 
     rows = list(_rows(found))

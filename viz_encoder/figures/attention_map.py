@@ -128,7 +128,7 @@ def _names(tokens: Sequence[str], shown: Sequence[tuple[int, ...]], edges: np.nd
 
 
 def _name(tokens: Sequence[str], units: Sequence[tuple[int, ...]]) -> str:
-    """One token or word by its numbers and its name; several by their numbers alone."""
+    """One token or word by index and name; several by index only."""
     first, last = units[0][0], units[-1][-1]
     number = f"{first}–{last}" if last > first else f"{first}"
     if len(units) > 1:

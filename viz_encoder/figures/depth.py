@@ -1,4 +1,4 @@
-"""What figures of layer × key share: their axes, and keys pooled where there are many."""
+"""Shared by layer × key figures: their axes, and pooling of many keys."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -67,7 +67,7 @@ def _end_at_others(figure: go.Figure, others: np.ndarray, values: np.ndarray) ->
 
 
 def _axis(title: str) -> str:
-    """What one of an axis is called: "Key (which input token)" counts keys."""
+    """What an axis counts: "Key (which input token)" counts keys."""
     return title.partition(" (")[0].lower()
 
 

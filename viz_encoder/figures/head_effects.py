@@ -1,4 +1,4 @@
-"""What changes when each head is removed, as a layer × head heatmap."""
+"""Effect of removing each head, as a layer × head heatmap."""
 
 from typing import Annotated, Any
 

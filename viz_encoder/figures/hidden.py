@@ -1,4 +1,4 @@
-"""What the views of hidden states share: names of tokens, the axis of layers, captions."""
+"""Shared by views of hidden states: token names, the layer axis, captions."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What the model's head would say after each block, at every token, as a layer × token heatmap."""
+"""The model head's predictions after each block, at every token, as a layer × token heatmap."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Where one patch or prefix token of a picture looks, laid over the picture."""
+"""Attention of one patch or prefix token, overlaid on the image."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -1,4 +1,4 @@
-"""All tokens of all layers in one plane, colored by depth; one token's way as a line."""
+"""All tokens of all layers in one plane, colored by depth; one token's path as a line."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -84,7 +84,7 @@ def _number(encoder: LoadedEncoder, label: int | str | None) -> int | str | None
 
 
 def _title(found: Relevance, tokens: tuple[str, ...]) -> str:
-    """Which label, where it stands, and whose row this is."""
+    """Name the label, its position, and the row."""
     where = "" if found.token is None else f" at {found.token} {quoted(plain(tokens[found.token]))}"
     read = found.reads.nonzero()[0].tolist()
     whose = (

@@ -1,4 +1,4 @@
-"""What attention and the feed-forward network add to the residual, block by block."""
+"""Contributions of attention and the feed-forward network to the residual, block by block."""
 
 from typing import Annotated
 

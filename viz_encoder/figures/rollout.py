@@ -1,4 +1,4 @@
-"""What reaches one query through the layers, as a layer × key heatmap of its rollout."""
+"""Attention rollout of one query through the layers, as a layer × key heatmap of its rollout."""
 
 import plotly.graph_objects as go
 

@@ -1,4 +1,4 @@
-"""Which keys a row of numbers shows: special tokens left out, the rest divided by their sum."""
+"""Selects the keys that a row shows: without special tokens, the rest renormalized."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ def shown_keys(
     hide_special: bool,
     renormalize: bool,
 ) -> ShownKeys:
-    """What is shown of a measure that was computed over all tokens; NaN stays NaN.
+    """Select the shown part of a measure over all tokens; NaN stays NaN.
 
     A row without anything on the keys that are shown keeps its zeros.
 

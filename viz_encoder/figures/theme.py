@@ -1,4 +1,4 @@
-"""How all figures look: no web fonts, colors that read on light and dark, text that stays text."""
+"""Theme of all figures: no web fonts, colors for light and dark, text that stays text."""
 
 import html
 import textwrap
@@ -35,7 +35,7 @@ def apply(figure: go.Figure, title: str) -> go.Figure:
 
 
 def caption(figure: go.Figure, text: str) -> None:
-    """What a figure measures and what not, below it; `text` is ours and never a user's."""
+    """Add a caption below the figure; `text` must be ours, never a user's."""
     lines = textwrap.wrap(text, 96, break_on_hyphens=False)
     figure.add_annotation(
         name="caption",  # the page takes it out and sets it as a paragraph
@@ -71,7 +71,7 @@ def plain(text: str) -> str:
 
 
 def head_name(layer: int, head: int | str | tuple[int, ...]) -> str:
-    """How a map is called: 3.5 for layer 3, head 5."""
+    """Short name of a map: 3.5 for layer 3, head 5."""
     if isinstance(head, int):
         return f"{layer}.{head}"
     if isinstance(head, str):

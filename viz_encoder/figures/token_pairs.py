@@ -84,7 +84,7 @@ def token_pairs(
 
 
 def _edges(count: int) -> np.ndarray:
-    """Where each cell begins."""
+    """Start of each cell."""
     return np.arange(0, count, -(-count // MAX_SIDE))
 
 

@@ -1,4 +1,4 @@
-"""How alike the tokens' hidden states are after some block, as a token × token heatmap."""
+"""Similarity of the tokens' hidden states after a block, as a token × token heatmap."""
 
 from typing import Annotated
 

@@ -11,7 +11,7 @@ MARK = "untrained: random weights"
 
 
 def marked(draw: Callable[Given, go.Figure]) -> Callable[Given, go.Figure]:
-    """The same function, its title marked where the run or the encoder is untrained."""
+    """Wrap a figure function to mark the title of untrained runs and encoders."""
 
     @wraps(draw)
     def marking(*given: Given.args, **options: Given.kwargs) -> go.Figure:

@@ -1,4 +1,4 @@
-"""How long a vector each key adds to each query: a head's map, weighted by its values."""
+"""Length of the vector each key adds to each query: a head's map, weighted by its values."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,7 +15,7 @@ from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
-BLOCK_CELLS = 2**22  # of norms before they are pooled
+BLOCK_CELLS = 2**22  # norms before pooling
 PLACE = "query %{y}<br>key %{x}<br>"
 BAR = "Length of the added vector<br>(units of the hidden states)"
 MEASURED = (

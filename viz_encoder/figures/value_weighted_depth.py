@@ -1,4 +1,4 @@
-"""How long a vector each key adds to one query, in each layer, as a layer × key heatmap."""
+"""Length of the vector each key adds to one query in each layer, as a layer × key heatmap."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -12,12 +12,12 @@ SWITCH = ("no", "yes")  # choices of an option that is True or False in Python
 
 @dataclass(frozen=True)
 class Control:
-    """One option of a view: its keyword, its label, and its choices where they are fixed."""
+    """One option of a view: its keyword, label, and choices if they are fixed."""
 
     name: str
     label: str
     choices: tuple[str, ...] = ()  # empty: a whole number within the run
-    words: tuple[str, ...] = ()  # that it takes beside numbers
+    words: tuple[str, ...] = ()  # allowed besides numbers
     # What its numbers count: layer, state (one more), head, token; "" is any number or text, and
     # "name" is a text even where it is all digits.
     counts: str = ""
@@ -25,7 +25,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a view stands on the page, beside the list that holds them all.
+    """Where a view appears on the page, besides the list of all views.
 
     Tabs and slots: "attention" has "map" and "overlay", the pictures that stand for the map itself;
     "flow" has "query" and "answer", measures over depth of a chosen query or of a model's answer;
@@ -57,7 +57,7 @@ class View:
     needs: tuple[
         str, ...
     ] = ()  # also "picture", "answer" (of a prediction head), "every head" (none removed)
-    look: str = ""  # what to look at first, a sentence
+    look: str = ""  # what to look at first, one sentence
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""
     source: str = ""  # of the method: author, year, arXiv

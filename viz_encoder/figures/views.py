@@ -6,7 +6,7 @@ import pkgutil
 from viz_encoder.figures.view import View
 
 _FOLDER = importlib.import_module("viz_encoder.figures").__path__
-# Not by attribute: a view's function has taken the name of its module there.
+# Not by attribute: there, a view's function has replaced its module.
 _MODULES = [
     importlib.import_module(f"viz_encoder.figures.{m.name}") for m in pkgutil.iter_modules(_FOLDER)
 ]

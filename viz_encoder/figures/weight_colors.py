@@ -12,7 +12,7 @@ from viz_encoder.trace.map_view import SCALES
 
 COLORED = {name: SCALES[name].says for name in ("head", "percentile", "sqrt", "shared")}
 Scale = Annotated[str, OneOf(COLORED)]
-STEPS = 64  # of a ramp that is bent
+STEPS = 64  # of a nonlinear ramp
 TICKS = 5
 
 

@@ -20,7 +20,7 @@ from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.trace.recorded_parts import Source
 
-TIED = 0.05  # of a probability
+TIED = 0.05  # between probabilities
 NOT_HERE = "The model of this run is not loaded here."
 MOST_RERUN = 64  # tokens, up to which an exercise runs the model again
 
@@ -41,7 +41,7 @@ class Asked:
     query: int
     key: int
     seat: int = 0
-    plain: bool = True  # it ran as the model is: nothing masked or removed
+    plain: bool = True  # nothing is masked or removed
 
     @property
     def config(self) -> EncoderConfig:
@@ -64,7 +64,7 @@ class Asked:
 
     @property
     def inputs(self) -> Inputs:
-        """What the model ran on, to run it again."""
+        """The model's inputs, to rerun it."""
         if self.entered is None:
             raise SelectionError(NOT_HERE)
         return self.entered
@@ -143,7 +143,7 @@ class Asked:
 
     @cached_property
     def turned(self) -> dict[int, float] | None:
-        """How far the pooled vector turns without each of the text's tokens, as 1 − cosine.
+        """1 − cosine of the pooled vector without each of the text's tokens.
 
         None of a model with a prediction head, or where nothing may run again.
         """
@@ -188,7 +188,7 @@ class Asked:
         return next(iter(found or self.tied), None)
 
     def said_with(self, mask: torch.Tensor) -> list[str]:
-        """What the model fills in at the query with each of several masks, "batch query key"."""
+        """The model's predictions at the query under several masks, "batch query key"."""
         encoder, device = self.encoder, self.encoder.device
         ids = self.inputs.values.to(device).expand(len(mask), -1)
         with torch.inference_mode():

@@ -46,7 +46,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several answers: keys of texts, or words of the model as they are."""
+    """One of several answers: text keys, or the model's words verbatim."""
 
     choices: tuple[str, ...]
     answer: int
@@ -61,7 +61,8 @@ Question = Number | Choice
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise; `ask` gives its question of a run, None where the model lacks what is asked."""
+    """One exercise; `ask` makes its question from a run, or None if the model lacks what it
+    needs."""
 
     identifier: str
     level: int

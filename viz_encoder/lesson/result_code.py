@@ -23,7 +23,7 @@ Place = tuple[int, int]  # step and level, from 1
 
 @dataclass(frozen=True)
 class Result:
-    """What a code says."""
+    """Contents of a code."""
 
     seat: int
     right: frozenset[Place]
@@ -48,7 +48,7 @@ def encode(result: Result) -> str:
 
 
 def decode(code: str) -> Result:
-    """What a code says; small letters, spaces and missing hyphens do not matter.
+    """Decode a code; case, spaces and missing hyphens do not matter.
 
     Raises:
         InputError: the text is not a result code, or has a typo.

@@ -39,7 +39,7 @@ def seat(number: int) -> Seat:
 
 @lru_cache(maxsize=1)
 def _seats() -> tuple[Seat, ...]:
-    """All of them, the rules in turn; where one has no words, a sentence of one that has."""
+    """All seats, alternating the rules; a rule without words borrows a sentence."""
     rng, found, texts = random.Random(SEED), list[Seat](), set[str]()
     rules = tuple(RULES)
     while len(found) < LAST_SEAT:

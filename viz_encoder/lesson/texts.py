@@ -41,7 +41,7 @@ Given = Plain | tuple[Plain | tuple[Plain, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """All texts in one language; `exercises` by the exercise's name."""
+    """All texts in one language; `exercises` by exercise name."""
 
     code: str
     name: str
@@ -51,7 +51,7 @@ class Texts:
     quotes: tuple[str, str]
     exercises: Mapping[str, Any]
     steps: tuple[str, ...]
-    answers: Mapping[str, str]  # of the teacher's list
+    answers: Mapping[str, str]  # in the teacher's list
 
     def say(self, template: str, given: Mapping[str, Given]) -> str:
         """The text with what is given in its places."""

@@ -19,7 +19,7 @@ from viz_encoder.training.leaks import LayerLeaks, LeakFinder, Meant
 
 
 class BatchRecording(Recording):
-    """One call of a model: leaks of every sample, and what statistics need of some of them."""
+    """One call of a model: every sample's leaks, and data for the statistics of some."""
 
     def __init__(
         self, module: nn.Module, meant: Sequence[Meant], n_kept: int, within: str = ""
@@ -36,13 +36,13 @@ class BatchRecording(Recording):
 
     @property
     def leaks(self) -> tuple[LayerLeaks, ...]:
-        """Of the self-attention layers over the batch's tokens, in order."""
+        """Leaks of the self-attention layers over the batch's tokens, in order."""
         there = {id(call) for call in self.calls}
         return tuple(leaks for call, leaks in self._judged if id(call) in there)
 
     @property
     def fault(self) -> Exception | None:
-        """What went wrong in looking; the model ran on."""
+        """An exception while observing; the model ran on."""
         return self._fault
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:

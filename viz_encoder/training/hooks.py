@@ -1,4 +1,4 @@
-"""How a watch stands before and after a module's call: as hooks, or around its compiled call."""
+"""How a watch runs before and after a module's call: as hooks, or around its compiled call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +14,12 @@ class Hook:
         self.act = act
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
-        """Do it, but not while torch compiles."""
+        """Call the callback, but not while torch compiles."""
         if not torch.compiler.is_compiling():  # by a module around this one: nothing could be seen
             self.act(module, *given)
 
     def __reduce__(self) -> tuple[Callable[[], Callable[..., None]], tuple[()]]:
-        """As something that does nothing."""
+        """Pickle as a no-op."""
         return _no_hook, ()
 
 
@@ -28,7 +28,7 @@ def _no_hook() -> Callable[..., None]:
 
 
 def _ignored(*given: Any) -> None:
-    """What a copied or loaded module has in place of the hook."""
+    """Replaces the hook in copied or loaded modules."""
 
 
 def around(

@@ -20,13 +20,14 @@ Opened = Bool[Tensor, "#batch #head #query key"]
 
 @dataclass(frozen=True, eq=False)
 class LayerLeaks:
-    """One attention layer of one batch against its intent; queries are those of real tokens."""
+    """One attention layer of one batch compared with its intent, over the queries of real
+    tokens."""
 
     largest: Float[Tensor, " head"]  # the largest weight of a query on a forbidden key
     share: Float[Tensor, " head"]  # mean share of a query's weight on forbidden keys
     lost: Int[Tensor, " head"]  # allowed pairs that the mask has closed
     place: tuple[int, int, int, int] | None  # head, sample, query, key of the largest; of the lost
-    opened: Opened | None  # what the mask left open, where it is known and is not as it was meant
+    opened: Opened | None  # pairs the mask opened against the intent, if known
     weak: bool = False  # a number was added to the forbidden scores, which did not ban them
     short: RowSums | None = None  # rows of a softmax of the model's own that do not sum to 1
     open_slots: int = 0  # keys that hold no token and are open, and are no sink
@@ -39,7 +40,7 @@ class LayerLeaks:
 
 @dataclass(frozen=True, eq=False)
 class Meant:
-    """What one layer may look at in this batch."""
+    """Pairs that one layer may attend to in this batch."""
 
     allowed: Bool[Tensor, "batch query key"]
     valid: Bool[Tensor, "batch token"]
@@ -56,7 +57,7 @@ class Meant:
 
     @cached_property
     def queries(self) -> Bool[Tensor, "batch query"]:
-        """Those that are judged."""
+        """Queries that are judged."""
         return self.valid & self.allowed.any(dim=-1)
 
 
@@ -128,7 +129,7 @@ class LeakFinder:
         return self._known[key][:3]
 
     def _by_maps(self, maps: Tensor, meant: Meant) -> tuple[Tensor, Tensor, Opened]:
-        """The same of a softmax of the model's own: closed is a key without any weight at all.
+        """For the model's own softmax: a key is closed if it has no weight at all.
 
         A single weight may be 0 because scores lie far apart; those of all queries and heads are
         not.
@@ -151,7 +152,7 @@ def _blocks(ran: AttentionCall, sample: int) -> Iterator[tuple[slice, Tensor]]:
 
 
 def _short(ran: AttentionCall, meant: Meant) -> RowSums | None:
-    """Of a kernel's rows nothing is to be said: their sums are those of our own softmax."""
+    """Row sums; None for a kernel, whose rows we would only compute ourselves."""
     if ran.maps is None:
         return None
     sums = ran.maps.sum(dim=-1, dtype=torch.float32)

@@ -26,7 +26,7 @@ PerHead = Float[np.ndarray, "layer head"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Look(OneLine):
-    """One batch as it ran.
+    """One observed batch.
 
     Attributes:
         step: counted from 0.
@@ -65,7 +65,7 @@ class Look(OneLine):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, in words."""
+        """Findings in words."""
         return tuple(
             f"{check.verdict}: {check.evidence}" + (f" Cause: {check.cause}" if check.cause else "")
             for check in self.checks
@@ -90,7 +90,7 @@ def look_at(
     special_ids: Collection[int],
     within: str,
 ) -> Look:
-    """What a recording holds.
+    """Build the look from a recording.
 
     Raises:
         TraceError: nothing was seen.

@@ -29,7 +29,7 @@ class TrainerEvents:
         self.expect(state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """It is over."""
+        """Close the writers."""
         self.close()
 
     def __getattr__(self, name: str) -> Any:
@@ -40,4 +40,4 @@ class TrainerEvents:
 
 
 def _nothing(*args: Any, **given: Any) -> None:
-    """What there is to do at most events."""
+    """Do nothing at most events."""

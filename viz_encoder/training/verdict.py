@@ -20,17 +20,17 @@ from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.training.leaks import LayerLeaks, Meant
 
 LARGEST = 2**24  # pairs of a batch up to which causes are compared with it
-Versions = dict[str, tuple[Tensor, int]]  # of what is passed, before the call
+Versions = dict[str, tuple[Tensor, int]]  # version of each argument, before the call
 NARROW = "vz.audit_batch(model, batch, intent) on such a batch narrows it down."
 
 
 def meant_in(case: Case) -> tuple[Meant, ...]:
-    """What each layer may look at, or all of them."""
+    """Allowed pairs of each layer, or one for all."""
     return tuple(Meant(allowed, case.valid) for allowed in case.allowed)
 
 
 def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) -> tuple[Check, ...]:
-    """What is not as it is meant to be, and what the lengths of the samples tell."""
+    """Check the layers against the intent, and note the samples' lengths."""
     found = [
         ("maps", "Attention maps", _maps(case, layers)),
         ("row_sums", "Rows of the maps sum to 1", _row_sums(case, layers)),
@@ -46,7 +46,7 @@ def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) ->
 
 
 def side_of(case: Case | None) -> str:
-    """Where the padding of a batch stands; "" where it has none, or none on one side alone."""
+    """Side of the batch's padding; "" if there is none, or it is on both sides."""
     if case is None or bool(case.valid.all()):
         return ""
     before, behind = (bool((~case.valid[:, end]).any()) for end in (0, -1))
@@ -142,14 +142,14 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
 
 
 def _row_sums(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
-    """As audit_batch judges them, where it is known which intent is a layer's."""
+    """Check row sums as audit_batch does, if each layer's intent is known."""
     if len(case.allowed) not in (1, len(layers)):
         return untested("Sums of the maps' rows.")
     return answer_of({n: one.short for n, one in enumerate(layers) if one.short is not None})
 
 
 def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
-    """By the mask alone, where it is one: what a number adds to scores is no mask."""
+    """Find the cause from a bool mask only: an additive bias is not one."""
     meant = Meant(case.allowed[min(number, len(case.allowed) - 1)], case.valid)
     if layer.opened is None or layer.weak:
         return Diagnosis()

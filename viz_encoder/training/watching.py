@@ -190,7 +190,7 @@ class Watch(TrainerEvents):
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if module is not self._module or not torch.is_grad_enabled():
             return
-        self._leave_off()  # of a call that was interrupted
+        self._leave_off()  # after an interrupted call
         step = self._due()
         if step is None:
             return
@@ -220,7 +220,7 @@ class Watch(TrainerEvents):
             return
         opened = ExitStack()
         opened.enter_context(listening(recording))
-        recording.enter(module, args)  # it began before anyone listened
+        recording.enter(module, args)  # it started before anyone listened
         self._open = (opened, recording, batch, case, versions_of(batch))
         self._step = step
 
@@ -231,7 +231,7 @@ class Watch(TrainerEvents):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Where the run itself cannot be seen: once more, and not counted."""
+        """Run once more, uncounted, if the run itself cannot be seen."""
         module, self._module = self._module, None
         try:
             with undisturbed(inner), listening(recording):
@@ -245,7 +245,7 @@ class Watch(TrainerEvents):
         opened, recording, batch, case, versions = self._open
         self._open = None
         opened.close()
-        if out is not None:  # it has not failed
+        if out is not None:  # did not fail
             self._finish(self._step, recording, batch, case, versions)
 
     def _leave_off(self) -> None:
@@ -299,7 +299,7 @@ def _may_be_fused(module: nn.Module) -> bool:
 
 
 def _batch(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the model was called with, as `intent` takes it."""
+    """The model's arguments, in the form `intent` takes."""
     if not args:
         return kwargs
     if len(args) == 1 and not kwargs:

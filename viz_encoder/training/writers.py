@@ -18,7 +18,7 @@ COLUMNS = ("step", "name", "layer", "head", "value", "text")
 
 
 def writer_of(log: Any) -> Write:
-    """How a look is written, by what `log` can do; its library is not needed.
+    """Choose how to write a look by the methods of `log`, without importing its library.
 
     Raises:
         InputError: it can do nothing that is known.

@@ -88,7 +88,7 @@ def _make_tabs(place: Place) -> list[gr.HTML]:
 
 
 class _Events:
-    """What happens when a person clicks; each handler leaves the page as it was on a fault."""
+    """Event handlers; each leaves the page unchanged on an error."""
 
     def __init__(self, runner: Runner, form: Form, shown: gr.HTML, views: list[gr.HTML]) -> None:
         self.runner, self.form, self.shown = runner, form, shown
@@ -175,7 +175,7 @@ class _Events:
         return made, "".join(map(alert, lost)), box
 
     def about(self, kind: str, text_model: str, picture_model: str) -> str:
-        """What the chosen model is and what it is made of."""
+        """Panel about the chosen model and its parts."""
         name = picture_model if kind == "image" else text_model
         try:
             return model_panel(self.runner.models, name)

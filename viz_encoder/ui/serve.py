@@ -57,7 +57,7 @@ STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # i
 
 @dataclass(frozen=True)
 class Settings:
-    """How the server is started; public means strangers may reach it."""
+    """How the server is started; `public` means untrusted clients may reach it."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -69,7 +69,7 @@ class Settings:
 
     @property
     def limits(self) -> Limits:
-        """What one request, one client and one piece of work may take."""
+        """Limits per request, client and piece of work."""
         return PUBLIC if self.public else LOCAL
 
     @property

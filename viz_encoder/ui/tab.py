@@ -25,7 +25,7 @@ MOUNT = """(async () => {
 
 @dataclass(frozen=True)
 class Place:
-    """What a tab is built into: the runs, the form on top, and the run that is shown."""
+    """What a tab is built from: the runs, the form on top, and the current run."""
 
     runner: Runner
     form: Form

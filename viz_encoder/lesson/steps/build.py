@@ -6,11 +6,11 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
 
-N_POSITIONS = 512  # of the mistake of counting a table of positions
+N_POSITIONS = 512  # for the mistake of counting a position table
 
 
 class Sizes(NamedTuple):
-    """What a seat is given to build."""
+    """Sizes that a seat has to build."""
 
     vocab_size: int = 10_000
     d_model: int = 512
@@ -19,7 +19,7 @@ class Sizes(NamedTuple):
 
 
 def more_heads(asked: Asked) -> Choice:
-    """What twice as many heads do to the number of weights."""
+    """Effect of twice as many heads on the number of weights."""
     few, many = (_encoder(_sizes(asked), n_heads=n).n_parameters for n in (8, 16))
     answer = ("fewer", "same", "more").index(
         "same" if few == many else "more" if many > few else "fewer"
@@ -47,7 +47,7 @@ def equal_cost(asked: Asked) -> Number:
 
 
 def total_weights(asked: Asked) -> Number:
-    """All weights of an encoder with a table of words and sinusoidal positions."""
+    """Weights of an encoder with a word table and sinusoidal positions."""
     sizes = _sizes(asked)
     total = _encoder(sizes).n_parameters
     table = sizes.vocab_size * sizes.d_model

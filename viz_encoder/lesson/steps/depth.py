@@ -10,7 +10,7 @@ from viz_encoder.lesson.texts import Shown, Token
 
 
 def n_states(asked: Asked) -> Number:
-    """How many states one token has on its way."""
+    """Number of states of one token."""
     n_layers = asked.trace.n_layers
     return Number(
         n_layers + 1,
@@ -50,7 +50,7 @@ def cosine(asked: Asked) -> Number | None:
 
 
 def settled(asked: Asked) -> Number | None:
-    """After which block the answer leads, and leads from there on."""
+    """The block after which the answer stays in the lead."""
     if not asked.answer:
         return None
     found = logit_lens(asked.encoder, asked.trace, task=Task.MASKED, tokens=[asked.query], n=1)

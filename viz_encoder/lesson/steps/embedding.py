@@ -10,7 +10,7 @@ from viz_encoder.lesson.texts import Shown, Token
 
 
 def sum_cell(asked: Asked) -> Number | None:
-    """One cell of the word's row plus that of its position."""
+    """One cell of the word's row plus its position's."""
     found = _cell(asked)
     if found is None:
         return None
@@ -47,7 +47,7 @@ def _cell(asked: Asked) -> tuple[dict[str, float], int] | None:
 
 
 def swap_words(asked: Asked) -> Choice | None:
-    """What swapping two words does where nothing tells their order."""
+    """Effect of swapping two words without positions."""
     config = asked.config
     own = [at for at, special in enumerate(asked.trace.sample.special) if not special]
     names = [asked.token(at) for at in own]

@@ -12,7 +12,7 @@ from viz_encoder.lesson.texts import Shown, Token
 from viz_encoder.model.activations import ACTIVATIONS
 
 SHOWN_AT = -0.7  # the unit nearest to it is asked about: there the curves differ
-FACTOR = {  # what x is multiplied by, as the field writes it
+FACTOR = {  # factor of x, in the usual notation
     Activation.RELU: "1[x > 0]",
     Activation.GELU: "Φ(x)",
     Activation.GELU_TANH: "Φ(x)",
@@ -22,7 +22,7 @@ FACTOR = {  # what x is multiplied by, as the field writes it
 
 
 def units_on(asked: Asked) -> Number | None:
-    """Which part of the units is on, in percent."""
+    """Percentage of active units."""
     before = _before(asked)
     if before is None:
         return None
@@ -37,7 +37,7 @@ def units_on(asked: Asked) -> Number | None:
 
 
 def ffn_weights(asked: Asked) -> Number:
-    """How many weights the feed-forward network of one block has."""
+    """Number of weights in one block's feed-forward network."""
     config = asked.config
     one = config.d_model * config.d_ff
     n_matrices = 3 if config.gated else 2
@@ -63,7 +63,7 @@ def ffn_weights(asked: Asked) -> Number:
 
 
 def activation(asked: Asked) -> Number | None:
-    """What comes out of the activation for one unit."""
+    """Activation output of one unit."""
     before, kind = _before(asked), asked.config.activation
     if before is None or kind not in FACTOR:
         return None
@@ -88,7 +88,7 @@ def activation(asked: Asked) -> Number | None:
 
 
 def _before(asked: Asked) -> Float[np.ndarray, " unit"] | None:
-    """What enters the activation, of the query."""
+    """The query's activation inputs."""
     if asked.way is None:
         return None
     found = asked.way.feed_forward

@@ -12,7 +12,7 @@ MOST_LISTED = 16
 
 
 def n_maps(asked: Asked) -> Number:
-    """How many attention maps one run has."""
+    """Number of attention maps in one run."""
     n_layers, n_heads = asked.trace.n_layers, asked.trace.n_heads
     return Number(
         n_layers * n_heads,
@@ -26,7 +26,7 @@ def n_maps(asked: Asked) -> Number:
 
 
 def output_weights(asked: Asked) -> Number:
-    """How many weights W_O has."""
+    """Number of weights in W_O."""
     config = asked.config
     inner, width = config.n_heads * config.d_head, config.d_model
     bias = width * config.has_bias("o")
@@ -43,7 +43,7 @@ def output_weights(asked: Asked) -> Number:
 
 
 def longest_sum(asked: Asked) -> Number | None:
-    """How long the heads' parts would be if all pointed the same way."""
+    """Length of the heads' sum if all parts pointed the same way."""
     if asked.parts is None or not 2 <= asked.trace.n_heads <= MOST_LISTED:
         return None
     parts = _head_parts(asked)

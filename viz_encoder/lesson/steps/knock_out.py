@@ -16,7 +16,7 @@ MOST_LISTED = 16
 
 
 def deciding_word(asked: Asked) -> Choice | None:
-    """Which word, crossed out for all, takes most from the answer."""
+    """The word whose removal costs the answer the most."""
     if asked.turned is not None:
         return _turning_word(asked, asked.turned)
     found, best = asked.without, asked.deciding
@@ -44,7 +44,7 @@ def deciding_word(asked: Asked) -> Choice | None:
 
 
 def _turning_word(asked: Asked, turned: dict[int, float]) -> Choice | None:
-    """The same of a model that answers nothing: which word turns its vector most."""
+    """For a model without answers: the word whose removal turns its vector the most."""
     order = sorted(turned, key=turned.__getitem__, reverse=True)
     if len(order) < 2 or round(turned[order[0]], 3) == round(turned[order[1]], 3):
         return None
@@ -67,7 +67,7 @@ def _turning_word(asked: Asked, turned: dict[int, float]) -> Choice | None:
 
 
 def flips(asked: Asked) -> Number | None:
-    """How many words, each crossed out alone, change the answer."""
+    """Number of words that change the answer when removed alone."""
     if asked.turned is not None:
         return _turning(asked, asked.turned)
     found = asked.without
@@ -86,7 +86,8 @@ def flips(asked: Asked) -> Number | None:
 
 
 def _turning(asked: Asked, turned: dict[int, float]) -> Number | None:
-    """How many words turn the vector by more than the mean of all does; by the printed numbers."""
+    """Number of words that turn the vector by more than the mean, judging by the printed
+    numbers."""
     printed = {at: Shown(by, 3) for at, by in turned.items()}
     if not 2 <= len(printed) <= MOST_LISTED:
         return None
@@ -113,7 +114,7 @@ def _median(printed: dict[int, Shown]) -> float:
 
 
 def other_word(asked: Asked) -> Choice | None:
-    """What stands at [MASK] if the word that decides is another."""
+    """The prediction at [MASK] if the deciding word is replaced."""
     place = _swapped(asked)
     new = None if place is None else other_word_of(asked.token(place))
     if place is None or new is None:
@@ -148,7 +149,7 @@ def _swapped(asked: Asked) -> int | None:
 
 
 def _n_flipping(asked: Asked) -> int:
-    """The same with special tokens counted."""
+    """The number with special tokens included."""
     found = asked.without
     assert found is not None
     return int(np.sum([bool(said) and said != asked.answer for said in found.answers]))

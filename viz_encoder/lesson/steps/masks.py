@@ -10,7 +10,7 @@ from viz_encoder.model.masks import sliding_window
 
 
 def causal_cells(asked: Asked) -> Number:
-    """How many pairs a causal mask allows."""
+    """Number of pairs a causal mask allows."""
     n = asked.n_real
     return Number(
         n * (n + 1) // 2,
@@ -20,7 +20,7 @@ def causal_cells(asked: Asked) -> Number:
 
 
 def window_reach(asked: Asked) -> Number | None:
-    """After how many layers of a window one token can know of another."""
+    """Number of windowed layers until one token can influence another."""
     key = asked.apart(2)
     distance = abs(asked.query - key)
     if distance < 2 or asked.config.embedding is not Embedding.TOKEN:
@@ -39,7 +39,7 @@ def window_reach(asked: Asked) -> Number | None:
 
 
 def smallest_window(asked: Asked) -> Number | None:
-    """From which window on the model still says what it says without one."""
+    """The smallest window with the same prediction as without one."""
     if not asked.answer or not asked.may_rerun or asked.n_real != asked.trace.n_tokens:
         return None
     n = asked.trace.n_tokens

@@ -9,7 +9,7 @@ from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
 
-N_TOKENS = 3  # that are averaged by hand
+N_TOKENS = 3  # averaged by hand
 N_PADDING = 16
 MOVED = 1e-4  # relative; rounding is a hundredth of it
 USUAL_PICTURE = (224, 224), 16, 1  # height and width, patch, prefix tokens: ViT-base
@@ -43,7 +43,7 @@ def mean_cell(asked: Asked) -> Number | None:
 
 
 def patches(asked: Asked) -> Number:
-    """How many tokens a picture has."""
+    """Number of tokens of an image."""
     config = asked.config
     own = config.embedding is Embedding.PATCH
     (height, width), side, n_prefix = USUAL_PICTURE
@@ -62,7 +62,7 @@ def patches(asked: Asked) -> Number:
 
 
 def forgotten_mask(asked: Asked) -> Choice | None:
-    """Which pooled vectors move if pooling counts [PAD]."""
+    """Pooled vectors that move if pooling counts [PAD]."""
     config, texts = asked.config, asked.trace.sample.texts
     if not texts or not asked.may_rerun or not isinstance(asked.encoder.reader, TextReader):
         return None

@@ -11,7 +11,7 @@ N_LARGEST = 3  # products that are written out
 
 
 def head_width(asked: Asked) -> Number:
-    """How many numbers one head's query has."""
+    """Width of one head's query."""
     config = asked.config
     return Number(
         config.d_head,
@@ -21,7 +21,7 @@ def head_width(asked: Asked) -> Number:
 
 
 def qkv_weights(asked: Asked) -> Number:
-    """How many weights make q, k and v in one block."""
+    """Number of weights that make q, k and v in one block."""
     config, inner = asked.config, _inner(asked)
     n_biases = sum(map(config.has_bias, "qkv"))
     one = config.d_model * inner
@@ -39,7 +39,7 @@ def qkv_weights(asked: Asked) -> Number:
 
 
 def one_number(asked: Asked) -> Number | None:
-    """One cell of q, from the largest products of its row and column and what is left."""
+    """One cell of q: the largest products of its row and column, and the rest."""
     at = asked.random.randrange(asked.config.d_head) if asked.seat else 0
     place = (asked.layer, asked.head, asked.query, asked.key)
     found = projection_step(asked.parts, asked.trace, *place)

@@ -9,7 +9,7 @@ from viz_encoder.lesson.texts import Shown, Token
 
 
 def residual_cell(asked: Asked) -> Number | None:
-    """One cell of x plus what attention adds to it."""
+    """One cell of x plus attention's addend."""
     if asked.way is None:
         return None
     at, vectors = _cell(asked), {one.name: one.vector for one in asked.way}
@@ -52,7 +52,7 @@ def normed_cell(asked: Asked) -> Number | None:
 
 
 def norm_length(asked: Asked) -> Number:
-    """How long any vector is after a norm that learned nothing yet."""
+    """Length of any vector after an untrained norm."""
     width = asked.config.d_model
     return Number(
         width**0.5,

@@ -7,7 +7,7 @@ from viz_encoder.lesson.texts import Token
 
 
 def n_tokens(asked: Asked) -> Number | None:
-    """How many tokens the model reads, special ones included."""
+    """Number of tokens the model reads, including special ones."""
     sample, grid = asked.trace.sample, asked.trace.grid
     if grid is not None:
         rows, cols, n_prefix = grid.n_rows, grid.n_cols, grid.n_prefix
@@ -35,7 +35,7 @@ def n_tokens(asked: Asked) -> Number | None:
 
 
 def table(asked: Asked) -> Number | None:
-    """How many numbers the table of words holds."""
+    """Number of entries in the word table."""
     config = asked.config
     if config.embedding is Embedding.PATCH:
         return _patch_weights(config)
@@ -68,7 +68,7 @@ def _patch_weights(config: EncoderConfig) -> Number:
 
 
 def equal_words(asked: Asked) -> Choice | Number | None:
-    """What two equal words at two places have in common; of a picture, which token a patch is."""
+    """What two equal words at different positions share; for images, a patch's token index."""
     if asked.trace.grid is not None:
         return _place_of_patch(asked)
     config, names = asked.config, asked.trace.tokens

@@ -35,18 +35,18 @@ class Form:
 
     @property
     def inputs(self) -> list[Any]:
-        """What a run reads, in the order of its arguments."""
+        """Inputs of a run, in argument order."""
         texts = [self.kind, self.text_a, self.text_b, self.text_model]
         return [*texts, self.picture, self.picture_model]
 
     @property
     def shown(self) -> list[Any]:
-        """What is shown or hidden when the kind of input changes, in the order of `reveal`."""
+        """Components shown or hidden with the kind of input, in the order of `reveal`."""
         return [self.text_group, self.text_a, self.text_b, self.picture_group]
 
     @property
     def filled(self) -> list[Any]:
-        """What an example or a link fills in: the kind, the input and the models."""
+        """Components that an example or a link fills in: the kind, the input and the models."""
         models = [self.text_model, self.picture_model]
         return [self.kind, self.text_a, self.text_b, self.picture, *self.shown, *models]
 

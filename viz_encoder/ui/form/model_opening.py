@@ -20,18 +20,18 @@ from viz_encoder.ui.wire.watch import watched
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
 HUB_QUEUE: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "hub"}  # a slow network
-SAME = [gr.skip()] * 4  # what else a load would have changed
+SAME = [gr.skip()] * 4  # leaves the other outputs of a load unchanged
 
 
 @dataclass
 class Opening:
-    """What happens when a person opens a model; one at a time in each page."""
+    """Opens a model for a page, one at a time per page."""
 
     models: Models
     limits: Limits
     stops: dict[str, threading.Event] = field(default_factory=dict)
     inspected: dict[str, str] = field(default_factory=dict)  # the hub's model that a page shows
-    ready: dict[str, str] = field(default_factory=dict)  # what a page loads next
+    ready: dict[str, str] = field(default_factory=dict)  # the model a page loads next
 
     def connect(self, box: OpeningBox, shown: list[Any], model_queue: dict[str, Any]) -> None:
         """Let the box's events run these; `shown` is what a loaded model changes on the form."""
@@ -62,7 +62,7 @@ class Opening:
         box.stop.click(self.stop, None, None, queue=False, **PRIVATE)
 
     def cached(self) -> Any:
-        """What the hub's local cache holds, read when the box is opened."""
+        """Models in the Hub's local cache, read when the box is opened."""
         try:
             choices = [(_line(plan), plan.card.name) for plan in self.models.cached()]
         except VizEncoderError:
@@ -76,7 +76,7 @@ class Opening:
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
     ) -> tuple[Any, Any, Any]:
-        """What is there, and what loading it would take; then Load or Download."""
+        """Look up a model and what loading it would take; then offer Load or Download."""
         try:
             return self.find(name, part, request, progress)
         finally:
@@ -89,7 +89,7 @@ class Opening:
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, Any, Any]:
-        """The same; if nothing has to be downloaded, it is loaded next."""
+        """Like `look`; loads next if nothing has to be downloaded."""
         session = request.session_hash or ""
         self.inspected.pop(session, None)
         try:

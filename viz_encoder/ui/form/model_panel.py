@@ -1,4 +1,4 @@
-"""What the page says of a model: where it is from, how large it is, and what it is made of."""
+"""The model panel: source, size, and parts of a model."""
 
 import html
 
@@ -51,7 +51,7 @@ def _listed(facts: list[tuple[str, str]]) -> str:
 
 
 def _words(reader: object) -> str:
-    """All words of a small vocabulary, folded: any other is unknown to the model."""
+    """All words of a small vocabulary, collapsed, because the model knows no others."""
     if not isinstance(reader, TextReader):
         return ""
     known = sorted(reader.tokenizer.get_vocab().items(), key=lambda entry: entry[1])

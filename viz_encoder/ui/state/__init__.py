@@ -1,1 +1,1 @@
-"""What open pages look at: runs, sets and models, each held within a budget."""
+"""State behind open pages: runs, sets and models, each held within a budget."""

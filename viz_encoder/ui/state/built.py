@@ -25,7 +25,7 @@ POSITIONS: dict[str, dict[str, Any]] = {
     "relative": {"positions": "none", "relative_buckets": 32},
     "none": {"positions": "none"},
 }
-MOST = 10**7  # of any size
+MOST = 10**7  # upper limit of any size
 WORDS = "The vocabulary is the words of the text, numbered as they come; the table is untrained."
 
 
@@ -67,7 +67,7 @@ class Built:
 
     @property
     def config(self) -> EncoderConfig:
-        """As EncoderConfig has it; pre-norm has a final norm after the last block.
+        """As an EncoderConfig; pre-norm adds a final norm.
 
         Raises:
             ConfigError: axes that do not go together.
@@ -93,7 +93,7 @@ class Built:
 
     @property
     def code(self) -> str:
-        """As a link holds it."""
+        """Code used in links."""
         usual = Built()
         chosen = {axis.name: getattr(self, axis.name) for axis in fields(self)}
         named = {name: value for name, value in chosen.items() if value != getattr(usual, name)}
@@ -103,7 +103,7 @@ class Built:
 
     @property
     def name(self) -> str:
-        """What it is called where a model's name stands."""
+        """Name shown in place of a model's."""
         return f"untrained {self.n_layers} × {self.n_heads}, d_model {self.d_model}"
 
 
@@ -167,7 +167,7 @@ def run_built(runner: Runner, built: Built, text: str, owner: str | None = None)
 
 
 def built_by_link(runner: Runner, query: Mapping[str, str], owner: str | None = None) -> str:
-    """The same of what a link holds.
+    """Run the encoder described by a link.
 
     Raises:
         SelectionError: its text was too long for the link.

@@ -17,12 +17,12 @@ RUNNING = threading.Lock()  # one forward pass with changes at a time, whoever a
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """What was taken away from a run, and that run's key and inputs, to run it again."""
+    """Changes made to a run, with the original's key and inputs, to run it again."""
 
     changes: tuple[Change, ...]
     plain: str
     encoder: LoadedEncoder
-    inputs: Inputs  # of the run without the changes
+    inputs: Inputs  # of the original run
     entered: Inputs  # with them
     ran: LoadedEncoder  # the model that ran with them: the same, or with a switch set
 
@@ -38,14 +38,14 @@ class Changed:
 
     @property
     def plain_words(self) -> dict[str, Any]:
-        """As the page is told: each change as its code and in words, and the run without them."""
+        """Plain data for the page: each change as code and words, and the original run."""
         tokens = self.inputs.samples[0].tokens
         changes = [{"code": each.code, "words": each.words(tokens)} for each in self.changes]
         return {"plain": self.plain, "changes": changes}
 
     @cached_property
     def proof(self) -> AblationProof | None:
-        """That the heads were removed, and nothing else; None if no head was."""
+        """Proof that only the heads were removed; None if no head was."""
         cuts = removed(self.changes)
         if not cuts:
             return None

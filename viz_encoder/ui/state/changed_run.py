@@ -21,7 +21,7 @@ MASKED = (
 
 
 def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
-    """What runs again: the model, and the inputs of the run without any change.
+    """The model, and the inputs of the unchanged run.
 
     Raises:
         SelectionError: a run whose model is not here, or that was made with a mask.
@@ -68,7 +68,7 @@ def run_changed(store: TraceStore, key: str, codes: Sequence[object]) -> str:
 
 
 def outcome_of(entry: Entry, codes: Sequence[object] | None = None) -> Outcome:
-    """What changes did: those of a changed run, or any others, which are then run for this alone.
+    """Outcome of changes: those of a changed run, or others, which are run just for this.
 
     Raises:
         SelectionError: no change at all, or one that is not there.

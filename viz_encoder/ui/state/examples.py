@@ -10,10 +10,10 @@ PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"
 
 @dataclass(frozen=True)
 class Example:
-    """What one button fills the form with; `swap` is the word of a minimal pair and its twin's."""
+    """What one button fills in; `swap` is a word of a minimal pair and its counterpart."""
 
     label: str
-    teaches: str  # what to look for, in a sentence
+    teaches: str  # what to look for, one sentence
     kind: str = "text"
     text: str = ""
     other: str = ""  # the second text of a pair
@@ -64,7 +64,7 @@ EXAMPLES = (
     ),
 )
 OPENING = EXAMPLES[0]
-LESSON = EXAMPLES[2]  # what the Learn tab teaches on, unless a seat has a sentence of its own
+LESSON = EXAMPLES[2]  # default of the Learn tab, unless a seat has its own sentence
 
 
 def swap_of(text: str) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ MAX_BYTES = 4 * 2**30
 
 
 class Held(Protocol):
-    """What a store holds."""
+    """Entry of a store."""
 
     expires: float
     kept_for: float  # seconds after it was used
@@ -84,7 +84,7 @@ class KeyedStore(Generic[E]):
             self._entries.move_to_end(key)
             entry.expires = max(entry.expires, self._clock() + entry.kept_for)
             before = len(self._entries)
-            if entry.nbytes != self._sizes.get(key):  # it has grown by what was computed from it
+            if entry.nbytes != self._sizes.get(key):  # grew with results computed from it
                 self._make_room(key)
             fewer = len(self._entries) < before
         if fewer:

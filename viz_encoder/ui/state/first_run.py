@@ -18,7 +18,7 @@ class FirstRun:
         self._description = ""
 
     def description(self) -> str:
-        """What the page is told of it.
+        """Description of the first run for the page.
 
         Raises:
             VizEncoderError: the example's model cannot be loaded.
@@ -29,7 +29,7 @@ class FirstRun:
             return self._description
 
     def warm(self) -> None:
-        """Make it, and load every model that is listed, before anybody asks."""
+        """Make the run and load every listed model, before the first request."""
         with contextlib.suppress(VizEncoderError):  # the error is shown to whoever asks for it
             self.description()
         for name in self._runner.models.names():

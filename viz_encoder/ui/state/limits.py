@@ -9,24 +9,24 @@ MB = 10**6
 class Limits:
     """Every number by which a request is refused, or work is stopped; None = no such limit."""
 
-    upload_bytes: int  # of the largest file that is taken
+    upload_bytes: int  # largest file
     values: int  # numbers, texts, lists and objects in the JSON of one request
-    bodies_bytes: int | None  # of all requests that are being read or answered together
+    bodies_bytes: int | None  # total of all requests being read or answered
     header_seconds: float  # from the connection until a request's headers are complete
     body_seconds: float  # for its body, and a second more for each `body_rate` bytes that came
     body_rate: int  # bytes a second
     set_items: int | None  # texts or pictures of a set
     set_tokens: int | None  # tokens and patches of a set
-    corpus_texts: int  # of a corpus on the page; `set_tokens` holds for it too
-    table_bytes: int  # of a table of heads that is opened or saved
+    corpus_texts: int  # per corpus on the page; `set_tokens` applies too
+    table_bytes: int  # per table of heads, opened or saved
     packed_tables: bool  # whether Parquet and npz are opened, which may unfold to any size
-    saved_cells: int | None  # of all maps of a saved run that is opened; each is computed again
-    built_weights: int  # of an untrained encoder that a page puts together
+    saved_cells: int | None  # all maps of an opened saved run; each is recomputed
+    built_weights: int  # untrained encoder built on the page
     work_seconds: float | None  # for a set, a training or the effects of all heads
-    left_seconds: float  # that work continues after its client disconnects
-    queue_places: int  # that wait in each queue; two classes of 30 may press Run at once
-    client_runs: int | None  # of one client, in the queue of runs
-    client_long: int | None  # of one client, in each queue of long work
+    left_seconds: float  # how long work continues after its client disconnects
+    queue_places: int  # waiting in each queue; two classes of 30 may press Run at once
+    client_runs: int | None  # per client, in the queue of runs
+    client_long: int | None  # per client, in each queue of long work
     client_rate: float | None  # requests a second of one client, files of the page not counted
     client_burst: int  # requests that may come at once after a pause
     client_open: int  # requests of one client at a time; an open page keeps one or two

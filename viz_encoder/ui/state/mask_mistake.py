@@ -23,7 +23,7 @@ class Mistake(StrEnum):
 
     @property
     def words(self) -> str:
-        """What the code does with the mask."""
+        """What the code does with the mask, in words."""
         return _WORDS[self]
 
     @classmethod
@@ -74,7 +74,7 @@ class Masked:
 
 
 def _preset_name(mask: Bool[Tensor, "query key"]) -> str:
-    """What a mask is called if it is a preset with its usual sizes, such as "causal"."""
+    """Name of a preset with its usual sizes, such as "causal"."""
     n_tokens = len(mask)
     same = (its for its in PRESETS.values() if bool((its.mask(n_tokens) == mask).all()))
     return next((its.label.lower() for its in same), "")

@@ -14,7 +14,7 @@ from viz_encoder.ui.state.store import TraceStore
 
 PURPOSE = "try a mask on it"
 CHANGED = "This is a changed run; restore it first, then paint a mask."
-TOO_LARGE = "large"  # what a link says of a mask that it cannot hold
+TOO_LARGE = "large"  # in place of a mask too large for a link
 
 
 def run_masked(

@@ -35,7 +35,7 @@ class Offer:
 
     plan: Plan | None  # None: brought by the person who started the server, and loaded already
     encoder: LoadedEncoder | None = None
-    stamp: tuple[tuple[str, int, int], ...] = ()  # of its files when it was looked at
+    stamp: tuple[tuple[str, int, int], ...] = ()  # of its files when looked up
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -76,7 +76,7 @@ class Models:
         return offer is not None and offer.encoder is not None
 
     def look(self, name: str, part: str = "", tell: Tell = silent) -> Plan | HubModel:
-        """What a folder or a model of the hub is; reads no weights and downloads nothing.
+        """Look up a folder or Hub model, without reading weights or downloading.
 
         A folder of this machine comes first, then the hub's local cache; only what is in neither
         is looked up on the hub.
@@ -185,7 +185,7 @@ class Models:
             return offer.encoder
 
     def plan(self, name: str) -> Plan | None:
-        """What a listed model is; None for one that came loaded."""
+        """Plan of a listed model; None for one passed in loaded."""
         return self._offer(name).plan
 
     def _offer(self, name: str) -> Offer:
@@ -229,6 +229,6 @@ def _is_same(a: Plan, b: Plan) -> bool:
 
 
 def _folder(plan: Plan) -> Path:
-    """Where the files are of a model that was looked up here."""
+    """Folder of a model that was looked up here."""
     assert plan.folder is not None
     return plan.folder

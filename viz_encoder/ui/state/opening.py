@@ -1,4 +1,4 @@
-"""Where a page opens in a run: the first finding that names a head and a pair of tokens."""
+"""The pair a page opens on in a run: the first finding that names a head and two tokens."""
 
 from viz_encoder.ui.state.store import Entry
 

@@ -18,7 +18,7 @@ SIDES = {"padding-right": "end", "padding-left": "start"}  # of the presets
 
 
 def side_of(encoder: LoadedEncoder | None, inputs: Inputs | None, preset: str) -> str:
-    """Where a preset puts [PAD] in a run: "end", "start", or "" where it has no such thing."""
+    """Side where a preset adds [PAD]: "end", "start", or "" if it adds none."""
     if preset not in SIDES or encoder is None or inputs is None or len(inputs.samples) != 1:
         return ""
     reader, padding = encoder.reader, encoder.padding
@@ -30,7 +30,7 @@ def side_of(encoder: LoadedEncoder | None, inputs: Inputs | None, preset: str) -
 
 @dataclass(frozen=True)
 class Padded:
-    """So many [PAD] tokens at one side of a run, and the key of the same run without them."""
+    """[PAD] tokens added at one side of a run, and the original run's key."""
 
     side: str  # "end" or "start"
     count: int
@@ -38,7 +38,7 @@ class Padded:
 
     @property
     def code(self) -> str:
-        """As a link has it, such as "end:2"."""
+        """Code used in links, such as "end:2"."""
         return f"{self.side}:{self.count}"
 
     @property
@@ -48,7 +48,7 @@ class Padded:
 
 
 def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int) -> Inputs:
-    """One row with [PAD] at its side, which is not marked, for the mask is to be given."""
+    """One row with unmarked [PAD] at one side, for which the mask has yet to be given."""
     reader = encoder.reader
     assert isinstance(reader, TextReader)
     n_tokens = inputs.values.shape[1] + count

@@ -78,7 +78,7 @@ def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) 
 
 
 def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
-    """The same with the link's mask; where there is none to be had, as it is, and why."""
+    """Apply the link's mask; if it cannot be made, return the run as is, and why."""
     plain = json.loads(made)
     try:
         if query["ran"] == TOO_LARGE:
@@ -95,7 +95,7 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
 
 
 def _with_changes(runner: Runner, codes: str, made: str) -> str:
-    """The same with what the link takes away; where that cannot be, as it is, and why."""
+    """Apply the link's changes; if they cannot be made, return the run as is, and why."""
     plain = json.loads(made)
     try:
         return runner.again(

@@ -1,4 +1,4 @@
-"""What the page is told of a run: names and facts, never weights; those are fetched by route."""
+"""Describes a run to the page: names and facts; weights are fetched by route."""
 
 import json
 import unicodedata
@@ -21,7 +21,7 @@ MAX_LINK_CHARACTERS = 3000
 MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
-# What a link says of a run that was made from another.
+# Link entries of a run made from another.
 MADE_FROM = ("ran", "pad", "mistake", "scope", "cut")
 
 
@@ -36,7 +36,7 @@ def describe(
     changed: Mapping[str, Any] | None = None,
     has_model: bool = False,
 ) -> str:
-    """One JSON object that tells the page everything but the numbers.
+    """One JSON object with everything the page needs except the numbers.
 
     `masked` says in a few words which mask a person ran it with; "" where there was none.
     `opening` is where the page opens: layer, head, query and key. `changed` is what was taken away
@@ -100,7 +100,7 @@ def _shown(char: str) -> str:
 
 
 def statistics_said(trace: Trace, view: MapView) -> dict[str, dict[str, Any]]:
-    """What the page calls the statistics of heads, over what a view keeps of this run."""
+    """Names and texts of the head statistics, over the part of the run that a view keeps."""
     valid = trace.valid.cpu().numpy()
     shown = [at for (at,) in shown_tokens(trace, hide_special=view.hide_special) if valid[at]]
     switches = {"hide_special": view.hide_special, "renormalize": view.renormalize}
@@ -108,7 +108,7 @@ def statistics_said(trace: Trace, view: MapView) -> dict[str, dict[str, Any]]:
 
 
 def _vocabulary(trace: Trace) -> dict[str, Any]:
-    """What the page calls statistics of heads and scales of colors."""
+    """Names and texts of head statistics and color scales."""
     return {
         "statistics": statistics_said(trace, MapView()),
         "scales": {name: asdict(scale) for name, scale in SCALES.items()},

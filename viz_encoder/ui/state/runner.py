@@ -38,7 +38,7 @@ class Runner:
     models: Models
     store: TraceStore
     first: str | None = None  # the key of the run that the server was started on
-    sets: Sets = field(default_factory=Sets)  # that poolings were compared on
+    sets: Sets = field(default_factory=Sets)  # for comparing poolings
     same: SameRuns = field(default_factory=SameRuns)
     limits: Limits = LOCAL
 
@@ -137,7 +137,7 @@ class Runner:
 
 
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:
-    """What the model's heads can say of its runs."""
+    """Tasks of the model's heads on its runs."""
     return [] if encoder is None else [str(task) for task in tasks(encoder)]
 
 

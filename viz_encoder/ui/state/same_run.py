@@ -10,19 +10,19 @@ from viz_encoder.errors import Expired
 from viz_encoder.ui.state.store import TraceStore
 
 REMEMBERED = 1024  # inputs whose run may still be held
-MAX_CHARACTERS = 20_000  # of an input that is remembered
+MAX_CHARACTERS = 20_000  # per remembered input
 
 
 @dataclass(eq=False)
 class _Asked:
-    """One input of one model: while it runs, whoever asks for it too waits here."""
+    """One input of one model; while it runs, others who request it wait here."""
 
     key: str = ""
     running: threading.Lock = field(default_factory=threading.Lock)
 
 
 class SameRuns:
-    """Which held run is of which input; a class of 30 with one text needs one run."""
+    """Maps inputs to held runs: a class of 30 with one text needs one run."""
 
     def __init__(self) -> None:
         self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()

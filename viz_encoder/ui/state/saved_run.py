@@ -11,7 +11,7 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.plain_run import RUNNING
 from viz_encoder.ui.state.store import TraceStore
 
-READ_THE_SAME = ("tokens", "segments", "words", "spans", "grid")  # of a sample
+READ_THE_SAME = ("tokens", "segments", "words", "spans", "grid")  # fields of a sample
 
 
 def keep_saved(store: TraceStore, models: Models, saved: Trace) -> str:
@@ -56,7 +56,7 @@ def _run_again(models: Models, saved: Trace) -> tuple[Trace, LoadedEncoder, Inpu
 
 
 def _read_again(encoder: LoadedEncoder, sample: Sample) -> Inputs:
-    """What the model takes, from the text or the picture of a saved run.
+    """Encoder inputs from the text or image of a saved run.
 
     Raises:
         InputError: it reads other tokens from it than the run has.
@@ -78,7 +78,7 @@ def _read_again(encoder: LoadedEncoder, sample: Sample) -> Inputs:
 
 
 def _link(saved: Trace) -> dict[str, str]:
-    """What brings the run back: its text; a link can hold no picture, nor a model's own prompt."""
+    """Link that restores the run's text; it cannot hold an image or a model's prompt."""
     texts = saved.sample.texts
     if saved.grid or saved.sample.n_prompt:
         return {"from": "file", "run": ""}

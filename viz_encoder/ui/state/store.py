@@ -39,17 +39,17 @@ HEAD_REMOVED = (
 
 @dataclass(eq=False)
 class Entry:
-    """One stored run, with the thumbnails of its layers as they are computed."""
+    """One stored run, with its layers' thumbnails as they are computed."""
 
     trace: Trace
-    encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
-    inputs: Inputs | None = None  # what it ran on, for whatever must run again
-    link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
-    why_alone: str = ""  # of a saved run: why no model here made it; a sentence without its end
+    encoder: LoadedEncoder | None = None  # the model that ran, if it is ours, for its heads
+    inputs: Inputs | None = None  # for rerunning
+    link: dict[str, str] = field(default_factory=dict)  # restores it; empty if nothing can
+    why_alone: str = ""  # why a saved run has no model here; without full stop
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     padded: Padded | None = None  # where [PAD] tokens were put beside it
     changed: Changed | None = None  # where something was taken away from it
-    weight_bytes: int = 0  # of a model that this run alone holds
+    weight_bytes: int = 0  # of a model only this run holds
     owners: set[str] = field(default_factory=set)
     client: str = ""
     expires: float = 0.0
@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def entered(self) -> Inputs | None:
-        """What entered the model, with the changes of a changed run; None of a saved run."""
+        """Inputs of the model, including a changed run's changes; None for a saved run."""
         return self.inputs if self.changed is None else self.changed.entered
 
     @property
@@ -115,7 +115,7 @@ class Entry:
 
     @property
     def loads_as(self) -> str:
-        """What vz.load takes to load its model; "" where there is none, or it was built here."""
+        """Argument of vz.load for its model; "" if there is none, or it was built here."""
         if self.encoder is None or "build" in self.link:
             return ""
         card = self.encoder.card
@@ -150,7 +150,7 @@ class Entry:
         return self._surveys.of(view).layer(layer)[1]
 
     def findings(self) -> Findings:
-        """What stands out in this run; computed once, while the survey goes on beside it."""
+        """Findings of this run, computed once while the survey continues."""
         with self._finding:
             if self._findings is None:
                 self._findings = findings(self.trace)

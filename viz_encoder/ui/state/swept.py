@@ -26,7 +26,7 @@ class Swept:
     trace: Trace
     switches: Switches = (False, False, False)  # hide special tokens, renormalize rows, merge words
     layers: list[LayerSurvey] = field(default_factory=list)
-    nbytes: int = 0  # of what is swept so far
+    nbytes: int = 0  # size of the results so far
     _means: list[Means] = field(default_factory=list)
     _sweep: Iterator[tuple[LayerSurvey, Means]] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,1 +1,1 @@
-"""What travels between the browser and the server: bytes, faults, places for heavy work."""
+"""Transport between browser and server: bytes, errors, and slots for heavy work."""

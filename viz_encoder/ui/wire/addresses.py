@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 
 EVERYWHERE = "0.0.0.0"
-NOWHERE = "192.0.2.1"  # of documentation (RFC 5737): nobody has it, and nothing is sent
+NOWHERE = "192.0.2.1"  # reserved for documentation (RFC 5737); nothing is sent
 ONLY_HERE = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "utun", "tun")
 
 
@@ -24,7 +24,7 @@ def room_addresses(host: str) -> tuple[str, ...]:
 
 
 def room_lines(host: str, port: int) -> Iterator[str]:
-    """What a teacher is told: the address for the others, a seat's link, and what is open now."""
+    """Lines for a teacher: the address for others, a seat's link, and open ports."""
     found = [f"http://{address}:{port}" for address in room_addresses(host)]
     if not found:
         yield (

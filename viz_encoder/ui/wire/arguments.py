@@ -1,4 +1,4 @@
-"""What a client wrote in an address: runs, layers, heads, tokens and ranges, checked before use."""
+"""Parses and checks runs, layers, heads, tokens and ranges in a client's URL."""
 
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Annotated
@@ -64,7 +64,7 @@ async def _kept(special: bool = True, renormalize: bool = False, words: bool = F
     return MapView(hide_special=not special, renormalize=renormalize, words=words)
 
 
-Kept = Annotated[MapView, Depends(_kept)]  # of every layer and head: the switches alone
+Kept = Annotated[MapView, Depends(_kept)]  # for every layer and head: only the switches
 
 
 def parse_head(head: object, trace: Trace) -> Head:

@@ -11,12 +11,12 @@ from viz_encoder.ui.wire.refusals import refuse
 ANY_VALUE = re.compile(rb'"[^"]*"?|,|\[|\{')  # once escaped quotes are gone
 UPLOAD = "/gradio_api/upload"  # Gradio writes it to a file as it comes
 OURS = "/viz/"  # each of these routes has a cap of its own, and reads as it comes
-FORM_BYTES = 2**16  # what a form writes around a file
+FORM_BYTES = 2**16  # form overhead around a file
 BUSY = "The server is reading other large requests; send this one again in a few seconds."
 
 
 class BodyLimits:
-    """No more bytes than are allowed, and no more JSON values: Gradio would parse any number."""
+    """Limits a request's bytes and JSON values: Gradio would parse any number."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app, self._limits = app, limits

@@ -16,7 +16,7 @@ from fastapi import Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from PIL import Image
 
-PRIVATE = {"cache-control": "private, max-age=3600"}  # of a run, which never changes
+PRIVATE = {"cache-control": "private, max-age=3600"}  # a run never changes
 FRESH = {"cache-control": "no-store"}
 BYTES = "application/octet-stream"
 TEXT = "text/csv; charset=utf-8"

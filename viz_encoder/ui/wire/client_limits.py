@@ -19,7 +19,7 @@ OPEN = "Too many open requests from your address; close other pages of this serv
 
 @dataclass
 class Spent:
-    """What a client has used; `left` requests may come at once."""
+    """A client's usage; `left` is the number of requests it may send at once."""
 
     left: float
     at: float
@@ -53,7 +53,7 @@ class ClientLimits:
             spent.open -= 1
 
     def _spent(self, client: str, rate: float) -> Spent:
-        """What it has used up to now."""
+        """Usage up to now."""
         now, burst = self._clock(), float(self._limits.client_burst)
         spent = self._clients.setdefault(client, Spent(burst, now))
         spent.left, spent.at = min(burst, spent.left + rate * (now - spent.at)), now

@@ -43,7 +43,7 @@ class NamedClient:
 
 
 def told(scope: Scope, name: bytes) -> list[str]:
-    """What the request's headers of that name say."""
+    """Values of a request header."""
     return [value.decode("latin-1") for header, value in scope["headers"] if header == name]
 
 

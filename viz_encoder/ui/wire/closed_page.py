@@ -1,4 +1,4 @@
-"""What a page says as it is closed, so that its runs and sets are let go before they expire.
+"""Handles a closed page's message, to release its runs and sets before they expire.
 
 Gradio knows it by a stream that every open page holds; a browser opens six connections to a
 server, so the seventh page in one browser would never load.

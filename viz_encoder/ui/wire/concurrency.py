@@ -14,7 +14,7 @@ GIVEN_UP = 499  # nobody reads it
 
 
 class Places:
-    """So many pieces of work at a time; the others wait without holding a thread.
+    """At most N jobs at a time; others wait without holding a thread.
 
     Clients take turns: however many pieces one of them sent, another's first is next.
     """
@@ -41,7 +41,7 @@ class Places:
 
 
 class Line:
-    """Who waits for a place; used in one event loop alone."""
+    """Jobs that wait for a slot; used in one event loop only."""
 
     def __init__(self, free: int) -> None:
         self._free = free
@@ -60,7 +60,7 @@ class Line:
             if turn.cancelled():
                 self._waiting = [each for each in self._waiting if each[1] is not turn]
             else:
-                self.leave()  # it had just been given a place
+                self.leave()  # had just been given a slot
             raise
 
     def leave(self) -> None:
@@ -74,7 +74,7 @@ class Line:
 
 
 def fair_turn(waiting: Sequence[str], client: str) -> int:
-    """Where a client's next piece of work stands in the line: before any second of others."""
+    """Position of a client's next job in the line: before any other client's second job."""
     own = sum(who == client for who in waiting)
     before: Counter[str] = Counter()
     for place, who in enumerate(waiting):

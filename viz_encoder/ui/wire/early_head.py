@@ -13,7 +13,7 @@ from viz_encoder.ui.wire.security_headers import INLINE, inline_scripts
 from viz_encoder.ui.wire.static import address, joined
 
 NAMES_KEPT = 8  # by which the server is reached; a page takes half a megabyte
-# What Gradio reads to know its own address, which it writes into the page.
+# Headers Gradio derives its own address from, which it writes into the page.
 NAMING = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
 ALTERING = {"deep_link", "all_endpoints"}  # with these in the address, Gradio makes another page
 LINKING = {"kind", "run", "model", "a", "b", "example", "learn"}  # with these, for another run
@@ -26,7 +26,7 @@ FIRST_RUN = '<link rel="preload" as="fetch" crossorigin="anonymous" href="viz/fi
 
 @dataclass(frozen=True)
 class _Page:
-    """What Gradio answered, with our part of the head."""
+    """Gradio's response, with our part of the head."""
 
     status: int
     headers: dict[str, str]

@@ -22,7 +22,7 @@ Endpoint = Callable[..., Any]
 
 
 def in_queue(name: str) -> Callable[[Endpoint], Endpoint]:
-    """Have an endpoint wait for others of its own kind, and never hold up a run.
+    """Queue an endpoint with others of its kind, without delaying runs.
 
     Use it for whatever may take longer than a few runs, however large the input is. What runs the
     model a fixed number of times, as /what_if does, may wait among the runs.
@@ -72,13 +72,13 @@ def bound(runner: Runner, function: Endpoint) -> Endpoint:
 
 
 def _refusal(name: str | None, sentence: str) -> gr.Error:
-    """What the client is told, with one line of it in the log."""
+    """Error for the client, logged in one line."""
     log.warning("refused, /%s: %s", name, sentence[:LONGEST])
     return gr.Error(sentence, print_exception=False)
 
 
 def _misread(parameters: Iterable[inspect.Parameter], sent: Iterable[Any]) -> str:
-    """Which value is none of its parameter's type: Gradio hands on whatever JSON holds."""
+    """Name a value of the wrong type: Gradio passes on any JSON."""
     for parameter, value in zip(parameters, sent, strict=False):
         try:
             read_argument(parameter.name, value, parameter.annotation, InputError)
@@ -96,7 +96,7 @@ def decoded(content: object) -> bytes:
 
 
 def check_arguments(page: gr.Blocks) -> None:
-    """Have the page complete and check what clients send, before any handler runs.
+    """Complete and check clients' arguments before any handler runs.
 
     Gradio itself answers a value too few, or one it cannot read, with no word of what was wrong.
     """

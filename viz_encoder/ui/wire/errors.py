@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from viz_encoder.errors import Expired, VizEncoderError
 
-FAULT = "x-fault"  # of an answer that is a fault, told
+FAULT = "x-fault"  # marks an error in the response
 log = logging.getLogger(__name__)
 UNFORESEEN = (
     "That part of the run could not be computed; the server's log says why. Choose another part, "

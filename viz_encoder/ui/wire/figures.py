@@ -113,7 +113,7 @@ def _stem(name: str, model: str, given: Mapping[str, str]) -> str:
 
 
 def _parts(entry: Entry) -> dict[str, Any]:
-    """What a view may take."""
+    """Arguments a view may take."""
     inputs = entry.inputs if entry.plain else None  # they alone would not give this run again
     return {
         "trace": _readable(entry.trace),
@@ -133,7 +133,7 @@ def _readable(trace: Trace) -> Trace:
 
 
 def _unbroken(text: str) -> str:
-    """As long as it was, for tokens stand at places of it."""
+    """Replace line breaks without changing the length, because spans index the text."""
     return BROKEN.sub("\ufffd", text)
 
 
@@ -168,7 +168,7 @@ def _missing(view: View, entry: Entry) -> str:
 
 
 def _texts(options: object) -> dict[str, str]:
-    """What was sent, as an address would carry it."""
+    """Options as query strings."""
     if options in (None, ""):
         return {}
     if not isinstance(options, dict):

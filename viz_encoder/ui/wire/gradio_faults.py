@@ -15,7 +15,7 @@ from viz_encoder.ui.wire.endpoints import UNFORESEEN
 from viz_encoder.ui.wire.refusals import refuse, tell
 from viz_encoder.whole_file import shortened
 
-FAILED = 500  # what a framework answers before it raises
+FAILED = 500  # status a framework sends before it raises
 NOT_HERE = (
     404,
     "There is no such file, endpoint or call here; /gradio_api/info lists the endpoints.",
@@ -72,7 +72,7 @@ class GradioFaults:
 
 
 def _status(held: list[Message]) -> int:
-    """Of an answer; 0 where nothing, or something else, comes first."""
+    """Status of a response; 0 if it has not started."""
     status: int = held[0].get("status", 0) if held else 0
     return status
 

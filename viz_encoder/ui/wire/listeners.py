@@ -24,7 +24,7 @@ class Listeners:
             return any(name in self._open for name in names)
 
     def count(self, name: str, more: int) -> None:
-        """One more listens, or one less."""
+        """Count one listener more or less."""
         with self._lock:
             self._open[name] += more
             if not self._open[name]:

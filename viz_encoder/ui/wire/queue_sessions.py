@@ -11,7 +11,7 @@ UNNAMED = f"A session_hash must have 1 to {LONGEST} ASCII characters; with /call
 
 
 def outlive_sessions(page: gr.Blocks) -> None:
-    """Have Gradio's queue do so; call it after all else that changes the queue.
+    """Patch Gradio's queue; call after all other changes to it.
 
     Gradio keeps the messages of so many sessions, drops the oldest, and raises where it would tell
     one that is gone. Within the loop of the queue, that would end it, and no call would be taken.

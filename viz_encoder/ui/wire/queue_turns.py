@@ -16,7 +16,7 @@ YOURS = "You already have {} requests waiting; wait until one of them has finish
 
 
 def take_turns(page: gr.Blocks, limits: Limits) -> None:
-    """Have Gradio's queues do so; call it once the page has its queue.
+    """Patch Gradio's queues; call once the page has its queue.
 
     Gradio itself has one limit for all of its queues, and takes who comes first.
     """
@@ -55,7 +55,7 @@ def _refusal(clients: list[str], client: str, most: int | None, limits: Limits) 
 
 
 def _most(page: gr.Blocks, body: Any, limits: Limits) -> int | None:
-    """How many of one client may wait where this event would."""
+    """How many of a client's events may wait in this event's queue."""
     return limits.client_runs if _queue_name(page, body) == RUNS else limits.client_long
 
 

@@ -1,4 +1,4 @@
-"""What every tab may ask: the run to open on; a run's proof, picture and predictions."""
+"""Routes for every tab: the first run; a run's proof, image and predictions."""
 
 from collections.abc import Sequence
 from string import digits
@@ -86,7 +86,7 @@ def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
 
 
 def known_labels(labels: Sequence[str]) -> str:
-    """What a head of so few labels that all are listed can answer; "" for other heads."""
+    """Possible answers of a head with few enough labels to list; "" for others."""
     if not 1 < len(labels) <= 10:
         return ""
     if set(labels) == set(digits):

@@ -74,7 +74,7 @@ def _opens_page(scope: Scope) -> bool:
 
 
 def _name_ourselves(scope: Scope) -> None:
-    """Have the addresses in what Gradio answers begin where the browser sees this server.
+    """Rewrite addresses in Gradio's responses to where the browser sees this server.
 
     Origin itself goes no further: Gradio would answer it with leave to read for any site.
     """

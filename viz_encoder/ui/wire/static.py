@@ -14,7 +14,7 @@ from viz_encoder.export import modules
 from viz_encoder.ui.wire.bytes import Packed
 
 WEB = asset("web")
-OFFLINE = "offline"  # of files that are saved, which no page asks for
+OFFLINE = "offline"  # for saved files, not requested by the page
 FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -26,7 +26,7 @@ def add_static(app: FastAPI) -> None:
 
 
 def address(path: str) -> str:
-    """Where a file of assets/web is, from the page's own address on."""
+    """URL of a file of assets/web, relative to the page."""
     return f"viz/static/{version()}/{path}"
 
 

@@ -51,7 +51,7 @@ class TimedConnection(H11Protocol):
         self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Stop waiting."""
         self._wait_for("")
         super().connection_lost(exc)
 

@@ -43,7 +43,7 @@ class Watch:
         require_time(now - self._begun, self._limits)
 
     def report(self, share: float, words: str) -> None:
-        """The same, for work that also says what it does."""
+        """Report progress with a description of the work."""
         self.check(share)
 
 

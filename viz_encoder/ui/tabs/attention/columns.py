@@ -1,4 +1,4 @@
-"""One key's column, as it is shown, some rows at a time, for as long as somebody waits for it."""
+"""One key's column as shown, computed in blocks of rows while a client waits for it."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
 
 
 async def while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.ndarray:
-    """All parts as one, unless the client goes away: then it stops after the next part."""
+    """Join all parts, unless the client disconnects: then stop after the next part."""
     gone = threading.Event()
 
     def work() -> np.ndarray:

@@ -123,7 +123,7 @@ def _kept(view: MapView) -> dict[str, Any]:
 
 
 def _lonely(found: Comparison, query: int | None, key: int | None) -> str:
-    """Which of the chosen tokens has nothing to be compared with, in a sentence."""
+    """A sentence if a chosen token has no counterpart."""
     chosen = dict.fromkeys(token for token in (query, key) if token is not None)
     alone = [token for token in chosen if found.partner(token) is None]
     if not alone:

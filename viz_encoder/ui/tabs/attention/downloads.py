@@ -20,7 +20,7 @@ from viz_encoder.ui.wire.arguments import parse_index
 
 KINDS = ("html", "csv", "npz", "safetensors", "py")
 ROWS = ("csv", "npz")  # kinds that hold one query's row alone, where one is given
-MAX_TOKENS = 2048  # of a whole map as a table; one row goes at any length
+MAX_TOKENS = 2048  # for a whole map as a table; one row has no limit
 
 
 def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Response:
@@ -58,7 +58,7 @@ def _stem(trace: Trace, view: MapView) -> str:
 
 
 def _changes(view: MapView) -> str:
-    """What a file's name says of hidden, renormalized and merged tokens."""
+    """Suffix of a file name for hidden, renormalized and merged tokens."""
     said = {
         "-no-special": view.hide_special,
         "-renormalized": view.renormalize,
@@ -82,7 +82,7 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
 
 
 def _changed(entry: Entry) -> tuple[list[str], Outcome] | None:
-    """What was changed in a run, in words, and what that did to the output."""
+    """A run's changes in words, and their effect on the output."""
     if entry.changed is None:
         return None
     words = [change["words"] for change in entry.changed.plain_words["changes"]]

@@ -189,7 +189,7 @@ def compared(
 
 
 def _kept(hide_special: object, renormalize: object, words: object = False) -> MapView:
-    """What is left out of maps, as the page's switches say."""
+    """The page's switches as a MapView."""
     switches = {"hide_special": hide_special, "renormalize": renormalize, "words": words}
     for name, value in switches.items():
         if not isinstance(value, bool):

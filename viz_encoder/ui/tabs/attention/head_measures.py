@@ -10,11 +10,11 @@ from viz_encoder.analyses.similar_heads import similar_layers
 from viz_encoder.trace import Trace
 from viz_encoder.ui.wire.bytes import finite
 
-MOST_QUERIES = 512  # that heads are compared on; of a longer text so many, evenly over it
+MOST_QUERIES = 512  # sampled evenly from longer texts to compare heads
 
 
 def role_plain(trace: Trace, role: str, offset: int, layer: int) -> dict[str, Any]:
-    """One layer's shares for JSON, null where there is none, and how many queries they are of."""
+    """One layer's shares for JSON, null where there is none, and their number of queries."""
     found = role_shares(trace, role, offset=offset, layers=(layer,))
     n_heads = trace.layers[layer].n_heads
     return {"shares": finite(found.shares[0, :n_heads]), "queries": found.n_queries}

@@ -1,4 +1,4 @@
-"""One cell in every head of a held run, beside what is usual there, which its survey has summed."""
+"""One cell in every head of a held run, with its usual value from the survey."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def parse_key(key: object, trace: Trace) -> int:
 def key_means(
     entry: Entry, key: int, view: MapView = AS_IT_RAN
 ) -> Iterator[Float[np.ndarray, "1 head"]]:
-    """What the key gets on average, layer by layer; NaN where a layer has no such head or key.
+    """Mean weight on the key per layer; NaN if a layer has no such head or key.
 
     Raises:
         SelectionError: a special token, where these are hidden.

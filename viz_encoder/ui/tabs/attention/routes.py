@@ -45,7 +45,7 @@ ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
-PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait, or are given up
+PLACES = Places(1)  # for rollout and relevance, which need much memory; others wait, or are dropped
 
 
 @ROUTER.get("/thumbnails")

@@ -28,7 +28,7 @@ MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many ti
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One query's row of a measure; `answer` says of which answer, where it is of one."""
+    """One query's row of a measure; `answer` names the answer it is for, if any."""
 
     values: Float[np.ndarray, " key"]
     answer: str = ""
@@ -50,7 +50,7 @@ class Measures:
         self._one_at_a_time = threading.Lock()  # relevance holds all maps and their gradients
 
     def of(self, entry: Entry, measure: str, layer: int, head: Head, query: int) -> Measured:
-        """One query's row: what each key has of the measure after that layer.
+        """One query's row: the measure of each key after that layer.
 
         "weight" and "value" are of one head, the mean of several or the largest of all; "rollout"
         and "relevance" join all heads of all layers up to this one.
@@ -99,7 +99,7 @@ class Measures:
 def rows_of(
     trace: Trace, layer: int, query: int, view: MapView = AS_IT_RAN
 ) -> Float[np.ndarray, "head key"]:
-    """One query's weights by every head of a layer, as a view shows them; NaN where masked."""
+    """One query's weights in every head of a layer, as a view shows them; NaN where masked."""
     kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
     rows = (
@@ -132,7 +132,7 @@ def _rollout(entry: Entry, query: int) -> _AllLayers:
 
 
 def _relevance(entry: Entry, query: int) -> _AllLayers:
-    """Of the likeliest label: of the whole input, or at the query where heads speak of tokens."""
+    """Relevance of the likeliest label: of the whole input, or at the query for token heads."""
     encoder = entry.model()
     if not entry.plain:
         raise SelectionError(NOT_PLAIN)

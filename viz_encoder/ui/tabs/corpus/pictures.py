@@ -15,7 +15,7 @@ from viz_encoder.ui.wire.bytes import plain_name
 
 ZIP = ".zip"
 Named = list[tuple[str, Path]]  # the name that a person knows each file by, and where it is
-LETTERS = 60  # of a name that is shown
+LETTERS = 60  # per displayed name
 KINDS = ", ".join(PICTURES)
 HIDDEN = (".", "__")  # how names begin that a computer put into a .zip by itself
 
@@ -62,7 +62,7 @@ def zipped_pictures(folder: str, path: Path, limits: Limits) -> Named:
                 )
             files = ((each.filename, packed.read(each)) for each in found)
             return _written(folder, files, len(found), limits)
-    # Of a locked file a RuntimeError; of a way of packing that is not known a NotImplementedError.
+    # RuntimeError for a locked file, NotImplementedError for an unknown compression.
     except (zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError) as fault:
         raise InputError(f"{path.name} cannot be unpacked: {fault}.") from fault
 

@@ -96,7 +96,7 @@ def over(
 def over_pictures(
     runner: Runner, found: Named, source: str, model: str, tell: Tell
 ) -> dict[str, Any]:
-    """The same of pictures, as plain data; `names` are those of the examples' files."""
+    """Results over images, as plain data; `names` are the example files' names."""
     names, paths = zip(*found, strict=True) if found else ((), ())
     work = partial(corpus, items=paths)
     table = _counted(runner, paths, source, model, tell, work, kind="image")
@@ -121,7 +121,7 @@ def _counted(
     work: Callable[..., HeadTable],
     kind: str = "text",
 ) -> HeadTable:
-    """What work makes of the texts, on the model of that name, under the name of its source."""
+    """Run the work on the texts with the named model, under its source's name."""
     encoder = runner.models.get(model, kind, lambda share: tell(LOADED * share))
     _check_tokens(encoder, texts, runner.limits.set_tokens, tell)
 
@@ -153,7 +153,7 @@ def described(table: HeadTable) -> dict[str, Any]:
 
 
 def said(table: HeadTable, name: str) -> str:
-    """Which head leads by a statistic, with its mean and standard deviation over texts."""
+    """The head that leads by a statistic, with its mean and standard deviation over texts."""
     ranked, spread = table.ranked(name, 1), table[name]
     what = "picture" if table.about.kind == "image" else "text"
     if not ranked or not spread.n_texts or spread.mean[ranked[0]] != spread.mean[ranked[0]]:

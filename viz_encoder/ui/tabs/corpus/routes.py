@@ -24,7 +24,7 @@ from viz_encoder.ui.wire.progress import progress_lines
 ROUTER = APIRouter(prefix="/viz/corpus", route_class=ErrorRoute)
 MEASURING = Places(1)  # a corpus keeps a processor busy: one at a time
 FILES = Places(1)
-MOST_BYTES = 50_000_000  # of a file; a line for each of 2,000 texts
+MOST_BYTES = 50_000_000  # per file; one line for each of 2,000 texts
 FILE = "The file"
 
 

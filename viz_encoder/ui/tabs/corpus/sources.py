@@ -1,4 +1,4 @@
-"""What a person sends as a corpus: lines, a file of texts, or a table that was saved before."""
+"""Reads a corpus from a client: lines, a file of texts, or a saved table."""
 
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from viz_encoder.ui.tabs.corpus.pictures import ZIP
 from viz_encoder.ui.wire.bytes import plain_name
 
 SENTENCES = "examples/corpus/sentences.txt"
-TABLE = "examples/corpus/all-MiniLM-L6-v2.npz"  # of these sentences
+TABLE = "examples/corpus/all-MiniLM-L6-v2.npz"  # for these sentences
 EXAMPLE = "the example sentences"
 PASTED = "pasted texts"
 TREEBANK = "the example treebank"  # the sentences of `grammar`, and the rules they follow
@@ -97,7 +97,7 @@ def is_table(path: Path) -> bool:
     try:
         return KEY in (parquet.read_schema(path).metadata or {})
     except (ArrowException, OSError):
-        return False  # what is wrong with it is said when its texts are read
+        return False  # its error is reported when the texts are read
 
 
 def opened_table(path: Path) -> HeadTable:
@@ -115,7 +115,7 @@ def opened_table(path: Path) -> HeadTable:
 
 
 def sent_table(data: dict[str, Any]) -> HeadTable:
-    """The same from plain data, as the page holds it.
+    """Table from plain data, as the page holds it.
 
     Raises:
         InputError: it is something else.

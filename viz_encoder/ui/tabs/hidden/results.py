@@ -1,4 +1,4 @@
-"""What may be measured of a run's hidden states, by the names that the page and clients use."""
+"""Measures of a run's hidden states, by the names that the page and clients use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ NEAREST = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """What a result is of; the values are a client's own, and are checked before use."""
+    """Settings of a result; client values, checked before use."""
 
     layer: object = 0  # blocks passed, 0 = embeddings; for token_similarity and nearest_tokens
     token: object = 0  # whose nearest tokens, or around which the lens reads where there are many
     hide_special: bool = False  # whether special tokens such as [CLS] are left out
-    center: str = CENTERS[0]  # of the PCA, "together" or "each layer"
-    task: str = ""  # of the lens, which prediction head; the first if not given
+    center: str = CENTERS[0]  # for PCA, "together" or "each layer"
+    task: str = ""  # prediction head of the lens; default the first
 
 
 def measure_states(entry: Entry, what: str, asked: Asked) -> Result:

@@ -73,7 +73,7 @@ def _together(entry: Entry, hide_special: bool) -> Float[np.ndarray, "state toke
 
 
 def _drawn(result: Result) -> Response:
-    """What the browser draws of it."""
+    """Data the browser draws from."""
     match result:
         case TokenSimilarity():
             return answers.array(result.cosines, about={"edges": result.edges.tolist()})

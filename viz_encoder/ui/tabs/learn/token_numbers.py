@@ -1,4 +1,4 @@
-"""One token's way through one layer as the page is told it: every number, and what is missing."""
+"""One token through one layer, as data for the page: every number, and what is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ Told = tuple[dict[str, Any], float | None]  # and how far it is from what ran
 
 @dataclass(frozen=True)
 class Asked:
-    """Which numbers are asked for; all were checked to be there."""
+    """Numbers requested, already validated."""
 
     layer: int
     head: int
@@ -43,7 +43,7 @@ class Asked:
 
 
 def token_numbers(entry: Entry, asked: Asked) -> dict[str, Any]:
-    """All steps of one token in one layer; what cannot be read is None, and `missing` says why."""
+    """All steps of one token in one layer; None where unreadable, with the reason in `missing`."""
     parts = _Parts(entry, asked)
     told = {name: parts.get(name, work) for name, work in WORK.items()}
     if told["attention"] and told["attention"]["q"] is None:
@@ -156,7 +156,7 @@ def _block(entry: Entry, asked: Asked) -> Told:
 
 
 def _heads_alone(entry: Entry, asked: Asked) -> Told:
-    """Of a recorded model of which attention alone was read."""
+    """For a recorded model of which only attention was read."""
     found = heads_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
     return _heads(found), None
 

@@ -1,4 +1,4 @@
-"""What a mask changed in a run that was made with it: leaks, states, reach."""
+"""Effects of a mask on a run made with it: leaks, states, reach."""
 
 import json
 from typing import Any
@@ -23,13 +23,13 @@ from viz_encoder.ui.state.store import Entry, TraceStore
 from viz_encoder.ui.wire.bytes import finite
 
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
-SAME = 1e-4  # of a vector's length; float32 stays a hundred times below it
+SAME = 1e-4  # relative to a vector's length; float32 stays a hundred times below it
 MAX_REACH = 2048  # tokens; the closure of more takes minutes
 MAX_ROWS = 512  # tokens, where all layers are written out as rows of 0 and 1
 
 
 def masked_of(entry: Entry) -> Masked:
-    """What was meant with a run.
+    """The intended mask of a run.
 
     Raises:
         SelectionError: it was not made with a mask.
@@ -138,7 +138,7 @@ def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
 def reach_of(
     store: TraceStore, key: str, mask: Bool[Tensor, "query key"], scope: str = ""
 ) -> Bool[Tensor, "layer query key"]:
-    """Whom each token can know of after each layer, by this mask and by the model's own.
+    """Tokens that can influence each token after each layer, by this mask and the model's own.
 
     A layer in which some heads run without the mask hides nothing: those heads see all.
 
@@ -174,7 +174,7 @@ def layer_reach(
 def _each(
     store: TraceStore, key: str, mask: Bool[Tensor, "query key"], scope: str
 ) -> list[Bool[Tensor, "query key"]]:
-    """What each layer lets through."""
+    """Pairs that each layer lets through."""
     held = store.get(key)
     plain = held if held.masked is None else plain_of(store, key)[1]
     own = (layer.mask for layer in plain.trace.layers)

@@ -26,8 +26,8 @@ from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
 
 PAINTED = 2048  # up to so many tokens a mask is painted cell by cell
-CELL_BYTES = 32  # of a file, a cell written out as text included
-FILE_BYTES = 2**20  # of a file, whatever its size: a batch of short masks
+CELL_BYTES = 32  # per file, with each cell as text
+FILE_BYTES = 2**20  # least limit of a file, for batches of short masks
 WRITTEN_OUT = 48  # up to so many rows are written out in code; more are loaded from a file
 FILE = "mask.npy"
 MAX_JSON = 2**16
@@ -187,7 +187,7 @@ def from_file(
 
 
 def call_of(entry: Entry, scope: str) -> dict[str, Any]:
-    """What vz.capture is called with to make a run again, and the scope of the mask.
+    """Arguments of vz.capture to repeat a run, and the mask's scope.
 
     Raises:
         SelectionError: the scope names no layers and heads of this model.

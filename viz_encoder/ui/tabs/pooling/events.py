@@ -1,4 +1,4 @@
-"""What the buttons of the Pooling tab do; a fault leaves what is shown, and is said."""
+"""Button handlers of the Pooling tab; an error leaves the display unchanged and is reported."""
 
 import json
 import threading
@@ -52,7 +52,7 @@ class PoolingEvents:
         return self._compared(lambda: given_items(lines, files), named, models, request, progress)
 
     def compare_example(self, title: str) -> Callable[..., Told]:
-        """What the button of an example does."""
+        """Handler of an example's button."""
 
         def work(
             text_model: str,

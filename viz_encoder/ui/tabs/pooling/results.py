@@ -1,4 +1,4 @@
-"""One run pooled, and moved by padding: as plain data for the page and for clients."""
+"""Pooling of one run, and its drift with padding, as plain data for the page and clients."""
 
 import threading
 from dataclasses import asdict
@@ -153,7 +153,7 @@ def _query(
 
 
 def _room(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any]:
-    """How many padding tokens still fit behind the text, and why none does where that is so."""
+    """Number of padding tokens that still fit, and why if none does."""
     if not isinstance(encoder.reader, TextReader) or not entry.trace.sample.texts:
         return {"room": 0, "noRoom": NO_TEXT}
     most = encoder.reader.max_tokens

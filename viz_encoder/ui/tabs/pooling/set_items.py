@@ -1,4 +1,4 @@
-"""What a person gives as a set: lines, a CSV, a text file, pictures or one of the examples."""
+"""Reads a set from a client: lines, a CSV, a text file, images or one of the examples."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ MAX_CHARACTERS = 5_000_000
 
 
 def example(title: str) -> tuple[Item, ...]:
-    """One of the example sets."""
+    """Load an example set."""
     if title not in EXAMPLES:
         raise SelectionError(
             f"There is no example {shown(title)}; choose one of {', '.join(EXAMPLES)}."
@@ -66,7 +66,7 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
 
 
 def given_name(files: Sequence[str] | None = None) -> str:
-    """What a set that was given is called: by its file, or by where it is from."""
+    """Name of a given set: its file, or its source."""
     paths = [Path(path) for path in files or ()]
     if not paths:
         return "Typed texts"
@@ -106,5 +106,5 @@ def check_tokens(encoder: LoadedEncoder, items: Sequence[Item], most: int | None
 
 
 def kind_of(items: Sequence[Item]) -> str:
-    """What kind of model reads these: "text" or "image"."""
+    """Kind of model that reads these: "text" or "image"."""
     return "image" if isinstance(items[0].source, Path) else "text"

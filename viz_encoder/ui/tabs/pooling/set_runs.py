@@ -28,10 +28,10 @@ from viz_encoder.ui.tabs.pooling.set_items import check_count, check_tokens, exa
 from viz_encoder.ui.wire.bytes import finite, png
 
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
-BUILT_IN = "4 topics"  # what a query is learned from where no labeled set is there
+BUILT_IN = "4 topics"  # labeled set for learning a query if none is given
 MAX_SEEDS, MAX_STEPS = 10, 1000
 ALL = "all"  # blocks
-SAME = 1e-6  # of a silhouette: what normalizing changes of its rounding
+SAME = 1e-6  # effect of normalizing on a silhouette's rounding
 MAX_NAME = 300  # characters of an item's text on the page
 WORD = "the mean over the tokens of each item's word"
 COLUMN_NAMES = {
@@ -170,7 +170,7 @@ def describe_learned(key: str, entry: LearnedEntry, items: Sequence[Item], whose
 
 
 def answer(rows: Sequence[Separation]) -> str:
-    """Which pooling at which layer, in a sentence with its numbers; "" without labels."""
+    """The best pooling and layer in a sentence with numbers; "" without labels."""
     known = [row for row in rows if row.silhouette == row.silhouette]
     if not rows:
         return ""
@@ -202,7 +202,7 @@ def _in_numbers(row: Separation) -> str:
 
 
 def _better(rows: Sequence[Separation], name: str, best: Separation, own: Separation | None) -> str:
-    """Who is better by that column, where someone is; of equals the model's own is named."""
+    """The better method by that column, if any; of equals the model's own is named."""
     value = max(np.nan_to_num(getattr(row, name), nan=-2) for row in rows)
     if value <= getattr(best, name):
         return ""

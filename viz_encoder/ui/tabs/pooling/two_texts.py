@@ -38,7 +38,7 @@ def token_pairs_plain(
         raise TooLong(f"The text has {len(other):,} characters; {MAX_CHARACTERS:,} are allowed.")
     last = encoder.config.n_layers
     at = last if layer == -1 else parse_index("layer", layer, last + 1)
-    with one_at_a_time:  # it may run the model, beside the queue that runs stand in
+    with one_at_a_time:  # may run the model, outside the queue of runs
         both = two_texts(encoder, entry.trace, other)
     return _plain(token_pairs(*both, str(method), layer=at, encoder=encoder))
 

@@ -21,14 +21,14 @@ from viz_encoder.ui.wire.arguments import is_number
 from viz_encoder.ui.wire.bytes import finite
 
 MOST_TEXTS = 100
-MOST_CHARACTERS = 2_000  # of one text of many
-SMALL = 0.1  # of the largest effect: heads below it change next to nothing
-LOOKS = 0.5  # of the query's total: heads above it look hard
+MOST_CHARACTERS = 2_000  # per text of many
+SMALL = 0.1  # of the largest effect: heads below it change almost nothing
+LOOKS = 0.5  # of the query's total: heads above it attend strongly
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """How tokens are taken away, and which answer is watched, where; "" and None: the usual."""
+    """How tokens are removed, and which answer is watched where; "" and None: default."""
 
     measure: str = ""
     how: str = "attention"
@@ -64,7 +64,7 @@ def head_effects(
 
 
 def link_of(found: Effect, trace: Trace) -> tuple[int | None, int | None]:
-    """From where the answer is read to where the head with the largest effect looks most there."""
+    """The queried position, and the token that the most effective head attends to most there."""
     places, ranked = masked_tokens(trace.tokens), found.ranked(1)
     if not places or not ranked:
         return None, None
@@ -78,7 +78,7 @@ def link_of(found: Effect, trace: Trace) -> tuple[int | None, int | None]:
 
 
 def looks_said(found: Effect, trace: Trace, query: int, key: int) -> str:
-    """Which heads give that token a large weight, but have a tiny effect; "" if none."""
+    """Heads with a large weight on that token but a tiny effect; "" if none."""
     weights, values = pair(trace, query, key).weights, np.abs(found.values[0])
     most = float(np.nanmax(values))
     idle = np.argwhere((weights > LOOKS) & (values < SMALL * most))

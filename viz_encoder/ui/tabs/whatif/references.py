@@ -21,7 +21,7 @@ GRAMMAR = tuple(
 
 
 def reference_of(encoder: LoadedEncoder) -> Sequence[str]:
-    """At most 20 texts that this model can read: of several topics, or of its own little language.
+    """At most 20 texts for this model: on several topics, or in its own small language.
 
     Raises:
         SelectionError: a model that reads no text.

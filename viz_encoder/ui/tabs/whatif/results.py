@@ -1,4 +1,4 @@
-"""What changed runs and smallest sets come to, as the page is told them."""
+"""Outcomes of changed runs and smallest sets, as data for the page."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ TITLES = {
     "state": "the tokens' last states",
 }
 
-ABOUT = {  # what is not told by the answers themselves
+ABOUT = {  # in addition to the answers
     "pooled": "One vector for the whole input. “Declared” is the pooling that the model's own "
     "files declare; a model that declares none is pooled by the mean over its tokens.",
     "state": "The tokens' vectors after the last block; a mean over the tokens.",
@@ -50,7 +50,7 @@ def offered(entry: Entry) -> dict[str, Any]:
 
 
 def outcome_plain(found: Outcome) -> dict[str, Any]:
-    """What a change did to the output."""
+    """Effect of a change on the output."""
     before, after = found.shares
     return {
         "sentence": found.sentence,

@@ -39,7 +39,7 @@ WINDOWS = """\
     window = (rows[:, None] * 8 + columns).flatten()
     return may & (window[:, None] == window)"""
 SHIFTED = "each sees its shifted window of the picture"
-INTENTS = (  # what they say, and as code
+INTENTS = (  # in words, and as code
     (real_tokens, "all see real tokens", ALL),
     (earlier_tokens, "each sees itself and earlier real tokens", "    return may.tril()"),
     (

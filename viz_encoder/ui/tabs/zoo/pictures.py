@@ -92,7 +92,7 @@ def _unseen(context: AuditContext, case: Case, place: tuple[int, int, int]) -> P
 
 
 def real_tokens_in(context: AuditContext, picture: Picture) -> list[bool] | None:
-    """Which of a picture's tokens are real; None where no padding of an audit gives its intent."""
+    """Real tokens of a picture; None if no padding of an audit gives its intent."""
     setting, n_tokens = context.setting, len(picture.intended)
     sides = (setting.padding(n_tokens, left=left) for left in (setting.left, not setting.left))
     for valid in (setting.first_valid(), *sides):

@@ -149,7 +149,7 @@ def _distinct(pictures: tuple[Picture, ...]) -> list[Picture]:
 
 def _picture(context: AuditContext, one: Picture, source: str) -> dict[str, Any]:
     measured: np.ndarray = np.ones((len(one.intended), 1), dtype=bool)
-    if one.observed_is == "gradients":  # of padding, and of some rows of long texts, there are none
+    if one.observed_is == "gradients":  # padding, and some rows of long texts, have none
         measured = np.asarray(one.observed.any(axis=1, keepdims=True))
     observed = finite(np.where(measured, one.observed, np.nan))
     return {
