@@ -22,5 +22,5 @@ from viz_encoder.exported import exported
 
 
 def __dir__() -> list[str]:
-    """What is promised; the modules that it comes from are not."""
+    """The public names, without the modules that define them."""
     return exported(globals())

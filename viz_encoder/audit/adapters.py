@@ -30,12 +30,12 @@ class Adapted:
     vocab_size: int | None = None
     variants: Mapping[str, Callable[[Tensor, Any], Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    instead: str = ""  # what to write where it is called as its signature alone tells
+    instead: str = ""  # what to write if only the signature told how to call it
     closes_padding: bool = False  # by a mask of its own library, made of valid
 
 
 def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
-    """How to call a model: a known module by keywords of its own, any other as model(x, passed)."""
+    """How to call a model: known modules by their own keywords, others as model(x, passed)."""
     only = intent if callable(intent) else None
     if isinstance(model, nn.TransformerEncoder):
         return transformer_encoder(model, only, make_mask)

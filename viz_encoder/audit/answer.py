@@ -8,7 +8,7 @@ from viz_encoder.audit.report import Picture, Verdict
 
 
 class Answer(NamedTuple):
-    """What a check found; the fields of Check without its name."""
+    """A check's finding: the fields of Check without its name."""
 
     verdict: Verdict
     evidence: str
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     pictures: tuple[Picture, ...] = ()
 
     def because(self, diagnosis: Diagnosis) -> "Answer":
-        """With its cause and fix."""
+        """Add the cause and fix."""
         return self._replace(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
 
 
@@ -34,7 +34,7 @@ def passes(evidence: str) -> Answer:
 
 
 def untested(why: str) -> Answer:
-    """Nothing can be said, and why."""
+    """Nothing can be said, with the reason."""
     return Answer(Verdict.NOT_TESTED, why)
 
 

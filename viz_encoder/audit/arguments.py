@@ -1,4 +1,4 @@
-"""What an audit is given besides a model: its inputs and its scope; each fault is a sentence."""
+"""Arguments of an audit besides the model: inputs and scope, with validation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ Progress = Callable[[float], object]  # is told the share that is done
 
 @dataclass(frozen=True, eq=False)
 class AuditInputs:
-    """What the inputs of an audit look like, where x is not simply "batch token d_model".
+    """Inputs of an audit, if x is not simply "batch token d_model".
 
     Attributes:
         make: make(seed, batch, length) → what the model takes in place of x.
@@ -51,7 +51,7 @@ class AuditInputs:
 
 @dataclass(frozen=True, eq=False)
 class AuditScope:
-    """What an audit tries besides one plain batch.
+    """What an audit tries in addition to one plain batch.
 
     Attributes:
         lengths: numbers of tokens to audit, the first in full.
@@ -146,7 +146,7 @@ def require_intents(given: Any, of: str = "valid") -> tuple[Intent, ...]:
 
 
 def require_one_a_layer(intents: tuple[Intent, ...], n_layers: int | None) -> None:
-    """Nothing, if there is one intent, or one for each of the layers.
+    """Raise unless there is one intent, or one per layer.
 
     Raises:
         InputError: there are more or fewer.

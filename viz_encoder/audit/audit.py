@@ -159,7 +159,7 @@ def _require_closed_padding(setting: Setting, model: Any) -> None:
 def _maker(
     subject: Subject, inputs: AuditInputs, d_model: int | None, vocab_size: int | None
 ) -> Callable[[int, int, int], Tensor]:
-    """How x is made: by the caller, as ids, or as random vectors."""
+    """Make a function that makes x: the caller's, random ids, or random vectors."""
     own = inputs.make
     if own is not None:
         return lambda *sizes: _made(own, *sizes).to(subject.device)

@@ -38,7 +38,7 @@ class AuditContext:
     given_layers: int | None = None
     was_training: bool = False
     noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
-    stopped: bool = False  # it does not run, so nothing else can be asked
+    stopped: bool = False  # does not run, so other checks are skipped
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
@@ -50,7 +50,7 @@ class AuditContext:
 
     @cached_property
     def full(self) -> Case:
-        """The same without padding."""
+        """The base case without padding."""
         return self.setting.case(torch.ones_like(self.base.valid), x=None)
 
     @cached_property
@@ -132,11 +132,12 @@ class AuditContext:
 
     @cached_property
     def gradients(self) -> Gradients | str:
-        """Of every real row of the base case; or why there are none."""
+        """Gradients for every real row of the base case, or the reason there are none."""
         return self.gradients_on(self.base)
 
     def gradients_on(self, case: Case, most: int = 0) -> Gradients | str:
-        """Of the real rows, of some of them above 32 tokens; or why there are none."""
+        """Gradients for the real rows (a sample of them above 32 tokens), or the reason there are
+        none."""
         n_tokens = case.valid.shape[1]
         some = ROWS_IF_LONG if n_tokens > LONG else ALL_ROWS if n_tokens > ALL_ROWS else 0
         rows = real_rows(case, min(most, some) if most and some else most or some)
@@ -154,7 +155,7 @@ class AuditContext:
 
     @property
     def n_layers(self) -> int | None:
-        """As said, or as many as there are intents, or as the maps show; None if nothing tells."""
+        """The given number, or the number of intents, or of maps; None if unknown."""
         if self.given_layers:
             return self.given_layers
         if len(self.setting.intents) > 1:
@@ -162,7 +163,7 @@ class AuditContext:
         return None if self.more_layers else len(self.maps.layers) or None
 
     def may(self, case: Case) -> Allowed:
-        """Of whom each row of the output may know; after any number of layers, if unknown."""
+        """Tokens allowed to influence each output row; after any number of layers, if unknown."""
         n_layers = self.n_layers or case.valid.shape[1]
         kept = self._known.setdefault(case, {})
         if n_layers not in kept:
@@ -176,7 +177,8 @@ class AuditContext:
         return _pool(known, case) if self.is_pooled else known
 
     def _by_cross(self, case: Case) -> Allowed:
-        """Of whom a token may know by cross-attention: of all real ones, if memory is not these."""
+        """Tokens allowed to influence a token by cross-attention: all real ones of separate
+        memory."""
         crossed = self.crossed(case.valid)
         n_tokens = case.valid.shape[1]
         if crossed is None or crossed.shape[2] != n_tokens or crossed.shape[1] != n_tokens:
@@ -186,7 +188,7 @@ class AuditContext:
     def crossed(
         self, valid: Bool[Tensor, "batch token"]
     ) -> Bool[Tensor, "batch query memory"] | None:
-        """Whom cross-attention may look at, as it was said.
+        """Declared cross-attention mask.
 
         Raises:
             InputError: it is no Bool "batch query memory".
@@ -203,12 +205,12 @@ class AuditContext:
         return given.to(valid.device).expand(len(valid), -1, -1)
 
     def must(self, case: Case) -> Allowed:
-        """Of whom each row of the output is meant to know; after one layer, if unknown."""
+        """Tokens meant to influence each output row; after one layer, if unknown."""
         return must_know(case.allowed, self.n_layers or 1)
 
     @property
     def grad_fault(self) -> str:
-        """What the model raises with gradients on, though it runs without; "" if nothing."""
+        """Exception the model raises only with gradients on; "" if none."""
         return self._with_grad if isinstance(self._with_grad, str) else ""
 
     @property
@@ -257,7 +259,7 @@ class AuditContext:
 
     @cached_property
     def _rounding(self) -> float:
-        """How far half precision takes the output from what float32 gives with those weights."""
+        """Distance between half-precision and float32 output with the same weights."""
         if self.subject.dtype not in (torch.float16, torch.bfloat16):
             return 0.0
         x = self.base.x
@@ -290,5 +292,5 @@ def _is_same(one: Case, other: Case) -> bool:
 
 
 def _pool(known: Allowed, case: Case) -> Allowed:
-    """One row a sample: what any of its real tokens may know of."""
+    """Pool to one row per sample: all that any of its real tokens may know."""
     return (known & case.valid[:, :, None]).any(dim=1, keepdim=True)

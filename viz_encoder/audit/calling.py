@@ -1,4 +1,4 @@
-"""How a model is called: as its signature says, or an error with the line to write."""
+"""Finds out how to call a model from its signature, or raises with the line to write."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Unit = Callable[[Any, Any], Any]  # (x, passed) → output
 
 @dataclass(frozen=True)
 class Call:
-    """One way to call a model; where a signature alone says that it is one, how, and another."""
+    """One way to call a model; if only a signature shows it, with how, and the alternative."""
 
     run: Unit
     told: str = ""
@@ -23,7 +23,7 @@ class Call:
 
 
 def with_mask(model: Callable[..., Any], *, own_mask: bool) -> Call:
-    """As model(x, passed); as model(x) if it takes nothing else and no make_mask was given.
+    """Call as model(x, passed), or model(x) if it takes nothing else and no make_mask was given.
 
     Raises:
         InputError: it can be called in neither way.
@@ -72,7 +72,7 @@ def with_batch(model: Callable[..., Any], batch: Any) -> Call:
 
 
 def require_one_stack(model: Any, way: str) -> None:
-    """Nothing, unless the model has two halves of which each is meant to look elsewhere.
+    """Raise if the model has two halves that are meant to attend differently.
 
     Raises:
         InputError: it has, with the lines that audit one.
@@ -109,7 +109,7 @@ def fits(model: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
 
 
 def name_of(model: Any) -> str:
-    """What it is called in a sentence."""
+    """Name of the model in a sentence."""
     return getattr(model, "__name__", None) or type(_plain(model)).__name__
 
 
@@ -168,7 +168,7 @@ def _arguments(model: Any, parts: list[str]) -> str:
 
 
 def _line(way: str, model: Any, given: str, inside: str = "x, …") -> str:
-    """What to write instead."""
+    """The line to write instead."""
     batch = "batch, " if way == "audit_batch" else ""
     module = ", module=model" if isinstance(model, nn.Module) else ""
     return f"vz.{way}(lambda {given}: model({inside}), {batch}intent, …{module})."

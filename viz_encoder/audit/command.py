@@ -77,7 +77,7 @@ def report_of(target: str) -> MaskReport:
 
 
 def _called(target: str, function: Callable[[], Any]) -> Any:
-    """What the function gives, or asserts and does not hold; what it raises in one line."""
+    """Result of the function or its failed assertion; other exceptions become one line."""
     try:
         inspect.signature(function).bind()
     except TypeError as fault:

@@ -1,4 +1,4 @@
-"""What one audit did not try, said by itself: gaps that follow from what it was given."""
+"""Lists what an audit could not try with the given arguments."""
 
 from collections.abc import Iterator
 from typing import Any

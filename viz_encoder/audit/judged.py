@@ -1,4 +1,4 @@
-"""How much of what is forbidden was judged: by maps of each layer, or by gradients.
+"""Measures the share of forbidden pairs that was judged, by each layer's maps or by gradients.
 
 After enough layers everyone may know of everyone; then a gradient can find nothing, and says
 nothing.
@@ -17,7 +17,7 @@ LONGEST = 256  # tokens to look for a length at which a gradient could fail
 
 
 class Share(Enum):
-    """How much of it."""
+    """The judged share."""
 
     ALL = auto()  # every pair that is forbidden, in every layer
     SOME = auto()  # some pairs of every layer
@@ -25,16 +25,16 @@ class Share(Enum):
 
 
 class Judged(NamedTuple):
-    """How much was judged, and what was not."""
+    """What was judged, and what was not."""
 
     share: Share
-    but: str = ""  # what was not judged, and what to give
+    but: str = ""  # what was not judged, and what to pass for it
 
 
 def how_much_was_judged(context: AuditContext) -> Judged:
-    """Of an audit in which nothing red was found."""
+    """Compute the judged share of an audit without failures."""
     others, by_maps = _other_calls(context), _judged_by_maps(context)
-    if (by_maps and not others) or context.more_layers:  # that warns already
+    if (by_maps and not others) or context.more_layers:  # already a warning
         return Judged(Share.ALL if by_maps else Share.SOME)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
@@ -67,7 +67,7 @@ def _other_calls(context: AuditContext) -> list[str]:
 
 
 def _by_outputs(context: AuditContext) -> Share:
-    """What gradients could have told, at the first length or at another one that was tried."""
+    """Share judged by gradients, at the first length or another one that was tried."""
     cases = [context.base]
     if context.passed("lengths"):
         cases += [one for n in context.other_lengths if (one := _case(context, n)) is not None]
@@ -83,7 +83,7 @@ def _case(context: AuditContext, length: int) -> Case | None:
 
 
 def _share(context: AuditContext, case: Case) -> Share:
-    """Of the pairs that a layer forbids, those that no path of all layers may reach are judged."""
+    """Share of a layer's forbidden pairs that no path through all layers may connect."""
     may = context.may(case)
     if may.shape[1] != case.valid.shape[1]:  # one row a sample: what its tokens may know together
         may = may.expand_as(case.allowed[0])

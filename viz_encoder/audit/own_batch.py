@@ -92,7 +92,7 @@ def audit_batch(
 
 
 def _as_its_loop_runs_it(context: AuditContext) -> tuple[str, ...]:
-    """With gradients on in training mode; where that raises, without them, and it is said."""
+    """Run with gradients on in training mode; if that raises, without them, with a note."""
     subject = context.subject
     subject.grad = subject.trains
     if not subject.grad:

@@ -29,7 +29,7 @@ def picture_of_map(
 def picture_of_gradient(
     case: Case, relative: Float[Tensor, "query key"], known: Bool[Tensor, "query key"], sample: int
 ) -> Picture:
-    """What the outputs of one sample depend on, beside what they may know."""
+    """Dependencies of one sample's outputs, beside those allowed."""
     return _picture(case, sample, known, relative, GRADIENT)
 
 

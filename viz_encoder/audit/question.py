@@ -27,5 +27,5 @@ class Question:
 
     @property
     def explained_by(self) -> tuple[str, ...]:
-        """Whose failures explain its own: what one call spoils is spoiled in all after it."""
+        """Checks whose failures explain this one's: a corrupted call corrupts all later ones."""
         return ("in_place", *self.after) if self.order > IN_PLACE else self.after

@@ -1,4 +1,4 @@
-"""What an audit gives: a verdict, one check after the other, and pictures of the worst case."""
+"""Results of an audit: a verdict, the checks, and pictures of the worst case."""
 
 import json
 from dataclasses import dataclass, fields
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class Check(OneLine):
-    """One question that was put to the model, and the answer with its evidence."""
+    """One question to the model, and the answer with its evidence."""
 
     name: str  # a stable identifier, such as "gradient"
     title: str
@@ -49,7 +49,7 @@ class Check(OneLine):
     follows_from: str = ""  # the earlier check of which this is a consequence
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields that say something, for JSON."""
+        """Nonempty fields, for JSON."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         found["verdict"] = str(self.verdict)
         if self.amount is not None and not np.isfinite(self.amount):
@@ -59,7 +59,8 @@ class Check(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Picture(OneLine):
-    """One layer and head of the worst case: intended, passed and observed, True = may attend."""
+    """One layer and head of the worst case: intended, passed and observed mask, True = may
+    attend."""
 
     title: str
     intended: Bool[np.ndarray, "query key"]
@@ -76,7 +77,7 @@ class Picture(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskReport(TableResult):
-    """All that an audit found; print(report) tells all of it, to_frame() has one line per check."""
+    """Findings of an audit; print(report) shows all of it, to_frame() has one line per check."""
 
     verdict: (
         Verdict  # PASS, WARN, FAIL or ERROR; NOT TESTED where no layer, or not each, was judged
@@ -123,7 +124,7 @@ class MaskReport(TableResult):
         return json.dumps(found, indent=indent, ensure_ascii=False)
 
     def __repr__(self) -> str:
-        """One line: the verdict, how many checks, and which are red."""
+        """One line: the verdict, the number of checks, and the failed ones."""
         red = ", ".join(check.name for check in self.failed)
         failed = f": {red}" if red else ""
         return one_line(f"<MaskReport {self.verdict}, {len(self.checks)} checks{failed}>")

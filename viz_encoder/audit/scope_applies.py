@@ -1,4 +1,4 @@
-"""What an AuditScope asks for must be there to be tried; else it is refused, not left out."""
+"""Refuses an AuditScope option with nothing to try, instead of skipping it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +10,7 @@ from viz_encoder.errors import InputError
 
 
 def require_scope_applies(context: AuditContext) -> None:
-    """Nothing, if each option has something to try; a model that does not run says so later.
+    """Raise unless each option has something to try; a model that does not run is reported later.
 
     Raises:
         InputError: one has nothing.

@@ -1,4 +1,4 @@
-"""From the answers of all checks to one verdict; what follows from an earlier one is folded."""
+"""Combines all checks' answers into one verdict, folding those that follow from earlier ones."""
 
 import traceback
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ COMPARING = (
     *("perturbation", "padding_invariance", "output_pooling", "permutation", "empty_sample"),
     *("lengths", "left_padding"),
 )
-# What compares outputs, and so can neither pass nor tell anything where they are NaN.
+# Checks that compare outputs, and can tell nothing if they are NaN.
 NEEDS_NUMBERS = (
     *COMPARING,
     *("batch_independence", "grad_mode", "mask_used", "poisoned_padding", "implementations"),
     *("cache", "dtype", "train_mode", "in_place"),
 )
 
-# What sees where tokens look; a report in which none of these could judge is not a PASS.
+# Checks that see where tokens attend; without any of these, a report is not a PASS.
 JUDGING = ("maps", "gradient", "perturbation", "padding_invariance")
 
 
@@ -96,7 +96,7 @@ def _least_judged(context: AuditContext) -> Judged:
 
 
 def _confirm_suspicions(answers: dict[str, Answer]) -> None:
-    """What a tensor only made likely is the cause, once a later check has found its effect.
+    """Promote a cause that a tensor made likely, once a later check found its effect.
 
     A tensor that a call changes says nothing of what came after.
     """
@@ -113,7 +113,7 @@ def _confirm_suspicions(answers: dict[str, Answer]) -> None:
 
 
 def _soften_shared_capacity(context: AuditContext) -> None:
-    """Where samples share a capacity (MoE), outputs change with the batch, and masks may be right.
+    """If samples share a capacity (MoE), outputs depend on the batch even with correct masks.
 
     Maps and gradients judge then; what only compares outputs cannot.
     """

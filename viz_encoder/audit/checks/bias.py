@@ -126,14 +126,14 @@ def _as_meant(function: object, case: Case, weights: Weights) -> Weights:
 
 
 def softmax_of(bias: Weights, context: AuditContext, case: Case, number: int) -> Weights:
-    """What a bias alone gives, over the keys that each real query may attend to."""
+    """Softmax of the bias alone, over the keys that each real query may attend to."""
     allowed = context.intent(case, number)[:, None]
     scores = bias.double().masked_fill(~allowed, -torch.inf)
     return _real(scores.softmax(dim=-1).nan_to_num(0.0), context, case, number)
 
 
 def _shown(weights: Weights, context: AuditContext, case: Case, number: int) -> Weights:
-    """As they are; of attention sinks, over the tokens alone."""
+    """The weights; with attention sinks, renormalized over the tokens."""
     whole = weights.double().sum(dim=-1, keepdim=True).clamp_min(1e-300)
     return _real((weights.double() / whole).nan_to_num(0.0), context, case, number)
 
@@ -181,7 +181,7 @@ def _farthest(bias: Weights) -> range:
 
 
 def _clipped(bias: Weights, farthest: int) -> Weights:
-    """With no distance above this one."""
+    """Clip distances to `farthest`."""
     place = torch.arange(bias.shape[-1], device=bias.device)
     apart = (place[:, None] - place).clamp(-farthest, farthest)
     key = (place[:, None] - apart).clamp(0, len(place) - 1)  # as far from the query as that

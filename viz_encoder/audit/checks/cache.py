@@ -18,7 +18,7 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def ask(context: AuditContext) -> Answer:
-    """One token at a time, judged; a first part at once and the rest in pieces of two, told."""
+    """Judge decoding one token at a time; report decoding a prefix and then pairs."""
     step = context.scope.step
     if step is None:
         return untested("A KV cache: no AuditScope(step=…) was given.")

@@ -7,7 +7,7 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """It is audited in eval mode, and left as it was."""
+    """Report that the audit used eval mode and restored the model."""
     if context.was_training:
         text = "It was in training mode: audited in eval mode, and put back."
         return Answer(Verdict.INFO, text, cure="model.eval()")

@@ -43,7 +43,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _who(context: AuditContext, name: str, subject: Subject, out: object) -> str:
-    """Which of the two padding changes."""
+    """Which of the two implementations padding changes."""
     own, own_subject = context.out, context.subject
     first = padding_invariance.find_fault(context, context.base, own)
     context.subject = subject

@@ -32,7 +32,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def find_fault(context: AuditContext, case: Case) -> Answer | None:
-    """What of x and of what is passed is not the same after a call, and whether that matters."""
+    """Find what a call changes of x and the passed tensors, and whether it matters."""
     subject = context.subject
     x, passed = _copies(case)
     inputs = {} if case.own else {"the input": x}
@@ -59,7 +59,7 @@ def _copies(case: Case) -> tuple[Tensor, Any]:
 
 
 def _called(subject: Subject, x: Tensor, passed: Any, case: Case) -> Any:
-    """What it returns for these very tensors, in dicts of its own."""
+    """Output for these exact tensors, in new dicts."""
     with torch.no_grad():
         return subject.called(x, mapped(passed, lambda one: one), case.sizes)
 
@@ -71,7 +71,7 @@ def _alike(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
 
 
 def _kept(context: AuditContext, changed: list[str]) -> Answer | None:
-    """What the model keeps and has changed; None where a call after another one is as it is alone.
+    """State that a call changes; None if a second call gives the same as the first.
 
     The other one has padding and this one has none, so a mask that stays closed shows.
     """

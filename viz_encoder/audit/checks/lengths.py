@@ -59,7 +59,7 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
 
 
 def _with_cause(context: AuditContext, found: Answer) -> Answer:
-    """With what is wrong of the parts at a length at which they can be told apart, if anything."""
+    """Add the faults of the parts at a length that tells them apart, if any."""
     if found.code or context.maps.layers or found.verdict is Verdict.NOT_TESTED:
         return found
     for length in TELLING:

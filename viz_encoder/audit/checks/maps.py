@@ -154,7 +154,7 @@ def _holds_nan(context: AuditContext, number: int) -> bool:
 
 
 def _sink(layer: Layer) -> Tensor:
-    """What goes to slots of no token, "batch head query"."""
+    """Attention on sink slots, "batch head query"."""
     return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
 
 
@@ -225,7 +225,7 @@ def _kind(case: Case, sample: int, key: int) -> str:
 
 
 def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
-    """Where it is not all layers and heads, which."""
+    """Name the layers and heads, unless it is all of them."""
     layers = {number for number, _ in bad}
     if len(leaks) > 1 and len(layers) == 1:
         number = next(iter(layers))

@@ -39,7 +39,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _moved(context: AuditContext, turned: set[int]) -> float | str:
-    """How far the output moves where these tensors are inverted; a sentence if it is refused."""
+    """How far the output moves if these tensors are inverted; the error if that is refused."""
     case = context.base
     passed = mapped(
         case.passed,
@@ -54,7 +54,7 @@ def _moved(context: AuditContext, turned: set[int]) -> float | str:
 
 
 def _unused(context: AuditContext) -> str:
-    """Which of several masks change nothing by themselves; "" where all do."""
+    """Names of masks that change nothing on their own; "" if all do."""
     leaves = leaves_in(context.base.passed)
     masks = [(name, one) for name, one in leaves if is_flex(one) or _is_switch(one)]
     idle = [repr(name) for name, one in masks if _moved(context, {id(one)}) == 0.0]

@@ -10,7 +10,7 @@ from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
-POOLED = {  # what a pooled vector equals, and what it should be made of
+POOLED = {  # what a pooled vector equals → what it should be made of
     "the mean over all rows, padding too": "(out * m).sum(1) / m.sum(1), with m = valid[..., None]",
     "the maximum over all rows, padding too": "out.masked_fill(~valid[..., None], -inf).amax(1)",
     "the last row, padding or not": "out[torch.arange(len(out)), valid.sum(1) - 1]",

@@ -34,7 +34,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _by_intent(context: AuditContext) -> Answer | None:
-    """That padding may change an output, for the intent opens it."""
+    """Pass if the intent lets outputs depend on padding."""
     case = context.base
     open_ = torch.stack(case.allowed).any(dim=0) & case.valid[:, :, None] & ~case.valid[:, None, :]
     if not bool(open_.any()):

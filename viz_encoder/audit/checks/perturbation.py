@@ -21,7 +21,7 @@ TOGETHER = 4096  # so many tokens at most are run at once
 
 
 class Change(NamedTuple):
-    """One position of all samples, changed by so many times its size."""
+    """One position of all samples, changed by a multiple of its size."""
 
     key: int
     size: int

@@ -14,7 +14,7 @@ from viz_encoder.errors import InputError
 
 
 def ask(context: AuditContext) -> Answer:
-    """By the gradient of the pooled vector with respect to the rows that are pooled."""
+    """Check the gradient of the pooled vector with respect to the pooled rows."""
     if context.scope.pool_over is None:
         return untested("Which tokens are pooled: no AuditScope(pool_over=…) was given.")
     case = context.base
@@ -77,7 +77,7 @@ def _amounts_of(context: AuditContext, case: Case) -> Float[Tensor, "batch token
 
 
 def _rows_seen(context: AuditContext, case: Case) -> tuple[list[Tensor], Tensor]:
-    """Of a model that pools: all that its modules gave with a row a token, and its output."""
+    """For a model that pools: its modules' outputs with one row per token, and its output."""
     seen: list[Tensor] = []
 
     def note(module: nn.Module, args: object, out: object) -> Tensor | None:

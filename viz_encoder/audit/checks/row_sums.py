@@ -56,7 +56,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def ask_one_batch(context: AuditContext) -> Answer:
-    """The same of a batch that cannot be changed: rows with no forbidden key must sum to 1."""
+    """For a batch that cannot be changed: rows with no forbidden key must sum to 1."""
     layers = context.maps.layers
     if not layers:
         return untested("Sums of the maps' rows: no maps could be seen.")
@@ -75,7 +75,7 @@ def ask_one_batch(context: AuditContext) -> Answer:
 
 
 def answer_of(found: Mapping[int, RowSums]) -> Answer:
-    """What rows that do not sum to 1 tell, by their layer's number: a mask may be why, or a sink.
+    """Explain rows that do not sum to 1, by layer: a mask or a sink may be why.
 
     A sink takes its share of rows to which no key is forbidden, too; a mask does not.
     """

@@ -21,7 +21,7 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """One batch of three samples of different lengths, twice."""
+    """Run one batch of three samples of different lengths, twice."""
     try:
         case, out = context.base, context.out
     except ModelFault as fault:
@@ -62,7 +62,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _raised(context: AuditContext, fault: ModelFault) -> Answer:
-    """What it raised, and whether it would have run with batch == length."""
+    """The exception, and whether it would run with batch == length."""
     n_tokens = context.setting.first_valid().shape[1]
     answer = Answer(Verdict.FAIL, fault.sentence)
     if "without overflow" in str(fault):
@@ -84,7 +84,7 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
 def _mended(
     context: AuditContext, case: Case, codes: tuple[str, ...] = ("head_axis", "mask_batch", "ids")
 ) -> Diagnosis | None:
-    """What makes it run: an axis for heads in the mask, a mask a sample, or ids for vectors."""
+    """What makes it run: a head axis in the mask, one mask per sample, or ids for vectors."""
     subject = context.subject
     ids = torch.ones_like(case.valid, dtype=torch.long)
     headed = replace(case, passed=_with_heads(case.passed))

@@ -1,4 +1,4 @@
-"""What the mask that was passed says by itself, before anything runs."""
+"""Checks the passed mask on its own, before anything runs."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ from viz_encoder.audit.measure.subject import without_dropout
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
-DRAWS = 4  # of the randomness of dropout
+DRAWS = 4  # to sample dropout's randomness
 
 
 def ask(context: AuditContext) -> Answer:
@@ -38,7 +38,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _without(context: AuditContext) -> Answer:
-    """The same output as in eval mode; where it differs, whether it leaks."""
+    """Compare train mode without dropout to eval mode; if it differs, check for leaks."""
     whole = context.subject.whole
     if not [one for one in whole.modules() if one is not whole and one is not whole.parts]:
         return untested("Training mode: no module was found (module=).")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Cause(NamedTuple):
-    """What is wrong, and what to write instead."""
+    """What is wrong, and the fix."""
 
     sentence: str
     cure: str

@@ -1,4 +1,4 @@
-"""What can be told of maps that equal no known cause's: whose mask they obey, or what is missing.
+"""Describes maps that match no known cause: whose mask they obey, or which pairs are missing.
 
 Each is told only if it holds on every batch that was tried.
 """
@@ -24,7 +24,7 @@ def reordered(seen: Sequence[Seen]) -> Diagnosis | None:
 
 
 def _order(seen: Seen) -> list[int]:
-    """Whose mask each sample has, if that is one sample each; else empty."""
+    """The sample whose mask each sample has, if it is a permutation; otherwise empty."""
     rows = seen.rows[:, :, None]
     found = []
     for sample, opened in enumerate(seen.opened):
@@ -60,12 +60,12 @@ def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
 
 
 def _of(seen: Seen, where: str, sense: str) -> Allowed:
-    """That reading of what was passed."""
+    """This reading of the passed mask."""
     return next(r.allowed for r in seen.passed if (r.where, r.sense) == (where, sense))
 
 
 def _held(seen: Sequence[Seen], holds: Callable[[Seen, Reading], bool]) -> list[tuple[str, str]]:
-    """Where and how a mask was passed of which that holds on every batch."""
+    """Which passed masks, and in which sense, satisfy the predicate on every batch."""
     each = [{(r.where, r.sense) for r in one.passed if holds(one, r)} for one in seen]
     return [
         (r.where, r.sense) for r in seen[0].passed if all((r.where, r.sense) in s for s in each)
@@ -89,7 +89,7 @@ def _name(where: str) -> str:
 
 
 def described(seen: Sequence[Seen]) -> Diagnosis | None:
-    """Where pairs are missing, if nothing leaks."""
+    """Describe missing pairs, if nothing leaks."""
     each = [_missing(one) for one in seen]
     told = [one for one in each if one is not None]
     same = bool(told) and all(one == told[0] for one in told)
@@ -97,7 +97,7 @@ def described(seen: Sequence[Seen]) -> Diagnosis | None:
 
 
 def _missing(seen: Seen) -> Diagnosis | None:
-    """What is missing in one map; Diagnosis() where that says nothing, None where it is right."""
+    """Describe one map's missing pairs; Diagnosis() if nothing can be said, None if it is right."""
     wrong = seen.wrong
     if not bool(wrong.any()):
         return None

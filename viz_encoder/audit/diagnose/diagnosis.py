@@ -30,7 +30,7 @@ def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
 
 
 def either(codes: Sequence[str]) -> Diagnosis:
-    """One of several causes, which cannot be told apart."""
+    """One of several causes that cannot be told apart."""
     first = diagnose(codes[0], sure=False)
     also = "; or ".join(CAUSES[code].sentence for code in codes)
     return Diagnosis(codes[0], f"consistent with: {also}.", first.cure)

@@ -27,7 +27,7 @@ def numbers_of(pairs: Allowed) -> Numbers:
 def moved_edges(
     allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
 ) -> Iterator[tuple[Allowed, str]]:
-    """What would be open if every edge were off by one, and the words for it.
+    """Masks with every edge off by one, each with its wording.
 
     Padding is a document of its own, or is forbidden besides, as it is in `allowed`.
     """
@@ -48,7 +48,7 @@ def moved_edges(
 
 
 def _within(numbers: Numbers, pairs: Allowed) -> Iterator[Allowed]:
-    """What is open inside a document whatever its edges: all, earlier tokens, or a band."""
+    """Patterns within documents, whatever their edges: all, earlier tokens, or a band."""
     where = torch.arange(pairs.shape[-1], device=pairs.device)
     ahead = (where[None, :] - where[:, None]).expand_as(pairs)
     real = pairs.any(dim=-1)
@@ -64,7 +64,7 @@ def _same(numbers: Numbers) -> Allowed:
 
 
 def _moved(numbers: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """By one token; what is left over at the end is alone, or goes with its neighbor."""
+    """Shift edges by one token; a leftover token stands alone or joins its neighbor."""
     late, early = numbers.roll(1, dims=1), numbers.roll(-1, dims=1)
     for alone in (True, False):
         late[:, 0] = -1 if alone else numbers[:, 0]

@@ -1,4 +1,4 @@
-"""What a layer would look at if this or that were wrong: every known cause as a mask to compare.
+"""Masks that a layer would have under each known cause, to compare with the observed one.
 
 A cause is named only if what was observed equals its mask and no other cause's; on a second batch,
 of other lengths in another order, where the first cannot tell them apart.
@@ -24,16 +24,16 @@ Identity = tuple[str, str]  # the code of a cause, and its variant
 
 
 class Hypothesis(NamedTuple):
-    """One cause, and what would be open."""
+    """One cause, and the mask it would produce."""
 
     code: str
-    opened: Bool[Tensor, "batch *head query key"]  # of one head where all are the same
-    more: str = ""  # what to add to the cause's sentence
+    opened: Bool[Tensor, "batch *head query key"]  # one head's, if all are the same
+    more: str = ""  # added to the cause's sentence
     variant: str = ""  # which one of those with this code; the same one must explain every batch
 
     @property
     def identity(self) -> Identity:
-        """What makes it the same cause on another batch."""
+        """Identifies the same cause on another batch."""
         return self.code, self.variant
 
 
@@ -199,7 +199,7 @@ def _widths(code: str, found: tuple[int, int], meant: tuple[int, int]) -> str:
 
 
 def band_of(pairs: Tensor) -> tuple[int, int] | None:
-    """How far back and ahead the rows of a pattern reach, if it is a band: i − a … i + b."""
+    """Reach of a pattern's rows back and ahead, if it is a band: i − a … i + b."""
     seen = pairs.reshape(-1, *pairs.shape[-2:]).any(dim=0)
     if not bool(seen.any()):
         return None

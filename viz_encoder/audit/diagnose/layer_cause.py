@@ -23,7 +23,7 @@ FLATTER = 0.05  # weights so small that all scores are nearly 0
 
 
 def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
-    """What the layer's map equals; first what is sure from the numbers themselves."""
+    """The cause that a layer's map matches, starting with those that are certain."""
     allowed = context.intent(case, number)
     forbidden = ~allowed & _rows(context, case, number)[:, :, None]
     codes = [one.code for one in suspicions(case.passed, case.valid)]
@@ -52,7 +52,7 @@ def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int)
 
 
 def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
-    """What is wrong with maps that are right in the order in which they ran, token by token.
+    """Diagnose maps that are right token by token, but only in the order in which they ran.
 
     Where that is nothing known by name, it is that order itself.
     """
@@ -109,7 +109,7 @@ class Spread:
     infinite: bool = False
 
     def with_more(self, values: Tensor) -> "Spread":
-        """With these as well."""
+        """Add values."""
         return Spread(
             self.count + values.numel(),
             self.total + float(values.sum()),
@@ -119,7 +119,7 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """Of all."""
+        """Mean over all."""
         return self.total / self.count
 
     @property
@@ -132,7 +132,7 @@ class Spread:
 
 
 def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
-    """Which cause's mask the wrong heads equal, on this batch and on others."""
+    """The cause whose mask the wrong heads match, on this batch and on others."""
     found = _equal_mask(context, case, layer, number)
     if found.code or layer.sure:
         return found

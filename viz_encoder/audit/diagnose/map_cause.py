@@ -37,7 +37,7 @@ def diagnose_maps(seen: Sequence[Seen], heads: Heads | None = None) -> Diagnosis
             found = tell_apart(seen[0], heads, found) or found
     if len(_codes(found)) == 1:
         (code, _), more = next(iter(found.items()))
-        # With the residual, a band without the token itself is the same: the nearest comes first.
+        # With the residual, a band without its diagonal looks the same, so the nearest comes first.
         return diagnose(code, more=more if len(found) == 1 or seen[0].with_itself else "")
     if found:
         return either(_codes(found))
@@ -75,7 +75,8 @@ def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
 
 
 def _explaining(seen: Seen, heads: Heads | None, known: Collection[Identity]) -> set[Identity]:
-    """Those of the causes that explain a further map; it is right where a cause changes nothing."""
+    """Keep the causes that explain a further map; a cause that changes nothing predicts a right
+    map."""
     found, there = set(), set()
     for one in _of(seen, heads):
         if one.identity in known:
@@ -115,14 +116,14 @@ def diagnose_gradient(
     valid: Bool[Tensor, "batch token"],
     n_layers: int | None,
 ) -> Diagnosis:
-    """Which causes would make these tokens depend on each other after all layers."""
+    """Causes that would produce these dependencies after all layers."""
     if len(allowed) > 1 or n_layers is None:
         return Diagnosis()
     rows = valid & allowed[0].any(dim=-1)
     found = [
         one.code
         for one in hypotheses(allowed[0], pattern, valid)
-        if not bool((one.opened[:, 0] & ~depends)[rows].any())  # what is open is known of
+        if not bool((one.opened[:, 0] & ~depends)[rows].any())  # only these rows are known
         and torch.equal(must_know([one.opened[:, 0]], n_layers)[rows], depends[rows])
     ]
     return either(list(dict.fromkeys(found))) if found else Diagnosis()

@@ -121,7 +121,7 @@ def _measured(context: AuditContext, case: Case, number: int) -> float | None:
 
 
 def _of_part(context: AuditContext, case: Case, part: Part, number: int) -> Seen:
-    """What one module lets tokens know of, the residual and all."""
+    """Dependencies that one module creates, including the residual."""
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
     opened = ((part.depends > GRADIENT) | itself)[:, None]
     allowed, pattern = context.intent(case, number), context.pattern(case, number)

@@ -1,4 +1,4 @@
-"""What was passed as a mask, read in every sense that it may be meant in, and its plain faults.
+"""Reads a passed mask in every convention it may follow, and finds its obvious faults.
 
 A tensor alone does not say what it means: True is "ignore" to torch.nn and "keep" to
 scaled_dot_product_attention. So each reading is kept with its name, and none is called right here.
@@ -22,11 +22,11 @@ IDS = "the ids"  # in place of a keyword: x itself
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """One tensor of what was passed, in one sense."""
+    """One passed tensor in one reading."""
 
     where: str  # "", or the keyword or number under which it was passed
     sense: str
-    allowed: Bool[Tensor, "batch query key"]  # of sample b, head 0
+    allowed: Bool[Tensor, "batch query key"]  # for sample b, head 0
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def readings(passed: Any, valid: Tensor) -> list[Reading]:
 
 
 def readings_of(case: Case) -> tuple[Reading, ...]:
-    """The same for one batch, whose ids may have been passed in place of a mask."""
+    """Readings for one batch, whose ids may have been passed in place of a mask."""
     ids = {IDS: case.x} if not case.x.is_floating_point() and not case.own else {}
     known = [one for one in readings(ids, case.valid) if one.sense.startswith("not ")]
     return (*readings(case.passed, case.valid), *known)
@@ -81,7 +81,7 @@ def _as_flex_pairs(mask: Any, valid: Tensor) -> Tensor | None:
 
 
 def _as_pairs(tensor: Tensor, valid: Tensor) -> Tensor | None:
-    """As "batch query key", by its shape; None where it is no mask of these tokens."""
+    """Reshape to "batch query key"; None if it is not a mask of these tokens."""
     n_samples, n_tokens = valid.shape
     shape, whole = tuple(tensor.shape), (n_samples, n_tokens, n_tokens)
     if shape == (n_samples, n_tokens):

@@ -18,14 +18,14 @@ class Seen(NamedTuple):
 
     opened: Opened
     allowed: Allowed
-    pattern: Allowed  # what the intent would be without any padding
+    pattern: Allowed  # the intent without padding
     valid: Bool[Tensor, "batch token"]
     with_itself: bool = False  # each token knows of itself, too, by the residual
-    passed: tuple[Reading, ...] = ()  # what was passed, in each sense
+    passed: tuple[Reading, ...] = ()  # the passed masks, in each reading
 
     @property
     def meant(self) -> Allowed:
-        """What was to be open."""
+        """The intended mask."""
         return self.residual(self.allowed)
 
     @property
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
         return (self.opened ^ self.meant[:, None]) & self.rows[:, None, :, None]
 
     def residual(self, pairs: Tensor) -> Tensor:
-        """With each token itself, where that is part of what was seen."""
+        """Add each token itself, if the observation includes the residual."""
         itself = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
         return pairs | itself if self.with_itself else pairs
 

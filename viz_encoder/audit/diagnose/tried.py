@@ -22,7 +22,7 @@ STEPS = 3  # how far masks are moved
 
 
 def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
-    """What is known so far, or what the trials say in its place.
+    """The known diagnosis, or a better one found by trials.
 
     They take time, and what fails after another check is explained by that one.
     """
@@ -60,7 +60,7 @@ def is_right_on(context: AuditContext, case: Case) -> bool | None:
 
 
 def _of_sample(known: Tensor, sample: int, query: int) -> Tensor:
-    """Whom one token knows of, "batch key"."""
+    """Tokens that influence one token, "batch key"."""
     whole = torch.zeros_like(known[:, 0])
     whole[sample] = known[sample, query]
     return whole
@@ -88,7 +88,7 @@ def _of_another_tensor(context: AuditContext, case: Case) -> Diagnosis | None:
 
 
 def _in_place_of(where: str, name: str, case: Case) -> Any:
-    """What is passed, with the first tensor in both places."""
+    """The passed arguments, with the first tensor in both places."""
     tensors = dict(tensors_in(case.passed))
     mask, other = tensors[where], tensors[name]
     return mapped(case.passed, lambda one: mask.to(other.dtype) if one is other else one)
@@ -110,7 +110,7 @@ def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
 
 
 def _turned(step: int, case: Case) -> Any:
-    """What is passed, with each axis of tokens moved by so many, or turned around if by none."""
+    """The passed arguments with each token axis rolled by `step`, or flipped if it is 0."""
 
     def turn(mask: Tensor) -> Tensor:
         n_tokens = case.valid.shape[1]

@@ -25,7 +25,7 @@ Map = Int[Tensor, "height width"]
 
 @dataclass(frozen=True)
 class Windows:
-    """One layer of windows over a picture of so many tokens."""
+    """One layer of windows over an image of this many tokens."""
 
     height: int
     width: int
@@ -37,7 +37,7 @@ class Windows:
     late: bool = False  # padded to whole windows after the roll, not before it
 
     def pairs(self) -> Pairs:
-        """Which tokens may see each other."""
+        """Pairs of tokens in the same window."""
         places = torch.arange(self.height * self.width).view(self.height, self.width)
         steps = (self._rolled, self._padded) if self.late else (self._padded, self._rolled)
         for step in steps:
@@ -51,7 +51,7 @@ class Windows:
 
     @property
     def n_first(self) -> int:
-        """How many tokens are in the window of the first one: those that the roll takes away."""
+        """Number of tokens in the first token's window, which the roll moves away."""
         axes = zip(self._sizes, self._shifts, (self.height, self.width), strict=True)
         return math.prod(min(n, shift or size) for size, shift, n in axes)
 
@@ -80,7 +80,7 @@ class Windows:
         return places.unfold(0, high, high).unfold(1, wide, wide).reshape(-1, high * wide)
 
     def _regions(self, places: Map) -> Int[Tensor, "window place"]:
-        """Which region each place of a window is in."""
+        """Region of each position in a window."""
         shifts = self._shifts if self.shift else (self.of_shift, self.of_shift)
         axes = [*zip(places.shape, self._sizes, shifts, strict=True)]
         axes = axes[::-1] if self.regions == "swapped" else axes
@@ -105,7 +105,7 @@ class Mistake(NamedTuple):
 
 
 def wrong_windows(pattern: Bool[Tensor, "batch query key"]) -> Iterator[Mistake]:
-    """What else these windows could be.
+    """Other layouts that these windows could have by mistake.
 
     Windows of tokens in a row may as well be documents, whose edges have causes of their own.
     """
@@ -124,7 +124,7 @@ def windows_in(pairs: Pairs) -> tuple[Windows, ...]:
     return _windows_in(len(pairs), int(pairs[0].sum()), pairs.numpy().tobytes())
 
 
-@lru_cache(maxsize=64)  # the same pairs are asked for again with every batch
+@lru_cache(maxsize=64)  # every batch asks for the same pairs
 def _windows_in(n_tokens: int, n_first: int, pairs: bytes) -> tuple[Windows, ...]:
     every = (one for height in range(1, n_tokens + 1) for one in _of_height(height, n_tokens))
     likely = (one for one in every if one.n_first == n_first)

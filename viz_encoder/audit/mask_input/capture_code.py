@@ -10,7 +10,7 @@ NAME = "vz.capture"
 
 
 def capture_imports(source: Source | None) -> tuple[str, ...]:
-    """What the lines need besides torch."""
+    """Imports that the code needs besides torch."""
     path = ("from pathlib import Path",) if isinstance(source, Path) else ()
     return (*path, "import viz_encoder as vz")
 

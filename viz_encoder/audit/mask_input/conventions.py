@@ -20,7 +20,7 @@ AS_GOOD_AS_INFINITE = -1e9  # no score of a real model comes near it
 
 
 class Convention(StrEnum):
-    """What a mask's values mean to the call that takes it."""
+    """Meaning of a mask's values to the call that takes it."""
 
     KEEP = "keep"
     IGNORE = "ignore"
@@ -130,7 +130,7 @@ def _from_ones(given: Tensor) -> Tensor:
 
 
 def _what_adding_does(given: Tensor, other: Tensor) -> str:
-    """What a float that is neither 0 nor -inf would do to the weights."""
+    """Effect on the weights of a float that is neither 0 nor -inf."""
     if bool(other.isnan().any()):
         return "This one holds NaN: every weight of that row would be NaN."
     largest = float(other.max())
@@ -155,7 +155,7 @@ def _what_adding_does(given: Tensor, other: Tensor) -> str:
 
 
 def _what_it_holds(given: Tensor) -> str:
-    """Which convention the values look like, if any."""
+    """The convention the values resemble, if any."""
     if given.dtype == torch.bool:
         return "These are True and False; choose a bool convention."
     values = set(given.flatten()[:1_000_000].unique().tolist())

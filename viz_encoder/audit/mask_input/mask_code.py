@@ -29,7 +29,7 @@ class Target:
     name: str
     imports: tuple[str, ...]
     lines: tuple[str, ...]
-    by_key: bool = False  # it takes one row a sample, for all queries
+    by_key: bool = False  # takes one row per sample, for all queries
 
 
 def mask_code(

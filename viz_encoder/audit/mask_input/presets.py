@@ -26,7 +26,7 @@ Rule = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Control:
-    """One size of a preset, a whole number, as a page or a command can ask for it."""
+    """One integer size of a preset, as a page or a command can ask for it."""
 
     name: str
     label: str
@@ -42,7 +42,7 @@ class Preset:
     label: str
     sentence: str
     rule: Rule  # (query, key, n_tokens, sizes by name) -> Bool
-    code: str  # the same rule as an expression of query, key, n_tokens and {size}
+    code: str  # the rule as an expression of query, key, n_tokens and {size}
     controls: tuple[Control, ...] = ()
 
     def mask(self, n_tokens: int, **sizes: int) -> Mask:

@@ -10,9 +10,9 @@ from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 
-LITTLE = {torch.float32: 0.001, torch.float64: 0.001}  # of its size, so that no order changes
+LITTLE = {torch.float32: 0.001, torch.float64: 0.001}  # relative; changes no order
 MORE = 0.1  # in half precision
-SEED = 3_141_592_653  # of no audit: noise that is x itself only scales it
+SEED = 3_141_592_653  # not used by audits: noise equal to x would only scale it
 
 
 def with_changed(case: Case, tokens: Bool[Tensor, "batch token"]) -> Case:

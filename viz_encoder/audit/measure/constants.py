@@ -28,7 +28,7 @@ class Constants(TorchFunctionMode):
         """Run it, and look at its numbers."""
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        if is_dynamo_compiling():  # it traces this very code, and keeps what it made of it
+        if is_dynamo_compiling():  # dynamo traces this very code, and caches the result
             return out
         name = getattr(func, "__name__", "")
         if name.startswith("masked_fill"):

@@ -1,4 +1,4 @@
-"""How far two outputs are apart, and which rows of one are not finite."""
+"""Distance between two outputs, and their rows that are not finite."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Gap(NamedTuple):
 
 
 def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = None) -> Gap:
-    """Over the rows that count; what is NaN in both is no difference, in one of them inf."""
+    """Largest difference over valid rows; NaN in both counts as equal, NaN in one as inf."""
     one, other = one.detach().double(), other.detach().double()
     away = (one - other).abs()
     away = torch.where(one.isnan() & other.isnan(), 0.0, away).nan_to_num(torch.inf, torch.inf)

@@ -22,14 +22,14 @@ Way = Callable[[Vectors, Allowed], Vectors]
 
 @dataclass(frozen=True)
 class EmptyRow:
-    """What one way gave a query without any key: "NaN", "zeros", "uniform" or "other"."""
+    """Result for a query without any key: "NaN", "zeros", "uniform" or "other"."""
 
     way: str
     gives: str
 
     @property
     def words(self) -> str:
-        """The same as a person reads it."""
+        """Readable form."""
         return _WORDS[self.gives]
 
 
@@ -42,7 +42,7 @@ _WORDS = {
 
 
 def empty_rows() -> tuple[EmptyRow, ...]:
-    """What every way gives here and now, in the torch that is installed."""
+    """Result of each implementation in the installed torch."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(N_TOKENS, D_MODEL, generator=generator)
     allowed = torch.ones(N_TOKENS, N_TOKENS, dtype=torch.bool)

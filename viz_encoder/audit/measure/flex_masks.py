@@ -24,12 +24,12 @@ def is_flex(given: Any) -> bool:
 
 
 def name_of(given: Any) -> str:
-    """What it is, in words."""
+    """Its name in words."""
     return f"BlockMask {tuple(given.shape)}" if is_block_mask(given) else "mask_mod"
 
 
 def meant(given: Any, valid: Bool[Tensor, "batch token"]) -> Bool[Tensor, "batch #head query key"]:
-    """It as bool for these samples, by its mask_mod.
+    """Evaluate its mask_mod as bool for these samples.
 
     Raises:
         InputError: a BlockMask of other numbers of samples or tokens, or one that was sliced.
@@ -44,7 +44,7 @@ def meant(given: Any, valid: Bool[Tensor, "batch token"]) -> Bool[Tensor, "batch
 
 
 def meant_by_all_heads(given: Any, valid: Bool[Tensor, "batch token"]) -> Allowed:
-    """The same, where all heads have one mask.
+    """Like `meant`, if all heads share one mask.
 
     Raises:
         InputError: heads differ, or it does not fit.
@@ -59,7 +59,7 @@ def meant_by_all_heads(given: Any, valid: Bool[Tensor, "batch token"]) -> Allowe
 
 
 def fault_of(given: Any, valid: Bool[Tensor, "batch token"]) -> tuple[str, bool]:
-    """Where a BlockMask's blocks are not what its mask_mod says, and whether at this length.
+    """Where a BlockMask's blocks contradict its mask_mod, and whether at this length.
 
     Compiled kernels look at the listed blocks and leave out the others; an eager one asks the
     mask_mod alone. So a list that was made for one sample is wrong for others, in the kernel only.
@@ -89,7 +89,7 @@ def fault_of(given: Any, valid: Bool[Tensor, "batch token"]) -> tuple[str, bool]
 
 
 def opposite(given: Any) -> Any:
-    """One that opens what this one closes."""
+    """The inverted mask."""
     mod = given.mask_mod if is_block_mask(given) else given
     turned = lambda b, h, q, k: ~mod(b, h, q, k)  # noqa: E731 - which torch.compile can follow
     if not is_block_mask(given):

@@ -1,4 +1,5 @@
-"""Who depends on whom, by gradients: exact where masks are right, at any scale of the weights."""
+"""Inputs each output depends on, by gradients: exact if masks are right, at any scale of
+weights."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ class Gradients:
     values: Float[Tensor, "row batch key"]
 
     def relative(self) -> Float[Tensor, "row batch key"]:
-        """As a share of the largest in its row; NaN stays NaN."""
+        """Relative to the largest in its row; NaN stays NaN."""
         largest = self.values.nan_to_num(0.0).flatten(1).amax(dim=1).clamp_min(1e-300)
         return self.values / largest[:, None, None]
 
@@ -62,7 +63,7 @@ def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> 
 
 
 def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int, n_tokens: int) -> Tensor | None:
-    """All rows in one batched backward pass; None where the model's code cannot be batched."""
+    """All rows in one batched backward pass; None if the model's code cannot be batched."""
     directions = torch.stack(list(_directions(out, rows, seed)))
     try:
         grads = torch.autograd.grad(

@@ -17,7 +17,7 @@ class Held:
 
     @classmethod
     def of(cls, tensors: dict[str, Tensor]) -> "Held":
-        """As they are now."""
+        """Copy the current values."""
         return cls(tensors, {name: one.detach().clone() for name, one in tensors.items()})
 
     def changed(self) -> list[str]:
@@ -25,14 +25,14 @@ class Held:
         return [name for name, one in self.tensors.items() if not _same(one, self.before[name])]
 
     def put_back(self) -> None:
-        """What they held, into the very same tensors."""
+        """Restore the values in place."""
         with torch.no_grad():
             for name in self.changed():
                 self.tensors[name].copy_(self.before[name])
 
     @contextmanager
     def put_back_after(self) -> Iterator[None]:
-        """The same at the end, whatever happens in between."""
+        """Restore the values on exit, whatever happens."""
         try:
             yield
         finally:
@@ -66,7 +66,7 @@ def _attributes(whole: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def _plain(name: str) -> str:
-    """As the caller's own module names it."""
+    """Name within the caller's own module."""
     parts = name.split(".")
     if parts[0] == "parts":
         return ".".join(parts[2:])

@@ -1,4 +1,4 @@
-"""What an intent gave, read as Bool "batch query key", or an error with the line to write."""
+"""Reads the result of an intent as bool "batch query key", or raises with the line to write."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ RULE = "a torch.bool tensor (batch, query, key) in which True = may attend"
 
 
 def read_intent(given: Any, words: str, valid: Tensor | None = None) -> Allowed:
-    """Of the size of `valid`, where that is known; axes that are 1 or lacking are shared.
+    """Expand to the size of `valid`, if known; axes of size 1 and missing axes are shared.
 
     A mask of a batch of one's own must have an axis for samples: without one it says nothing of
     their padding.
@@ -48,7 +48,7 @@ def read_intent(given: Any, words: str, valid: Tensor | None = None) -> Allowed:
 
 
 def require_samples(allowed: tuple[Allowed, ...], batch: tuple[Tensor, ...]) -> None:
-    """Nothing, unless no tensor of the batch has as many samples as is meant.
+    """Raise unless some tensor of the batch has as many samples as the intent.
 
     Raises:
         InputError: none has.

@@ -33,7 +33,7 @@ def as_layers(
 def joined(
     case: Case, calls: Sequence[RecordedCall], places: Sequence[Places]
 ) -> list[RecordedCall] | None:
-    """The same, once it is known which token each slot holds."""
+    """Join calls into layers, once each slot's token is known."""
     found, whole = _Layers(case.valid), {}
     for number, (call, place) in enumerate(zip(calls, places, strict=True)):
         pieces = _pieces(call, place, case.valid)
@@ -52,7 +52,7 @@ def joined(
 def _pieces(
     call: RecordedCall, place: Places, valid: Bool[Tensor, "batch token"]
 ) -> list[Piece] | None:
-    """One for each row and sample; None if it is not known which token each query is of."""
+    """One per row and sample; None if the queries' tokens are not known."""
     found, ran = [], call.attention
     for row in range(len(place.samples[0])):
         samples = place.samples[0][row]
@@ -79,7 +79,7 @@ def _of_sample(place: Places, side: int, row: int, sample: int) -> Tokens:
 
 
 def _in_order(tokens: Tokens, valid: Bool[Tensor, " token"]) -> Tokens:
-    """Where it cannot be told which token a slot holds: all tokens in order, or the real ones.
+    """Default for unknown slots: all tokens in order, or the real ones.
 
     Not where what can be told stands elsewhere; then only padding, of which no order matters.
     """
@@ -128,7 +128,7 @@ class _Layers:
 
 
 def _built(pieces: Sequence[Piece], case: Case, *, cross: bool) -> AttentionCall | None:
-    """One call of all samples; None where the pieces do not fit one another.
+    """One call of all samples; None if the pieces do not fit together.
 
     Keys that hold no token stand after the tokens.
     """
@@ -172,6 +172,6 @@ def _with_padding(pieces: Sequence[Piece], valid: Bool[Tensor, "batch token"]) -
 
 
 def _columns(keys: Tokens, n_tokens: int) -> Tokens:
-    """Where each key stands in the whole: tokens by number, then what holds none."""
+    """Column of each key: tokens by index, then keys without a token."""
     none = keys == NONE
     return torch.where(none, n_tokens + none.cumsum(dim=0) - 1, keys)

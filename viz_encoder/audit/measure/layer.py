@@ -1,4 +1,4 @@
-"""One attention layer of one run, read in blocks of rows, so that no map has to be held whole."""
+"""One attention layer of one run, read in blocks of rows so that no map is held whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ HUGE = 1e30  # scores below it cannot overflow, so their softmax is no NaN
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is wrong in each row of a layer's maps, of all samples and heads."""
+    """Faults in each row of a layer's maps, for all samples and heads."""
 
     leak: Float[Tensor, "batch head query"]  # the largest weight on a key that is forbidden
     lost: Int[Tensor, "batch head query"]  # allowed keys that are closed
@@ -53,12 +53,12 @@ class Layer:
 
     @property
     def bias(self) -> Tensor | None:
-        """What was added to the scores, where it was."""
+        """Bias added to the scores, if any."""
         return self.ran.bias
 
     @property
     def dtype(self) -> torch.dtype:
-        """In which it ran."""
+        """Dtype of the run."""
         return self.ran.v.dtype
 
     @property
@@ -89,11 +89,11 @@ class Layer:
         return whole[..., self._tokens]
 
     def weights(self, rows: slice) -> Float[Tensor, "batch head row key"]:
-        """Those rows of all samples' and heads' maps, without slots that hold no token."""
+        """Rows of all samples' and heads' maps, without slots that hold no token."""
         return self._weights(rows)[..., self._tokens]
 
     def map(self, sample: int, head: int) -> Float[Tensor, "query key"]:
-        """One map, whole, and no other."""
+        """One whole map."""
         ran, heads = (sample if self.ran.shape[0] > 1 else 0), slice(head, head + 1)
         with torch.no_grad():
             parts = [self._of_sample(ran, rows, heads)[0] for rows in self.row_blocks()]
@@ -105,7 +105,7 @@ class Layer:
         return whole.sum(dim=-1) - whole[..., self._tokens].sum(dim=-1)
 
     def looked_at(self, least: float, *, unless_even: bool = False) -> Bool[Tensor, "b head q k"]:
-        """All that is open, whole: by the mask, or where a weight is above `least` or NaN.
+        """All open pairs, whole: by the mask, or where a weight is above `least` or NaN.
 
         Args:
             least: a weight up to it counts as 0.
@@ -124,7 +124,7 @@ class Layer:
         return opened
 
     def _shut(self, rows: slice, least: float) -> Bool[Tensor, "batch head row key"]:
-        """Where so little is added that it can only be meant as a mask, such as Swin's -100."""
+        """Where a bias is low enough to be meant as a mask, such as Swin's -100."""
         assert self.bias is not None
         added = rows_of(self.bias, rows)
         low = added < added.amax(dim=-1, keepdim=True) - SHUT
@@ -200,5 +200,5 @@ class Layer:
         return one.weights(heads, rows)
 
     def _of_each(self, x: Tensor) -> Tensor:
-        """Of each sample, where one stands for all."""
+        """Expand a tensor shared by all samples."""
         return x.expand(self.n_samples, *x.shape[1:])

@@ -1,4 +1,4 @@
-"""What an output is differentiated by: x itself, or what a table of embeddings made of its ids."""
+"""The leaf an output is differentiated by: x itself, or the embeddings of its ids."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,13 +28,13 @@ class Leaf:
 
     @property
     def whole(self) -> Tensor | None:
-        """It, if every real token was seen to be used."""
+        """The leaf, or None if a real token was unused."""
         if self.used is None:
             return self.values
         return self.values if bool(self.used[self.case.valid].all()) else None
 
     def catch(self, table: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor | None:
-        """What a table gives for these ids, out of the leaf; None where they are others."""
+        """Return rows of the leaf for these ids; None for other ids."""
         places = self._places(args[0]) if args and self.table in (None, table) else None
         if places is None:
             return None
@@ -66,7 +66,7 @@ class Leaf:
 
 @contextmanager
 def leaf_of(subject: Subject, case: Case) -> Iterator[tuple[Tensor, Leaf]]:
-    """What to give the model, and the tensor to differentiate by: x itself, or embedded ids."""
+    """Input for the model, and the tensor to differentiate by: x itself, or embedded ids."""
     if case.x.is_floating_point():
         x = case.x.clone().requires_grad_(True)
         yield x, Leaf(case, x)

@@ -76,7 +76,7 @@ def maps_of(
 
 
 def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:
-    """The same with each sample and token in its place, where the model has them in another order.
+    """Reorder samples and tokens of a model that permutes them.
 
     That is then known of the model, for all further maps.
     """
@@ -134,7 +134,7 @@ def _cross(call: RecordedCall, valid: Tensor) -> Layer | None:
 
 
 def _name(call: RecordedCall) -> str:
-    """As the caller's own module names it."""
+    """Name within the caller's own module."""
     return call.name.removeprefix("call.")
 
 
@@ -156,7 +156,7 @@ def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]
 
 
 def _places_in_batch(call: RecordedCall, valid: Tensor) -> Bool[Tensor, "batch token"] | None:
-    """Which tokens a nested tensor holds: torch's own modules take the first ones of each sample.
+    """Positions that a nested tensor holds: torch's own modules take each sample's first ones.
 
     Of another one only where it holds as many as are real; else where they stood is not known.
     """
@@ -170,7 +170,7 @@ def _places_in_batch(call: RecordedCall, valid: Tensor) -> Bool[Tensor, "batch t
 
 
 def unpacked(ran: AttentionCall, held: Bool[Tensor, "batch token"]) -> AttentionCall:
-    """From the places in a nested tensor, which has no padding, to those in the batch.
+    """Move from positions in a nested tensor, which has no padding, to those in the batch.
 
     A token that it does not hold looks where the others look, so that what is wrong is its place.
     """

@@ -1,4 +1,4 @@
-"""Which parts of a model let tokens mix: each module's own gradient, from its input to its output.
+"""Finds the parts of a model that mix tokens, by each module's own gradient.
 
 It needs no map, so that attention of any kernel can be told layer by layer, and a convolution too.
 """
@@ -22,7 +22,7 @@ MOST_MODULES, MOST_TOKENS = 200, 32
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One module, and on which of its input's tokens each of its output's depends."""
+    """One module, and the input tokens that each of its output tokens depends on."""
 
     name: str
     kind: str  # the class of the module

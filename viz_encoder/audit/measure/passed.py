@@ -1,4 +1,4 @@
-"""What the caller's code passes: the tensors in its dicts, tuples and dataclasses.
+"""Walks what the caller's code passes: tensors in dicts, tuples and dataclasses.
 
 A BlockMask or a mask_mod of flex_attention is a leaf like a tensor.
 """
@@ -18,7 +18,7 @@ def tensors_in(passed: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def leaves_in(passed: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """All that is passed, with its keyword or number."""
+    """Iterate over everything passed, with its keyword or index."""
     inside = list(_inside(passed))
     if not inside and not isinstance(passed, Mapping | list | tuple):
         yield where, passed
@@ -27,14 +27,14 @@ def leaves_in(passed: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def parts_of(passed: Any) -> Iterator[Any]:
-    """All that is passed, out of its dicts, tuples and dataclasses."""
+    """Iterate over everything passed, from its dicts, tuples and dataclasses."""
     return (leaf for _, leaf in leaves_in(passed))
 
 
 def mapped(
     passed: Any, change: Callable[[Tensor], Any], flex: Callable[[Any], Any] | None = None
 ) -> Any:
-    """The same with each tensor changed, in the same dicts, tuples and dataclasses.
+    """Copy with each tensor changed, in the same dicts, tuples and dataclasses.
 
     With `flex`, each BlockMask and mask_mod is changed by it.
     """

@@ -1,4 +1,4 @@
-"""Which token each slot of an attention call holds, whatever the call's layout.
+"""Finds the token that each slot of an attention call holds, whatever the call's layout.
 
 Windows, heads or documents may be folded into the batch, samples may run one at a time, tokens may
 stand in another order. So tokens are changed: for each binary digit of their numbers those with a
@@ -24,9 +24,9 @@ from viz_encoder.trace.recorded_call import RecordedCall
 
 NONE, UNCLEAR = -1, -2  # in place of a number: it holds no token; it depends on several
 MARGIN = 2.0  # its own token changes a slot at least so many times as much as all others do
-STILL = 0.02  # of the largest change: what changes less holds no token
+STILL = 0.02  # relative to the largest change: slots that change less hold no token
 SMALLER = 0.05  # times the weights: then a slot holds little but its own token
-HALF = 2_718_281_828  # of which tokens are changed together
+HALF = 2_718_281_828  # picks the tokens changed together
 Run = Callable[[Case], object]
 Numbers = Int[Tensor, "row slot"]
 Pair = tuple[Float[Tensor, "row query"], Float[Tensor, "row key"]]
@@ -56,7 +56,7 @@ class Places:
 def places_of(
     subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
 ) -> list[Places] | None:
-    """Of each call; None where the model does not run alike on other content, or has none.
+    """Places for each call; None if the model's path depends on content, or there are none.
 
     `run` runs the model on a case as it was run when the calls were recorded.
     """
@@ -147,7 +147,7 @@ def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
 
 
 def _apart(one: AttentionCall, other: AttentionCall) -> Pair:
-    """How far each query and each key moved, "row slot"; the whole row, where no more is kept."""
+    """How far each query and key moved, "row slot"; the whole row if no more is kept."""
     q, k, v, maps = (_moved(getattr(one, n), getattr(other, n)) for n in ("q", "k", "v", "maps"))
     n_queries, n_keys = one.shape[2:]
     keys = next((x for x in (k, v) if x is not None), None)
@@ -193,7 +193,7 @@ def _stand_twice(numbers: Numbers, known: Bool[Tensor, "row slot"]) -> Bool[Tens
 
 
 def _numbers(moved: Sequence[Float[Tensor, "row slot"]], count: int) -> Numbers:
-    """By how far each slot moved with the ones and with the zeros of each digit, in turn."""
+    """Decode token indices from how far each slot moved with the ones and zeros of each digit."""
     if not len(moved):
         return torch.zeros(1, 1, dtype=torch.long)
     ones, zeros = torch.stack(list(moved[::2])), torch.stack(list(moved[1::2]))

@@ -10,7 +10,7 @@ import torch
 
 @contextmanager
 def random_states_kept(devices: Iterable[torch.device]) -> Iterator[None]:
-    """What draws random numbers inside draws them as if nothing had, afterwards.
+    """Restore the random states on exit.
 
     Args:
         devices: of the model; those that are CUDA devices have states of their own.

@@ -32,7 +32,8 @@ def reach(mask: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tenso
 
 
 def may_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
-    """Of whom a token may know after the last layer; a row with no key may attend anywhere.
+    """Tokens that may influence a token after the last layer; a row with no key may attend
+    anywhere.
 
     What such a row gives is settled by no mask: kernels give zeros, NaN or the mean of all.
     """
@@ -41,7 +42,7 @@ def may_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
 
 
 def must_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
-    """Of whom a token is meant to know after the last layer."""
+    """Tokens meant to influence a token after the last layer."""
     return _after_all(list(layers), n_layers)
 
 

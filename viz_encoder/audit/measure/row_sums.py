@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-FACTOR = 20  # of the dtype's tolerance; a row adds many weights
+FACTOR = 20  # times the dtype's tolerance, because a row adds many weights
 
 
 class RowSums(NamedTuple):
@@ -25,7 +25,7 @@ def broken_rows(
     allowed: Bool[Tensor, "batch query key"],
     tolerance: float,
 ) -> RowSums | None:
-    """None where every row that is judged sums to 1.
+    """Rows that do not sum to 1, among those judged; None if there are none.
 
     Args:
         sums: of each row's weights, a sink's with them where it is known.

@@ -1,4 +1,4 @@
-"""What a model is audited on: inputs, paddings, intents and tolerances.
+"""Inputs, padding, intents and tolerances of an audit.
 
 Batch, length and heads all differ, so that no two axes can be taken for one another; the lengths
 of the samples differ, so that no sample's mask fits another.
@@ -27,7 +27,7 @@ TOLERANCE = {
     torch.bfloat16: 3e-2,
 }
 MASS = 1e-6  # a weight on a forbidden key above this is a leak; right masks give exactly 0
-GRADIENT = 1e-6  # the same for a gradient, relative to the largest of its row
+GRADIENT = 1e-6  # for gradients, relative to the largest of the row
 
 Intent = Callable[[Tensor], Tensor]
 
@@ -37,18 +37,18 @@ class ModelFault(Exception):
 
     @property
     def sentence(self) -> str:
-        """What the model did: raised, if that is what it did."""
+        """What the model did, in words; what it raised, if it did."""
         return f"The model raised {self}." if self.__cause__ is not None else str(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One batch: what the model gets, and what it is meant to look at."""
+    """One batch: the model's input, and its intended mask."""
 
     x: Tensor  # "batch token d_model", or ids "batch token"
     valid: Bool[Tensor, "batch token"]
     allowed: tuple[Allowed, ...]  # one for all layers, or one a layer
-    passed: Any  # what the caller's code passes
+    passed: Any  # the mask the caller's code passes
     own: bool = False  # passed is a whole batch of the caller's, and x is not looked at
 
     @property
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Setting:
-    """How cases are made."""
+    """Makes the cases of an audit."""
 
     intents: tuple[Intent, ...]
     make_mask: Callable[[Tensor], Any]
@@ -130,7 +130,7 @@ class Setting:
         return self.padding(self.first) if self.given is None else self.given
 
     def require_fit(self) -> None:
-        """Nothing, if the caller's intents and inputs are such that cases can be made of them.
+        """Raise unless cases can be made from the caller's intents and inputs.
 
         Raises:
             InputError: they are not.
@@ -145,11 +145,11 @@ class Setting:
             )
 
     def with_x(self, case: Case, x: Tensor) -> Case:
-        """The same case on other inputs."""
+        """Replace the inputs of a case."""
         return replace(case, x=x)
 
     def alone(self, case: Case, sample: int) -> Case | None:
-        """One sample without its padding; None where its tokens are not in one piece."""
+        """One sample without its padding; None if its tokens are not contiguous."""
         places = case.valid[sample].nonzero()[:, 0]
         if self.fixed or not len(places) or int(places[-1] - places[0]) + 1 != len(places):
             return None
@@ -160,7 +160,7 @@ class Setting:
         return self.case(torch.ones(1, len(places), dtype=torch.bool), x=x)
 
     def whole(self, case: Case, sample: int) -> Case:
-        """One sample as it is."""
+        """One sample with its padding."""
         one = slice(sample, sample + 1)
         return self.case(case.valid[one], x=case.x[one])
 
@@ -175,7 +175,7 @@ class Setting:
 
 
 def called(function: Callable[..., Any], words: str, *given: Any) -> Any:
-    """What a function of the caller's gives.
+    """Call a function of the caller's, naming it if it raises.
 
     Raises:
         InputError: it raises.

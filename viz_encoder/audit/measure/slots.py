@@ -13,7 +13,7 @@ BLOCK = 8  # kernels and caches fill their keys up to a multiple of it
 
 
 class Slots(NamedTuple):
-    """Where the tokens of a call stand, and which slots beside them some query may look at."""
+    """Positions of a call's tokens, and the other slots that some query may attend to."""
 
     first: int = 0  # the column of token 0
     n_open: int = 0  # closed ones are cut off
@@ -24,7 +24,7 @@ NO_SLOTS = Slots()
 
 
 class _Side(NamedTuple):
-    """What speaks for slots on one side of the tokens."""
+    """Evidence for slots on one side of the tokens."""
 
     first: int  # the column of token 0, if they stand there
     closed: bool
@@ -65,7 +65,7 @@ def of_tokens(
     ran = _with_queries(ran, side.first, n_tokens)
     if side.closed:
         return _with_keys(ran, slice(side.first, side.first + n_tokens)), Slots()
-    # One slot of zeros is a sink, too; torch's own module adds one where it is asked to.
+    # A single zero slot is also a sink; torch's own module adds one on request.
     several = side.filled and (extra > 1 or n_keys % BLOCK == 0)
     return ran, Slots(side.first, extra, several and ran.kind != "multi_head_attention")
 
@@ -106,7 +106,7 @@ def _chosen(sides: list[_Side], ran: AttentionCall, meant: Tensor, rows: Tensor)
 
 
 def _n_wrong(ran: AttentionCall, first: int, meant: Tensor, rows: Tensor) -> int:
-    """How many pairs are not as they are meant to be, if the tokens begin there."""
+    """Number of pairs that violate the intent if the tokens begin at `first`."""
     n_tokens = meant.shape[1]
     opened = opened_in(_with_queries(ran, first, n_tokens), slice(first, first + n_tokens))
     return int(((opened ^ meant[:, None]) & rows[:, None, :, None]).sum())
@@ -115,7 +115,7 @@ def _n_wrong(ran: AttentionCall, first: int, meant: Tensor, rows: Tensor) -> int
 def opened_in(
     ran: AttentionCall, place: slice = slice(None)
 ) -> Bool[Tensor, "#batch #head #query #slot"]:
-    """Which queries may look at those keys; by the weights where they are all that is known."""
+    """Which queries may attend to those keys; by weights if nothing else is known."""
     if ran.maps is not None:
         return ran.maps[..., place].nan_to_num(1.0) > 0
     opened = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=ran.q.device)
@@ -125,7 +125,7 @@ def opened_in(
 
 
 def _held(ran: AttentionCall) -> Tensor | None:
-    """What the keys hold, "batch head key d"; the values of a softmax of the model's own."""
+    """Contents of the keys, "batch head key d"; for the model's own softmax, the values."""
     return next((x for x in (ran.k, ran.v) if x.shape[3] and x.shape[2] == ran.shape[3]), None)
 
 
@@ -153,10 +153,10 @@ def _with_keys(ran: AttentionCall, place: slice) -> AttentionCall:
 
 
 def rows_of(part: Tensor, rows: slice) -> Tensor:
-    """Those rows of a "… #query key" tensor."""
+    """Select rows of a "… #query key" tensor."""
     return part[:, :, rows] if part.shape[2] > 1 else part
 
 
 def keys_of(part: Tensor, place: slice) -> Tensor:
-    """Those keys of a "… #key" tensor."""
+    """Select keys of a "… #key" tensor."""
     return part if part.shape[3] == 1 else part[..., place]

@@ -29,7 +29,7 @@ class Whole(nn.Module):
         self.parts = nn.ModuleList(parts)
 
     def forward(self, x: Tensor, passed: Any) -> Any:
-        """As the caller would call it."""
+        """Call the model as its owner would."""
         return self.call(x, passed)
 
 
@@ -75,11 +75,11 @@ class Subject:
             ) from fault
 
     def raw(self, x: Tensor, case: Case) -> Any:
-        """What the model returns, on copies of x and of the mask."""
+        """The model's output on copies of x and of the mask."""
         return self.called(x.clone(), mapped(case.passed, Tensor.clone), case.sizes)
 
     def called(self, x: Tensor, passed: Any, sizes: str) -> Any:
-        """What it returns, on these very tensors.
+        """The model's output on these exact tensors.
 
         Raises:
             ModelFault: it raised.

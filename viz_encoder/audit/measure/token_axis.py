@@ -1,4 +1,4 @@
-"""Where the tokens of an input are: along its second axis, or as the square patches of a picture.
+"""Finds an input's tokens: along its second axis, or as the square patches of an image.
 
 Any other input (a waveform, say) has no tokens that could be changed, cut out or differentiated by
 one at a time.
@@ -51,7 +51,7 @@ def by_token(x: Tensor, n_tokens: int) -> Float[Tensor, "batch token d"]:
 
 
 def from_tokens(tokens: Float[Tensor, "batch token d"], like: Tensor) -> Tensor:
-    """What `by_token` was given, with these numbers in it."""
+    """The argument of `by_token` with these numbers in it."""
     side = patch_size(like, tokens.shape[1])
     if side is None:
         return tokens.reshape(like.shape)

@@ -16,7 +16,7 @@ Tokens = Int[Tensor, " slot"]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What one row of a call's batch holds of one sample."""
+    """One sample's part in one row of a call's batch."""
 
     ran: AttentionCall
     row: int
@@ -27,7 +27,7 @@ class Piece:
 
 
 class WholeCall:
-    """What no piece opens is closed; keys that hold no token stand after the tokens."""
+    """Pairs that no piece opens are closed; keys without a token follow the tokens."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class WholeCall:
         return True
 
     def call(self) -> AttentionCall:
-        """With its groups of heads as one axis."""
+        """The call, with its head groups on one axis."""
         parts: dict[str, Any] = {
             name: None if part is None else part.flatten(1, 2)
             for name, part in vars(self).items()
@@ -94,7 +94,7 @@ class WholeCall:
 
 
 def _row(ran: AttentionCall, row: int) -> AttentionCall:
-    """One row of its batch, with a mask, and all that has queries and keys written out."""
+    """One row of its batch, with a mask, and every bias expanded to queries and keys."""
     (_, n_heads, *size), everything = ran.shape, ran.q.new_ones(1, 1, 1, 1, dtype=torch.bool)
     held = {**ran._asdict(), "mask": everything if ran.mask is None else ran.mask}
     parts: dict[str, Any] = {

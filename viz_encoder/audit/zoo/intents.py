@@ -11,12 +11,12 @@ Allowed = Bool[Tensor, "batch query key"]
 
 
 def as_it_is(valid: Valid) -> Tensor:
-    """What is passed where the model makes its mask of valid."""
+    """Pass `valid` on, for models that make their own mask."""
     return valid
 
 
 def real_tokens(valid: Valid) -> Allowed:
-    """All may attend to every real token."""
+    """All tokens may attend to every real token."""
     return valid[:, None, :].expand(-1, valid.shape[1], -1)
 
 
