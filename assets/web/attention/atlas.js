@@ -98,7 +98,7 @@ export class Atlas {
     this.#mark();
   }
 
-  // The same heads with other switches: their maps, and their statistics where those change.
+  // Redraw the same heads with other switches: their maps, and statistics that change.
   #redo() {
     if (!this.run) return;
     delete this.node.dataset.painted;
@@ -210,7 +210,7 @@ export class Atlas {
     for (const [name, cell] of this.cells) cell.ariaLabel = this.#sentence(name);
   }
 
-  // What is known of a head, or of the chosen one.
+  // Describe a head, or the chosen one.
   #tell(name = "") {
     const { layers } = this.measures;
     if (!this.run) return;
@@ -220,7 +220,7 @@ export class Atlas {
       : this.#sentence(name || this.selection.name);
   }
 
-  // What is known of a head, its rank first; of several heads, which they are.
+  // Describe a head, rank first; for several heads, list them.
   #sentence(/** @type {string} */ name) {
     const { measures, order } = this;
     const at = this.at.get(name);
@@ -235,7 +235,7 @@ export class Atlas {
   }
 }
 
-/** What is left out of the small maps; nothing where they are as they ran.
+/** What the small maps leave out; "" if they are as they ran.
  * @type {(kept: { hide: boolean, renorm: boolean, words: boolean }) => string} */
 export function keptSentence({ hide, renorm, words }) {
   const parts = [hide && "special tokens hidden", renorm && "rows renormalized", words && "sub-words merged"];

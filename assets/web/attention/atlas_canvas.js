@@ -47,7 +47,7 @@ export class AtlasCanvas {
     }
   }
 
-  /** Make it as wide as there is room, and as high where it is alone in the window; whether anything changes by that.
+  /** Fit the width, and the height if alone in the window; returns whether the size changed.
    * @type {(run: Run, room: number, height?: number) => boolean} */
   layout({ nLayers, nHeads }, room, height = 0) {
     const most = height ? Math.floor((height - TOP) / nLayers) - LABEL : MAX_CELL;
@@ -61,7 +61,10 @@ export class AtlasCanvas {
     return true;
   }
 
-  /** All heads at their places, or those of one layer only. @type {(places: HeadValue[], only?: number) => void} */
+  /**
+   * Draw all heads at their places, or those of one layer only.
+   * @type {(places: HeadValue[], only?: number) => void}
+   */
   draw(places, only) {
     const run = this.#run;
     if (!run || !this.cell) return;

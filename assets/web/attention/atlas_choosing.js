@@ -7,7 +7,7 @@ import { headNamed } from "./head_statistics.js";
 /** @import { Atlas } from "./atlas.js" */
 /** @import { Selection } from "./types.d.ts" */
 
-/** Have the atlas's cells choose; `expect` is told which head is being pressed, before the click that chooses it.
+/** Make the atlas's cells choose heads; `expect` gets the pressed head before the click chooses it.
  * @type {(atlas: Atlas, expect: (layer: number, head: number) => void) => void} */
 export function choosing(atlas, expect) {
   const { grid, selection } = atlas;
@@ -50,8 +50,9 @@ function toggle(/** @type {Selection} */ selection, /** @type {string} */ name) 
 const nameOf = (/** @type {EventTarget | null} */ target) =>
   (target instanceof HTMLElement && target.dataset.head) || "";
 
-/** Where a key leads; a row ends where its layer does, but ranks go on in the next.
- * @type {(key: string, at: number, run: { nLayers: number, nHeads: number }, ranked: boolean) => number | null} */
+/** Target of a key; a row ends with its layer, but ranks continue in the next.
+ * @type {(key: string, at: number, run: { nLayers: number, nHeads: number }, ranked: boolean) =>
+ *   number | null} */
 export function ledTo(key, at, { nLayers, nHeads }, ranked) {
   const along = key === "ArrowLeft" ? at - 1 : at + 1;
   if (ranked && (key === "ArrowLeft" || key === "ArrowRight"))

@@ -1,4 +1,4 @@
-// All heads' changes as one figure for paper, laid out as the atlas of a run is.
+// Paper figure of all heads' changes, laid out like the atlas.
 
 import { CHANGE, makeScale, rooted } from "../core/colors.js";
 import { paperSigned } from "../core/signed_colors.js";

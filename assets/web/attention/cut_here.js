@@ -1,4 +1,5 @@
-// What if: the chosen head removed, the chosen pair cut, its key hidden, masked, deleted or replaced, by one click.
+// One-click What if: remove the chosen head, cut the pair, or hide, mask, delete or replace its
+// key.
 
 import { cutting, deleting, hiding, masking, removing, replacing } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
@@ -69,7 +70,7 @@ export class CutHere {
     this.node.dataset.painted = run.key;
   }
 
-  // After what was clicked is painted, and once however much was chosen.
+  // Update after the click is painted, once per burst of choices.
   #soon() {
     if (this.#due || !this.#run) return;
     this.#due = true;

@@ -45,7 +45,7 @@ export class ExportPanel {
   constructor(/** @type {Selection} */ selection, /** @type {AttentionMap} */ map) {
     this.selection = selection;
     this.map = map;
-    // What was prepared is of the view as it was.
+    // A prepared file shows the old view.
     selection.on(() => this.#offered && this.#withdraw("The view has changed; prepare the file again."));
   }
 
@@ -54,7 +54,7 @@ export class ExportPanel {
     this.#withdraw("");
   }
 
-  // What would hold the plain map cannot be pressed while the change is shown.
+  // Formats that only hold the plain map are disabled while the change is shown.
   sync() {
     const change = this.map.against !== null;
     for (const [made, title] of this.#plainOnly) {
@@ -165,7 +165,7 @@ export class ExportPanel {
       await navigator.clipboard.writeText(text);
       this.said.textContent = `${what} was copied.`;
     } catch {
-      // No permission, or no secure page: show it, selected, to be copied by hand.
+      // Without permission or a secure page, show it selected, to copy by hand.
       const area = el("textarea", { class: "viz-code", rows: "5", readonly: true, "aria-label": what });
       area.value = text;
       this.said.replaceChildren(area);

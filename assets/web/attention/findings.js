@@ -44,7 +44,7 @@ export class FindingsView {
     for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
   }
 
-  // What stands out in a run; a page on which nothing was chosen yet goes to the first of it.
+  // Show what stands out in a run; a page without a choice goes to the first finding.
   show(/** @type {Run} */ run) {
     [this.#run, this.#found] = [run, null];
     for (const part of [this.actions, this.chips]) part.classList.remove("viz-stale");
@@ -67,13 +67,13 @@ export class FindingsView {
     this.#qualify();
   }
 
-  // As `opening_of` chooses for a short text.
+  // Choose like `opening_of` for a short text.
   #open(/** @type {Run} */ { key: run }, /** @type {Findings} */ { found }) {
     for (const { layer, head, query, key } of found)
       if (query != null && key != null) return this.selection.openOn(run, { layer, head, query, key });
   }
 
-  // Where tokens are hidden, rows renormalized or sub-words merged, say that the findings are of all tokens.
+  // If the view is filtered, say that the findings are over all tokens.
   #qualify() {
     const whole = this.selection.kept === "all";
     const of = this.chips.querySelector(".viz-finding-of");
@@ -95,7 +95,7 @@ export class FindingsView {
     this.selection.set({ ...place, ...(hidden && { hide: false }) });
   }
 
-  // One word changed for its twin, and this run kept beside it to compare with.
+  // Offer to swap one word for its counterpart, keeping this run as the reference.
   #offer(/** @type {Run} */ run) {
     const { swap, link } = run;
     if (!swap || !link.a) return this.actions.replaceChildren();
@@ -149,7 +149,10 @@ export function toldApart(run, selection, token) {
 
 const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";
 
-/** What the attention is of, where rows are not as they ran. @type {(kept: { hide: boolean, renorm: boolean }) => string} */
+/**
+ * What the attention is over, if rows are not as they ran.
+ * @type {(kept: { hide: boolean, renorm: boolean }) => string}
+ */
 const over = ({ hide, renorm }) => (renorm ? " on the tokens shown" : hide ? ", special tokens hidden" : "");
 
 /** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."

@@ -1,4 +1,4 @@
-// Which heads were found, in a sentence, whose names are buttons that choose them.
+// Found heads as a sentence, whose names are buttons that choose them.
 
 import { el, rounded } from "../core/dom.js";
 
@@ -15,8 +15,9 @@ export const KINDS = /** @type {const} */ (["both", "layer", "head"]);
   link: "links",
 };
 
-/** How many heads do what, and which do it most; of none, which comes nearest.
- * @type {(found: HeadPlace[], known: HeadPlace[], places: Place[], tests: Test[], value: ValueOf) => Sentence} */
+/** How many heads pass, and which are strongest; if none, the nearest.
+ * @type {(found: HeadPlace[], known: HeadPlace[], places: Place[], tests: Test[], value: ValueOf)
+ *   => Sentence} */
 export function sentence(found, known, places, tests, value) {
   const says = counted(found.length, places, tests);
   if (!found.length) return [`${says}.`, ...nearest(known, tests, value)];
@@ -57,13 +58,13 @@ function counted(/** @type {number} */ count, /** @type {Place[]} */ places, /**
   return `${[count || "No", count < 2 ? "head" : "heads", ...where.filter(Boolean)].join(" ")} ${said}`;
 }
 
-// What a test says of one head or of many: "puts at least 0.5 of its weight on …".
+// A test in words for one head or many: "puts at least 0.5 of its weight on …".
 function clause(/** @type {Test} */ { side, at, says, from }, /** @type {boolean} */ one) {
   const bound = `${side === ">" ? "at least" : "at most"} ${short(at)}`;
   return (one ? singular(says) : says).replace("#", bound) + (from ? ` (${from})` : "");
 }
 
-// The same with the head's own value; a bound that the person did not give is said after it.
+// A test in words with the head's own value; a default bound is stated after it.
 function does(/** @type {Test} */ { side, at, says, from }, /** @type {string} */ value) {
   const bound = from && ` (${side === ">" ? "at least" : "at most"} ${short(at)}: ${from})`;
   return singular(says).replace("#", value) + bound;
@@ -80,7 +81,7 @@ function strongestFirst(heads, { statistic, side }, value) {
   return heads.toSorted((a, b) => far(b) - far(a));
 }
 
-/** Which head comes nearest to the one test that none passes.
+/** The head nearest to the one test that none passes.
  * @type {(known: HeadPlace[], tests: Test[], value: ValueOf) => Sentence} */
 function nearest(known, tests, value) {
   if (tests.length !== 1 || !known.length) return [];

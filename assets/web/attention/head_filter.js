@@ -106,8 +106,9 @@ const TEXTS = /(?<!\w)(?:sentence )?([AB])\s*(?:->|=>|→)\s*(?:sentence )?([AB]
 const UNPAIRED = "This run has one sentence; write a second one below the first to ask for A → B.";
 const TEXTS_ROLES = new Set(["role:across", "role:a_to_b", "role:b_to_a"]);
 
-/** What a text asks for in a run: places and tests that must all hold; a fault in a sentence where it is not
- * understood; null where there is no text. @type {(text: string, run: Searched) => Filter | Fault | null} */
+/** Parse a search: places and tests that must all hold; an error sentence if it is not understood;
+ * null if empty.
+ * @type {(text: string, run: Searched) => Filter | Fault | null} */
 export function understand(text, run) {
   let rest = plain(text.replace(TEXTS, " $1 to $2 "));
   if (!rest.trim()) return null;
@@ -160,8 +161,9 @@ export function matching({ places, tests }, heads, value) {
 // Whether the sentences of a pair are meant by "A → B", and not two tokens.
 export const betweenTexts = (/** @type {string} */ text) => TEXTS.test(text);
 
-/** What can be asked of a run by a click.
- * @type {(run: { tokens: string[], special: boolean[], grid: unknown, paired: boolean }) => string[]} */
+/** Searches offered for a run by a click.
+ * @type {(run: { tokens: string[], special: boolean[], grid: unknown, paired: boolean }) =>
+ *   string[]} */
 export function phrases({ tokens, special, grid, paired }) {
   if (grid) return ["previous token", "next token", "itself", "first token", "special tokens", "far", "broad"];
   const texts = paired ? ["A → B", "B → A"] : [];

@@ -95,7 +95,7 @@ export class HeadOrder extends Emitter {
     return `${title[0].toLowerCase()}${title.slice(1)}, ${this.lowest ? "lowest" : "highest"} first`;
   }
 
-  // All heads as they stand, row by row.
+  // All heads in displayed order, row by row.
   heads() {
     const heads = this.source.shown.heads(this.statistic);
     return this.ranked ? rank(heads, this.lowest) : heads;
@@ -138,7 +138,7 @@ export class HeadOrder extends Emitter {
     this.#names = listed;
   }
 
-  // Which heads the words mean, once all that they ask for is known.
+  // Heads that match the search, once everything it needs is known.
   #search(typed = false) {
     const { measures } = this;
     const { run, own } = measures;

@@ -1,4 +1,4 @@
-// What kinds of token, such as punctuation, have of every head's attention: asked for one by one.
+// Share of every head's attention by kind of token, such as punctuation, fetched on demand.
 
 import { Latest } from "../core/latest.js";
 
@@ -35,7 +35,7 @@ export class HeadRoles {
     return known;
   }
 
-  // Have it computed, layer by layer; what is asked for next goes first.
+  // Request a kind, layer by layer; the latest request goes first.
   ask(/** @type {string} */ name) {
     const [{ run }, known] = [this, this.of(name)];
     if (!run || this.#asking === name || known.layers.length === run.nLayers) return;

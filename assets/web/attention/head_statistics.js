@@ -1,4 +1,4 @@
-// What is known of every head of the shown run: its statistics, and their change against a reference.
+// Statistics of every head of the shown run, and their change against a reference.
 
 import { amount } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
@@ -32,7 +32,7 @@ export function headNamed(name) {
   return { layer, head };
 }
 
-/** By value, unknown ones last, equal ones by layer and head.
+/** Sort by value, unknown ones last, ties by layer and head.
  * @template {{ value?: number | null }} Kind @param {Kind[]} heads @param {boolean} lowest */
 export function rank(heads, lowest) {
   const key = (/** @type {Kind} */ { value }) => (value == null ? Infinity : lowest ? value : -value);
@@ -87,7 +87,7 @@ export class HeadStatistics extends Emitter {
     this.#forget();
   }
 
-  // Those of the reference, where they are not known with these switches.
+  // Fetch the reference's statistics, if unknown with these switches.
   async recall(/** @type {number} */ layer) {
     const { reference, run, kept } = this;
     if (!reference || reference.run === run || reference.layers[layer] || !this.comparable.statistics) return;
@@ -128,7 +128,7 @@ export class HeadStatistics extends Emitter {
     return comparable(this.reference?.run, this.run);
   }
 
-  // Those of a run by itself.
+  // Statistics of a run by itself.
   get own() {
     return this.#said ?? this.run?.vocabulary.statistics ?? {};
   }
@@ -148,7 +148,7 @@ export class HeadStatistics extends Emitter {
     return isChange(name) ? { ...own, title: `Change: ${own.title.toLowerCase()}`, meaning: FAR, most: 1 } : own;
   }
 
-  // How many layers of it are known.
+  // Number of layers for which it is known.
   known(/** @type {string} */ name) {
     if (isRole(name)) return this.roles.of(name).layers.length;
     return name === MAP_CHANGE ? this.changes.length : this.layers.length;
@@ -179,7 +179,7 @@ export class HeadStatistics extends Emitter {
     });
   }
 
-  // Have the maps compared, layer by layer: the server computes it only when it is asked for.
+  // Have the maps compared, layer by layer: the server computes this only on demand.
   compare() {
     const { run, reference } = this;
     const pair = `${run?.key}:${reference?.run.key}`;
@@ -209,7 +209,7 @@ export class HeadStatistics extends Emitter {
     );
   }
 
-  // Over what they are, where that is not all of the maps as they ran.
+  // What they are over, if not all of the maps as they ran.
   get #over() {
     const { hide, renorm } = this.kept;
     return hide || renorm

@@ -25,7 +25,10 @@ const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
   log: "",
 };
 
-/** What was done to the row that is shown. @type {(selection: { hide: boolean, renorm: boolean }, measure: string) => string} */
+/**
+ * How the shown row was processed.
+ * @type {(selection: { hide: boolean, renorm: boolean }, measure: string) => string}
+ */
 export function kept({ hide, renorm }, measure) {
   const hidden = hide ? " Special tokens are hidden." : "";
   if (renorm && measure === "weight") return `${hidden} The row is divided by its sum over the tokens shown.`;
@@ -227,7 +230,7 @@ export class InputView {
     this.#paint(shown, values, of, unit === null ? (one) => shown.cell(values, one) : undefined);
     this.title.textContent = shown.heading(of);
     this.told.textContent = shown.sentence(of, values);
-    // What the chosen token has to do with the one pointed at, or with the chosen one of the other side.
+    // Relation of the chosen token to the hovered one, or to the chosen one of the other side.
     const { query, key } = this.selection;
     const other = unit ?? shown.unitOf(shown.who ? query : key);
     if (shown.values) this.say(other >= 0 ? shown.cell(shown.values, other) : "");

@@ -69,7 +69,10 @@ export function ticks(scale, most = 0) {
 
 const isOver = (/** @type {Scale} */ scale, /** @type {number} */ most) => most > scale.high * 1.0001;
 
-/** What the colors mean, in units. @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string} */
+/**
+ * Meaning of the colors, with units.
+ * @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string}
+ */
 export function sentence(scale, scales, most) {
   if (scale.name === CHANGE) return SAID;
   const { measures, says } = scales[scale.name];

@@ -11,7 +11,7 @@ import { PAIRS } from "./strongest_lines.js";
 
 const PAIR_NAMES = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 
-/** Tells whether other heads are chosen. @extends {Emitter<[others: boolean]>} */
+/** Emits when other heads are chosen. @extends {Emitter<[others: boolean]>} */
 export class LineChoice extends Emitter {
   #followed = "";
   dark = false; // the theme of the chips

@@ -227,7 +227,7 @@ export class LinesView {
     return tokenSentence(this.#sets, only, selection.layer, index);
   }
 
-  // Of many lines the strongest first, all as soon as the pointer rests.
+  // Draw the strongest lines first, and all once the pointer rests.
   #isolate(/** @type {Token | null} */ only) {
     if (this.#only?.side === only?.side && this.#only?.at === only?.at) return;
     this.#only = only;
@@ -282,7 +282,7 @@ export class LinesView {
   }
 }
 
-/** One head's weights: of all queries, or of the chosen one where there are many.
+/** One head's weights: of all queries, or only the chosen one if there are many.
  * @type {(run: Run, view: MapView & { query: number }, index: Shown) => Promise<HeadMap>} */
 async function headMap(run, view, index) {
   const { head, query } = view;

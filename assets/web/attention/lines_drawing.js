@@ -59,9 +59,10 @@ function shorten(/** @type {string} */ name, /** @type {number} */ room) {
   return `${kept.slice(0, length).join("")}…`;
 }
 
-/** One canvas's picture: `sets` are the lines by head, `only` one token of one side, or null for all; lines of
- * less than the least weight are left out.
- * @type {(context: Context, plan: Plan, sets: LineSet[], only: Token | null, least?: number) => void} */
+/** Draw one canvas: `sets` are the lines by head, `only` one token of one side, or null for all;
+ * lines below the least weight are left out.
+ * @type {(context: Context, plan: Plan, sets: LineSet[], only: Token | null, least?: number) =>
+ *   void} */
 export function drawLines(context, plan, sets, only, least = 0) {
   const spread = Math.min(2.5, (ROW - 6) / Math.max(1, sets.length));
   context.lineCap = "butt";

@@ -24,7 +24,7 @@ export function countSentence(sets, { hide, renorm, words }, long) {
   return said.filter(Boolean).join(" ");
 }
 
-/** How many lines one token has, and the strongest of them.
+/** Number of lines of one token, and the strongest.
  * @type {(sets: LineSet[], only: Token, layer: number, index: Unit[]) => string} */
 export function tokenSentence(sets, only, layer, index) {
   const name = (/** @type {number} */ at) => numbered(index[at].tokens[0], index[at].name);

@@ -210,7 +210,7 @@ export class AttentionMap extends MapSheet {
     if ([this.view.row, this.view.col].join() !== before) this.moved();
   }
 
-  // What stands along the sides; marks and parts of words are of the tokens before.
+  // List the tokens along the sides; marks and partial words belong to the previous ones.
   #list(/** @type {Run} */ run, stays = false) {
     this.list(run, this.selection, stays);
     this.view.read(this.#linked);

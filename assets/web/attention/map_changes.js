@@ -19,7 +19,7 @@ export function largestAmount(values) {
   return found;
 }
 
-/** Tells that another change is shown, or that more of it is known. @extends {Emitter<[]>} */
+/** Emits when another change is shown, or more of it is known. @extends {Emitter<[]>} */
 export class MapChanges extends Emitter {
   #latest = new Latest((sentence) => {
     this.fault = sentence;
@@ -39,7 +39,7 @@ export class MapChanges extends Emitter {
     measures.on(() => this.#turn());
   }
 
-  // Have the big map show it.
+  // Show it on the big map.
   lead(/** @type {AttentionMap} */ map) {
     map.changes = this;
     let before = this.against;

@@ -41,7 +41,7 @@ export function changePicture(changes, [height, width], pixels, most, color = si
   return canvas;
 }
 
-/** Where a part of so many cells lies: x, y, width and height. @type {(map: AttentionMap) => Box} */
+/** Rectangle of a part, in pixels. @type {(map: AttentionMap) => Box} */
 function boxes(map) {
   const cell = map.side / map.view.span;
   return (row, col, width, height) => {
@@ -146,7 +146,7 @@ export function printed(/** @type {number} */ value, /** @type {(text: string) =
   return [plain, value.toExponential(1), value.toExponential(0)].find(fits) ?? "";
 }
 
-// The same where a cell has room for three signs: ".64"; nothing where that would be ".0".
+// Three characters for a cell: ".64"; "" if that would be ".0".
 export const brief = (/** @type {number} */ value) =>
   value < LEAST ? "" : value >= 0.995 ? "1.0" : value.toFixed(2).slice(1);
 

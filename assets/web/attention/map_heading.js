@@ -1,4 +1,4 @@
-// What the big map shows, what was done to its weights, and what one cell holds, in words.
+// What the big map shows, how its weights are processed, and a cell's content, in words.
 
 import { number, rounded } from "../core/dom.js";
 import { headsOf, mapName } from "../core/selection_address.js";
@@ -9,7 +9,7 @@ import { signedText } from "./legend.js";
 
 const SUMS = "each row renormalized to sum to 1";
 
-/** What was hidden, renormalized or merged, a phrase each. @type {(view: MapView) => string[]} */
+/** Phrases for what was hidden, renormalized or merged. @type {(view: MapView) => string[]} */
 const changes = ({ head, hide, renorm, words }) => [
   ...(hide ? [`special tokens hidden, ${renorm ? SUMS : "weights not renormalized"}`] : []),
   ...(renorm && !hide && head === "max" ? [SUMS] : []),
@@ -47,7 +47,10 @@ export function cellSentence({ layer, head }, query, key, { value, step }) {
   return `${which}  around ${pair}: at most ${number(value)} in ${cells}; zoom in to see each`;
 }
 
-/** What the cell that is pointed at holds: its weight, or its change. @type {(map: AttentionMap, row: number, col: number) => string} */
+/**
+ * Content of the hovered cell: its weight, or its change.
+ * @type {(map: AttentionMap, row: number, col: number) => string}
+ */
 export function cellSaid({ selection, shown, parts, against }, row, col) {
   const [query, key, found] = [shown[row], shown[col], parts.at(row, col)];
   if (!against) return cellSentence(selection, query, key, found);

@@ -1,4 +1,4 @@
-// What a map is drawn on: the tokens along its sides, the part of them in view, and its room on the page.
+// Layout of a map: the tokens along its sides, the visible part, and its size on the page.
 
 import { borderAt, FOOT } from "../core/border.js";
 import { context2d, el, fit } from "../core/dom.js";
@@ -32,7 +32,8 @@ export class MapSheet {
   overContext = context2d(this.over);
   stage = el("div", { class: "viz-stage" }, this.canvas, this.over);
 
-  /** Have the shown tokens along the sides; what is in the middle of the view `stays` there, or all is in view.
+  /** List the shown tokens along the sides; if `stays`, the view's center is kept, otherwise
+   * everything is in view.
    * @type {(run: Run, kept: MapView, stays: boolean) => void} */
   list(run, kept, stays) {
     const [before, shown] = [this.shown, run.shown(kept)];
@@ -62,7 +63,7 @@ export class MapSheet {
   }
 }
 
-/** Where the cells begin, and how long a side of them all is, in pixels.
+/** Origin and side length of the cells, in pixels.
  * @type {(room: Room) => { left: number, top: number, side: number }} */
 export function laidOut({ labels, width, window, full, n }) {
   const [left, top] = [Math.min(labels.left, Math.floor(width * 0.34)), labels.top];

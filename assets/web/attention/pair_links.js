@@ -1,4 +1,4 @@
-// Which heads link one token to another: every head's weight on that pair, and how selective it is.
+// Heads that link one token to another: every head's weight on that pair, and its selectivity.
 
 import { makeScale, rgbText, shade } from "../core/colors.js";
 import { button, el, number, rounded } from "../core/dom.js";
@@ -19,7 +19,7 @@ const LISTED = 7;
 const SELECTIVE = 3; // from this ratio on a head singles the key out
 const BROAD = 2; // up to this one, other queries give the key nearly as much
 
-/** Tells that the link of the chosen head is known, or another. @extends {Emitter<[]>} */
+/** Emits when the link of the chosen head is known, or changes. @extends {Emitter<[]>} */
 export class PairLinksView extends Emitter {
   #latest = new Latest((sentence) => this.#fail(sentence));
   /** @type {Run | null} */ #run = null;
@@ -100,7 +100,7 @@ export class PairLinksView extends Emitter {
     return this.#of === `${this.#run?.key}:${this.selection.kept}:${query}:${key}` ? this.links : [];
   }
 
-  /** Which tokens of two runs stand for each other; null while it is not known.
+  /** Matching tokens of two runs; null while unknown.
    * @type {(run: Run, reference: Run) => Compared | null} */
   alignment(run, reference) {
     return this.#alignmentOf === `${run.key}:${reference.key}` ? this.#alignment : null;
@@ -125,7 +125,7 @@ export class PairLinksView extends Emitter {
     this.title.replaceChildren(title, el("bdi", {}, from), " → ", el("bdi", {}, to));
   }
 
-  // What changed most; where nothing is known of that, why, and what there is now.
+  // The largest changes; if there are none, why, and the current values.
   #draw(/** @type {Run} */ run, /** @type {number} */ key) {
     this.node.classList.remove("viz-behind");
     const moved = mostChanged(this.links, LISTED);
@@ -164,7 +164,7 @@ export class PairLinksView extends Emitter {
     return el("li", {}, line);
   }
 
-  // All layers and heads, shaded by that one cell.
+  // Map of all layers and heads, shaded by that one cell.
   #map(/** @type {Run} */ { nLayers }, /** @type {number} */ most) {
     const scale = makeScale("head", most);
     this.grid.style.gridTemplateColumns = `repeat(${this.links.length / nLayers || 1}, minmax(0, 1fr))`;
@@ -217,7 +217,7 @@ export function shownName(run, kept, token) {
   return units[units.places[token]]?.name ?? run.tokens[token];
 }
 
-/** What was done to the weights of a pair. @type {(kept: Switches) => string} */
+/** How a pair's weights were processed. @type {(kept: Switches) => string} */
 export function shownSentence({ hide, renorm, words }) {
   const said = [
     hide && "special tokens hidden, also as queries of that mean",
@@ -259,7 +259,7 @@ export const strongest = (links, most) =>
     .sort((a, b) => b.weight - a.weight)
     .slice(0, most);
 
-/** What the list does not say by itself: a large weight that every query gives.
+/** What the list does not show: a large weight that every query gives.
  * @type {(ranked: HeadLink[], key: string) => string} */
 export function reading([first], key) {
   if (!first) return "The mask forbids this pair in every head.";

@@ -1,4 +1,4 @@
-// What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
+// The visible part of the big map as a figure for a paper: vector text around embedded pixels.
 
 import { bordered } from "../core/border.js";
 import { CHANGE, inkOn, paperColors, rgbText, rooted, shade } from "../core/colors.js";
@@ -41,7 +41,7 @@ function wide(/** @type {string} */ text) {
   return ruler.measureText(text).width;
 }
 
-// What is subtracted, by its model too where that is another.
+// Name of the subtracted run, with its model if that differs.
 function reference(/** @type {AttentionMap} */ { against }, /** @type {Run} */ run) {
   if (!against) return "";
   return against.model === run.model ? inputNamed(against) : named(against);
@@ -82,7 +82,7 @@ export async function paperPng(text, millimeters) {
   return withDpi(blob, DPI);
 }
 
-/** Where the cells lie, below a title. @type {(shown: Shown, title: number) => Place} */
+/** Rectangle of the cells, below a title. @type {(shown: Shown, title: number) => Place} */
 function placed({ map, rows, cols, width }, title) {
   const room = (/** @type {Range} */ [start, stop]) => {
     const listed = map.shown.slice(start, Math.min(stop, start + 2000));
@@ -154,7 +154,10 @@ function values({ map, rows, cols }, { left, top, cell }) {
   });
 }
 
-/** Where text B of a pair begins, and the letters of both. @type {(shown: Shown, place: Place) => SVGElement[]} */
+/**
+ * Start of a pair's text B, and the letters of both.
+ * @type {(shown: Shown, place: Place) => SVGElement[]}
+ */
 function borders({ map, rows, cols }, { left, top, bottom, cell }) {
   const [down, across] = [bordered(map.borders[0], ...rows), bordered(map.borders[1], ...cols)];
   const right = left + cell * (cols[1] - cols[0]);
@@ -212,7 +215,7 @@ function legend({ run, map, width }, { left, foot }) {
   return { nodes: [gradient, bar, ...numbers, ...said, ...swatches], height: last + GAP };
 }
 
-/** What the color of cells without a change means. @type {(tiles: Tile[]) => [string, Rgb][]} */
+/** Meaning of the color of unchanged cells. @type {(tiles: Tile[]) => [string, Rgb][]} */
 function noChanges(tiles) {
   const alone = tiles.some(({ about }) => about?.rows?.length || about?.keys?.length);
   const why = [tiles.some(({ masked }) => masked) && "masked in a run", alone && "token in one run only"];

@@ -100,7 +100,7 @@ export class PictureHeads {
     return this.#layers.get(layer)?.values;
   }
 
-  // Of the query that the numbers are of, whatever has been chosen since.
+  // Draw for the query that the numbers belong to, even if another was chosen since.
   draw(direction = this.#direction) {
     const run = this.#run;
     this.#direction = direction;
@@ -126,7 +126,7 @@ export class PictureHeads {
     return ASKED_FOR.includes(this.selection.scale);
   }
 
-  // As wide as there is room for a layer's heads in one line.
+  // Fit a layer's heads in one row.
   #size() {
     const run = this.#run;
     if (!run?.grid || !this.node.clientWidth) return;
@@ -161,7 +161,7 @@ export class PictureHeads {
     }
   }
 
-  // Of all heads one is in the order of Tab: the first chosen.
+  // Only one head is in the tab order: the first chosen.
   #mark() {
     const { layer, head } = this.selection;
     const heads = headsOf(head);

@@ -1,4 +1,4 @@
-// What the model's heads say of the run: of its output, and after each layer.
+// Predictions of the model's heads for the run: at the output and after each layer.
 
 import { button, caption, control, controls, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";

@@ -9,7 +9,7 @@ const FIRST_WORDS = 25; // characters
 const LAST_WORDS = 15;
 const SAME = "ref.same"; // the reference is the run that is shown
 
-/** Have the link hold what brings the reference back; null takes it out.
+/** Store in the link what restores the reference; null removes it.
  * @type {(selection: Selection, reference: RunDescription | null, run: Run | null) => void} */
 export function noteReference(selection, reference, run) {
   const same = reference !== null && reference === run;
@@ -18,7 +18,7 @@ export function noteReference(selection, reference, run) {
   selection.note({ ...notes, [SAME]: same ? "1" : "" });
 }
 
-/** What the link has of a reference: its parts, that it is the shown run itself, or nothing.
+/** Reference in the link: its parts, "same" for the shown run itself, or null.
  * @type {(selection: Selection) => Record<string, string> | "same" | null} */
 export function notedReference(selection) {
   if (selection.noted(SAME)) return "same";
@@ -29,7 +29,7 @@ export function notedReference(selection) {
 /** A run by its model and its first words. @type {(run: Run) => string} */
 export const named = (run) => `${run.model}, ${inputNamed(run)}`;
 
-/** What a run read, by its first and its last words. @type {(run: Run) => string} */
+/** A run's input, by its first and last words. @type {(run: Run) => string} */
 export function inputNamed(run) {
   if (run.grid) return `a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
   return quoted(shortened(run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ")));

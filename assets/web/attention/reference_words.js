@@ -1,4 +1,4 @@
-// What a run and its reference have in common and what not, in words.
+// Compares a run and its reference in words.
 
 import { count } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
@@ -6,7 +6,7 @@ import { named } from "./reference_link.js";
 
 /** @import { Compared, Run } from "./types.d.ts" */
 
-/** Which tokens differ: those without a counterpart where it is known which have one, else place by place.
+/** Differing tokens: those without a match if the alignment is known, otherwise by position.
  * @type {(run: Run, before: Run, alignment?: Compared | null) => string} */
 export function compare(run, before, alignment = null) {
   const { tokens } = before;
@@ -34,7 +34,10 @@ function unaligned(/** @type {Run} */ run, /** @type {Run} */ before, /** @type 
   return `${which}: ${first}${replaced ? `${quoted(before.tokens[there])} → ${name}` : name}`;
 }
 
-/** What else differs than the tokens, a sentence each. @type {(run: Run, before: Run) => string} */
+/**
+ * Other differences than the tokens, one sentence each.
+ * @type {(run: Run, before: Run) => string}
+ */
 function unlike(run, before) {
   const models = `Heads are compared by number, but heads of ${before.model} and ${run.model} with the same number are unrelated.`;
   const masks = `This run has ${run.masked ? `a mask (${run.masked})` : "no mask"}, and the reference has ${before.masked ? `one (${before.masked})` : "none"}; pairs masked in either run show no change.`;

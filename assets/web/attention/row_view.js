@@ -1,4 +1,4 @@
-// One row or column as it was asked for: its numbers with all they are of, and what is said of them.
+// One requested row or column: its numbers, their context, and its sentences.
 
 import { makesText } from "../core/change_codes.js";
 import { number } from "../core/dom.js";
@@ -48,7 +48,7 @@ export class RowView {
     [this.values, this.parts] = /** @type {any} */ (await fresh(Promise.all(asked)));
   }
 
-  // The same of the run as nothing was changed in it, where every token has kept its place.
+  // The row of the unchanged run, if every token kept its position.
   /** @type {(fresh: Fresh, plainOf: (run: Run) => Promise<Run | null>) => Promise<void>} */
   async #fetchBefore(fresh, plainOf) {
     const { run, selection } = this;
@@ -86,7 +86,7 @@ export class RowView {
     return Float32Array.from({ length: n }, (_, query) => whole[query * n + unit]);
   }
 
-  // Where sub-words are merged, the numbers of those of the chosen word, for the chips to tell.
+  // If subwords are merged, fetch those of the chosen word, for the chips' labels.
   async #fetchParts() {
     if (!this.merges) return null;
     const { tokens } = this.units[this.chosen] ?? { tokens: [this.token] };

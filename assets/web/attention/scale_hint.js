@@ -11,7 +11,10 @@ const NEARLY_ALL = 0.95;
 const ROBUST = "percentile";
 const CHOSEN_FOR_RANGE = [ROBUST, "sqrt", "log"]; // who chose these has seen to it
 
-/** How the weights above 0 lie on a scale. @type {(values: ArrayLike<number>, scale: Scale) => Tone} */
+/**
+ * Distribution of the positive weights on a scale.
+ * @type {(values: ArrayLike<number>, scale: Scale) => Tone}
+ */
 export function toneOf(values, scale) {
   let [pale, deep, all] = [0, 0, 0];
   const [low, high] = [scale.at(PALE), scale.at(DEEP)];
@@ -24,7 +27,7 @@ export function toneOf(values, scale) {
   return all ? { pale: pale / all, deep: deep / all } : { pale: 0, deep: 0 };
 }
 
-/** What to say of it: nothing where the map can be read. @type {(tone: Tone) => string} */
+/** A hint; "" if the map is readable. @type {(tone: Tone) => string} */
 export function toneSentence({ pale, deep }) {
   const percent = (/** @type {number} */ share) => `${Math.floor(share * 100)}%`;
   if (pale >= NEARLY_ALL) return `Hard to see: ${percent(pale)} of the weights are below 2% of this scale.`;

@@ -1,4 +1,4 @@
-// One statistic of every head as a small second map with its scale, and the heads that have most of it.
+// One statistic of every head as a small map with its scale, and the heads that lead by it.
 
 import { makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { amount, button, el } from "../core/dom.js";

@@ -1,4 +1,4 @@
-// Over what a head's statistics are: this run's own text, or a table of many texts where it is of the same model.
+// Source of head statistics: this run's text, or a table of many texts for the same model.
 
 import { el, options } from "../core/dom.js";
 import { isShipped, itemsOf, openTable, shippedTable, sourceOf, spreadOf, tableName } from "../core/head_tables.js";
@@ -91,12 +91,12 @@ export class StatisticSource {
     if (linked === SHIPPED || linked === OPEN) this.choose(linked);
   }
 
-  /** What is asked for statistics now. @returns {TableStatistics | HeadStatistics} */
+  /** The current source of statistics. @returns {TableStatistics | HeadStatistics} */
   get shown() {
     return this.table ?? this.measures;
   }
 
-  // Which statistics these are, in a word.
+  // Short key of the source.
   get key() {
     return this.table ? this.choice.value + tableName(this.table.table) : "";
   }

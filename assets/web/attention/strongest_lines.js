@@ -1,4 +1,4 @@
-// Which lines are drawn between tokens: each query's strongest, up to a share of its weight.
+// Chooses the lines between tokens: each query's strongest, up to a share of its weight.
 
 /** @import { Head } from "./types.d.ts" */
 /** @typedef {{ query: number[], key: number[], weight: number[], faint: number, cells: number }} Lines their ends and
@@ -9,7 +9,7 @@
 
 export const FAINT = 0.0004; // a weight below this makes a line that no screen shows
 
-/** What the pairs of a filter such as "AB" are: from text A (0) to text B (1).
+/** Ends of a pair filter such as "AB": from text A (0) to text B (1).
  * @type {Record<string, [number, number] | null>} */
 export const PAIRS = { all: null, AA: [0, 0], AB: [0, 1], BA: [1, 0], BB: [1, 1] };
 

@@ -227,8 +227,8 @@ function verdict(/** @type {Proof | null} */ proof) {
   return proof.passed ? `✓ Verified: recomputed maps match (${proof.error.toExponential(0)})` : "✗ Verification failed";
 }
 
-// Before the page is built the tab stands in a place of its own; where there is none, what it will
-// show first is asked for meanwhile, and the run remembers it.
+// Until the page is built, the tab has an early place; without one, its first data is prefetched
+// into the run.
 const early = earlyPlace();
 if (early) window.vizTab = new AttentionTab(early);
 let mounted = early !== null;

@@ -1,4 +1,4 @@
-// How much weight is in sight, or in a part marked with Shift: its total, and the mean of a query.
+// Weight in view, or in a part marked with Shift: its total, and the mean per query.
 
 import { count, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -29,7 +29,7 @@ export class VisibleWeight {
     this.told.textContent = HINT;
   }
 
-  // What is in sight, once its exact cells or their sum have come; of another map nothing stays.
+  // Show the visible weight, once its exact cells or their sum arrive; another map clears it.
   draw() {
     const { selection, view, tiles, parts } = this.map;
     const [rows, keys] = view.cells();
@@ -62,7 +62,7 @@ export class VisibleWeight {
     this.#latest.run(async (fresh) => tell((await fresh(ask())).total), { pause: PAUSE });
   }
 
-  // What was marked, of the map as it is now.
+  // Update the marked part for the current map.
   again() {
     if (this.anchor && this.end) this.mark(this.anchor, this.end);
   }

@@ -63,7 +63,7 @@ export class ChangedBanner {
     return button(`${words} ✕`, take, { ...named, title: "Undo this change" });
   }
 
-  // What changed, and whether the model ran as it says; after the maps, which come first.
+  // Fetch the effect and the proof, after the maps.
   async #ask(/** @type {Run} */ run) {
     this.#say("Comparing with the run without changes …");
     this.proof.open = false;
@@ -108,7 +108,7 @@ export class ChangedBanner {
 export const openTab = () =>
   /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));
 
-// What a person looks at keeps its place on the screen, whatever room the banner takes.
+// Keep what is on screen in place, whatever height the banner takes.
 export function steadily(/** @type {() => unknown} */ change) {
   const tabs = document.getElementById("viz-tabs");
   const before = tabs?.getBoundingClientRect().top ?? 0;

@@ -56,7 +56,7 @@ class ChangedRun {
     if (current.run) await this.#make(current.run, () => [], tell);
   }
 
-  /** The same by codes of the tokens of the plain run. @param {string[]} codes @param {Tell} tell */
+  /** Toggle codes of the plain run's tokens. @param {string[]} codes @param {Tell} tell */
   async toggleInPlain(codes, tell) {
     if (current.run) await this.#make(current.run, (made) => toggled(made, codes), tell);
   }
@@ -77,7 +77,7 @@ class ChangedRun {
     return Boolean(found?.every((code) => made.includes(code)));
   }
 
-  /** One request at a time; what is asked meanwhile goes on from what was asked before.
+  /** One request at a time; requests made meanwhile build on the previous one.
    * @type {(run: Run, change: (made: string[]) => string[], tell: Tell) => Promise<void>} */
   async #make(run, change, tell) {
     const changes = change(this.#asked ?? codesOf(run));
@@ -94,7 +94,7 @@ class ChangedRun {
     }
   }
 
-  // What was known of the plain run and of this one is not asked for again.
+  // Reuse what is known of the plain run and of this one.
   #enter(/** @type {ChangedRunMade} */ { run, plain }) {
     if (this.#plain?.key !== plain.key) this.#plain = new Run(plain);
     const next = run.key === plain.key ? this.#plain : new Run(run);
@@ -118,7 +118,7 @@ class ChangedRun {
     return to;
   }
 
-  // What a run says of itself, without what is said of its changes; all of it where the plain one is not known.
+  // A run's notes without those about its changes; all of them if the plain run is unknown.
   plainNotes(/** @type {Run} */ { changed, notes, plainKey }) {
     const plain = changed && this.#plain?.key === plainKey ? this.#plain : null;
     return plain ? notes.filter((note) => plain.notes.includes(note)) : notes;

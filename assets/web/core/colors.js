@@ -8,7 +8,7 @@ import { context2d, isDark } from "./dom.js";
  *   share: (value: number) => number, at: (share: number) => number }} Scale */
 /** @typedef {ArrayLike<number>} Values NaN = masked */
 
-// From dark to light, after seaborn's "mako"; reversed on a light page, where it ends in white.
+// Dark to light, after seaborn's "mako"; reversed on a light page, where it ends in white.
 const STOPS = [
   "#0b0405",
   "#28192f",

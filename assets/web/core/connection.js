@@ -12,10 +12,13 @@ const PAUSES = [0, 500, 1000, 2000, 4000]; // milliseconds before each try; the 
 const SPELL = 30_000; // milliseconds in which the same run is shown again only once
 const LOST = "The server is not responding. Retrying; your text and selection are kept.";
 
-/** How long to wait before a try, by its number from 0. @type {(tried: number) => number} */
+/** Delay before a try, by its number from 0. @type {(tried: number) => number} */
 export const pauseBefore = (tried) => PAUSES[Math.min(tried, PAUSES.length - 1)];
 
-/** What brings the run back: its key, or what it was made of. @type {(run: RunDescription) => Record<string, string>} */
+/**
+ * Link that restores the run: its key, or its inputs.
+ * @type {(run: RunDescription) => Record<string, string>}
+ */
 export const linkOf = ({ link, key }) => ({ ...link, run: key });
 
 export class Connection {

@@ -1,4 +1,4 @@
-// Where the first tab stands until Gradio has built the page: where it will be, and live.
+// A live place for the first tab until Gradio has built the page.
 
 import { el } from "./dom.js";
 import { linked } from "./run_host.js";

@@ -1,4 +1,4 @@
-// Who wants to be told of something, and telling them.
+// Event emitters.
 
 /** @template {unknown[]} Told what each listener gets */
 export class Emitter {

@@ -8,7 +8,7 @@ const BOXES = { a: "#viz-text-a textarea, #viz-text-a input", b: "#viz-text-b te
 export const textBox = (/** @type {BoxName} */ name) =>
   /** @type {HTMLTextAreaElement | HTMLInputElement | null} */ (document.querySelector(BOXES[name]));
 
-/** Have the form hold a text, as if it was typed. @type {(name: BoxName, text: string) => void} */
+/** Fill in a text as if it was typed. @type {(name: BoxName, text: string) => void} */
 export function fill(name, text) {
   const box = textBox(name);
   if (!box) return;
@@ -16,7 +16,7 @@ export function fill(name, text) {
   box.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** What `find` gives, once it gives something: the first map may be there before the form is.
+/** Wait until `find` returns something: the first map may appear before the form.
  * @template T @param {() => T | null} find @returns {Promise<T>} */
 export function built(find) {
   const until = performance.now() + PATIENCE;

@@ -31,22 +31,25 @@ export function shippedTable() {
 
 export const isShipped = (/** @type {HeadTable} */ table) => table === shipped;
 
-/** What a table is over. */
+/** Unit of a table's items. */
 export const itemOf = (/** @type {HeadTable} */ { about }) => (about.kind === "image" ? "picture" : "text");
 
 /** Such as "1 text" or "12 pictures". @type {(table: HeadTable, n: number) => string} */
 export const itemsOf = (table, n) => counted(n, itemOf(table));
 
-/** Of what texts it is: a file by its name alone. */
+/** Source of the texts; a file by its name alone. */
 export const sourceOf = (/** @type {HeadTable} */ { about: { source } }) => source.split(/[\\/]/).pop() || "a table";
 
 export const tableName = (/** @type {HeadTable} */ table) =>
   `${sourceOf(table)} (${itemsOf(table, table.counts[0])}, ${table.about.model})`;
 
-/** How many decimals a spread needs to be seen. @type {(sd: number) => number} */
+/** Decimals needed to show a spread. @type {(sd: number) => number} */
 export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 : 4);
 
-/** One head by a statistic, over texts. @type {(table: HeadTable, name: string, place: { layer: number, head: number }) => string} */
+/**
+ * One head's statistic over texts.
+ * @type {(table: HeadTable, name: string, place: { layer: number, head: number }) => string}
+ */
 export function spreadOf(table, name, { layer, head }) {
   const value = (/** @type {string} */ part) => Number(table.arrays[name + part][layer][head]);
   const of = (/** @type {string} */ part) => value(part).toFixed(digitsOf(value("_sd")));

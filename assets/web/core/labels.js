@@ -22,7 +22,7 @@ const TILT = -Math.PI / 3;
 /** @type {Context | undefined} */
 let ruler;
 
-// How much room the names need, measured on the longest of them.
+// Room for the names, measured on the longest.
 export function labelRoom(/** @type {Named[]} */ shown) {
   ruler ??= context2d(document.createElement("canvas"));
   ruler.font = `600 ${FONT}`;

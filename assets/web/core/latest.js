@@ -14,7 +14,7 @@ export class Latest {
     this.#fail = fail;
   }
 
-  // What is under way counts no more.
+  // Ignore requests under way.
   stop() {
     this.#stop.abort();
   }

@@ -1,4 +1,4 @@
-// What single tabs keep in the link: a control by a name with a dot, such as "picture.opacity".
+// Link entries of single tabs: controls named with a dot, such as "picture.opacity".
 
 import { current } from "./app_state.js";
 
@@ -9,7 +9,7 @@ import { current } from "./app_state.js";
 const written = (field) =>
   field.type === "checkbox" ? (/** @type {HTMLInputElement} */ (field).checked ? "1" : "0") : field.value;
 
-/** Have a control begin as the link has it, and the link follow it; what is as usual is left out.
+/** Bind a control to the link in both directions; defaults are left out.
  * @template {Field} Kind @param {string} name @param {Kind} field @returns {Kind} */
 export function inLink(name, field) {
   const { selection } = current;
@@ -23,7 +23,7 @@ export function inLink(name, field) {
   return field;
 }
 
-/** What the link has under a name, of the run that it opened; of any other run the note is out of date.
+/** A link entry for the run it opened; for any other run it is stale.
  * @type {(run: Run, name: string) => string} */
 export const linkedOf = ({ key }, name) => (key === current.selection.opened ? current.selection.noted(name) : "");
 

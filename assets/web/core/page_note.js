@@ -1,4 +1,4 @@
-// One line over the whole page, which moves nothing: the server is gone, or has no place free.
+// One line over the whole page that moves nothing: the server is gone, or is full.
 
 import { el } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// A place in the queue, and the seconds until the answer: said while what was asked for waits its turn.
+// Shows the place in the queue, and the estimated seconds, while a request waits.
 
 import { sayOverPage } from "./page_note.js";
 import { addressOf } from "./queue_patience.js";
@@ -10,7 +10,10 @@ import { addressOf } from "./queue_patience.js";
 const PATIENCE = 500; // ms; what is begun at once is not said to wait
 const TICK = 5_000; // ms; a screen reader reads each change aloud
 
-/** Where one stands. `left`: seconds until the answer. @type {(rank: number, size: number, left: number | null) => string} */
+/**
+ * A place in words. `left`: seconds until the answer.
+ * @type {(rank: number, size: number, left: number | null) => string}
+ */
 export function placeSaid(rank, size, left) {
   const place = `Waiting in the queue: place ${rank + 1} of ${Math.max(size, rank + 1)}`;
   if (left === null) return `${place}.`;
@@ -28,7 +31,7 @@ export class Queued {
     this.now = now;
   }
 
-  /** What the server told of one event: its place, or that it waits no more. */
+  /** Handle a server message about one event: its place, or that it no longer waits. */
   told(/** @type {Told} */ { msg, event_id: id = "", rank, queue_size: size, rank_eta: eta }) {
     if (msg === "estimation" && rank !== undefined && size !== undefined) {
       this.#waiting.set(id, { rank, size, until: typeof eta === "number" ? this.now() + eta * 1000 : null });
@@ -37,7 +40,7 @@ export class Queued {
     } else if (this.#waiting.delete(id) && !this.#waiting.size) this.end();
   }
 
-  // Of several things that wait, the first to come is told.
+  // Show the event that is due first.
   speak() {
     clearTimeout(this.#timer);
     const [first] = [...this.#waiting.values()].sort((a, b) => a.rank - b.rank);
@@ -47,7 +50,7 @@ export class Queued {
     this.#timer = setTimeout(() => this.speak(), TICK);
   }
 
-  // Nothing waits, or nothing more will be told.
+  // Stop: nothing waits.
   end() {
     clearTimeout(this.#timer);
     this.#timer = 0;

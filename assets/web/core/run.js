@@ -18,7 +18,7 @@ export const ADDED_TOKENS = "tokens that the model adds, such as [CLS]";
 /** @type {Switches} */
 export const AS_IT_RAN = { hide: false, renorm: false, words: false };
 
-// What an address says of hidden tokens, renormalized rows and merged words.
+// Query parameters for hidden tokens, renormalized rows and merged words.
 export const switched = (/** @type {Switches} */ { hide, renorm, words }) =>
   `special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
 export const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
@@ -73,7 +73,7 @@ export class Run extends Described {
     return this.#once(path, (url) => numbers(url, signal), signal);
   }
 
-  /** All heads of a layer, small; of the tokens that are kept, where some are hidden or merged.
+  /** Thumbnails of a layer's heads, of the kept tokens if some are hidden or merged.
    * @param {number} layer @param {Switches} [kept] */
   async thumbnails(layer, kept = AS_IT_RAN) {
     const changed = isChanged(kept);
@@ -83,7 +83,7 @@ export class Run extends Described {
     return found;
   }
 
-  // One head's thumbnail if it is here already, of all tokens as they are.
+  // One head's thumbnail if already loaded, of all tokens as they are.
   thumbnail(/** @type {{ layer: number, head: Head, kept: string }} */ { layer, head, kept }) {
     const found = this.#thumbnails.get(layer);
     if (!found || typeof head !== "number" || kept !== "all") return null;
@@ -102,14 +102,14 @@ export class Run extends Described {
     return known;
   }
 
-  /** What the statistics are called, and over which tokens they are.
+  /** Names of the statistics, and the tokens they cover.
    * @type {(kept: Switches) => Promise<Record<string, StatisticText>>} */
   async statisticsSaid(kept) {
     const of = { ...kept, words: false };
     return isChanged(of) ? this.json(`statistics/said?${switched(of)}`) : this.vocabulary.statistics;
   }
 
-  // Have the largest weight of a layer's heads known.
+  // Fetch the largest weight of a layer's heads.
   async measureLargest(/** @type {number} */ layer, /** @type {Switches} */ kept) {
     await (kept.words ? this.thumbnails(layer, kept) : this.statistics(layer, kept));
   }
@@ -134,30 +134,31 @@ export class Run extends Described {
     return this.numbers(`row?layer=${layer}&head=${head}&query=${query}`);
   }
 
-  // The same as it is shown: a weight for each entry of shown(selection).
+  // The row as shown: one weight per entry of shown(selection).
   shownRow(/** @type {MapView & { query: number }} */ view) {
     return this.numbers(`row?${viewed(view)}&query=${view.query}`);
   }
 
-  /** Who looks at one key, as it is shown; the signal stops the server where another is wanted instead.
+  /** One key's column as shown; the signal aborts the server's work.
    * @type {(view: MapView & { key: number }, signal?: AbortSignal) => Promise<Numbers>} */
   shownColumn(view, signal) {
     return this.numbers(`column?${viewed(view)}&key=${view.key}`, signal);
   }
 
-  /** One query's weights by every head of a layer, on the tokens that are kept.
+  /** One query's weights in every head of a layer, on the kept tokens.
    * @param {number} layer @param {number} query @param {Switches} [kept] */
   rows(layer, query, kept = AS_IT_RAN) {
     return this.numbers(`rows?layer=${layer}&query=${query}${isChanged(kept) ? `&${switched(kept)}` : ""}`);
   }
 
-  /** One query's row of another measure, a number a token, and of which answer it is.
-   * @type {(measure: string, place: { layer: number, head: Head, query: number }, signal?: AbortSignal) => Promise<Numbers>} */
+  /** One query's row of another measure, one number per token, and its answer.
+   * @type {(measure: string, place: { layer: number, head: Head, query: number }, signal?:
+   *   AbortSignal) => Promise<Numbers>} */
   measured(measure, { layer, head, query }, signal) {
     return this.numbers(`measured?measure=${measure}&layer=${layer}&head=${head}&query=${query}`, signal);
   }
 
-  /** What the model's head says of the output, or after so many blocks.
+  /** The model head's predictions at the output, or after a number of blocks.
    * @type {(task: string, layer: number | "") => Promise<Prediction[]>} */
   predictions(task, layer) {
     return this.json(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`);
@@ -168,7 +169,7 @@ export class Run extends Described {
     return this.json("proof");
   }
 
-  /** What can be drawn of it. @returns {Promise<Views>} */
+  /** Views available for the run. @returns {Promise<Views>} */
   views() {
     return this.json("views");
   }
@@ -199,7 +200,7 @@ export class Run extends Described {
     return hide ? all.filter((index) => !this.special[index]) : all;
   }
 
-  /** What stands along a map's sides. @type {(switches: { hide: boolean, words: boolean }) => Shown} */
+  /** Tokens along a map's sides. @type {(switches: { hide: boolean, words: boolean }) => Shown} */
   shown({ hide, words }) {
     const key = `${hide}:${words}`;
     const known = this.#shown.get(key) ?? this.#list(hide, words);
@@ -237,8 +238,9 @@ export class Run extends Described {
     return Object.assign(named, { places });
   }
 
-  /** What is under way for another who may give it up is not waited for.
-   * @template T @param {string} path @param {(url: string) => Promise<T>} ask @param {AbortSignal} [signal]
+  /** Requests that another caller may abort are not shared.
+   * @template T @param {string} path @param {(url: string) => Promise<T>} ask @param {AbortSignal}
+   *   [signal]
    * @returns {Promise<T>} */
   #once(path, ask, signal) {
     let known = this.#asked.get(path);

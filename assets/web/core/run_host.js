@@ -21,8 +21,8 @@ window.fetch = closing(placed(patient(window.fetch.bind(window)))); // Gradio's 
 current.selection.writes = visit;
 keepTyped(); // before the page is built: the first map may be there before this view is mounted
 
-// What a page opens on is asked for at once, while the page is still being built: its head does so, unless the
-// link is of another run.
+// The first run is requested by the page's head while the page is built, unless the link is for
+// another run.
 export const linked = !document.querySelector("link[rel=preload][href$='viz/first']");
 const first = linked
   ? null

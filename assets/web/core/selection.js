@@ -99,7 +99,7 @@ export class Selection extends Emitter {
     this.held = false;
   }
 
-  // The same where the findings come after the first map: go to the first, unless a place was chosen meanwhile.
+  // If the findings come after the first map, go to the first, unless a place was chosen meanwhile.
   openOn(/** @type {string} */ key, /** @type {{ layer: number, head: number, query: number, key: number }} */ place) {
     if (this.#awaits !== key) return;
     const chosen = this.#chosen;
@@ -117,7 +117,7 @@ export class Selection extends Emitter {
     return true;
   }
 
-  // The same where keeping the tokens was not requested: if a token is gone, its position stays selected.
+  // Keep positions, not tokens: if a token is gone, its position stays selected.
   #follow(/** @type {Tokens} */ run) {
     if (!this.#tokens) return;
     const found = partners(this.#tokens, run);
@@ -138,7 +138,7 @@ export class Selection extends Emitter {
     this.tell(new Set(changed));
   }
 
-  // Which run and tab are shown: where Back returns to.
+  // The run and tab, which are what Back restores.
   get entry() {
     return { tab: this.tab, link: JSON.stringify(this.#link) };
   }
@@ -165,7 +165,7 @@ export class Selection extends Emitter {
     this.#write();
   }
 
-  /** What a tab keeps in the link under a name with a dot; "" where there is nothing. @type {(name: string) => string} */
+  /** A tab's link entry, by its dotted name; "" if unset. @type {(name: string) => string} */
   noted(name) {
     return this.#notes.get(name) ?? "";
   }
@@ -184,7 +184,7 @@ export class Selection extends Emitter {
     return `${this.layer}.${this.head}`;
   }
 
-  // What changes which numbers are shown, besides layer and head.
+  // Everything besides layer and head that determines the shown numbers.
   get kept() {
     return SWITCHES.filter((name) => this[name]).join("+") || "all";
   }
@@ -196,7 +196,7 @@ export class Selection extends Emitter {
     painted().then(() => this.flush());
   }
 
-  // Have the address say what is selected now.
+  // Write the selection to the address.
   flush() {
     if (!this.#due) return;
     this.#due = false;
@@ -209,7 +209,7 @@ export class Selection extends Emitter {
   }
 }
 
-/** What became of heads of which the run has not all.
+/** Describe heads missing from the run.
  * @type {(heads: number[], left: number[], head: Head, nHeads: number) => string} */
 function fell(heads, left, head, nHeads) {
   const has = nHeads > 1 ? `heads 0 to ${nHeads - 1}` : "head 0 alone";

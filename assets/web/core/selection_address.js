@@ -1,4 +1,4 @@
-// What an address selects, and the address of a selection.
+// Converts between addresses and selections.
 
 /** @import { Head } from "./payloads.d.ts" */
 /** @typedef {typeof DEFAULTS} Chosen what can be chosen, each by its name */
@@ -32,14 +32,17 @@ export function headFrom(numbers) {
   return heads.length > 1 ? heads.join(",") : (heads[0] ?? 0);
 }
 
-/** How a map is called: "3.5", or "layer 3, mean of heads 1, 4, 7". @type {(layer: number, head: Head) => string} */
+/**
+ * Name of a map: "3.5", or "layer 3, mean of heads 1, 4, 7".
+ * @type {(layer: number, head: Head) => string}
+ */
 export function mapName(layer, head) {
   if (typeof head === "number") return `${layer}.${head}`;
   const heads = headsOf(head);
   return heads.length ? `layer ${layer}, mean of heads ${heads.join(", ")}` : `layer ${layer}, ${head} over all heads`;
 }
 
-/** What an address selects; what it does not name, or cannot mean, is as usual. @param {string} address */
+/** Selection of an address; missing or invalid parts are defaults. @param {string} address */
 export function selected(address) {
   const params = new URLSearchParams(address);
   const whole = (/** @type {"layer" | "head" | "query" | "key"} */ name) => {
@@ -63,7 +66,7 @@ export function selected(address) {
   };
 }
 
-/** Which tab it opens; nothing for the first. @param {string} address */
+/** Tab of an address; "" for the first. @param {string} address */
 export function tabIn(address) {
   const params = new URLSearchParams(address);
   return params.get("tab") ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson

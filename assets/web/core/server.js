@@ -14,7 +14,7 @@ const FAULT = "x-fault"; // of an answer that is told what is wrong with what wa
  * @type {Emitter<[path: string]>} */
 export const unanswered = new Emitter();
 
-// Of a path of the page's own server, such as "viz/zoo".
+// URL of a path on the page's own server, such as "viz/zoo".
 export const address = (/** @type {string} */ path) => new URL(path, document.baseURI).href;
 
 /** @type {(path: string, sent?: Sent) => Promise<Response>} */

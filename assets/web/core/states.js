@@ -1,8 +1,8 @@
-// What a hidden state is called: "after n blocks", on every tab alike.
+// Names of hidden states: "after n blocks", the same on every tab.
 
 export const STATES_AXIS = "After n blocks (0 = embeddings)";
 
-/** Where a state lies among all. @type {(n: number, last: number) => string} */
+/** Name of a state. @type {(n: number, last: number) => string} */
 export const blocksPassed = (n, last) =>
   n === 0 ? "embeddings, before any block" : `after ${n} of ${last} ${last === 1 ? "block" : "blocks"}`;
 

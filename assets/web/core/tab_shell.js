@@ -58,8 +58,8 @@ export class TabShell {
     this.fault.hidden = false;
   }
 
-  // What a tab does: with each new run, also out of sight; to show a run, which it may show already;
-  // when it goes out of sight; when light turns to dark or back.
+  // Hooks of a tab: a new run, even if hidden; show a run, possibly again; hide; light or dark
+  // changed.
   entered(/** @type {Run | null} */ _run) {}
   show(/** @type {Run} */ _run) {}
   leave() {}

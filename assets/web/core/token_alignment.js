@@ -1,4 +1,4 @@
-// Which token of one run is which of another, so that what is chosen stays on its token.
+// Matches tokens of two runs, so that a choice stays on its token.
 
 /** @typedef {{ tokens: string[], words: (number | null)[], segments: (number | null)[] }} Tokens of one run */
 

@@ -1,4 +1,4 @@
-// What is typed into the form and not run yet: there again after a reload of the page.
+// Restores text that was typed but not run after the page reloads.
 //
 // The page reloads by itself where a run was asked for and the server had gone; without this, the
 // form would then hold the text of the run before, and Run would run that.
@@ -12,7 +12,7 @@ import { built, fill, textBox } from "./form.js";
 const KEPT = "viz-typed"; // in the window's own memory, which a reload leaves and a new window lacks
 const NAMES = /** @type {const} */ (["a", "b"]);
 
-/** What to put back into the form: what was typed, where it is not what ran.
+/** Texts to restore into the form: typed, but not what ran.
  * @type {(kept: string | null, link: Record<string, string>) => [BoxName, string][]} */
 export function unrun(kept, link) {
   /** @type {Typed} */

@@ -1,4 +1,4 @@
-// Which part of a map is seen: a square window over the shown tokens, zoomed and moved.
+// Visible part of a map: a square window over the shown tokens, zoomed and panned.
 
 /** @typedef {[number, number]} Range the first, and the one after the last */
 /** @typedef {{ left: number, top: number, side: number }} Frame where the square lies, in pixels */
@@ -56,13 +56,13 @@ export class Viewport {
     this.#stay();
   }
 
-  /** As a link has it; "" where all is in view. */
+  /** Link form; "" if everything is in view. */
   get written() {
     const rounded = [this.row, this.col, this.span].map((value) => Math.round(value * 100) / 100);
     return this.zoomed ? rounded.join(",") : "";
   }
 
-  // What cannot be in view stays as it was.
+  // Parts that do not fit stay unchanged.
   read(/** @type {string} */ written) {
     const [row, col, span] = written.split(",").map(Number);
     if (![row, col, span].every(Number.isFinite) || span < Math.min(4, this.n) || span > this.n) return;

@@ -1,4 +1,4 @@
-// What the Corpus tab asks of the server; the page holds its tables, and the server keeps none.
+// Server requests of the Corpus tab; the page holds its tables, and the server keeps none.
 
 import { ask } from "../core/server.js";
 import { streamed } from "../core/streamed.js";

@@ -34,7 +34,10 @@ export const RULE =
   `A head is labeled if one place gets more than half of its attention, on average over the texts: ` +
   `${EXPLAINED.join(", ")}, −2 or +3 = that many tokens before or after.`;
 
-/** Where a head's attention goes on average, the most first. @type {(table: HeadTable, place: HeadPlace) => Role[]} */
+/**
+ * Average targets of a head's attention, largest first.
+ * @type {(table: HeadTable, place: HeadPlace) => Role[]}
+ */
 function sharesOf({ arrays }, { layer, head }) {
   const shares = Object.entries(PLACES).flatMap(([name, [label, where]]) => {
     const share = arrays[name]?.[layer][head];
@@ -49,7 +52,10 @@ export function roleOf(table, place) {
   return first && first.share > CLEAR ? first : null;
 }
 
-/** The same in words, or else where most of it goes. @type {(table: HeadTable, place: HeadPlace) => string} */
+/**
+ * Roles in words, or else the main target.
+ * @type {(table: HeadTable, place: HeadPlace) => string}
+ */
 export function roleSaid(table, place) {
   const [first, second] = sharesOf(table, place);
   if (!first) return "";

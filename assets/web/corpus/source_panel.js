@@ -1,4 +1,4 @@
-// What is measured: pasted texts, a file, pictures, a saved table, or the example sentences.
+// Input of the Corpus tab: pasted texts, a file, images, a saved table, or the example sentences.
 
 import { button, caption, control, controls, counted, el } from "../core/dom.js";
 import { Work } from "../views/work.js";

@@ -17,11 +17,11 @@ export function headOf({ shape: [layers, heads] }, name) {
 export const shown = (value, decimals = 2) =>
   value == null ? "–" : value.toFixed(Math.abs(value) >= 100 ? 0 : decimals);
 
-/** How many decimals changes need, the largest of which is `high`, so that two of its digits are seen.
+/** Decimals for changes up to `high`, to show two digits of the largest.
  * @type {(high: number) => number} */
 export const decimalsOf = (high) => (high > 0 ? Math.min(4, Math.max(2, 1 - Math.floor(Math.log10(high)))) : 2);
 
-/** The same with its sign. @type {(value: Maybe, decimals?: number) => string} */
+/** A number with its sign. @type {(value: Maybe, decimals?: number) => string} */
 export function signed(value, decimals = 2) {
   if (value === null) return "–";
   const digits = shown(Math.abs(value), decimals);

@@ -1,4 +1,4 @@
-// Which answer relevance is asked about: the head, where it stands, the label, whose row is read.
+// The answer that relevance explains: its head, position and label, and the row shown.
 
 import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
@@ -109,7 +109,7 @@ export class Answer {
     return this.task.value !== "classify";
   }
 
-  // Where the answer stands.
+  // Position of the answer.
   get token() {
     return this.place.value === "query" ? this.query : Number(this.place.value);
   }

@@ -54,7 +54,7 @@ export class AnyView {
     this.draw();
   }
 
-  // Nothing is computed for what nobody looks at.
+  // Views out of sight compute nothing.
   draw() {
     if (!this.run || !this.node.open || !this.node.clientWidth) return;
     this.figure.show(this.run, `${this.view.value}?${new URLSearchParams(this.controls.values())}`);

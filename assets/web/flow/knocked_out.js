@@ -30,7 +30,7 @@ export class KnockedOut {
     this.node.append(el("h3", {}, "Effect of hiding each token"), this.said, this.list, caption(ABOUT));
   }
 
-  /** What to watch; null where no such answer is shown. @type {(asked: Asked | null) => void} */
+  /** Answer to watch; null if no such answer is shown. @type {(asked: Asked | null) => void} */
   show(asked) {
     const measure = asked && MEASURES[asked.options.task];
     this.node.hidden = !measure;
@@ -114,7 +114,7 @@ export function rowsOf({ values, pair, answers }, relevance, most = LISTED) {
   return rows.filter((row) => kept.has(row)).sort((a, b) => b.relevance - a.relevance);
 }
 
-/** Who comes first by either. @type {(found: TokenEffects, asked: Asked) => string} */
+/** Which token leads by either measure. @type {(found: TokenEffects, asked: Asked) => string} */
 function sentenceOf(found, { run, relevance }) {
   const rows = rowsOf(found, relevance);
   if (!rows.length) return "No token can be hidden here.";

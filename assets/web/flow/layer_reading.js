@@ -77,7 +77,7 @@ export class LayerReading {
     this.source.show(run, query, row, step, table.unit.toLowerCase(), place.own_part, hide);
   }
 
-  // From the first layer to the last, once.
+  // Play once from the first layer to the last.
   play(/** @type {boolean} */ on) {
     this.toggle.setAttribute("aria-pressed", String(on));
     this.toggle.textContent = on ? "■ Stop" : "▶ Play";
@@ -93,7 +93,10 @@ export class LayerReading {
   }
 }
 
-/** What a layer's row is, in words; what stands in [ ] only of a query. @type {(template: string, query: string, layer: number) => string} */
+/**
+ * Describe a layer's row; text in [ ] is only for a query.
+ * @type {(template: string, query: string, layer: number) => string}
+ */
 export function rowSaid(template, query, layer) {
   /** @type {Record<string, string>} */
   const known = { query, layer: String(layer), after: afterBlocks(layer + 1) };

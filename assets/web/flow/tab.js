@@ -86,7 +86,7 @@ class FlowTab extends TabShell {
     this.refresh();
   }
 
-  // Who chooses a query wants its row: relevance is then read there.
+  // Choosing a query shows relevance at its row.
   #query(/** @type {number} */ query) {
     if (this.ofAnswer && this.answer.readAtQuery()) this.refresh();
     this.selection.set({ query });
@@ -135,8 +135,9 @@ class FlowTab extends TabShell {
     this.#choose(run, there.find(({ name }) => name === this.picked) ?? this.#first(run, there));
   }
 
-  /** What a run is first read by: where the model is to guess a word, by what reaches its place; the
-   * query goes there unless one was chosen. @type {(run: Run, there: Measure[]) => Measure} */
+  /** First measure of a run: with a masked word, what reaches its position, where the query goes
+   * unless one was chosen.
+   * @type {(run: Run, there: Measure[]) => Measure} */
   #first(run, there) {
     const mask = run.tokens.findIndex((token) => MASKS.includes(token));
     const measure = mask < 0 ? undefined : there.find(({ place }) => place.of_mask);
@@ -221,7 +222,7 @@ class FlowTab extends TabShell {
     this.knockedOut.show({ run, options: /** @type {Record<string, string>} */ (options), relevance });
   }
 
-  // What is there is of an older choice, until the new one has come.
+  // Dim the old result until the new one arrives.
   #dim(/** @type {boolean} */ on) {
     for (const { node } of [this.figure, this.reading]) node.classList.toggle("viz-busy", on);
   }

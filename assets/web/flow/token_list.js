@@ -102,8 +102,9 @@ export class TokenList {
   }
 }
 
-/** Those of `all` that match, and how many there are; without a search, those around the chosen one.
- * @type {(tokens: string[], searched: string, chosen: number, all: number[]) => { shown: number[], total: number }} */
+/** Matching tokens of `all` and their number; without a search, those around the chosen one.
+ * @type {(tokens: string[], searched: string, chosen: number, all: number[]) => { shown: number[],
+ *   total: number }} */
 export function matching(tokens, searched, chosen, all) {
   const wanted = searched.trim().toLowerCase();
   const place = all.findIndex((at) => at >= chosen);

@@ -35,7 +35,7 @@ export class ViewControls {
     this.node.replaceChildren(...fields.map(([{ label }, field]) => labelled(label, field)));
   }
 
-  // What is chosen, without what is left to the view.
+  // Chosen values, without defaults of the view.
   values() {
     const given = Object.entries(this.fields).map(([name, { value }]) => [name, value.trim()]);
     return Object.fromEntries(given.filter(([, value]) => value !== ""));

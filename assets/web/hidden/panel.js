@@ -72,7 +72,7 @@ export class Panel {
     );
   }
 
-  // The same with other choices of its own.
+  // Redraw with the panel's own choices changed.
   again() {
     if (this.state) this.show(this.state);
   }

@@ -1,4 +1,4 @@
-// How alike all tokens are after some blocks, as a square of colors to point at.
+// Similarity of all tokens after some blocks, as a matrix.
 
 import { el } from "../core/dom.js";
 import { signed } from "../core/signed_colors.js";
@@ -115,7 +115,7 @@ export function blockOf(/** @type {Pick<Cells, "kept" | "edges">} */ { kept, edg
   return place < 0 ? -1 : edges.findLastIndex((edge) => edge <= place);
 }
 
-/** What is said of a cell. @type {(run: Pick<Run, "named">, cells: Cells, cell: Cell) => string} */
+/** Describe a cell. @type {(run: Pick<Run, "named">, cells: Cells, cell: Cell) => string} */
 export function sentence(run, { kept, edges, values }, [row, column]) {
   const side = edges.length - 1;
   const name = (/** @type {number} */ block) => {

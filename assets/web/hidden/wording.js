@@ -1,4 +1,4 @@
-// How the Hidden states tab says numbers.
+// Number formats of the Hidden states tab.
 
 /** A number as a chart says it: four digits, and a word where there is none. @param {number | null} value */
 export const digits = (value) =>
