@@ -16,7 +16,10 @@ const MOVES = {
   ArrowDown: { steps: STAY, layers: STAY, heads: ON },
 };
 
-/** Where a key leads; null where it means something else, as in a field. @type {(event: KeyboardEvent) => Move | null} */
+/**
+ * Target of a key; null if it has another meaning, as in a field.
+ * @type {(event: KeyboardEvent) => Move | null}
+ */
 export function moveOf({ key, target, shiftKey, ctrlKey, metaKey, altKey, defaultPrevented }) {
   const elsewhere = target instanceof Element && target.closest(FIELDS);
   if (elsewhere || ctrlKey || metaKey || altKey || defaultPrevented || !Object.hasOwn(MOVES, key)) return null;

@@ -31,7 +31,7 @@ export const countText = (value) => count(value).replaceAll(",", mark === "," ? 
 /** A rounding error, such as 3e-7. @type {(value: number, decimals?: number) => string} */
 export const errorText = (value, decimals = 0) => marked(value.toExponential(decimals));
 
-/** With its sign always, as the addends of a sum. @type {(value: number, decimals: number) => string} */
+/** Always with its sign, as an addend. @type {(value: number, decimals: number) => string} */
 export const signedText = (value, decimals) => (rounded(value, decimals) < 0 ? "" : "+") + fixed(value, decimals);
 
 /** Addends rounded such that they add up to their sum as it is printed: each to one of the two numbers it lies
@@ -57,6 +57,6 @@ const total = (/** @type {number[]} */ values) => values.reduce((sum, value) => 
 /** The length of a vector. @type {(values: ArrayLike<number>) => number} */
 export const lengthOf = (values) => Math.hypot(...Array.from(values));
 
-/** Which part of a long vector is printed: `wide` numbers around one.
+/** Start of the printed window of a long vector: `wide` numbers around one.
  * @type {(around: number, n: number, wide: number) => number} */
 export const windowStart = (around, n, wide) => Math.max(0, Math.min(n - wide, around - Math.floor(wide / 2)));

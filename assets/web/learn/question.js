@@ -1,4 +1,4 @@
-// One question at a time, answered by a number or a choice; a known mistake is recognized and named.
+// Asks one question at a time, answered by a number or a choice; recognizes known mistakes.
 
 import { button, el } from "../core/dom.js";
 import { fixed } from "./printed.js";
@@ -12,7 +12,7 @@ const THOUSANDS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})*$/;
 const MILLIONS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})+$/;
 const KEPT = "viz-lesson-"; // which were right, by the seat; in this window alone
 
-/** What is said of an answer: a number, or which choice.
+/** Judge an answer: a number, or the index of a choice.
  * @type {(exercise: Exercise, given: number) => { right: boolean, says: string }} */
 export function judged({ answer, tolerance, mistakes, right, wrong }, given) {
   const near = (/** @type {number} */ value, /** @type {number} */ within) => Math.abs(value - given) <= within + 1e-9;

@@ -1,4 +1,4 @@
-// What the Learn tab asks of the server.
+// Server requests of the Learn tab.
 
 /** @import { Place, Run, TokenNumbers } from "./types.d.ts" */
 /** @typedef {{ value: number, tolerance: number, says: string }} Mistake */
@@ -6,7 +6,10 @@
  *   decimals: number, answer: number, tolerance: number, choices: string[] | null, mistakes: Mistake[],
  *   right: string, wrong: string, hint: string }} Exercise */
 
-/** One token's way through one layer. @type {(run: Run, place: Place, signal: AbortSignal) => Promise<TokenNumbers>} */
+/**
+ * Fetch one token's numbers in one layer.
+ * @type {(run: Run, place: Place, signal: AbortSignal) => Promise<TokenNumbers>}
+ */
 export const tokenNumbers = (run, { layer, head, query, key, dim }, signal) =>
   run.json(`learn/token?${asked({ layer, head, query, key, dim })}`, signal);
 

@@ -23,7 +23,7 @@ export function encodeResult({ seat, right, lesson = LESSON }) {
 /** Whether a text is the number of a seat. @type {(text: string) => boolean} */
 export const isSeat = (text) => /^[1-9]\d*$/.test(text) && Number(text) <= LAST_SEAT;
 
-/** What a code says; null where it is none, or was copied wrongly. @type {(code: string) => Result | null} */
+/** Decode a code; null if it is invalid or mistyped. @type {(code: string) => Result | null} */
 export function decodeResult(code) {
   const plain = code.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
   if (plain.length !== N_PAYLOAD + N_CHECK || [...plain].some((digit) => !ALPHABET.includes(digit))) return null;

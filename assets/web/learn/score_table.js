@@ -144,7 +144,7 @@ export class ScoreTable {
   }
 }
 
-/** Which keys have a row: all, or the strongest and the chosen one, in their order.
+/** Keys with a row: all, or the strongest and the chosen one, in order.
  * @type {(weights: number[], chosen: number) => number[]} */
 function listed(weights, chosen) {
   const all = weights.map((_, key) => key);

@@ -20,7 +20,7 @@ export function packed(kind, n) {
   return bits;
 }
 
-/** Of which tokens a query can know after each layer, until it is no more of them.
+/** Tokens that can influence a query after each layer, until they no longer grow.
  * @type {(kind: Kind, n: number, query: number, layers: number) => number[][]} */
 export function reached(kind, n, query, layers) {
   const found = [];

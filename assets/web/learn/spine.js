@@ -5,7 +5,10 @@ import { STEPS } from "./steps.js";
 
 /** @import { Stage } from "./types.d.ts" */
 
-/** Where no stages can be read, those of every attention layer. @type {Pick<Stage, "id" | "title">[]} */
+/**
+ * If no stages can be read, those of every attention layer.
+ * @type {Pick<Stage, "id" | "title">[]}
+ */
 const USUAL = [
   { id: "x", title: "x" },
   { id: "qkv", title: "q k v" },

@@ -100,7 +100,7 @@ export class AttentionStep {
     if (this.shown) this.show(this.shown);
   }
 
-  // What follows from scores and masks as they are now.
+  // Update everything that depends on scores and masks.
   #edited() {
     const { shown, table } = this;
     const found = seen(shown?.numbers.attention);
@@ -148,6 +148,6 @@ export class AttentionStep {
   }
 }
 
-/** Where queries and keys were seen; a model that computes its own softmax keeps its maps alone.
+/** Attention numbers with queries and keys; null if the model only kept its maps.
  * @type {(found: AttentionNumbers | null | undefined) => SeenAttention | null} */
 const seen = (found) => (found?.q && found.k && found.dots ? /** @type {SeenAttention} */ (found) : null);

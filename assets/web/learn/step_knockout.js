@@ -135,7 +135,7 @@ export class KnockoutStep {
   }
 }
 
-// What the model says without a token, marked where it is another answer.
+// The prediction without a token, marked if it changed.
 function answerCell(/** @type {TokenEffects} */ { answers, shares, untouched }, /** @type {number} */ at) {
   const flips = answers[at] !== untouched.answer;
   const answer = el("bdi", {}, isolated(answers[at] ?? ""));

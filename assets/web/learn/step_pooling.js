@@ -99,7 +99,7 @@ export class PoolingStep {
     this.sum.textContent = `(${[printed.join(" "), ...more].join(" + ")}) ÷ ${n} = ${fixed(mean[dim], 3)}`;
   }
 
-  // How far the mean is from that of the real tokens, where [PAD] counts.
+  // Distance of the mean from that of the real tokens, if [PAD] counts.
   #tell(
     /** @type {number[]} */ mean,
     /** @type {number[]} */ real,

@@ -44,7 +44,7 @@ export class ResidualStep {
   }
 }
 
-// One number of a residual sum: what was there before, and what the part of the block adds to it.
+// One cell of a residual sum: its old value, and the addend.
 function added(/** @type {Stage[]} */ stages, /** @type {number} */ at, /** @type {number} */ around) {
   const { id, title, vector } = stages[at];
   const before = stages
@@ -59,7 +59,7 @@ function added(/** @type {Stage[]} */ stages, /** @type {number} */ at, /** @typ
 
 const isResidual = (/** @type {{ id: string }} */ { id }) => id.startsWith("residual");
 
-// One number of the vector through a norm.
+// One cell of the vector through a norm.
 function worked(
   /** @type {string} */ title,
   /** @type {Norm} */ norm,

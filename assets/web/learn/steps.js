@@ -38,5 +38,5 @@ export const STEPS = [
   { id: "build", parts: [], make: (acts) => new BuildStep(acts) },
 ];
 
-/** Which step a number names; the nearest there is. @type {(number: number) => number} */
+/** The step of a number, clamped. @type {(number: number) => number} */
 export const stepAt = (number) => Math.max(1, Math.min(STEPS.length, Math.round(number) || 1));

@@ -300,7 +300,7 @@ export const EN = {
     positions: "set the positions to zero",
     hide: (/** @type {string} */ word) => `hide ${word} from all tokens`,
   },
-  // Of the lesson as one file, which works without a server.
+  // For the single-file lesson, which works without a server.
   file: {
     title: "One token’s way through an encoder",
     text: "Text",

@@ -45,7 +45,7 @@ export class Code {
     if (!this.choice.length) this.choice.append(...options(targets.map(({ name }) => [name, name])));
   }
 
-  // No code for a mask that cannot be, and why.
+  // Show why there is no code for an invalid mask.
   refuse(/** @type {string} */ wrong) {
     this.#asked.stop();
     this.made = null;

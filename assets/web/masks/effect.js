@@ -1,4 +1,4 @@
-// What the mask changed: hidden states layer by layer and token by token, and the pooled vectors.
+// Effects of the mask: hidden states by layer and token, and the pooled vectors.
 
 import { button, caption, el, number, tableRow } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";

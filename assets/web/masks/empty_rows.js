@@ -1,4 +1,4 @@
-// What each way of computing attention gives a query without any key, tried on the server when asked.
+// Results of each attention implementation for a query without any key, tried on the server.
 
 import { caption, el, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";

@@ -25,7 +25,10 @@ export class Mask {
     this.#cells = cells;
   }
 
-  /** From bits, row by row, the first cell in the highest bit. @type {(n: number, bits: Uint8Array<ArrayBuffer>) => Mask} */
+  /**
+   * Unpack bits, row by row, most significant bit first.
+   * @type {(n: number, bits: Uint8Array<ArrayBuffer>) => Mask}
+   */
   static unpack(n, bits) {
     const mask = new Mask(n, null);
     mask.#bits = bits;
@@ -59,7 +62,7 @@ export class Mask {
     return new Mask(this.n, this.cells.slice()).cover(areas, value, symmetric);
   }
 
-  /** The same in place, which only who made this mask may do, before others hold it.
+  /** Paint in place; only for the mask's creator, before it is shared.
    * @type {(areas: Area[], value: number, symmetric?: boolean) => Mask} */
   cover(areas, value, symmetric = false) {
     const { n, cells } = this;
@@ -101,7 +104,7 @@ export class Mask {
     return true;
   }
 
-  // How many pairs are forbidden, and the queries that have no key at all.
+  // Number of forbidden pairs, and the queries without any key.
   /** @returns {{ forbidden: number, empty: number[] }} */
   summary() {
     this.#summary ??= this.#counted();
@@ -157,7 +160,7 @@ export function listed(places, tokens) {
   return `${named.join(", ")}${more ? `, and ${count(more)} more` : ""}`;
 }
 
-// By words of four cells: one by one they took half a second for 2,048 tokens.
+// Four cells at a time: one by one took half a second for 2,048 tokens.
 const HALVES = Uint32Array.from({ length: 16 }, (_, bits) => wordOf(bits));
 const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll("0", "").length);
 

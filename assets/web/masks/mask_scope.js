@@ -1,4 +1,4 @@
-// Where a mask applies: some layers × some heads, as a person types them, as a short code and in words.
+// The layers and heads where a mask applies: as typed, as a short code, and in words.
 
 /** @import { Run } from "../core/run.js" */
 /** @typedef {Pick<Run, "nLayers" | "nHeads">} Model */
@@ -16,13 +16,16 @@ export class MaskScope {
     this.of = model.nLayers * model.nHeads;
   }
 
-  /** From a code such as "3-5:1,4". @type {(code: string, model: Model) => MaskScope} */
+  /** Parse a code such as "3-5:1,4". @type {(code: string, model: Model) => MaskScope} */
   static from(code, model) {
     const [layers = "", heads = ""] = code.split(":");
     return MaskScope.typed(layers, heads, model);
   }
 
-  /** From what was typed; an Error says what is wrong. @type {(layers: string, heads: string, model: Model) => MaskScope} */
+  /**
+   * Parse typed text; throws an Error that says what is wrong.
+   * @type {(layers: string, heads: string, model: Model) => MaskScope}
+   */
   static typed(layers, heads, model) {
     return new MaskScope(model, numbersIn(layers, "layer", model.nLayers), numbersIn(heads, "head", model.nHeads));
   }
@@ -31,13 +34,13 @@ export class MaskScope {
     return this.everyLayer && this.everyHead;
   }
 
-  // As the server and the link have it; "" for all layers and heads.
+  // Code for the server and the link; "" for all layers and heads.
   get code() {
     const layers = this.everyLayer ? "" : ranges(this.layers, "-").join(",");
     return this.everyHead ? layers : `${layers}:${ranges(this.heads, "-").join(",")}`;
   }
 
-  // As the fields have it: nothing for all.
+  // Text for the fields; "" for all.
   get written() {
     return {
       layers: this.everyLayer ? "" : ranges(this.layers, "–").join(", "),

@@ -43,7 +43,7 @@ export class Painter {
     return this.history.now;
   }
 
-  // With padding there are more than without.
+  // Includes padding.
   get tokens() {
     return this.tokensOf(this.mask);
   }

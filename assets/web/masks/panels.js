@@ -147,13 +147,13 @@ function faintCells({ n, intended, observed }, run) {
   return Uint8Array.from(intended, (may, at) => Number(may && observed[at] < FAINT && real[Math.floor(at / n)]));
 }
 
-/** How many allowed pairs have hardly any weight. @type {(found: Found) => string} */
+/** Number of allowed pairs with almost no weight. @type {(found: Found) => string} */
 function faintWords({ allowed, faint }) {
   if (!faint) return `Each of the ${count(allowed)} pairs that may attend has a weight of at least ${FAINT}.`;
   return `${count(faint)} of ${count(allowed)} pairs that may attend ${faint === 1 ? "has" : "have"} a weight under ${FAINT}: allowed is not attended.`;
 }
 
-/** What of a map is not seen in it. @type {(found: Found, leaks: number) => string} */
+/** What a map does not show. @type {(found: Found, leaks: number) => string} */
 function factsOf(found, leaks) {
   const { run, result, layer, head, step } = found;
   const scope = MaskScope.from(result.scope.code, run);
@@ -177,7 +177,7 @@ function factsOf(found, leaks) {
   return `${passed} ${leaking}${judged}${blocks}${judged ? "" : emptyOf(found)}`;
 }
 
-// What queries without any key got here, from their observed rows.
+// Results for queries without any key, from their observed rows.
 function emptyOf(/** @type {Found} */ { run, result, observed, step }) {
   if (!result.empty.length || step > 1) return "";
   const rows = result.empty.map((row) => observed.subarray(row * run.n, (row + 1) * run.n));

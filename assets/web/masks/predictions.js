@@ -1,4 +1,4 @@
-// What the model's head says without the mask and with it, side by side.
+// Predictions of the model's head without and with the mask, side by side.
 
 import { control, controls, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";

@@ -1,4 +1,4 @@
-// Where a mask comes from: a preset with its sizes, or a file in a convention that one names.
+// Source of a mask: a preset with its sizes, or a file in a named convention.
 
 import { caption, control, controls, count, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -67,12 +67,12 @@ export class Presets {
     this.#say("");
   }
 
-  // What was asked for counts no more, for another mask is there.
+  // Ignore pending requests: another mask was set.
   leave() {
     this.#asked.stop();
   }
 
-  // What made the mask that is there: a preset with its sizes, or a hand.
+  // Show the mask's origin: a preset with its sizes, or manual edits.
   mark(/** @type {Origin | null} */ by) {
     const other = by !== null && this.choice.value !== by.name; // the fields are those of another preset
     this.choice.value = by?.name ?? "custom";
@@ -127,7 +127,7 @@ export class Presets {
     return { name, sizes: Object.fromEntries(controls.map((size, at) => [size.name, sizeOf(this.fields[at].value)])) };
   }
 
-  // What was asked for before a size was typed must not come and take its place.
+  // A request from before a size was typed must not overwrite its result.
   #make(pause = 0) {
     return this.#asked.run(
       async (fresh) => {
@@ -156,7 +156,10 @@ export class Presets {
     this.file.value = "";
   }
 
-  /** One sample of a file. @type {(file: File | null, sample: number) => Promise<unknown> | void} */
+  /**
+   * Read one sample of a file.
+   * @type {(file: File | null, sample: number) => Promise<unknown> | void}
+   */
   #read(file, sample) {
     const { shown: run, most } = this;
     if (!file || !run) return;

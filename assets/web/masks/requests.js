@@ -1,4 +1,4 @@
-// What the Masks tab asks of the server.
+// Server requests of the Masks tab.
 
 import { Run } from "../core/run.js";
 import { ask, json, numbers, text } from "../core/server.js";
@@ -11,7 +11,7 @@ import { Mask } from "./mask_bits.js";
 /** @typedef {Counts & { n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
  *   leaking: Float32Array }} Maps of n × n cells, row by row */
 
-// What is wrong with what is asked is told in an answer; browsers report refusals as errors.
+// Errors come as answers, because browsers log refused requests as errors.
 const url = (/** @type {Run} */ run, /** @type {string} */ path) =>
   run.url(`mask/${path}${path.includes("?") ? "&" : "?"}told=1`);
 
@@ -66,7 +66,8 @@ export async function panels(run, layer, head, signal) {
   return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3), ...about };
 }
 
-/** Whom each token can know of after a layer, as a mask.
- * @type {(run: Run, mask: Mask, scope: string, layer: number, signal: AbortSignal) => Promise<Mask>} */
+/** Tokens that can influence each token after a layer, as a mask.
+ * @type {(run: Run, mask: Mask, scope: string, layer: number, signal: AbortSignal) =>
+ *   Promise<Mask>} */
 export const reach = (run, mask, scope, layer, signal) =>
   bits(run, `reach?${new URLSearchParams({ layer: String(layer), scope })}`, { body: mask.pack(), signal });

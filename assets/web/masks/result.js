@@ -80,7 +80,7 @@ export class Result {
     this.start.disabled = this.#refused;
   }
 
-  // Where the mask of the shown result applies.
+  // Scope of the shown result's mask.
   get ranIn() {
     return this.result?.scope.code ?? "";
   }
@@ -178,7 +178,7 @@ export class Result {
     this.warning.textContent = `A mistake is planted: the code that runs ${planted}. Your painted mask is still the intent, so any weight on a pair it forbids is a leak.`;
   }
 
-  // What the code does by mistake; nothing where it makes none.
+  // The code's planted mistake in words; "" if it has none.
   #plantedWords(/** @type {string} */ mistake) {
     const [, ...others] = this.mistake.options;
     return others.find(({ value }) => value === mistake)?.textContent ?? "";

@@ -90,7 +90,8 @@ export class Strokes {
     painter.tell(at ?? undefined);
   }
 
-  // As on the big map: the wheel zooms where the grid has the focus, or with Ctrl; with Shift, or to the side, it moves.
+  // As on the big map: the wheel zooms if the grid has the focus, or with Ctrl; Shift or sideways
+  // scrolling pans.
   #wheel(/** @type {WheelEvent} */ event) {
     const { grid } = this.painter;
     if (!(event.ctrlKey || event.metaKey || document.activeElement === grid.canvas)) return;
@@ -130,8 +131,8 @@ export class Strokes {
 const KEYLESS = ["checkbox", "radio", "range", "file", "number"].map((type) => `[type=${type}]`).join(", ");
 const TYPED = `textarea, [contenteditable=true], input:not(${KEYLESS})`;
 
-/** How far a key goes in the masks that were there: −1 is undo, 1 is redo, 0 none; where text is typed
- * these keys are the text's own. @type {(event: KeyboardEvent) => -1 | 0 | 1} */
+/** Undo (−1) or redo (1) for a key, otherwise 0; text fields keep these keys.
+ * @type {(event: KeyboardEvent) => -1 | 0 | 1} */
 export function stepsOf({ key, ctrlKey, metaKey, shiftKey, target }) {
   if (!(ctrlKey || metaKey) || (target instanceof Element && target.closest(TYPED))) return 0;
   const letter = key.toLowerCase();
@@ -139,7 +140,7 @@ export function stepsOf({ key, ctrlKey, metaKey, shiftKey, target }) {
   return letter !== "z" ? 0 : shiftKey ? 1 : -1;
 }
 
-/** What a tool paints from one cell to another; fast strokes skip cells, so all between are painted.
+/** Areas a tool paints between two cells; fast strokes skip cells, which are filled in.
  * @type {(tool: string, from: Cell, to: Cell, n: number) => Area[]} */
 export function painted(tool, from, to, n) {
   if (tool === "rectangle") return [[from, to]];

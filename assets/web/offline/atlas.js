@@ -18,7 +18,7 @@ export class Atlas {
     this.nHeads = Math.max(...layers.map(({ length }) => length));
   }
 
-  /** All anew; a thumbnail has at most so many cells a side.
+  /** Redraw; a thumbnail has at most `most` cells per side.
    * @type {(picture: (map: KeptMap, most: number) => HTMLCanvasElement) => void} */
   draw(picture) {
     const every = Array.from({ length: this.nHeads }, (_, head) => head);

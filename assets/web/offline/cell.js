@@ -51,7 +51,7 @@ class NotebookCell {
     this.redraw();
   }
 
-  // All anew, in the colors of light or dark.
+  // Redraw everything in light or dark colors.
   redraw() {
     this.atlas.draw((map, most) => this.#picture(map, map.values(), most));
     this.show(this.map);
@@ -141,7 +141,7 @@ class NotebookCell {
     at("readout").textContent = cell ? map.sentence(...cell, values[cell[0] * map.cols + cell[1]]) : HINT;
   }
 
-  /** One pixel a cell; with more than `most` a side, each is the largest of its block.
+  /** One pixel per cell; above `most` per side, the maximum of each block.
    * @type {(map: KeptMap, values: Float32Array, most?: number) => HTMLCanvasElement} */
   #picture(map, values, most = Infinity) {
     const small = shrink(values, map.rows, map.cols, most, most);
@@ -162,7 +162,7 @@ class NotebookCell {
   }
 }
 
-/** How near its weights are to those that ran. @type {(map: KeptMap) => string} */
+/** How close a map's weights are to those that ran. @type {(map: KeptMap) => string} */
 function nearness({ off, pooled, steps }) {
   const block = pooled ? ` Each cell is the largest weight of ${steps[0]} × ${steps[1]} tokens.` : "";
   const step = 10 ** Math.floor(Math.log10(off || 1));

@@ -26,7 +26,7 @@ export function followNotebook() {
   document.documentElement.addEventListener("pointerenter", tell);
 }
 
-/** How bright a color is, 0 to 1, however it is written. @type {(color: string) => number} */
+/** Brightness of a CSS color, 0 to 1. @type {(color: string) => number} */
 function brightness(color) {
   const context = context2d(el("canvas"));
   context.fillStyle = color;

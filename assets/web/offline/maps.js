@@ -8,7 +8,7 @@ import { isolated, numbered } from "../core/token_names.js";
 /** @typedef {Pick<PageFacts, "tokens" | "others" | "segments">} Names of the queries, of another sequence's keys, and
  *   which text of a pair each token is of */
 
-/** What the file holds as text: zlib in base64. @type {(text: string) => Promise<ArrayBuffer>} */
+/** Decode the file's text: zlib in base64. @type {(text: string) => Promise<ArrayBuffer>} */
 export function unpack(text) {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
@@ -110,7 +110,7 @@ export class KeptMap {
     return Math.min(this.rows - 1, Math.max(0, Math.floor(place / this.steps[0])));
   }
 
-  /** Where text B of a pair begins along each side, in cells. @returns {Borders} */
+  /** Start of a pair's text B along each side, in cells. @returns {Borders} */
   get borders() {
     const { about, facts, steps } = this;
     const begins = borderAt(about.segments ?? facts.segments);
@@ -118,7 +118,7 @@ export class KeptMap {
     return [begins / steps[0], about.cross ? -1 : begins / steps[1]];
   }
 
-  // How near its weights are to those that ran.
+  // How close the map's weights are to those that ran.
   get kept() {
     const { about, levels, steps } = this;
     const block = this.pooled ? ` Each cell is the largest weight of up to ${steps[0]} × ${steps[1]}.` : "";
@@ -133,7 +133,7 @@ export class KeptMap {
 /** @type {(value: number, count: number) => string} */
 export const digits = (value, count) => (value === 0 ? "0" : Number(value.toPrecision(count)).toString());
 
-// What would hide or turn other characters is written out.
+// Escape characters that would hide or reorder others.
 const HIDDEN = /(?![\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 export const plain = (/** @type {string} */ text) =>
   text.replace(HIDDEN, (letter) => `⟨U+${letter.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}⟩`);

@@ -47,7 +47,7 @@ class Page {
     dark.addEventListener("change", () => this.redraw());
   }
 
-  // All anew, in the colors of the system's scheme.
+  // Redraw everything in the system's color scheme.
   redraw() {
     document.documentElement.classList.toggle("dark", dark.matches);
     this.atlas.draw((map, most) => this.#picture(map, map.values(), most));
@@ -98,7 +98,7 @@ class Page {
     query(at("code"), "pre").textContent = facts.snippet;
   }
 
-  // What was changed in the run, and its first answers without and with that.
+  // Show the run's changes, and its top answers with and without them.
   #tellChanged(/** @type {NonNullable<PageFacts["changed"]>} */ { made, sentence, answers }) {
     const share = (/** @type {number} */ value) => (value > 0 && value < 0.0005 ? "< 0.001" : value.toFixed(3));
     at("changed").hidden = false;
@@ -119,7 +119,7 @@ class Page {
     return makeScale(name, name === "row" ? 1 : top, Math.max(...together.map((map) => map.top)), values);
   }
 
-  /** One pixel a cell; with more than `most` a side, each is the largest of its block.
+  /** One pixel per cell; above `most` per side, the maximum of each block.
    * @type {(map: KeptMap, values: Float32Array, most?: number) => HTMLCanvasElement} */
   #picture(map, values, most = Infinity) {
     const small = shrink(values, map.rows, map.cols, most, most);

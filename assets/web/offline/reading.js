@@ -1,4 +1,4 @@
-// What one query's weights say, in words: the strongest key, the strongest word, and what the rest share.
+// Describes one query's weights: the strongest key, the strongest word, and the rest's share.
 
 import { number } from "../core/dom.js";
 import { descending } from "../views/shading.js";

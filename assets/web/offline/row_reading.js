@@ -1,4 +1,4 @@
-// One query's row of a map: the words or the patches shaded by it, and what it says as a sentence and a list.
+// One query's row of a map: shaded words or patches, a sentence, and a list.
 
 import { el, query } from "../core/dom.js";
 import { PictureStrip } from "./picture_strip.js";

@@ -7,8 +7,9 @@ import { fixed, HUES } from "./results.js";
 
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [220, 46, 40, 8, 8];
 
-/** Where a step and a loss lie in a chart of so many pixels; `losses` has a row a seed, a number a step.
- * @type {(losses: Maybe[][], width: number) => { high: number, x: (step: number) => number, y: (loss: number) => number }} */
+/** Scales of a loss chart; `losses` has one row per seed and one number per step.
+ * @type {(losses: Maybe[][], width: number) => { high: number, x: (step: number) => number, y:
+ *   (loss: number) => number }} */
 export function lossScale(losses, width) {
   const last = Math.max(1, losses[0].length - 1);
   const high = Math.max(...losses.flat().map(Number)) || 1;

@@ -23,7 +23,10 @@ const COLUMNS = {
 const NAMES = /** @type {Column[]} */ (Object.keys(COLUMNS));
 const NUMBERS = /** @type {Exclude<Column, "method" | "layer">[]} */ (NAMES.slice(2));
 
-/** What is not known comes last either way. @type {(rows: SetRow[], by: Column, down: boolean) => SetRow[]} */
+/**
+ * Unknown values come last in either direction.
+ * @type {(rows: SetRow[], by: Column, down: boolean) => SetRow[]}
+ */
 export const sorted = (rows, by, down) =>
   rows.toSorted((a, b) => {
     const [one, other] = down ? [b[by], a[by]] : [a[by], b[by]];

@@ -1,4 +1,4 @@
-// What padding changes: how far each method moves when the text stands in a padded batch.
+// Effect of padding: how far each method moves in a padded batch.
 
 import { button, caption, control, controls, counted, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";

@@ -7,7 +7,7 @@ import { signed, signedColors } from "../core/signed_colors.js";
 /** @import { Rgb } from "../core/colors.js" */
 /** @import { Maybe } from "../core/payloads.d.ts" */
 
-// Of labels and seeds; repeated after eight.
+// For labels and seeds; repeats after eight.
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"];
 
 /** @type {(value: Maybe | undefined, digits?: number) => string} */
@@ -36,7 +36,10 @@ export function bar(colors, low, high, unit) {
   return [`${low} `, el("i", { class: "viz-stat-bar", style }), ` ${high}, ${unit}`];
 }
 
-/** One of the signed colors, or of their upper half where it begins at 0. @type {(low: string, high: string, unit: string) => (string | Node)[]} */
+/**
+ * Color bar of the signed scale, or of its upper half if it starts at 0.
+ * @type {(low: string, high: string, unit: string) => (string | Node)[]}
+ */
 export const signedBar = (low, ...more) => bar(signed().slice(low === "0" ? 2 : 0), low, ...more);
 
 /** @type {(text: string, most: number) => string} */
@@ -45,7 +48,7 @@ export const cut = (text, most) => (text.length > most ? `${text.slice(0, most -
 // The method that a model's own files declare, as sentence-transformers computes it.
 export const OWN = "declared";
 
-/** What marks the model's own method in a table. @type {(method: string) => HTMLElement[]} */
+/** Badge of the model's own method. @type {(method: string) => HTMLElement[]} */
 export const ownBadge = (method) => (method === OWN ? [el("span", { class: "viz-pool-own" }, "the model's own")] : []);
 
 /** Whether the chosen method is the model's own, in a sentence. @type {(own: string, method: string) => string} */

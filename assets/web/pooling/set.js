@@ -119,7 +119,7 @@ class SetView {
     this.#choose(linked?.method ?? best.method, linked?.layer ?? best.layer);
   }
 
-  // What the labels say comes first; without them, what the methods beside one another say.
+  // Show the answer from the labels; without labels, the comparison of methods.
   #answer(/** @type {string} */ sentence) {
     if (this.set?.answer) return;
     this.answer.textContent = sentence;

@@ -18,8 +18,8 @@ const TOLD =
   "Each picture is one method's cosines of every pair of items, all in one color scale; click one for more. Items " +
   "whose cosines differ by less than 1e-6 are equally near.";
 
-/** How many items keep their nearest neighbor from one matrix of cosines to another; of those that have one in both. Where
- * another item is as near, within rounding, it is tied.
+/** Count items with the same nearest neighbor in two cosine matrices, among those that have one in
+ * both; neighbors equal within rounding are ties.
  * @param {Float32Array} before @param {Float32Array} after @param {number} n */
 export function agreement(before, after, n) {
   let [same, tied, of] = [0, 0, 0];

@@ -28,7 +28,7 @@ export function secondText({ link, swap }) {
   return swap && link.a ? link.a.replaceAll(swap[0], swap[1]) : "";
 }
 
-/** What is compared, as the server takes it; null where there is no second text.
+/** The comparison as a request; null without a second text.
  * @type {(text: string, pair: boolean, pooling: Pooling) => string | null} */
 export function asked(text, pair, { layer, method }) {
   const other = text.trim();
@@ -119,7 +119,7 @@ export class TwoTexts {
     });
   }
 
-  // Of this run's text, which keeps its second text for as long as the run stays.
+  // Show for this run; its second text stays as long as the run.
   show(/** @type {Run} */ run, /** @type {Pooling} */ pooling) {
     this.pooling = pooling;
     this.node.hidden = run.grid !== null;

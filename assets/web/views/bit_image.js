@@ -69,7 +69,7 @@ function shader({ allowed, forbidden }) {
 /** The blocks that a range of cells touches. @type {(range: Range, size: number) => Range} */
 const blocksOf = ([start, stop], size) => [Math.floor(start / size), Math.ceil(stop / size)];
 
-/** How many cells of each block may attend, row by row of blocks.
+/** Number of allowed cells in each block, row by row of blocks.
  * @type {(n: number, cells: Uint8Array, size: number, rows: Range, cols: Range) => Uint32Array} */
 export function sumsOf(n, cells, size, rows, cols) {
   const width = cols[1] - cols[0];

@@ -1,4 +1,4 @@
-// What a canvas shows as a PNG, on the page's own background.
+// Saves a canvas as a PNG, on the page's own background.
 
 import { context2d, css } from "../core/dom.js";
 
@@ -24,7 +24,7 @@ export function csvFile(stem, lines) {
 
 const fileName = (/** @type {string} */ stem) => stem.replace(/[^A-Za-z0-9_.+-]+/g, "-");
 
-// As in RFC 4180; a text that begins like a formula stays text in a spreadsheet.
+// Quote as in RFC 4180; text that looks like a formula stays text in a spreadsheet.
 function quoted(/** @type {string | number} */ cell) {
   if (typeof cell === "number") return Number.isNaN(cell) ? "" : String(cell);
   const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;

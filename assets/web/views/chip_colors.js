@@ -56,7 +56,8 @@ export class ChipColors {
     this.tones[at].title = this.#titles?.(unit) ?? "";
   }
 
-  // What a screen reader says of the chips in sight; for hundreds of them it takes as long as all else of a click.
+  // Update screen-reader text of visible chips; for hundreds it takes as long as the rest of a
+  // click.
   #describe() {
     if (this.#describing) return;
     this.#describing = true;

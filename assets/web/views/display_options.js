@@ -1,4 +1,4 @@
-// Which tokens are shown and how: special ones hidden, rows renormalized, sub-words merged.
+// Display switches: hide special tokens, renormalize rows, merge subwords.
 
 import { el } from "../core/dom.js";
 import { ADDED_TOKENS } from "../core/run.js";
@@ -32,7 +32,7 @@ export class DisplayOptions {
     }
   }
 
-  // What would change nothing cannot be switched.
+  // Disable switches that would change nothing.
   show(/** @type {Run} */ run) {
     const { hide, renorm, words, head } = this.selection;
     this.#run = run;
@@ -51,7 +51,7 @@ export class DisplayOptions {
     return el("input", { type: "checkbox", id, onchange: (event) => this.#switch(name, event.currentTarget.checked) });
   }
 
-  // Who hides the chosen tokens chooses the nearest ones that are left.
+  // Hiding the chosen tokens chooses the nearest remaining ones.
   #switch(/** @type {Switch} */ name, /** @type {boolean} */ on) {
     const { query, key } = this.selection;
     const left = this.#run?.visible(true) ?? [];

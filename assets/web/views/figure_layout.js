@@ -24,7 +24,7 @@ export function laidOut(figure, width, room = 0) {
   const narrow = width < NARROW;
   const plot = plotHeight(figure, width, room);
   const under = figure.layout.xaxis?.side === "top" ? 0 : UNDER;
-  // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
+  // Distance of the scale below the plot, as a share of its height; 0 if it is beside it.
   const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
   const layout = {
     ...figure.layout,
@@ -39,7 +39,7 @@ export function laidOut(figure, width, room = 0) {
   return { data: figure.data.map((trace) => shown(trace, narrow, below, width)), layout };
 }
 
-// The same for paper: black on white, with its title and what it measures.
+// Layout for paper: black on white, with its title and what it measures.
 export function onPaper(/** @type {FigureJson} */ figure) {
   const wide = 1000;
   const { margin = {} } = figure.layout;
@@ -82,7 +82,7 @@ function aliases(figure, letter, narrow) {
   return short;
 }
 
-// Of the plot alone, without names, titles and scale; Infinity where it is not ours to choose.
+// Height of the plot alone, without names, titles and scale; Infinity if it is not ours to choose.
 function plotHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width, room = 0) {
   const heatmap = heatmapOf(figure);
   if (!heatmap || figure.layout.height || figure.data.some((trace) => trace.type === "image")) return Infinity;
@@ -90,7 +90,7 @@ function plotHeight(/** @type {FigureJson} */ figure, /** @type {number} */ widt
   return Math.max(LEAST, Math.min(MOST, heatmap.rows * each), room - AROUND);
 }
 
-// Of a picture in a figure; what a chart without cells has, where there is none.
+// Height of an image in a figure; a default for charts without cells.
 function pictureHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
   const picture = figure.data.find((trace) => trace.type === "image");
   if (!picture) return 280;
@@ -127,7 +127,7 @@ function shown(trace, narrow, below, width) {
   return { ...trace, colorbar, ...(dark && own && { colorscale: onDark(colorscale) }) };
 }
 
-/** As the canvases have it: a signed scale with 0 dark, and one from light to dark begins dark.
+/** Reverse for dark mode: a signed scale with 0 dark, and a light-to-dark one starting dark.
  * @type {(colorscale: [number, string][]) => [number, string][]} */
 function onDark(colorscale) {
   if (isSigned(colorscale)) return signed().map((color, i) => [colorscale[i][0], `rgb(${color})`]);

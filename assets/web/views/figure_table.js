@@ -14,7 +14,7 @@ export function tableOf(figure, title) {
   return heatmap ? cells(heatmap, title, marksOf(figure)) : points(figure, title);
 }
 
-// Which cells are masked: a heatmap of their own, 0 there. Other cells without a number are gaps.
+// Masked cells: 0 in a heatmap of their own. Other empty cells are gaps.
 function marksOf(/** @type {FigureJson} */ figure) {
   return unpack(figure.data.find(isMarks)?.z).values;
 }

@@ -60,8 +60,7 @@ function toggle(/** @type {HTMLElement} */ node) {
   else enter(node);
 }
 
-// Where the browser has no full screen, or refuses it, the view covers the page instead, as a popover:
-// no ancestor cuts or holds what is in the top layer.
+// Without full screen, show the view as a popover: no ancestor clips the top layer.
 async function enter(/** @type {HTMLElement} */ node) {
   if (shown) leave();
   shown = node;

@@ -51,7 +51,7 @@ export class HeadCells {
     this.#fit();
   }
 
-  /** Which are pressed; the first of them is where Tab leads, unless the focus is here.
+  /** Mark pressed cells; the first is the tab stop, unless the focus is inside.
    * @param {HeadPlace[]} chosen */
   mark(chosen) {
     const names = new Set(chosen.map(headName));

@@ -12,7 +12,10 @@ import { outstanding, placed } from "./scatter_labels.js";
 
 const REACH = 16; // pixels within which a point is meant
 
-/** From numbers to pixels; 0 is on both axes. @type {(known: Known[], width: number, inset: Inset) => Scales} */
+/**
+ * Scales from values to pixels; both axes include 0.
+ * @type {(known: Known[], width: number, inset: Inset) => Scales}
+ */
 export function scalesOf(known, width, { height, left, right, top, bottom }) {
   const ends = (/** @type {number[]} */ values) => roundEnds(Math.min(0, ...values), Math.max(0, ...values));
   const [xs, ys] = [ends(known.map(({ along }) => along)), ends(known.map(({ value }) => value))];

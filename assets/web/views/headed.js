@@ -1,4 +1,4 @@
-// What stands under a heading: a section, and a table with a title over each column.
+// Sections with a heading, and tables with column titles.
 
 import { el } from "../core/dom.js";
 

@@ -64,7 +64,7 @@ export class Player {
     this.#tell();
   }
 
-  // From the first layer again where the last one is shown.
+  // Start over if the last layer is shown.
   #play() {
     this.playing = true;
     if (this.selection.layer === this.nLayers - 1) this.selection.set({ layer: 0 });

@@ -49,7 +49,7 @@ export class TokenGrid {
   outlined = [];
   /** The color of an outlined cell that is too small for an outline. @type {((at: number) => Rgb) | null} */
   tint = null;
-  /** What is drawn where the cells are those of a mask. @type {BitImage | null} */
+  /** Image to draw if the cells are a mask's. @type {BitImage | null} */
   bits = null;
   /** @type {HTMLCanvasElement | null} */
   cells = null;
@@ -73,7 +73,7 @@ export class TokenGrid {
     this.#show(names);
   }
 
-  /** The same of a mask, `cells` being 1 where one may attend; quick up to thousands of tokens.
+  /** Show a mask, with `cells` 1 where a pair may attend; fast up to thousands of tokens.
    * @type {(names: string[], cells: Uint8Array) => void} */
   showBits(names, cells) {
     this.bits = new BitImage(names.length, cells, maskColors());

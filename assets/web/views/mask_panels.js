@@ -62,7 +62,7 @@ export class MaskPanels {
     node.prepend(fullScreen(node, () => Object.values(this.grids).map((grid) => grid.layout())));
   }
 
-  // What is said of a cell, and what becomes of one that is clicked: each tab knows.
+  // Hooks for a tab: describe a cell, and handle a click.
   sentence(/** @type {Cell} */ _place) {
     return "";
   }

@@ -107,7 +107,7 @@ export class SquareMatrix {
     context.strokeRect(left + right, top + down, thick, thick);
   }
 
-  /** The same title along both sides. @type {(context: Context, text: string) => void} */
+  /** Draw the same title along both sides. @type {(context: Context, text: string) => void} */
   title(context, text) {
     context.fillStyle = css("--body-text-color-subdued");
     context.font = TITLE_FONT;
@@ -158,7 +158,7 @@ export class SquareMatrix {
   }
 }
 
-/** Where the frame of a row begins and how thick it is: to be seen, and inside the square.
+/** Offset and thickness of a row's frame: visible, and inside the square.
  * @type {(place: number, each: number, side: number) => [from: number, thick: number]} */
 export function band(place, each, side) {
   const thick = Math.max(each, 3);

@@ -94,8 +94,9 @@ export class PatchCanvas {
   }
 }
 
-/** One pixel a patch, as see-through as its value is small; those not kept are clear.
- * @type {(patches: Float32Array, grid: Grid, scale: Scale, opacity: number, kept?: Uint8Array | false) => HTMLCanvasElement} */
+/** One pixel per patch, with opacity by value; patches not kept are clear.
+ * @type {(patches: Float32Array, grid: Grid, scale: Scale, opacity: number, kept?: Uint8Array |
+ *   false) => HTMLCanvasElement} */
 export function overlay(patches, grid, scale, opacity, kept = false) {
   const canvas = el("canvas");
   [canvas.width, canvas.height] = [grid.cols, grid.rows];

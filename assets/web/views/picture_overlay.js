@@ -139,7 +139,7 @@ export class Picture extends PatchCanvas {
     if (this.pointed !== null) this.outline(this.pointed - first, "#ffffff", 2);
   }
 
-  /** How many patches are shaded, what they hold, and what lies on the prefix tokens.
+  /** Describe the number of shaded patches, their total, and the weight on prefix tokens.
    * @type {(painted: Painted, found: Strongest, share: number) => void} */
   #tell({ values, what }, { count: many, held: sum, whole }, share) {
     const apart = what.own >= 0;

@@ -16,7 +16,7 @@ import { linkButton } from "./save_row.js";
 /** @typedef {{ react: (node: HTMLElement, data: object[], layout: object, config: object) => Promise<unknown>,
  *   purge: (node: HTMLElement) => void, downloadImage: (figure: object, options: object) => Promise<unknown> }} Plotly */
 
-// Nothing may be sent anywhere: Plotly would offer its cloud.
+// No data may leave: hide Plotly's cloud button.
 const CONFIG = {
   displaylogo: false,
   showSendToCloud: false,

@@ -42,7 +42,7 @@ export function linkButton(said) {
   return button("Copy link", copy, { title: "A link to this run and what is chosen in it" });
 }
 
-// As a click on a link would.
+// Download as if a link was clicked.
 function save(/** @type {Blob} */ blob, /** @type {string} */ name) {
   const href = URL.createObjectURL(blob);
   el("a", { href, download: name }).click();

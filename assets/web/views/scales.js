@@ -30,7 +30,7 @@ export const tickDecimals = ([first, second]) =>
 
 /** @typedef {{ count: number, left: number, right: number }} Layers so many, between two places on the screen */
 
-/** Where a layer stands. @type {(layer: number, layers: Layers) => number} */
+/** Position of a layer. @type {(layer: number, layers: Layers) => number} */
 export const layerPlace = (layer, { count, left, right }) =>
   left + (count > 1 ? layer / (count - 1) : 0.5) * (right - left);
 
@@ -63,7 +63,7 @@ export class PlaneScale {
     return this.box.bottom - (value - this.low[1]) / this.each;
   }
 
-  /** Where a point lies. @type {(at: number) => [x: number, y: number]} */
+  /** Position of a point. @type {(at: number) => [x: number, y: number]} */
   place(at) {
     return [this.x(this.points[2 * at]), this.y(this.points[2 * at + 1])];
   }

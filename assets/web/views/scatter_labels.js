@@ -1,4 +1,4 @@
-// Where the names of points stand in a scatter plot, so that no name lies on another or on a point.
+// Places the names of points in a scatter plot without overlaps.
 
 /** @typedef {{ x: number, y: number, name: string }} Point pixels */
 /** @typedef {{ name: string, x: number, y: number, anchor: "start" | "end" | "middle" }} Label `x` and `y` of its base line */

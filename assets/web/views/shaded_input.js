@@ -58,8 +58,8 @@ export class FlowSource {
   }
 
   /** With `hide`, the row leaves out special tokens.
-   * @type {(run: Run, query: number, row: ArrayLike<Maybe>, step: number, unit: string, own?: boolean,
-   *   hide?: boolean) => void} */
+   * @type {(run: Run, query: number, row: ArrayLike<Maybe>, step: number, unit: string, own?:
+   *   boolean, hide?: boolean) => void} */
   show(run, query, row, step, unit, own = false, hide = false) {
     if (this.run !== run) this.#enter(run);
     const numbers = Float64Array.from(row, (value) => value ?? 0);
@@ -99,7 +99,7 @@ export class FlowSource {
     this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : beyond}, ${unit}.${blocks}`);
   }
 
-  // Where the row is largest.
+  // Summarize the row's largest values.
   #summary(/** @type {Row} */ row) {
     const { run, numbers, step, query, own, shown } = row;
     const most = descending(numbers, own ? placeOf(row, query) : -1).slice(0, TOLD);

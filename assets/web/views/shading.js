@@ -1,4 +1,4 @@
-// What shades the words and the picture: the measures with their units, and their color scales.
+// Shading of words and images: the measures with their units, and color scales.
 
 import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { number } from "../core/dom.js";

@@ -149,7 +149,7 @@ export class Words {
     this.#tell();
   }
 
-  // Which part is shown, and whether the strongest is in it.
+  // Describe the visible part, and whether it includes the strongest token.
   #tell() {
     if (this.parts.hidden || !this.chips.length) return;
     const { units, strongest } = this;

@@ -21,8 +21,9 @@ export class Work {
     this.stop();
   }
 
-  /** Do it in place of what was begun before. Null where it was given up or failed, which is then said.
-   * @template Found @param {string} words @param {(tell: Tell, signal: AbortSignal) => Promise<Found>} work
+  /** Run work, replacing any in progress. Null if it was aborted, or failed, which is reported.
+   * @template Found @param {string} words @param {(tell: Tell, signal: AbortSignal) =>
+   *   Promise<Found>} work
    * @returns {Promise<Found | null>} */
   async run(words, work) {
     const tell = (/** @type {number} */ done) => {
@@ -43,7 +44,7 @@ export class Work {
     }
   }
 
-  // Nothing is under way, or no longer.
+  // Stop, or show that nothing is running.
   stop() {
     this.#latest.stop();
     this.bar.hidden = this.cancel.hidden = true;

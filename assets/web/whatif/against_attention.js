@@ -52,7 +52,7 @@ export class AgainstAttention {
     );
   }
 
-  // Nothing is measured yet.
+  // Clear: nothing is measured yet.
   enter() {
     this.effects = null;
     this.#latest.stop();

@@ -20,7 +20,7 @@ export class Answers {
   bars = el("div", { class: "viz-whatif-bars" });
   node = el("div", { class: "viz-whatif-answers" }, this.sentence, this.bars);
 
-  // Of nothing, until something is chosen again.
+  // Clear until something is chosen.
   clear() {
     this.#latest.stop();
     this.#of = this.sentence.textContent = "";

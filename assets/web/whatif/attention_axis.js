@@ -1,4 +1,4 @@
-// What the scatter plot has across: every head's weight on one link, or any statistic of its map.
+// The scatter plot's x axis: every head's weight on one link, or any statistic of its map.
 
 import { control, el, options } from "../core/dom.js";
 

@@ -1,4 +1,4 @@
-// What a click does to a word, by the short code of the change; and heads by their names.
+// Change codes for clicks on words, and for heads by name.
 
 import { deleting, hiding, masking, replacing } from "../core/change_codes.js";
 import { headName } from "../views/cells.js";

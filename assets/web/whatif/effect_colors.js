@@ -28,7 +28,7 @@ export class EffectColors {
     return [rgbText(color), inkOn(color)];
   }
 
-  /** The same as chips take it. @returns {{ scale: Scale, colors: Colors }} */
+  /** Colors in the form chips take. @returns {{ scale: Scale, colors: Colors }} */
   get chips() {
     /** @type {Rgb[]} */
     const ramp = Array.from({ length: STEPS }, (_, at) => this.color(this.sign * ((2 * at) / (STEPS - 1) - 1)));

@@ -1,4 +1,4 @@
-// What was found, in a sentence on top; and the wait for it.
+// The finding as a sentence on top, and progress while it is computed.
 
 import { button, el } from "../core/dom.js";
 import { Work } from "../views/work.js";
@@ -22,7 +22,7 @@ export class Finding {
     this.node = el("header", { class: "viz-whatif-top" }, this.heading, this.second);
   }
 
-  // Nothing is found yet; `n` tokens are to be measured.
+  // Clear; `n` tokens are to be measured.
   enter(/** @type {number} */ n) {
     this.effects = null;
     this.start.textContent = `Measure all heads (${n} tokens)`;

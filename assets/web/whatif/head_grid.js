@@ -1,4 +1,4 @@
-// All heads as cells with their names and their signed numbers: walked by arrows, chosen by click or Enter.
+// Grid of all heads with names and signed numbers: arrows move, click or Enter chooses.
 
 import { el } from "../core/dom.js";
 import { HeadCells, placeOf } from "../views/head_cells.js";

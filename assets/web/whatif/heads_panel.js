@@ -94,7 +94,7 @@ export class HeadsPanel {
     this.#press(this.twin.node.hidden ? how : "patch");
   }
 
-  // As a link has it.
+  // Start from a link.
   patchFrom(/** @type {string} */ twin) {
     this.twin.text.value = twin;
     this.#press("patch");
@@ -134,7 +134,7 @@ export class HeadsPanel {
     this.#join(run, chosen, way);
   }
 
-  // Which of the ways is pressed; a twin's grids take the place of the one.
+  // Mark the chosen way; a counterpart's grids replace the single one.
   #press(/** @type {string} */ how) {
     for (const each of this.hows) each.setAttribute("aria-pressed", String(each.dataset.how === how));
     this.removing.hidden = how === "patch";
@@ -171,7 +171,7 @@ export class HeadsPanel {
     this.acts.choose(others.length < this.chosen.length ? others : [...others, place]);
   }
 
-  /** What several do together, beside the sum of what each does alone.
+  /** Joint effect of several heads, beside the sum of their single effects.
    * @type {(run: Run, chosen: HeadPlace[], way: Way) => void} */
   #join(run, chosen, { measure }) {
     delete this.joined.dataset.painted;
@@ -188,7 +188,7 @@ export class HeadsPanel {
     });
   }
 
-  // Of the head that is pointed at; else of the chosen one.
+  // Describe the hovered head, or else the chosen one.
   #tell(/** @type {HeadPlace | null} */ pointed) {
     const place = pointed ?? (this.chosen.length === 1 && this.effects ? this.chosen[0] : null);
     if (!place) {

@@ -93,7 +93,10 @@ export class PatchStrip {
   }
 }
 
-/** One pixel a patch, as see-through as its effect is small. @type {(values: Maybe[], grid: Grid, colors: EffectColors) => HTMLCanvasElement} */
+/**
+ * One pixel per patch, with opacity by effect.
+ * @type {(values: Maybe[], grid: Grid, colors: EffectColors) => HTMLCanvasElement}
+ */
 function tints(values, { rows, cols }, { color, sign, largest }) {
   const canvas = el("canvas");
   [canvas.width, canvas.height] = [cols, rows];

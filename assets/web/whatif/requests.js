@@ -1,4 +1,4 @@
-// What the What if tab asks of the server; all of it is said of the run as nothing was changed in it.
+// Server requests of the What if tab, all about the unchanged run.
 
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
@@ -15,7 +15,10 @@ const url = (run, path, asked = {}) => run.url(`whatif/${path}?${new URLSearchPa
 /** @type {(run: Run) => Promise<WhatIfOffered>} */
 export const offered = (run) => json(url(run, "offered"));
 
-/** What changes do to the output. @type {(run: Run, changes: string[], signal?: AbortSignal) => Promise<Said>} */
+/**
+ * Effect of changes on the output.
+ * @type {(run: Run, changes: string[], signal?: AbortSignal) => Promise<Said>}
+ */
 export const said = (run, changes, signal) => json(url(run, "said", { changes: changes.join(",") }), { signal });
 
 /** @type {(run: Run, way: Way, tell: Tell, signal: AbortSignal) => Promise<HeadEffects>} */

@@ -169,7 +169,7 @@ class WhatIfTab extends TabShell {
     this.body.classList.toggle("viz-stale", on);
   }
 
-  // All parts as they are before anything is measured.
+  // Reset all parts before measuring.
   #begin() {
     const { plain, offer } = this;
     if (!plain || !offer) return;

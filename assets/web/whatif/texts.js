@@ -1,4 +1,4 @@
-// Over many texts: the mean effect of removing each head, and its spread.
+// Many texts: the mean effect of removing each head, and its spread.
 
 import { el, button } from "../core/dom.js";
 import { saveRow } from "../views/save_row.js";

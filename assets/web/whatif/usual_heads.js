@@ -3,7 +3,7 @@
 /** @import { HeadEffects } from "../core/payloads.d.ts" */
 /** @import { HeadPlace } from "./codes.js" */
 
-/** None where nothing is removed or measured yet.
+/** Default heads; none before anything is removed or measured.
  * @type {(changes: string[], effects: HeadEffects | null) => HeadPlace[]} */
 export function usualHeads(changes, effects) {
   const removed = removedHeads(changes);

@@ -1,4 +1,4 @@
-// What if in the link: how effects are measured, which heads are chosen, and the twin that they are patched from.
+// What if in the link: the way of measuring, the chosen heads, and the counterpart to patch from.
 
 import { current } from "../core/app_state.js";
 import { linkedOf } from "../core/link_notes.js";
@@ -13,7 +13,7 @@ const [MEASURE, HOW, WORDS] = ["whatif.measure", "whatif.how", "whatif.words"];
 const [HEADS, TWIN] = ["whatif.heads", "whatif.twin"];
 const [ZERO, CUT] = ["zero", "attention"]; // as usual
 
-/** What a link opens its run with; any other run begins as usual.
+/** Settings from the link that opened the run; defaults for any other run.
  * @type {(run: Run, offer: WhatIfOffered) => { way: Way, tokensHow: string }} */
 export function linkedWay(run, { measures, usual }) {
   const asked = linkedOf(run, MEASURE);
@@ -24,7 +24,10 @@ export function linkedWay(run, { measures, usual }) {
   };
 }
 
-/** Have the link hold what is not as usual. @type {(way: Way, tokensHow: string, usual?: string) => void} */
+/**
+ * Store settings other than the defaults in the link.
+ * @type {(way: Way, tokensHow: string, usual?: string) => void}
+ */
 export function noteWay({ measure, how }, tokensHow, usual) {
   current.selection.note({
     [MEASURE]: measure === usual ? "" : measure,
@@ -39,7 +42,10 @@ export const linkedHeads = (run) =>
     .map(([, layer, head]) => ({ layer: Number(layer), head: Number(head) }))
     .filter(({ layer, head }) => layer < run.nLayers && head < run.nHeads);
 
-/** Nothing where the usual ones are chosen. @type {(chosen: HeadPlace[], usual: HeadPlace[]) => void} */
+/**
+ * Store the chosen heads, unless they are the default ones.
+ * @type {(chosen: HeadPlace[], usual: HeadPlace[]) => void}
+ */
 export function noteHeads(chosen, usual) {
   const names = chosen.map(headName).join(",");
   current.selection.note({ [HEADS]: names === usual.map(headName).join(",") ? "" : names });

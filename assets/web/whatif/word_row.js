@@ -53,7 +53,7 @@ export class WordRow {
     this.node = el("div", { class: "viz-whatif-words" }, this.words.parts, this.body, this.legend, this.line);
   }
 
-  // How far a change is; "" once it is made.
+  // Progress of a change; "" once it is made.
   tell(/** @type {string} */ sentence) {
     this.#told = sentence;
     this.said.textContent = sentence || this.#hint;
@@ -123,7 +123,7 @@ export class WordRow {
     return `Click a ${unitOf(this.run)} to change it, click it again to undo; the other tabs then show the changed run.`;
   }
 
-  // How a token is changed, in words; "" where it is not.
+  // How a token is changed, in words; "" if it is not.
   #how(/** @type {number} */ token) {
     return (this.changed.get(token) ?? []).map(([kind]) => DONE[kind]).join(", ");
   }

@@ -18,7 +18,7 @@ export const digitsFor = (/** @type {number} */ largest) =>
 
 const minus = (/** @type {string} */ text) => text.replace("-", "−");
 
-/** With its sign, in a column of others: "+1.3", "−6.2"; what rounds to nothing has no sign.
+/** With its sign, for columns: "+1.3", "−6.2"; numbers that round to 0 have no sign.
  * @type {(value: Maybe | undefined, digits: number) => string} */
 export function signedFixed(value, digits) {
   if (value == null) return NONE;
@@ -26,7 +26,10 @@ export function signedFixed(value, digits) {
   return Number(text) === 0 ? text.replace("-", "") : minus(value > 0 ? `+${text}` : text);
 }
 
-/** With its sign, by itself; a small one with three digits. @type {(value: Maybe | undefined) => string} */
+/**
+ * With its sign, on its own; small numbers with three digits.
+ * @type {(value: Maybe | undefined) => string}
+ */
 export const signedAmount = (value) =>
   value == null ? "not measured" : value === 0 ? "0" : minus(`${value > 0 ? "+" : ""}${amount(value, 3)}`);
 
@@ -35,14 +38,15 @@ export const share = (value) => (value == null ? NONE : value > 0 && value < 0.0
 
 export const namedAnswer = (/** @type {string} */ answer) => answer && quoted(answer);
 
-/** What the colors say. With an answer, named as it is to be read, red is the answer weaker; without one an effect is a distance.
+/** Meaning of the colors. With an answer, red means a weaker answer; without one, an effect is a
+ * distance.
  * @type {(answer: string) => { low: string, high: string, turned: boolean }} */
 export const legendOf = (answer) =>
   answer
     ? { low: `weakens ${answer}`, high: `strengthens ${answer}`, turned: true }
     : { low: "less than before", high: "larger change", turned: false };
 
-/** What a run is made of. @type {(run: { grid: unknown } | null) => string} */
+/** Unit of a run's input. @type {(run: { grid: unknown } | null) => string} */
 export const unitOf = (run) => (run?.grid ? "patch" : "word");
 
 /** @type {(heads: HeadPlace[]) => string} */

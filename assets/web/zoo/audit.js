@@ -53,7 +53,8 @@ export class Audit {
     );
   }
 
-  /** With `guess`, which gets the first picture, the panels alone: its name is to be guessed.
+  /** Show a specimen. With `guess`, which gets the first picture, only the panels: its name is to be
+   * guessed.
    * @type {(specimen: Specimen, guess?: Guess | null) => Promise<unknown>} */
   show(specimen, guess = null) {
     Object.assign(this, { specimen, guess });
@@ -102,7 +103,7 @@ export class Audit {
     this.node.classList.remove("viz-busy");
   }
 
-  // What is chosen says what is shown.
+  // Show the error of a choice.
   #refuse(/** @type {string} */ sentence) {
     this.fault.textContent = sentence;
     this.fault.hidden = false;

@@ -8,7 +8,7 @@ import { MaskPanels } from "../views/mask_panels.js";
 /** @import { Audit, AuditPicture } from "../core/payloads.d.ts" */
 /** @import { Cell } from "../views/mask_grid.js" */
 
-// By what was observed: what it is called, as a heading, in its panel, by its unit, and where there is none.
+// By observation kind: its name, heading, panel, unit, and the text when there is none.
 /** @type {Record<string, Record<"name" | "heading" | "panel" | "unit" | "gap" | "none", string>>} */
 const OBSERVED = {
   weights: {

@@ -1,4 +1,5 @@
-// What is wrong here? A specimen without its name: the cell, the cause, the line, and then the truth.
+// Quiz: a specimen without its name. Asks for the cell, the cause and the line, then shows the
+// truth.
 
 import { button, controls, el } from "../core/dom.js";
 import { section } from "../views/headed.js";

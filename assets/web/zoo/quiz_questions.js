@@ -6,8 +6,9 @@
 
 export const CHOICES = 4;
 
-/** What is asked of a specimen and its first picture, in order; no cell where none is wrong.
- * @type {(specimen: Specimen, others: Specimen[], picture: AuditPicture, random?: () => number) => Question[]} */
+/** Questions about a specimen and its first picture, in order; no cell if none is wrong.
+ * @type {(specimen: Specimen, others: Specimen[], picture: AuditPicture, random?: () => number) =>
+ *   Question[]} */
 export function questionsOf(specimen, others, picture, random = Math.random) {
   const cell = cellQuestion(picture, random);
   const cause = question("What is the cause?", specimen.title, titlesOf(others), random);
@@ -18,8 +19,9 @@ export function questionsOf(specimen, others, picture, random = Math.random) {
   return [...(cell ? [cell] : []), cause, line];
 }
 
-/** What a specimen is told from: those that are named for it, or any of its own group.
- * @type {(specimen: Specimen, sections: Zoo["sections"], easy: Zoo["easy"], random?: () => number) => Specimen[]} */
+/** Alternatives to a specimen: those named for it, or any of its group.
+ * @type {(specimen: Specimen, sections: Zoo["sections"], easy: Zoo["easy"], random?: () => number)
+ *   => Specimen[]} */
 export function othersOf(specimen, sections, easy, random = Math.random) {
   const all = sections.flatMap(({ specimens }) => specimens);
   const named = easy.find(({ identifier }) => identifier === specimen.identifier)?.others;
@@ -36,7 +38,8 @@ function cellQuestion({ intended, observed, leaks, lost }, random) {
   const wrong = leaking.length ? leaking : cellsOf(lost);
   if (!wrong.length) return null;
   const [query, key] = wrong[Math.floor(random() * wrong.length)];
-  // What padding looks at is no leak, but a reader could take it for one: such cells are not offered.
+  // Attention from padding is not a leak, but could be mistaken for one: such cells are not
+  // offered.
   const fine = cellsOf(intended.map((row, q) => row.map((may, k) => isFine(may, observed?.[q][k]))));
   const mirrored = fine.filter(([q, k]) => q === key && k === query);
   const rest = shuffled(

@@ -1,4 +1,4 @@
-// What the server would answer to the steps of the lesson, computed here.
+// Computes the server's responses to the lesson's steps in the browser.
 
 import { knockOut } from "./knock_out.js";
 import { predictions } from "./prediction.js";

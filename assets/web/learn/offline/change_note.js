@@ -1,4 +1,4 @@
-// Over the lesson, while something is changed in the run: what, what became of the answer, and the way back.
+// Banner over the lesson while the run is changed: the change, its effect, and how to undo it.
 
 import { current } from "../../core/app_state.js";
 import { changedRun, codesOf } from "../../core/changed_run.js";

@@ -32,7 +32,10 @@ export const mapped = (model, name, x) => linear(x, tensorOf(model, `${name}.wei
 export const normed = (model, name, x) =>
   layerNorm(x, tensorOf(model, `${name}.weight`), tensorOf(model, `${name}.bias`), model.config.norm_eps);
 
-/** One text through all blocks. @type {(model: Model, ids: number[], changes?: Changes) => Ran} */
+/**
+ * Run one text through all blocks.
+ * @type {(model: Model, ids: number[], changes?: Changes) => Ran}
+ */
 export function forward(model, ids, changes = {}) {
   const { positions = true, removed = [], padding = [] } = changes;
   const allowed = maskOf(ids.length, changes);

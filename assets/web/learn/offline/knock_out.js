@@ -51,7 +51,7 @@ function preferred(model, ran, at) {
   };
 }
 
-/** How far the mean over the tokens has turned. @type {(ran: Ran) => Measure} */
+/** How far the mean over the tokens turned. @type {(ran: Ran) => Measure} */
 function turned(ran) {
   const pooled = meanOf(ran);
   return {

@@ -56,7 +56,9 @@ function open() {
   form.noSeat(seat);
 }
 
-/** How far the outputs for the lesson's sentence are from PyTorch's, by the largest number of a row. */
+/**
+ * Largest distance from PyTorch's outputs for the lesson's sentence, relative to a row's maximum.
+ */
 function distance() {
   const { last } = runs.of(questions.sentence(0)).ran;
   const rows = last.map(({ out }, token) => {

@@ -1,4 +1,4 @@
-// What the file holds beside its script: the model's own files, the exercises, and a run by PyTorch to compare with.
+// Data in the lesson file: the model's files, the exercises, and a PyTorch run to compare with.
 
 import { query } from "../../core/dom.js";
 import { Answers } from "./answers.js";

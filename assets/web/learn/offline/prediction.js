@@ -1,4 +1,4 @@
-// What the model's own prediction head says at a [MASK], of the output or after fewer blocks.
+// Predictions of the model's own head at a [MASK], at the output or after fewer blocks.
 
 import { softmax } from "../softmax.js";
 import { gelu } from "./arithmetic.js";
@@ -11,7 +11,10 @@ import { mapped, normed } from "./forward.js";
 const TOP = 10;
 export const MASK = "[MASK]";
 
-/** One score a word, for a vector after the final norm. @type {(model: Model, vector: Vector) => Vector} */
+/**
+ * One score per word, for a vector after the final norm.
+ * @type {(model: Model, vector: Vector) => Vector}
+ */
 export function logits(model, vector) {
   const dense = mapped(model, "heads.masked.dense", vector).map(gelu);
   return mapped(model, "heads.masked.out", normed(model, "heads.masked.norm", dense).out);

@@ -22,8 +22,9 @@ export class Questions {
     return (this.seats[seat] ?? this.seats[0]).text;
   }
 
-  /** Those of a step about a text; none where the text is not the seat's.
-   * @param {string} text @param {number} seat @param {number} step @param {string} language @returns {Exercise[]} */
+  /** A step's exercises for a text; none if the text is not the seat's.
+   * @param {string} text @param {number} seat @param {number} step @param {string} language
+   *   @returns {Exercise[]} */
   about(text, seat, step, language) {
     const found = this.seats[seat];
     if (found?.text !== text) return [];

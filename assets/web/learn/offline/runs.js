@@ -47,7 +47,7 @@ export class Runs {
     return found;
   }
 
-  /** What the page is told of a run. @param {Held} held @returns {RunDescription} */
+  /** Describe a run for the page. @param {Held} held @returns {RunDescription} */
   described({ key, text, codes, read, ran }) {
     const own = read.tokens.map((_, at) => (read.special[at] ? null : at - 1));
     const plain = codes.length ? this.of(text).key : "";
@@ -89,7 +89,7 @@ export function hiddenBy(code) {
   return found && Number(found[1]);
 }
 
-/** Of the codes in a link, those that this page can make of a text of so many tokens.
+/** Codes in a link that this page can apply to a text of that many tokens.
  * @type {(listed: string, model: Model, nTokens: number) => string[]} */
 export function knownCodes(listed, { config }, nTokens) {
   const known = (/** @type {string} */ code) => {

@@ -18,5 +18,5 @@ export const json = async (path, { body } = {}) =>
 /** @template About @param {string} path @param {AbortSignal} [_signal] @returns {Promise<Numbers<About>>} */
 export const numbers = async (path, _signal) => /** @type {Numbers<About>} */ (answers.answer(path));
 
-/** As work that says how far it is: one line, with the result. @type {(path: string) => Promise<Response>} */
+/** Progress stream with a single line, the result. @type {(path: string) => Promise<Response>} */
 export const ask = async (path) => new Response(JSON.stringify({ result: answers.answer(path) }));

@@ -1,4 +1,4 @@
-// Over the lesson: the text that the model reads, the seat, and the words that the model knows.
+// Form over the lesson: the text, the seat, and the words the model knows.
 
 import { current } from "../../core/app_state.js";
 import { button, el } from "../../core/dom.js";

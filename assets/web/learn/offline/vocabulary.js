@@ -72,7 +72,7 @@ export class Vocabulary {
   }
 }
 
-// What is added anyway, unless nothing else was typed; padding may stand before it.
+// Remove typed end tokens, which are added anyway, unless nothing else was typed.
 function withoutEnds(/** @type {string[]} */ typed) {
   const first = typed.findIndex((piece) => piece !== PADDING);
   const before = typed.slice(0, Math.max(first, 0));

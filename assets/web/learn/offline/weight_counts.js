@@ -1,4 +1,4 @@
-// How many weights an encoder of given sizes has, part by part, and what one of its layers costs.
+// Counts an encoder's weights part by part, and one layer's cost.
 
 /** @import { Built, Sizes } from "../step_build.js" */
 
@@ -20,7 +20,7 @@ const PRESETS = {
   original: ORIGINAL,
 };
 
-/** What is not among the sizes is the original encoder's (arXiv:1706.03762); a sentence where they cannot be.
+/** Sizes not given are the original encoder's (arXiv:1706.03762); returns a message if impossible.
  * @type {(sizes: Sizes) => Built | { message: string }} */
 export function weightCounts(sizes) {
   const asked = { ...ORIGINAL, ...sizes };
