@@ -139,7 +139,14 @@ def _setting(
         padding_side=inputs.padding_side,
         pad_id=inputs.pad_id,
         first=first_length,
+        edge_ids=_edges(vocab_size, inputs.pad_id) if inputs.make is None else (),
     )
+
+
+def _edges(vocab_size: int | None, pad_id: int) -> tuple[int, ...]:
+    """The first ids and the last, which hand-written masks (ids > 1) take for special ones."""
+    edges = dict.fromkeys((0, 1, 2, 3, (vocab_size or 0) - 1))
+    return tuple(one for one in edges if 0 <= one < (vocab_size or 0) and one != pad_id)
 
 
 def _require_closed_padding(setting: Setting, model: Any) -> None:
@@ -214,8 +221,9 @@ def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
 
 def _read_output(context: AuditContext) -> None:
     """Find which axis of the output is its tokens; a model that does not run says so later."""
-    subject, valid = context.subject, context.base.valid
+    subject = context.subject
     with suppress(ModelFault):
+        valid = context.base.valid
         subject.reading = reading_of((context.out, valid), _at_another_length(context))
         context.out = subject.read(context.out, valid)
 
