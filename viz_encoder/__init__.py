@@ -1,7 +1,7 @@
 """viz_encoder: what each layer and head of a transformer encoder attends to, exactly."""
 
-__version__ = "0.1.0"
-
+from collections.abc import Callable as _Callable
+from functools import wraps as _wraps
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
@@ -9,9 +9,13 @@ from typing import Any as _Any
 from viz_encoder.audit import assert_mask as assert_mask
 from viz_encoder.audit import audit_batch as audit_batch
 from viz_encoder.audit import audit_mask as audit_mask
+from viz_encoder.checkpoints import LoadedEncoder as _LoadedEncoder
 from viz_encoder.checkpoints import load as load
+from viz_encoder.checkpoints import own_folder as _own_folder
 from viz_encoder.config import EncoderConfig as EncoderConfig
+from viz_encoder.corpora import HeadTable as _HeadTable
 from viz_encoder.corpora import corpus as corpus
+from viz_encoder.corpora import table_files as _table_files
 from viz_encoder.effects import ablate as ablate
 from viz_encoder.effects import effect as effect
 from viz_encoder.effects import patch as patch
@@ -23,7 +27,9 @@ from viz_encoder.model import pool as pool
 from viz_encoder.trace import Trace as Trace
 from viz_encoder.trace import capture as capture
 from viz_encoder.trace import record as record
+from viz_encoder.trace import saved as _saved
 from viz_encoder.training import watch as watch
+from viz_encoder.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from viz_encoder import analyses as analyses
@@ -51,3 +57,34 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     """The promised names; folders are imported by name, as viz_encoder.trace, but are none."""
     return sorted({*exported(globals()), *_LAZY})
+
+
+def _show(trace: Trace, **chosen: _Any) -> _Any:
+    from viz_encoder.export.cell import draw_cell  # Plotly is slow to import
+
+    return draw_cell(trace, **chosen)
+
+
+# What a class declares and a function of a layer above it does: data does not reach up.
+_METHODS: dict[type, dict[str, _Callable[..., _Any]]] = {
+    Trace: {"save": _saved.save, "load": _saved.load, "show": _show},
+    _LoadedEncoder: {"save": _own_folder.save_encoder},
+    _HeadTable: {"save": _table_files.save_table, "load": _table_files.load_table},
+}
+
+
+def _bind(kind: type, name: str, function: _Callable[..., _Any]) -> None:
+    """Let the function do what the method declares; its name, signature and words stay."""
+    declared = getattr(kind, name)
+
+    @_wraps(declared)
+    def method(*given: _Any, **named: _Any) -> _Any:
+        return function(*given, **named)
+
+    is_static = isinstance(vars(kind)[name], staticmethod)
+    setattr(kind, name, staticmethod(method) if is_static else method)
+
+
+for _kind, _functions in _METHODS.items():
+    for _name, _function in _functions.items():
+        _bind(_kind, _name, _function)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from viz_encoder import __version__
 from viz_encoder.audit.command import add_audit
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
@@ -19,6 +18,7 @@ from viz_encoder.pool_command import add_pool
 from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
 from viz_encoder.trace.saved import require_name
+from viz_encoder.version import __version__
 from viz_encoder.whole_file import is_file, require_writable, shortened
 
 LAST_PORT = 65535

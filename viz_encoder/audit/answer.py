@@ -1,10 +1,17 @@
-"""Answer: what a check of the audit found, before it has the check's name."""
+"""Answer: what a check of the audit found, before it has its name, and the cause it is given."""
 
 from typing import NamedTuple
 
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Picture, Verdict
+
+
+class Diagnosis(NamedTuple):
+    """A cause by its code, and what to say about it."""
+
+    code: str = ""
+    cause: str = ""
+    cure: str = ""
 
 
 class Answer(NamedTuple):

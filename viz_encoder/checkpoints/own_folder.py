@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from viz_encoder.arguments import public
 from viz_encoder.checkpoints.loaded import LoadedEncoder
 from viz_encoder.checkpoints.sentence_transformers import write_declared
+from viz_encoder.errors import CheckpointError
 from viz_encoder.inputs import ImageReader, TextReader
 from viz_encoder.model.saving import TOKENIZER, own_file, own_tensors, write_folder
 
@@ -32,6 +34,7 @@ def own_file_of(encoder: LoadedEncoder) -> dict[str, Any]:
     return own_file(encoder.config, **about)
 
 
+@public(fault=CheckpointError)
 def save_encoder(encoder: LoadedEncoder, folder: str | Path, *, overwrite: bool = False) -> None:
     """See `LoadedEncoder.save`."""
     reader = encoder.reader

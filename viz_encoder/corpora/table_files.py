@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from viz_encoder.arguments import AnyPath, public
 from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.head_table import SUFFIXES, About, Failure, HeadTable
 from viz_encoder.corpora.relations import Relations
@@ -42,7 +43,8 @@ def check_kind(path: str | Path) -> str:
     return kind
 
 
-def save_table(table: HeadTable, path: str | Path) -> int:
+@public
+def save_table(table: HeadTable, path: AnyPath) -> int:
     """See `HeadTable.save`."""
     path = Path(path)
     kind = check_kind(path)
@@ -59,7 +61,8 @@ def save_table(table: HeadTable, path: str | Path) -> int:
     return write_whole([file.getvalue()], path)
 
 
-def load_table(path: str | Path) -> HeadTable:
+@public
+def load_table(path: AnyPath) -> HeadTable:
     """See `HeadTable.load`."""
     path = Path(path)
     kind = check_kind(path)

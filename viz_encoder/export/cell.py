@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from viz_encoder import __version__
 from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.opening import choose_opening
@@ -18,6 +17,7 @@ from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.token_selection import key_names, query_of
+from viz_encoder.version import __version__
 
 MAX_BYTES = 1_000_000
 Bytes = Annotated[float, "a number of bytes, such as 1_000_000"]

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from viz_encoder import __version__
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.errors import SelectionError
@@ -16,6 +15,7 @@ from viz_encoder.lesson.posed import questions, worded
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.lesson.texts import FIRST, languages, texts_of
 from viz_encoder.trace import capture
+from viz_encoder.version import __version__
 
 MODEL = "grammar"  # whose forward pass assets/web/learn/offline computes
 MAX_BYTES = 3_000_000

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder import __version__
 from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.effects.outcome import Outcome
@@ -29,6 +28,7 @@ from viz_encoder.figures.theme import head_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES, MapView
 from viz_encoder.trace.token_selection import key_names
+from viz_encoder.version import __version__
 
 MAX_BYTES = 5_000_000
 OFFLINE = asset("web/offline")

@@ -1,15 +1,14 @@
 """The views as the page, the command line and the export find them: by discovery, one a file."""
 
-import importlib
 import pkgutil
+from importlib import import_module
+from pathlib import Path
 
 from viz_encoder.figures.view import View
 
-_FOLDER = importlib.import_module("viz_encoder.figures").__path__
+_FILES = pkgutil.iter_modules([str(Path(__file__).parent)])
 # Not by attribute: there, a view's function has replaced its module.
-_MODULES = [
-    importlib.import_module(f"viz_encoder.figures.{m.name}") for m in pkgutil.iter_modules(_FOLDER)
-]
+_MODULES = [import_module(f"{__package__}.{file.name}") for file in _FILES]
 VIEWS: dict[str, View] = {m.VIEW.name: m.VIEW for m in _MODULES if hasattr(m, "VIEW")}
 
 

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from viz_encoder.arguments import AnyPath
+from viz_encoder.arguments import AnyPath, public
 from viz_encoder.checkpoints.files import read_safetensors
 from viz_encoder.errors import CheckpointError, TraceError
 from viz_encoder.trace.layer import TENSORS
@@ -46,12 +46,9 @@ def require_name(path: AnyPath) -> None:
         )
 
 
-def save(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file; an existing file is replaced only once the new one is complete.
-
-    Raises:
-        TraceError: the name has another format's extension, or the file cannot be written.
-    """
+@public(fault=TraceError)
+def save(trace: Trace, path: AnyPath) -> None:
+    """See `Trace.save`; an existing file is replaced only once the new one is complete."""
     require_name(path)
     named: dict[str, Tensor] = {"output": trace.output, "valid": trace.valid}
     named |= {f"hidden.{i}": state for i, state in enumerate(trace.hidden_states)}
@@ -72,12 +69,9 @@ def save(trace: Trace, path: str | Path) -> None:
     write_beside(lambda beside: save_file(kept, beside, content), path)
 
 
-def load(path: str | Path) -> Trace:
-    """Read a trace that `save` wrote.
-
-    Raises:
-        TraceError: it is not a saved trace, of another version, or damaged.
-    """
+@public(fault=TraceError)
+def load(path: AnyPath) -> Trace:
+    """See `Trace.load`."""
     if not str(path):
         raise TraceError("path is empty; give the path of a saved trace.")
     path = Path(path)

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.arguments import AnyPath, Token, known_kind, public, read_index
-from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
@@ -138,29 +137,22 @@ class Trace:
         ran, heads = self._choose(layer, head)
         return ran.blocks(heads)
 
-    @public(fault=TraceError)
     def save(self, path: AnyPath) -> None:
         """Write this run to a safetensors file; see `Trace.load`.
 
         Raises:
             TraceError: the name has another format's extension, or the file cannot be written.
         """
-        # The one import cycle, for convenience: saving knows Trace, and Trace can save itself.
-        from viz_encoder.trace.saved import save
-
-        save(self, path)
+        raise NotImplementedError  # done by trace.saved, as viz_encoder/__init__.py says
 
     @staticmethod
-    @public(fault=TraceError)
     def load(path: AnyPath) -> "Trace":
         """Read a run that `save` wrote, on this or another machine.
 
         Raises:
             TraceError: it is not a saved trace, of another version, or damaged.
         """
-        from viz_encoder.trace.saved import load
-
-        return load(path)
+        raise NotImplementedError  # done by trace.saved
 
     def show(
         self,
@@ -188,10 +180,7 @@ class Trace:
                 nothing fits.
             TraceError: the check of the maps failed, so they are not shown.
         """
-        # An upward import, so by name and only when called: the exporter knows all analyses and
-        # figures.
-        cell = import_module("viz_encoder.export.cell")
-        return cell.draw_cell(self, layer=layer, head=head, query=query, max_bytes=max_bytes)
+        raise NotImplementedError  # done by export.cell
 
     def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
         ran = self.layers[read_index("layer", layer, self.n_layers)]

@@ -5,10 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.checks.maps import of_open_slots
 from viz_encoder.audit.checks.row_sums import answer_of
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of
 from viz_encoder.audit.diagnose.seen import Seen

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.question import Question

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import in_another_order
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes
+from viz_encoder.audit.answer import Answer, Diagnosis, passes
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import maps
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.measure.difference import gap, nonfinite_rows
 from viz_encoder.audit.measure.passed import mapped, tensors_in

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.answer import Diagnosis
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import IDS, Reading
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.reach import Allowed

@@ -2,18 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.causes import CAUSES
-
-
-class Diagnosis(NamedTuple):
-    """A cause by its code, and what to say about it."""
-
-    code: str = ""
-    cause: str = ""
-    cure: str = ""
-
 
 UNKNOWN = Diagnosis(
     "",

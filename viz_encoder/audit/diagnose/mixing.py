@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import Layer

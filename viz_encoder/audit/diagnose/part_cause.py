@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen

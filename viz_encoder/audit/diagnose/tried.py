@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in

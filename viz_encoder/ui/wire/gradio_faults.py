@@ -10,7 +10,6 @@ from fastapi import HTTPException
 from gradio.route_utils import FnIndexInferError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import viz_encoder
 from viz_encoder.ui.wire.endpoints import UNFORESEEN
 from viz_encoder.ui.wire.refusals import refuse, tell
 from viz_encoder.whole_file import shortened
@@ -26,7 +25,7 @@ NO_FILE = (
 )
 UNREAD = "The request cannot be read: {}."
 BROKEN = "That failed; the server's log says why."
-OURS = str(Path(viz_encoder.__file__).parent)
+OURS = str(Path(__file__).parents[2])  # the package
 log = logging.getLogger(__name__)
 
 
