@@ -265,3 +265,31 @@ def test_right_models_pass_on_both_sides():
     )
     report = audit(MODEL, scope=scope, inputs=AuditInputs(padding_side="both"))
     assert report.verdict == "PASS" and "nowhere else" in report.sentence, str(report)
+
+
+HIDING = {
+    "1": lambda ids, pad: ids > 1,
+    "0, where it is not the padding": lambda ids, pad: (ids > 0) & (ids != pad),
+    "2": lambda ids, pad: (ids != 2) & (ids != pad),
+    "3": lambda ids, pad: (ids != 3) & (ids != pad),
+    "the last": lambda ids, pad: (ids < 199) & (ids != pad),
+}
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("hidden", [None, *HIDING])
+def test_a_mask_made_of_ids_that_hides_a_real_one_at_the_edge(hidden, side):
+    class FromIds(Stack):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(200, 8)
+
+        def forward(self, ids):
+            real = HIDING[hidden](ids, pad) if hidden else ids != pad
+            return super().forward(self.table(ids), padding(real))
+
+    pad = 1 if hidden and hidden.startswith("0") else 0
+    given = AuditInputs(vocab_size=200, pad_id=pad, padding_side=side)
+    report = vz.audit_mask(FromIds().eval(), padding, inputs=given)
+    assert report.verdict == ("FAIL" if hidden else "PASS"), str(report)
+    assert not hidden or own(report)[0] in ("maps", "runs")

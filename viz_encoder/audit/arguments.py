@@ -28,7 +28,8 @@ class AuditInputs:
 
     Attributes:
         make: make(seed, batch, length) → what the model takes in place of x.
-        vocab_size: the model takes token ids below it in place of x.
+        vocab_size: the model takes token ids below it in place of x; the first and the last, which
+            hand-written masks take for special ones, are among them.
         pad_id: the id at padded positions.
         valid: Bool "batch token" chosen by you; batch and length must differ.
         padding_side: the side of the padding on which the model is judged: "right" or "left" (the

@@ -80,6 +80,7 @@ class Setting:
     pad_id: int = 0
     first: int = FIRST_LENGTH
     n_samples: int = 3
+    edge_ids: tuple[int, ...] = ()  # ids that code takes for special ones: each is a real token
     fixed: bool = False  # there is one batch, and no other can be made
 
     @property
@@ -109,14 +110,24 @@ class Setting:
 
     def case(self, valid: Tensor, *, seed: int | None = None, x: Tensor | None = None) -> Case:
         """The batch with that padding; ids at padded places are pad_id."""
+        made = x is None
         if x is None:
             x = self.make_x(self.seed if seed is None else seed, *valid.shape)
         valid = valid.to(x.device)
+        x = self._with_edges(x, valid) if made and self.edge_ids else x
         if why := _misfit(x, valid):
             raise ModelFault(why)
         if not x.is_floating_point() and x.shape == valid.shape:
             x = x.masked_fill(~valid, self.pad_id)
         return Case(x, valid, self.allowed(valid), self._passed(valid))
+
+    def _with_edges(self, x: Tensor, valid: Tensor) -> Tensor:
+        """With each of those ids in place of one real token, spread over the batch."""
+        places, x = valid.nonzero(), x.clone()
+        for number, one in enumerate(self.edge_ids[: len(places)]):
+            sample, token = places[(2 * number + 1) * len(places) // (2 * len(self.edge_ids))]
+            x[sample, token] = one
+        return x
 
     def _passed(self, valid: Tensor) -> Any:
         try:
