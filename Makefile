@@ -11,7 +11,7 @@ BIOME := $(BIN)/node $(MODULES)/@biomejs/biome/bin/biome
 # Compiled once, not by every worker and by every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test check format bench docs clean test-oldest test-newest
+.PHONY: help run test test-all check format bench docs clean test-oldest test-newest
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -20,9 +20,16 @@ help: ## list the commands
 run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
 
-test: $(STAMPS)/chromium $(STAMPS)/firefox check ## format, lint, types, import contracts, and all tests
+test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and the tests
+	$(call test_with,-m "not outside")
+
+test-all: $(STAMPS)/chromium $(STAMPS)/firefox check ## the same, and on Ray, JupyterLab and Firefox
+	$(call test_with)
+
+define test_with
 	$(BIN)/node --test --test-reporter=dot tests/web/*.test.js
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(1)
+endef
 
 # On Linux the plain torch wheel brings CUDA, some gigabytes: name a CPU wheel with TORCH=FILE where there is one.
 # Tests in a browser are left out: they take the longest, and `make test` runs them.

@@ -26,6 +26,9 @@ FLAGS = [
     "--js-flags=--no-opt --no-maglev",
 ]
 
+# A test that asks for one of these fixtures has that mark.
+MARKS = {"browser": {"chromium", "firefox"}, "outside": {"firefox", "lab", "cluster"}}
+
 # The shell is Chromium without windows: a page opens there in two thirds of the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
@@ -52,6 +55,13 @@ def pytest_collection() -> Iterator[None]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what drives another program, by the fixture that starts it."""
+    for mark, programs in MARKS.items():
+        if not programs.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(mark)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

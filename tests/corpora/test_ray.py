@@ -251,14 +251,12 @@ def measured(grammar, cluster, tmp_path_factory):
     return Measured(table, said, parts, vectors)
 
 
-@pytest.mark.ray
 def test_two_workers_one_of_which_dies_give_the_same_table(grammar, measured, local):
     same(measured.table, local, 1e-12)
     assert measured.table.failures == local.failures and measured.said[-1].n == len(TEXTS)
     assert len(list(measured.parts.glob("part-*.npz"))) == 4
 
 
-@pytest.mark.ray
 def test_the_parts_of_the_workers_serve_any_engine(grammar, measured, local, tmp_path):
     vectors, said = tmp_path / "again.parquet", []
     where = {"folder": measured.parts, "vectors": vectors}
@@ -268,13 +266,11 @@ def test_the_parts_of_the_workers_serve_any_engine(grammar, measured, local, tmp
     assert vectors.read_bytes() == measured.vectors.read_bytes()
 
 
-@pytest.mark.ray
 def test_the_vectors_come_back_in_the_order_of_the_texts(grammar, measured, tmp_path):
     vz.corpus(grammar, TEXTS, measures=ALL, vectors=tmp_path / "here.parquet")
     assert measured.vectors.read_bytes() == (tmp_path / "here.parquet").read_bytes()
 
 
-@pytest.mark.ray
 def test_a_dataset_of_ray_is_read_by_its_workers_whatever_its_order(grammar, cluster, tmp_path):
     import ray
 

@@ -9,7 +9,6 @@ import pytest
 import viz_encoder as vz
 from tests.export.runs import HOSTILE, random_trace
 
-pytestmark = pytest.mark.browser
 PAGE = (
     '<!doctype html><meta charset="utf-8"><body style="color: {ink}; background: {ground}">{cells}'
 )

@@ -11,8 +11,6 @@ import pytest
 
 from viz_encoder.checkpoints.builtin import BUILTIN
 
-pytestmark = pytest.mark.browser
-
 IN_MEMORY = """\
 from transformers import BertModel, PreTrainedTokenizerFast
 model = BertModel.from_pretrained({folder!r})

@@ -96,7 +96,6 @@ def test_of_a_pair_each_row_of_the_chosen_map_says_its_text(minilm):
     assert facts["queries"] == [1, 2, second, second + 1]
 
 
-@pytest.mark.browser
 def test_the_page_shows_it(trace, chromium, tmp_path):
     path = tmp_path / "run.html"
     save(trace, path, layer=3, head=5, **KEPT)

@@ -56,7 +56,6 @@ def findings(page, panels: str = "all") -> list[str]:
     return list(found)
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_tab(opened, theme):
     page, found = opened.page, []

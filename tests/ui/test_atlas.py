@@ -10,7 +10,6 @@ import viz_encoder as vz
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
-pytestmark = pytest.mark.browser
 KNOWN = ".viz-statistic[data-painted]"
 N_HEADS = 12
 SWAPPED = SENTENCES[0].replace("tired", "slow")  # of as many tokens

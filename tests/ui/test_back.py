@@ -1,7 +1,5 @@
 """Back and Forward: each run and each tab that was open, with the place that was selected there."""
 
-import pytest
-
 CAT = "The cat sat on the mat."
 PLACE = """() => {
   const { run, selection: { layer, head, query, key } } = window.vizTab;
@@ -35,7 +33,6 @@ def is_there(page, text, tab, place):
     page.wait_for_function(IS_THERE, arg=expected)
 
 
-@pytest.mark.browser
 def test_back_and_forward_go_through_runs_and_tabs(visit):
     opened = visit()
     opened.painted()
@@ -62,7 +59,6 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     opened.map_painted("4.1")
 
 
-@pytest.mark.browser
 def test_back_from_a_changed_run_is_the_run_before(visit):
     opened = visit(layer=3, head=1, query=10, key=2)
     opened.painted()
@@ -78,7 +74,6 @@ def test_back_from_a_changed_run_is_the_run_before(visit):
     assert page.is_visible(".viz-changed-line")
 
 
-@pytest.mark.browser
 def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
     opened = visit()
     opened.painted()

@@ -1,9 +1,5 @@
 """The cells of a mask on a bare page, in a view that begins at another row than column."""
 
-import pytest
-
-pytestmark = pytest.mark.browser
-
 GRID = """async () => {
   const { TokenGrid } = await import("/views/mask_grid.js");
   const { Viewport } = await import("/core/viewport.js");

@@ -1,9 +1,5 @@
 """Lines of a long run on a bare page, of whose queries only the chosen one's row comes."""
 
-import pytest
-
-pytestmark = pytest.mark.browser
-
 # 600 tokens, the first of them special, half of them of text B; each query looks at the token two
 # after it, or at those that are given.
 LINES = """async (looked_at) => {

@@ -4,8 +4,6 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.browser
-
 # A map of 40 tokens, zoomed to queries 2 to 7 and keys 8 to 13; a part that begins before them, at
 # other rows than columns, and has more columns than rows: 0 but for one weight.
 PAPER = """async ([row, column]) => {

@@ -1,9 +1,5 @@
 """A square matrix on a bare page: of numbers in which no row passes for its column."""
 
-import pytest
-
-pytestmark = pytest.mark.browser
-
 # The items of a set with two labels, so that they are drawn in another order than they were given.
 MATRIX = """async (values) => {
   const { ItemMatrix } = await import("/pooling/cosine_matrix.js");

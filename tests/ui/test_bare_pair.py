@@ -1,9 +1,5 @@
 """The links of a pair on a bare page: what is known of two runs is not told of two others."""
 
-import pytest
-
-pytestmark = pytest.mark.browser
-
 PAIR = """async () => {
   const { PairLinksView } = await import("/attention/pair_links.js");
   const selection = { layer: 0, head: 0, name: "0.0", query: 1, key: 0, kept: "all", on: () => {} };

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.browser
-
 # Two rows of three patches after two prefix tokens: unit 2 is patch 0.
 PICTURE = """async () => {
   const { Picture } = await import("/views/picture_overlay.js");

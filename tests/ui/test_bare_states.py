@@ -1,9 +1,5 @@
 """States of tokens and exported maps on a bare page, where places are not the tokens' numbers."""
 
-import pytest
-
-pytestmark = pytest.mark.browser
-
 # Three states of tokens 1, 3 and 4, the others being special; each has a place of its own.
 PLANE = """async () => {
   const { PcaPanel } = await import("/hidden/pca.js");

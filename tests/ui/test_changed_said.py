@@ -7,7 +7,6 @@ import pytest
 import viz_encoder as vz
 from tests.ui.texts import MASKED
 
-pytestmark = pytest.mark.browser
 TEXT, MODEL = MASKED
 KEY = re.compile(r"key (\d+) “([^”]+)” ([\d.e-]+)")
 ROW = "[...document.querySelectorAll('*')].find(e => !e.children.length && / looks most at /"

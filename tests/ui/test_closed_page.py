@@ -18,7 +18,6 @@ from viz_encoder.ui.wire.closed_page import MAX_NAME
 from viz_encoder.ui.wire.listeners import LISTENERS
 
 
-@pytest.mark.browser
 def test_an_open_page_holds_no_connection(visit):
     """A browser has six to a server: the seventh page would never load."""
     opened = visit(a="Held by a link", kind="text")  # as it opens it runs that, by Gradio's queue
@@ -26,7 +25,6 @@ def test_an_open_page_holds_no_connection(visit):
     opened.page.wait_for_load_state("networkidle")
 
 
-@pytest.mark.browser
 def test_a_page_that_closes_lets_go_of_its_run(chromium):
     app, told = make_app(Settings()), Event()
     store = app.state.runner.store

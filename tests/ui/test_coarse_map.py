@@ -8,7 +8,6 @@ import torch
 
 import viz_encoder as vz
 
-pytestmark = pytest.mark.browser
 LONG = 700
 STEP = 11  # 700 tokens in at most 64 cells a side
 

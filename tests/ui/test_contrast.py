@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.browser
-
 # Each text's color and every background behind it, red, green, blue and opacity, nearest first.
 COLORS = """() => {
   const numbers = (color) => color.match(/[\\d.]+/g).map(Number);

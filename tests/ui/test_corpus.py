@@ -224,7 +224,6 @@ def values_of(page) -> np.ndarray:
     return np.array([float(value or "nan") for value in cells]).reshape(6, 12)
 
 
-@pytest.mark.browser
 def test_it_opens_on_a_finding_and_its_examples(opened):
     page, shipped = opened.page, HeadTable.load(asset(sources.TABLE))
     assert page.inner_text(".viz-corpus-finding") == results.said(shipped, "previous")
@@ -242,7 +241,6 @@ def test_it_opens_on_a_finding_and_its_examples(opened):
         assert [f"viz-corpus-{role}", first.texts[0][start:stop]] in marks
 
 
-@pytest.mark.browser
 def test_heads_are_labeled_by_what_they_do(opened):
     shipped, labels = HeadTable.load(asset(sources.TABLE)), {"previous": "prev", "next": "next"}
     labels |= {"same": "same", "first": "first", "delimiter": "sep", "punctuation": "punct"}
@@ -259,7 +257,6 @@ def test_heads_are_labeled_by_what_they_do(opened):
     assert opened.page.inner_text(".viz-corpus .viz-readout").endswith(role)
 
 
-@pytest.mark.browser
 def test_a_csv_gives_the_previous_token_head_without_a_further_click(opened, minilm, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(TEXTS)))
@@ -272,7 +269,6 @@ def test_a_csv_gives_the_previous_token_head_without_a_further_click(opened, min
     assert len(page.query_selector_all(".viz-corpus-examples li")) == len(TEXTS)
 
 
-@pytest.mark.browser
 def test_a_bad_file_leaves_what_is_shown_and_is_said(opened, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("id,words\n1,yes\n")
@@ -284,7 +280,6 @@ def test_a_bad_file_leaves_what_is_shown_and_is_said(opened, tmp_path):
     assert page.inner_text(".viz-corpus-finding") == before
 
 
-@pytest.mark.browser
 def test_as_many_texts_as_the_page_takes_can_be_pasted_and_no_more(opened):
     page, start = opened.page, opened.page.locator("#viz-corpus-measure")
 
@@ -300,7 +295,6 @@ def test_as_many_texts_as_the_page_takes_can_be_pasted_and_no_more(opened):
     assert paste(" \n") == ("Measure the texts", False)
 
 
-@pytest.mark.browser
 def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
     page = opened.page
     before = page.inner_text(".viz-corpus-finding")
@@ -318,7 +312,6 @@ def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
     assert page.inner_text(".viz-corpus-finding").startswith("Over 3 texts")
 
 
-@pytest.mark.browser
 def test_an_example_runs_in_the_other_tabs_with_its_pair_chosen(opened):
     page = opened.page
     page.wait_for_function("document.querySelector('#viz-run') !== null")
@@ -337,7 +330,6 @@ def test_an_example_runs_in_the_other_tabs_with_its_pair_chosen(opened):
     assert chosen == [first.texts[0], first.query, first.key]
 
 
-@pytest.mark.browser
 def test_the_link_holds_statistic_and_head(opened, visit):
     page = opened.page
     page.select_option("#viz-corpus-statistic", "entropy")
@@ -351,7 +343,6 @@ def test_the_link_holds_statistic_and_head(opened, visit):
     again.page.wait_for_selector(".viz-corpus[data-painted*='entropy:3.4:']", timeout=60_000)
 
 
-@pytest.mark.browser
 def test_two_tables_are_subtracted(opened, minilm):
     page = opened.page
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))

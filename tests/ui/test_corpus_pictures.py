@@ -142,7 +142,6 @@ def test_strangers_send_few_patches_and_nothing_packed(scene, files):
         results.measured(small, "a.zip", packed(files), "", "", go_on)
 
 
-@pytest.mark.browser
 def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
     page = opened.page
     sent = zip(NAMES, files, strict=True)
@@ -163,7 +162,6 @@ def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
     assert over.startswith("2 uploaded pictures (2 pictures, scene)") and "over pictures" in over
 
 
-@pytest.mark.browser
 def test_a_pair_runs_in_the_other_tabs(opened):
     page = opened.page
     page.wait_for_function("document.querySelector('#viz-run') !== null")

@@ -34,7 +34,6 @@ def test_a_bad_treebank_is_a_plain_sentence(site):
     assert many.startswith("The page takes up to 2,000 sentences. Use fewer, or run viz-encoder")
 
 
-@pytest.mark.browser
 def test_the_example_treebank_is_one_click_away(opened, wanted):
     page = opened.page
     assert not page.is_visible(".viz-corpus-relations")
@@ -65,7 +64,6 @@ def test_the_example_treebank_is_one_click_away(opened, wanted):
     assert pressed.get_attribute("data-head") == f"{layer}.{head}"
 
 
-@pytest.mark.browser
 def test_a_treebank_without_arcs_says_why_there_are_no_relations(opened, tmp_path):
     page = opened.page
     lines = [f"{n}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for n, word in enumerate(["keys", "are"], 1)]

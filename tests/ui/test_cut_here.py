@@ -13,7 +13,6 @@ from tests.ui.texts import PICTURES, SENTENCES
 TEXT, IT, ANIMAL = SENTENCES[0], 10, 2
 SENTENCE, KEYS, MASK = "the keys to the cabinet [MASK] old", 2, 6
 CHANGED = ".viz-changed[data-painted]"
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture

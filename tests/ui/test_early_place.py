@@ -5,7 +5,6 @@ import pytest
 from tests.ui.conftest import listen_for_errors
 
 PLACE = "#viz-early"
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture

@@ -8,10 +8,7 @@ from tests.ui.firefox import firefox_path, running
 from tests.ui.other_site import ATTACK, SENT, other_site, uploads, watched_server
 from tests.ui.texts import SENTENCES
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(firefox_path() is None, reason="no Firefox is installed"),
-]
+pytestmark = pytest.mark.skipif(firefox_path() is None, reason="no Firefox is installed")
 TABS = ["Attention", "What if", "Flow", "Hidden states", "Pooling", "Masks", "Mask zoo"]
 TABS += ["Learn", "Corpus"]
 PRINTED = """(() => {

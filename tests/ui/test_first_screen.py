@@ -11,7 +11,6 @@ from viz_encoder.ui.state.opening import MOST_TOKENS
 TEXT = SENTENCES[0]
 IT, ANIMAL = 10, 2
 LONG = " ".join([TEXT] * 24)
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

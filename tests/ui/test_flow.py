@@ -16,8 +16,6 @@ from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.bundled import asset
 from viz_encoder.figures.views import placed
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def flow(shared):

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_what_is_folded_away_opens_below_its_title(shared, width):

@@ -11,7 +11,6 @@ import viz_encoder as vz
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
-pytestmark = pytest.mark.browser
 API = """api => {
   const its = Element.prototype;
   its.kept ??= its.requestFullscreen;

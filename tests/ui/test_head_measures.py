@@ -77,7 +77,6 @@ def test_what_there_is_not_is_said(site, client, key):
         client.predict(key, 6, 0, api_name="/similar")
 
 
-@pytest.mark.browser
 def test_the_nearest_heads_are_listed_and_a_click_goes_there(visit, maps):
     page = visit(layer=3, head=1).page
     page.wait_for_selector(".viz-similar[data-painted]", timeout=60_000)
@@ -93,7 +92,6 @@ def test_the_nearest_heads_are_listed_and_a_click_goes_there(visit, maps):
     assert f"layer={near[0] // 12}&head={near[0] % 12}" in page.evaluate("location.href")
 
 
-@pytest.mark.browser
 def test_a_phrase_is_clicked_and_clicked_away(visit, trace):
     page = visit().page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
@@ -119,7 +117,6 @@ def test_a_phrase_is_clicked_and_clicked_away(visit, trace):
     assert out == linked.size - linked.sum() and 0 < linked.sum() < linked.size
 
 
-@pytest.mark.browser
 def test_an_offset_is_found_by_its_number(visit, trace):
     page = visit().page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)

@@ -292,7 +292,6 @@ def slide(opened, layer: int) -> None:
         )
 
 
-@pytest.mark.browser
 def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
     opened = shown(query=8)
     page, hidden = opened.page, states(trace)
@@ -356,7 +355,6 @@ def check_lines(opened, trace, hidden: np.ndarray) -> None:
     assert found[-2:] == pytest.approx([np.median(moved), moved[chosen]], rel=5e-4)
 
 
-@pytest.mark.browser
 def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     opened = shown(*PANELS, kind="text", model="grammar", a=MASKED[0], query=6)
     page = opened.page
@@ -392,7 +390,6 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     until(opened, ".viz-hidden-where", "After 1 of 4 blocks")
 
 
-@pytest.mark.browser
 def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     trace, path, _ = long_run
     opened = shown()
@@ -408,7 +405,6 @@ def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     assert float(legend.inner_text()) == pytest.approx(np.median(norms), rel=5e-4)
 
 
-@pytest.mark.browser
 def test_a_picture_is_pointed_at_and_played_through(shown):
     opened = shown(*PANELS, kind="image", model="scene", example="a wide scene")
     page = opened.page

@@ -203,7 +203,6 @@ def test_a_download_that_is_stopped_keeps_the_page_free(hub):
     assert stopped.is_set() and models.cached() == []
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize(("width", "name"), [(1440, WIDE), (390, NARROW)])
 def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width, name):
     faults = []
@@ -245,7 +244,6 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width,
     assert hub.asked == [] and faults == []
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("button", ["#viz-load", "#viz-look"])
 def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     opened(page, site)
@@ -262,7 +260,6 @@ def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     assert "Stopped" in page.inner_text("#viz-found")
 
 
-@pytest.mark.browser
 def test_a_download_is_stopped_on_the_page(hub, page, site):
     hub.models[NAME]["model.safetensors"] += b"\0" * 200_000
     opened(page, site)

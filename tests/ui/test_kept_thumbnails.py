@@ -46,7 +46,6 @@ def test_small_maps_are_of_the_tokens_that_are_kept(site, client, trace, hide, r
         np.testing.assert_allclose(found[head], of_head, atol=2e-5)
 
 
-@pytest.mark.browser
 def test_the_atlas_follows_the_switches_and_says_so(visit):
     opened = visit()
     opened.painted()
@@ -61,7 +60,6 @@ def test_the_atlas_follows_the_switches_and_says_so(visit):
     assert page.evaluate("document.querySelector('.viz-atlas canvas').toDataURL()") == before
 
 
-@pytest.mark.browser
 def test_what_does_not_follow_the_switches_says_so(visit):
     page = visit().page
     page.wait_for_selector(".viz-finding-chip")

@@ -7,7 +7,6 @@ import viz_encoder as vz
 from viz_encoder import effects
 from viz_encoder.analyses.relevance import relevance
 
-pytestmark = pytest.mark.browser
 SENTENCE = "the keys to the cabinet [MASK] old"
 NODE = ".viz-knocked-out"
 

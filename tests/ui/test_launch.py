@@ -22,7 +22,6 @@ def trace():
     return recording.trace(tokens=["one", "two", "three", "four", "five", "[PAD]", "[PAD]"])
 
 
-@pytest.mark.browser
 def test_the_page_opens_on_a_recorded_run(chromium, trace, capsys):
     page = launch(trace, port=0)
     try:
@@ -62,7 +61,6 @@ LEARNED = {
 }
 
 
-@pytest.mark.browser
 def test_every_step_of_the_lesson_shows_a_recorded_run(chromium, trace, capsys):
     page = launch(trace, port=0)
     try:
@@ -132,7 +130,6 @@ def test_one_that_takes_ids_alone_leaves_the_first_example_to_a_built_in_one():
         page.close()
 
 
-@pytest.mark.browser
 def test_it_ends_though_a_page_is_open(chromium, trace, capfd):
     page = launch(trace, port=0)
     tab = chromium.new_page()

@@ -16,8 +16,6 @@ from viz_encoder.lesson.result_code import Result, decode
 from viz_encoder.lesson.seats import seat
 from viz_encoder.ui.state.lesson_link import as_linked
 
-pytestmark = pytest.mark.browser
-
 TEXT = "the keys to the cabinet [MASK] old"
 LAYER, HEAD, QUERY, KEY = 2, 0, 6, 2
 STEPS = 12

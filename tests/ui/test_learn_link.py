@@ -1,11 +1,8 @@
 """A link to step 4 of the lesson holds whether products are divided by √d."""
 
 import numpy as np
-import pytest
 
 import viz_encoder as vz
-
-pytestmark = pytest.mark.browser
 
 TEXT = "the keys to the cabinet [MASK] old"
 LAYER, HEAD, QUERY, KEY = 2, 0, 6, 2

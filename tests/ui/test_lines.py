@@ -6,7 +6,6 @@ import torch
 import viz_encoder as vz
 from tests.ui.texts import SENTENCES
 
-pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
 PAIR = ("The cat sat on the mat", "It was tired")
 FAINT = 0.0004

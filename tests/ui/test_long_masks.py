@@ -59,7 +59,6 @@ def causal(masks, long):
     return page
 
 
-@pytest.mark.browser
 def test_strokes_over_small_cells_are_exact_and_undone(causal):
     page, expected = causal, CAUSAL.copy()
     page.click("[data-tool=rectangle]")
@@ -81,7 +80,6 @@ def test_strokes_over_small_cells_are_exact_and_undone(causal):
     np.testing.assert_array_equal(painted(page), expected)
 
 
-@pytest.mark.browser
 def test_one_cell_of_millions_is_seen_and_reached_by_keys(causal):
     page = causal
     page.mouse.click(*at(page, 300, 1500))
@@ -103,7 +101,6 @@ def test_one_cell_of_millions_is_seen_and_reached_by_keys(causal):
     np.testing.assert_array_equal(painted(page), expected)
 
 
-@pytest.mark.browser
 def test_a_link_holds_what_it_can_and_says_what_it_cannot(causal):
     page = causal
     page.click("#viz-masks >> text=Clear")
@@ -122,7 +119,6 @@ def test_a_link_holds_what_it_can_and_says_what_it_cannot(causal):
     assert "masks.mask" not in page.evaluate("location.search")
 
 
-@pytest.mark.browser
 def test_reach_is_asked_for_layer_by_layer(causal):
     page, asked = causal, []
     page.wait_for_selector("[aria-label=Reach][data-painted*=':0:']", timeout=60_000)

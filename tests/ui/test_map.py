@@ -19,7 +19,6 @@ from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
 from viz_encoder.trace.token_selection import shown_tokens
 
-pytestmark = pytest.mark.browser
 TEXT = "The reinterpretation of the text saw the cat and the tokenization"
 PAIR = ("The cat reinterpreted", "Tokenization ran")
 LONG = 700

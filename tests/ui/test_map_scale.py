@@ -13,7 +13,6 @@ from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
 from viz_encoder.ui.wire.static import address
 
-pytestmark = pytest.mark.browser
 LONG = "The trophy does not fit in the suitcase because it is too big. " * 27
 HINT = ".viz-scale-hint"
 PIXEL = """([row, column]) => {

@@ -10,7 +10,6 @@ import viz_encoder as vz
 from tests.ui.test_masks import RAN, TEXT, painted_mask, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 
-pytestmark = pytest.mark.browser
 LONG = "The quick brown fox jumps over the lazy dog. " * 6
 
 

@@ -145,7 +145,6 @@ def test_a_link_brings_the_scope_back():
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     page = masks(width=width, layer=3, head=1)
@@ -220,7 +219,6 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     page.wait_for_url("**masks.scope=3-5*")
 
 
-@pytest.mark.browser
 def test_other_tabs_say_where_the_mask_applies(masks):
     query = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
     page = masks(ran="causal", scope="2:0", **query)

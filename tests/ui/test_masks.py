@@ -369,7 +369,6 @@ def drag(page, start, end):
     page.mouse.up()
 
 
-@pytest.mark.browser
 def test_a_cell_reaches_from_border_to_border(masks):
     page = masks()
     x, y = at(page, 0, 0)
@@ -384,7 +383,6 @@ def test_a_cell_reaches_from_border_to_border(masks):
     assert [tuple(cell) for cell in np.argwhere(~painted_mask(page))] == [(2, 5)]
 
 
-@pytest.mark.browser
 def test_painting_by_mouse_and_keys_and_back(masks):
     page = masks()
     expected = np.ones((15, 15), dtype=bool)
@@ -427,7 +425,6 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     assert page.input_value("#viz-mask-preset") == "none"
 
 
-@pytest.mark.browser
 def test_undo_works_anywhere_in_the_tab_but_where_text_is_typed(masks):
     page = masks()
     page.select_option("#viz-mask-preset", "window")
@@ -465,7 +462,6 @@ def test_undo_works_anywhere_in_the_tab_but_where_text_is_typed(masks):
     np.testing.assert_array_equal(painted_mask(page), window)
 
 
-@pytest.mark.browser
 def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     page = masks(layer=3, head=5, query=10)
     n = 15
@@ -514,7 +510,6 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     page.wait_for_selector(".viz-masking", state="hidden")
 
 
-@pytest.mark.browser
 def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     page = masks(layer=1, head=2)
     page.select_option("#viz-mask-preset", "window")
@@ -549,7 +544,6 @@ def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     assert said.endswith(f" weight {plain.attention(4)[7, 9, 3]:.4f}: a leak.")
 
 
-@pytest.mark.browser
 def test_convention_code_and_reach_follow_the_mask(masks, plain):
     page = masks(query=10)
     page.select_option("#viz-mask-preset", "window")
@@ -596,7 +590,6 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     np.testing.assert_array_equal(painted_mask(page), mask)
 
 
-@pytest.mark.browser
 def test_a_size_that_is_typed_outlives_the_answer_to_an_older_one(masks):
     page = masks()
     held, asked = [], []
@@ -619,7 +612,6 @@ def test_a_size_that_is_typed_outlives_the_answer_to_an_older_one(masks):
     assert [json.loads(each)["sizes"] for each in asked] == [{"reach": 2}, {"reach": 1}]
 
 
-@pytest.mark.browser
 def test_predictions_without_and_with_the_mask(masks):
     page = masks(kind="text", a=MASKED[0], model=MASKED[1])
     page.select_option("#viz-mask-preset", "window")
@@ -641,7 +633,6 @@ def test_predictions_without_and_with_the_mask(masks):
         assert float(said) == pytest.approx(float(guess.shares[0]), abs=6e-5)
 
 
-@pytest.mark.browser
 def test_allowed_pairs_with_hardly_any_weight_are_counted_marked_and_walked_through(masks, minilm):
     page = masks(kind="text", a=TEXT, ran="causal", layer=3, head=1, query=0, key=0)
     page.wait_for_function("vizMasks.result.panels.found")
@@ -664,7 +655,6 @@ def test_allowed_pairs_with_hardly_any_weight_are_counted_marked_and_walked_thro
     assert "allowed, but hardly attended to" in page.inner_text(".viz-mask-result .viz-readout")
 
 
-@pytest.mark.browser
 def test_a_saved_run_paints_and_does_not_run(masks, saved):
     page = masks(run=saved)
     assert page.is_disabled("#viz-mask-run")

@@ -9,7 +9,6 @@ from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
 from viz_encoder.ui.tabs.corpus import sources
 
-pytestmark = pytest.mark.browser
 KNOWN = ".viz-statistic[data-painted]"
 
 

@@ -157,7 +157,6 @@ def test_a_link_brings_padding_back():
     assert again.padded == entry.padded and again.trace.valid.tolist() == made["valid"]
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width):
     page = visit(tab="masks", width=width).page

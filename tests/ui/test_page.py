@@ -10,7 +10,6 @@ from tests.ui.conftest import described
 from tests.ui.texts import LABELS, PICTURES, SENTENCES
 from viz_encoder.bundled import asset
 
-pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
 
 

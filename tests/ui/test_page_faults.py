@@ -11,7 +11,6 @@ import viz_encoder as vz
 from tests.ui.texts import LABELS, SENTENCES
 from viz_encoder.ui.state.runner import Runner
 
-pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
 
 

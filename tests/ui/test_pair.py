@@ -83,7 +83,6 @@ def test_a_hidden_token_is_refused_with_the_reason(site, key):
         assert answer.status_code == 404 and says in answer.json()["message"]
 
 
-@pytest.mark.browser
 def test_the_list_and_the_sentence_follow_the_switches(visit, trace):
     kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
     maps = np.stack([trace.attention(at).double().numpy() for at in range(6)])
@@ -108,7 +107,6 @@ def test_the_list_and_the_sentence_follow_the_switches(visit, trace):
     assert f"{maps[3, 1, 10, 2]:.2f} of its attention" in page.inner_text(".viz-finding")
 
 
-@pytest.mark.browser
 def test_a_link_to_a_hidden_token_says_so(visit):
     page = visit(query=0, key=3, hide=1).page
     page.wait_for_function(
@@ -122,7 +120,6 @@ def test_a_link_to_a_hidden_token_says_so(visit):
     page.wait_for_selector(".viz-pair-line")
 
 
-@pytest.mark.browser
 def test_a_finding_of_a_hidden_token_shows_it_again(visit):
     opened = visit(layer=3, head=1, query=10, key=2, hide=1)
     page = opened.page

@@ -13,7 +13,6 @@ from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.ui.wire.run_facts import known_labels
 
-pytestmark = pytest.mark.browser
 WIDE = {"kind": "image", "example": "a wide scene", "layer": 1, "head": 2, "query": 30}
 
 

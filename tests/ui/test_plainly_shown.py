@@ -11,7 +11,6 @@ from PIL import Image
 import viz_encoder as vz
 from tests.ui.texts import SENTENCES
 
-pytestmark = pytest.mark.browser
 TEXT = "The animal did not cross the street because it was too tired"
 OTHER = TEXT.replace("animal", "child").replace("street", "river")
 

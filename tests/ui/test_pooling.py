@@ -118,7 +118,6 @@ def drawn_padding(page, part):
     page.wait_for_selector(f".viz-pool-padding[data-painted*='{part}']", timeout=60_000)
 
 
-@pytest.mark.browser
 def test_the_page_shows_these_numbers(tab, trace):
     page = tab()
     hidden = states(trace, 6)
@@ -148,7 +147,6 @@ def test_the_page_shows_these_numbers(tab, trace):
     assert "Zero is larger" in page.inner_text(".viz-pool-padding .viz-readout")
 
 
-@pytest.mark.browser
 def test_the_models_own_pooling_is_chosen_first_and_marked(tab):
     page = tab()
     own = ".viz-pool-methods [data-method=declared]"
@@ -174,7 +172,6 @@ def test_a_model_that_declares_nothing_says_so(site, client):
     assert "grammar declares no pooling" in found["leftOut"]["declared"]
 
 
-@pytest.mark.browser
 def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
     page = tab(kind="image", example="a wide scene")
     trace = vz.capture(vz.load("scene", device="cpu"), vz.bundled.asset(PICTURES["a wide scene"]))

@@ -268,7 +268,6 @@ def table(page):
     return [(r[0], int(r[1]), float(r[2].replace("−", "-"))) for r in shown]
 
 
-@pytest.mark.browser
 def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topics):
     page = tab
     page.get_by_role("button", name="4 topics").click()
@@ -347,7 +346,6 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_result_names_its_set_and_shows_the_chosen_row(visit, width):
     """The set's name is above its result, and a row far down in the table comes into sight."""
@@ -381,7 +379,6 @@ def test_a_set_is_called_by_its_file_or_by_where_it_is_from(topics):
     assert given_name(["a_1.png", "b_1.png"]) == "Uploaded pictures"
 
 
-@pytest.mark.browser
 def test_both_halves_name_their_model(visit, client):
     opened = visit(tab="pooling")
     page = opened.page
@@ -399,7 +396,6 @@ def test_both_halves_name_their_model(visit, client):
     assert said in page.inner_text("#viz-set")
 
 
-@pytest.mark.browser
 def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page = tab
     page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")

@@ -7,7 +7,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.ui.conftest import listen_for_errors, serving
 
-pytestmark = pytest.mark.browser
 CONNECTION = (b"host", b"connection", b"transfer-encoding", b"content-length")
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from viz_encoder.ui.state.runner import Runner
 
-pytestmark = pytest.mark.browser
 NOTE = ".viz-page-note:not([hidden])"
 
 

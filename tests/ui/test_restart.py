@@ -10,7 +10,6 @@ from tests.ui.texts import MASKED
 from viz_encoder.ui.serve import Settings, make_app
 from viz_encoder.ui.state.mask_link import mask_code
 
-pytestmark = pytest.mark.browser
 LOST, BOX = ".viz-page-note:not([hidden])", "#viz-text-a textarea, #viz-text-a input"
 LINK = f"?kind=text&model=grammar&a={quote(MASKED[0])}&layer=3&head=0&query=6&key=2"
 CAUSAL = f"&ran={mask_code(torch.ones(9, 9, dtype=torch.bool).tril())}"

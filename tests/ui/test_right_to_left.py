@@ -1,7 +1,5 @@
 """Pieces of words read from right to left: their ## stands at the right, where the word goes on."""
 
-import pytest
-
 import viz_encoder as vz
 
 TEXT = "the שלום of العربية here"
@@ -27,7 +25,6 @@ WRONG = """() => {
 }"""
 
 
-@pytest.mark.browser
 def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     model = "all-MiniLM-L6-v2"
     page = visit(kind="text", a=TEXT, model=model, query=3, key=4, tab="whatif").page
@@ -43,7 +40,6 @@ def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     assert told["seen"] > 2 and told["found"] == []
 
 
-@pytest.mark.browser
 def test_a_map_for_a_paper_isolates_its_names(visit):
     opened = visit(kind="text", a=TEXT, model="all-MiniLM-L6-v2")
     opened.map_painted("0.0")

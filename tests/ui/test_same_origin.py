@@ -232,7 +232,6 @@ def refused_in(caplog) -> list[str]:
     return [m.split("'")[1] for m in caplog.messages if m.startswith("403 ")]
 
 
-@pytest.mark.browser
 def test_a_page_of_another_site_gets_nothing_done(chromium: Browser, caplog):
     with (
         watched_server() as (ours, reached),

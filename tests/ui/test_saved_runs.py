@@ -136,7 +136,6 @@ def test_a_server_that_is_started_on_a_run_has_its_model_too(grammar):
         assert (told["hasModel"], told["tokens"]) == (here, list(trace.tokens))
 
 
-@pytest.mark.browser
 def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
     vz.capture(minilm, SENTENCES[1]).save(path := tmp_path / "run.safetensors")
     opened = visit()
@@ -152,7 +151,6 @@ def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
 NAMED = "#viz-saved .file-preview"  # the box with a file's name in it
 
 
-@pytest.mark.browser
 def test_the_box_names_the_file_only_while_its_run_is_shown(visit, minilm, tmp_path):
     vz.capture(minilm, "Saved on another machine").save(path := tmp_path / "run.safetensors")
     opened = visit()

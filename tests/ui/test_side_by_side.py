@@ -6,7 +6,6 @@ import re
 
 import httpx
 import numpy as np
-import pytest
 
 from tests.ui.test_pooling_set import MIXED
 
@@ -25,7 +24,6 @@ CARDS = """() => {
   return Object.fromEntries(
     cards.map((card) => [card.dataset.method, Array.from(said(card), (span) => span.textContent)]));
 }"""
-pytestmark = pytest.mark.browser
 
 
 def cosines(site, key, method, layer):

@@ -9,7 +9,6 @@ import viz_encoder as vz
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
-pytestmark = pytest.mark.browser
 KNOWN = ".viz-statistic[data-painted]"
 
 

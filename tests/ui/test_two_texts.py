@@ -69,7 +69,6 @@ def test_faults_are_sentences(site, client, key):
         client.predict(key, 3, api_name="/token_pairs")
 
 
-@pytest.mark.browser
 def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     opened = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2")
     opened.painted()
@@ -101,7 +100,6 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     assert panel.locator(".viz-figure").is_hidden()
 
 
-@pytest.mark.browser
 def test_an_example_opens_with_its_twin(visit, minilm):
     opened = visit(width=390)
     opened.painted()

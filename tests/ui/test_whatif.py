@@ -14,8 +14,6 @@ from viz_encoder.bundled import asset
 from viz_encoder.ui.state.built import Built, built_encoder
 from viz_encoder.ui.tabs.whatif.references import GRAMMAR
 
-pytestmark = pytest.mark.browser
-
 TEXT = MASKED[0]
 TWIN = TEXT.replace("keys", "key")
 MEASURED = ".viz-whatif-tokens[data-painted]"

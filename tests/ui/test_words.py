@@ -10,7 +10,6 @@ import viz_encoder as vz
 from tests.ui.conftest import described
 from tests.ui.texts import MASKED, SENTENCES
 
-pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
 TOLD = ".viz-source-told"
 PARTS = ".viz-source .viz-parts"
