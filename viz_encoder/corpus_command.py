@@ -121,7 +121,7 @@ def _require_vectors(given: argparse.Namespace) -> None:
 
 
 def _said(found: VectorSpread, path: str | None) -> str:
-    """How many vectors of what, and how alike two of them are."""
+    """Number and kind of vectors, and the similarity of two."""
     where = f"{path}: " if path else ""
     many = f"{counted(found.n_texts, 'vector')} of {counted(len(found.mean), 'number')}"
     alike = (

@@ -11,7 +11,7 @@ from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.whole_file import require_writable, shortened, write_whole
 
 KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg")
-# Nothing may be sent anywhere: Plotly would offer its cloud.
+# No data may leave: hide Plotly's cloud button.
 CONFIG = {"displaylogo": False, "showSendToCloud": False}
 
 
@@ -134,7 +134,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _taken(view: Any, trace: Trace, given: argparse.Namespace) -> list[Any]:
-    """What the view draws: the run, and where it needs them, the model and what it read."""
+    """Arguments of the view: the run and, if needed, the model and its inputs."""
     from viz_encoder.checkpoints import load
 
     if view.takes == ("trace",):

@@ -79,7 +79,7 @@ class AuditContext:
 
     @cached_property
     def other_side(self) -> "AuditContext | None":
-        """The same with padding before the tokens, where it is to be judged on both sides."""
+        """Copy with padding before the tokens, if both sides are to be judged."""
         if self.setting.padding_side != "both" or self.setting.given is not None:
             return None
         left = replace(self.setting, padding_side="left")

@@ -76,7 +76,7 @@ def _on_other_side(
 
 
 def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
-    """What was asked with padding after the tokens only."""
+    """Checks that were asked only with padding after the tokens."""
     other = context.other_side
     for name, answer in other.answers.items() if other is not None else ():
         first = context.answers[name].verdict
@@ -87,7 +87,7 @@ def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
 
 
 def _least_judged(context: AuditContext) -> Judged:
-    """How much was judged on either side of the padding: the less of both."""
+    """The smaller judged share of both padding sides."""
     judged, other = how_much_was_judged(context), context.other_side
     there = judged if other is None or other.stopped else how_much_was_judged(other)
     if there.share.value <= judged.share.value:

@@ -1,4 +1,4 @@
-"""Which families can be loaded, for people: a title and the model_types of each file."""
+"""Lists the families that can be loaded: a title and the model_types of each file."""
 
 import importlib
 

@@ -153,7 +153,7 @@ def fill(plan: Plan, tell: Tell = silent, given: Given = NOTHING) -> LoadedEncod
 
 
 def _declared(plan: Plan, reader: object) -> Declared | None:
-    """How the model's own vectors are made, where it reads texts and its files say it."""
+    """How the model's own vectors are made, if it reads texts and its files say so."""
     entry = BUILTIN.get(plan.card.name)
     if not isinstance(reader, TextReader):
         return None

@@ -152,7 +152,7 @@ class HeadSums:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "HeadSums":
-        """The same from `to_bytes`.
+        """Rebuild from `to_bytes`.
 
         Raises:
             TraceError: something else.

@@ -106,7 +106,7 @@ def as_data(table: HeadTable) -> dict[str, Any]:
 
 
 def from_data(data: dict[str, Any]) -> HeadTable:
-    """The same from `as_data`.
+    """Rebuild from `as_data`.
 
     Raises:
         TraceError, KeyError, ValueError, TypeError: something else.

@@ -15,7 +15,7 @@ from viz_encoder.trace.map_view import MapView
 FIRST_LETTERS, LAST_LETTERS = (
     25,
     15,
-)  # of a text that is cut: texts often differ in their last words
+)  # of a truncated text, because texts often differ in their last words
 
 
 def change_csv_lines(found: Comparison, view: MapView) -> Iterator[str]:

@@ -35,7 +35,7 @@ def figure_csv(figure: go.Figure, model: str = "") -> Iterator[str]:
 
 
 def figure_npz(figure: go.Figure, model: str = "") -> bytes:
-    """The same arrays as a compressed npz file: x_0, y_0, z_0 of the first trace, and the title."""
+    """Arrays as a compressed npz file: x_0, y_0, z_0 of the first trace, and the title."""
     named = {"title": np.array(_words(figure.layout.title.text)), "model": np.array(model)}
     said = [each.text for each in figure.layout.annotations if each.name == "caption"]
     named["caption"] = np.array(" ".join(map(_words, said)))

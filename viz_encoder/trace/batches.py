@@ -59,7 +59,7 @@ def batches(
         padded = joined(encoder, inputs)
         ran = run(encoder, padded)
         states = read_through(encoder, ran.hidden, ran.output, padded.valid, layers)
-        states = replace(states, n_prompt=padded.samples[0].n_prompt)  # the same for all
+        states = replace(states, n_prompt=padded.samples[0].n_prompt)  # shared by the batch
         del ran  # frees queries, keys and values too
         yield Batch(tuple(numbers), states, padded.samples)
         done += len(numbers)

@@ -43,7 +43,7 @@ export function atlasSaves(run, measures, selection, changes) {
 
 /** A line a head. @type {(run: Run, measures: HeadStatistics) => Saved} */
 function tableOf(run, measures) {
-  const names = measures.names().filter((name) => measures.complete(name)); // of a comparison also the changes
+  const names = measures.names().filter((name) => measures.complete(name)); // and changes
   const lines = measures.heads(names[0]).map(({ layer, head }) => {
     const values = names.map((name) => measures.value(name, layer, head) ?? "");
     return [layer, head, ...values].join(",");

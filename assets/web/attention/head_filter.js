@@ -144,7 +144,7 @@ export function understand(text, run) {
 export function matching({ places, tests }, heads, value) {
   const at = (/** @type {HeadPlace} */ one) =>
     KINDS.every((kind) => {
-      const asked = places.filter((place) => place.kind === kind); // of several layers, any will do
+      const asked = places.filter((place) => place.kind === kind); // any one of several layers
       const same = (/** @type {Place} */ { layer = one.layer, head = one.head }) =>
         layer === one.layer && head === one.head;
       return !asked.length || asked.some(same);

@@ -10,7 +10,7 @@ export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
 const SAID =
   "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one square-root scale, so that small changes show";
-const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // of the canvas, and from where to where the ramp goes
+const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // canvas width, and the ends of the ramp
 
 export class Legend {
   canvas = el("canvas", { role: "img" });

@@ -20,7 +20,7 @@ const TALLEST = 640;
 const WIDEST = 760;
 const MANY = 30000; // lines that take too long to be drawn at every step of a scroll
 const STILL = 120; // milliseconds without a scroll, after which they are
-const QUICK = 1200; // of one token's, so many are drawn while the pointer moves from one to the next
+const QUICK = 1200; // drawn of one token's lines while the pointer moves
 const REST = 80; // milliseconds without a move, after which all of them are
 const ABOUT =
   "Width and opacity grow with the square root of the weight. Each head has its own color. A line shows where a head " +

@@ -21,7 +21,7 @@ import { inputNamed, named } from "./reference_link.js";
 
 const POINTS = 72 / 25.4; // a millimeter in points, the unit of all below
 const DPI = 400;
-const SIZE = 6.5; // of the text
+const SIZE = 6.5; // font size
 const LINE = 8;
 const GAP = 4;
 const MARGIN = 6; // at the left and the right, where journals cut

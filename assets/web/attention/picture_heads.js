@@ -130,7 +130,7 @@ export class PictureHeads {
   #size() {
     const run = this.#run;
     if (!run?.grid || !this.node.clientWidth) return;
-    const { rows, cols } = run.grid; // of patches
+    const { rows, cols } = run.grid; // in patches
     const room = (this.node.clientWidth - LABEL) / run.nHeads - GAP - FRAME;
     const side = Math.max(12, Math.min(MOST, room, (MOST * cols) / rows));
     const [width, height] = [side, (side * rows) / cols];

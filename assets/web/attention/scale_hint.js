@@ -5,7 +5,7 @@ import { button, el } from "../core/dom.js";
 /** @import { Scale, Tile } from "./types.d.ts" */
 /** @typedef {{ pale: number, deep: number }} Tone shares of the weights above 0 that are drawn pale, or deep */
 
-const PALE = 0.02; // of the scale, and below: on a light page nearly white
+const PALE = 0.02; // end of the scale that is nearly white on a light page
 const DEEP = 0.5; // and above: on a light page nearly black
 const NEARLY_ALL = 0.95;
 const ROBUST = "percentile";

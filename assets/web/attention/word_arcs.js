@@ -8,9 +8,9 @@ import { descending } from "../views/shading.js";
 /** @import { Words } from "../views/token_strip.js" */
 
 const MOST = 40; // chips; a longer text would be a thicket
-const LINES = 8; // of the chosen word, the strongest
+const LINES = 8; // strongest of the chosen word
 const LEAST = 0.02; // a weaker one is not drawn
-const ZOOMS = [2.2, 2, 1.8, 1.6, 1.4, 1.2]; // of words that are alone in the window
+const ZOOMS = [2.2, 2, 1.8, 1.6, 1.4, 1.2]; // font sizes of words alone in the window
 const BELOW = 24; // pixels of a full-screen view besides its arcs and words
 
 export class WordArcs {

@@ -1,4 +1,4 @@
-// What all tabs share: the run that is shown, the selection in it, and the token that is pointed at.
+// State shared by all tabs: the current run, the selection in it, and the hovered token.
 
 import { Emitter, Held } from "./emitter.js";
 import { Selection } from "./selection.js";
@@ -13,7 +13,7 @@ class Current {
   #pointed = new Emitter();
   /** @type {number | null} */
   hovered = null;
-  coming = true; // what the page opens on is on its way
+  coming = true; // the first run is loading
 
   get run() {
     return this.#run.value;
@@ -25,7 +25,7 @@ class Current {
     this.#run.set(run);
   }
 
-  // Nothing is on its way: what was awaited is there, or cannot be.
+  // Loading has finished, or failed.
   settle() {
     this.coming = false;
     if (!this.run) this.enter(null);

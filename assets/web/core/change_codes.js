@@ -4,7 +4,7 @@
 /** @typedef {{ layer: number, head: Head, queries: number[], keys: number[] }} Place */
 
 const OF_TEXT = /^[dr]/; // these make another text; all others keep the tokens
-const OF_TOKEN = /^[mdr](\d+)/; // of these a token has one
+const OF_TOKEN = /^[mdr](\d+)/; // at most one of these per token
 const TOKEN = /^([tmdr])(\d+)(.*)$/s;
 const LINK = /^(l[\d.]*:)(\d+)-(\d+)$/;
 

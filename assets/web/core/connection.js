@@ -25,7 +25,7 @@ export class Connection {
   #waiting = false;
   #entered = -Infinity; // when a run was last shown again
   /** @type {Run | null} */
-  #last = null; // what was shown; the page may have hidden it since
+  #last = null; // last page note; the page may have hidden it since
 
   constructor() {
     current.on((run) => {

@@ -53,7 +53,7 @@ export class Selection extends Emitter {
   #link = {};
   #due = false;
   /** @type {Map<string, string>} */
-  #notes = new Map(); // what single tabs keep in the link, by names with a dot
+  #notes = new Map(); // tabs' link entries, by dotted name
 
   constructor() {
     super();
@@ -93,7 +93,7 @@ export class Selection extends Emitter {
     if (placed) Object.assign(this, this.held);
     else if (opening && anew) Object.assign(this, opening);
     else if (!this.held && !anew) this.#follow(run);
-    else if (!this.held && this.#key) Object.assign(this, NOWHERE); // what was opened on was of another run
+    else if (!this.held && this.#key) Object.assign(this, NOWHERE); // for another run
     this.#awaits = anew && !opening ? key : "";
     [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;

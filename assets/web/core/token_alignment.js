@@ -34,7 +34,7 @@ function isOneWord({ words, segments }, first, end) {
  * @type {(one: string[], other: string[]) => [number, number][]} */
 export function commonSubsequence(one, other) {
   const width = other.length + 1;
-  const longest = new Uint16Array((one.length + 1) * width); // of what is left from each pair of places on
+  const longest = new Uint16Array((one.length + 1) * width); // of the suffixes
   for (let at = one.length - 1; at >= 0; at--)
     for (let to = other.length - 1; to >= 0; to--) {
       const [down, right] = [longest[(at + 1) * width + to], longest[at * width + to + 1]];

@@ -47,7 +47,7 @@ export class HeadMap {
   draw(/** @type {Drawn} */ { values, change, title, about, label }) {
     this.#enter(values.length, values[0].length);
     const colors = coloring(values, change);
-    const decimals = Math.min(IN_CELL, decimalsOf(colors.high)); // of a change
+    const decimals = Math.min(IN_CELL, decimalsOf(colors.high)); // for a change
     this.heads.cells.forEach((row, layer) => {
       row.forEach((cell, head) => {
         const value = values[layer][head];

@@ -3,7 +3,7 @@
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 /** @typedef {{ label: string, where: string, share: number }} Role `where` in words, `share` its mean over texts */
 
-const CLEAR = 0.5; // of a head's attention, on average over the texts
+const CLEAR = 0.5; // mean share of a head's attention
 const FARTHEST = 8; // tokens before or after the query
 
 /** @type {Record<string, [label: string, where: string]>} */

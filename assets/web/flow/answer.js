@@ -22,7 +22,7 @@ export class Answer {
   /** @type {Run | null} */
   run = null;
   query = 0;
-  #linked = new URLSearchParams(); // what the link has of this run
+  #linked = new URLSearchParams(); // link entries for this run
   asked = ""; // of which run and head the guesses are
   /** @type {Prediction[]} */
   guesses = [];

@@ -98,7 +98,7 @@ export class PcaPanel extends Panel {
     this.#draw();
   }
 
-  // Where a token lies after some blocks on the screen, for tests and tools.
+  // Screen position of a token after some blocks, for tests and tools.
   box(/** @type {number} */ token, /** @type {number} */ layer) {
     const page = this.canvas.getBoundingClientRect();
     if (!this.shown || !this.base) return null;

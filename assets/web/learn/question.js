@@ -59,7 +59,7 @@ export class Question {
   show(exercises, texts, seat = this.seat) {
     const as = (/** @type {unknown[]} */ ...all) => JSON.stringify(all);
     const again = exercises.length > 0 && texts === this.texts;
-    if (again && as(exercises, seat) === as(this.exercises, this.seat)) return; // what is typed stays
+    if (again && as(exercises, seat) === as(this.exercises, this.seat)) return; // keep the input
     const same = this.exercises[this.at]?.id;
     const kept = exercises.findIndex(({ id }) => id === same);
     Object.assign(this, { exercises, texts, seat, at: Math.max(0, kept) });

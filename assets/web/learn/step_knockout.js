@@ -42,7 +42,7 @@ export class KnockoutStep {
     if (this.found?.key !== run.key) return [texts.knockout.same];
     const { effects, order } = this.found;
     const flips = order.filter((at) => effects.answers[at] !== effects.untouched.answer).slice(0, NAMED);
-    const vector = !effects.untouched.answer; // of a model that answers nothing
+    const vector = !effects.untouched.answer; // the model has no answer
     if (vector) return texts.knockout.turns(quoted(run.tokens[order[0]]));
     if (!flips.length) return texts.knockout.headline(quoted(run.tokens[order[0]]));
     return texts.knockout.flips(flips.map((at) => quoted(run.tokens[at])));

@@ -10,7 +10,7 @@ import { VectorRows } from "./vector_rows.js";
 /** @import { Order } from "./requests.js" */
 /** @import { Acts, Shown } from "./types.d.ts" */
 
-const NOTHING = 1e-4; // of a vector's length: rounding, in half precision too
+const NOTHING = 1e-4; // relative to a vector's length: rounding, even in half precision
 
 export class WordOrder {
   #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
@@ -37,7 +37,7 @@ export class WordOrder {
     }
     this.shown = shown;
     this.go.textContent = shown.texts.order.go;
-    this.node.hidden = !shown.numbers.ids; // what has no words has none to swap
+    this.node.hidden = !shown.numbers.ids; // no words to swap
     this.result.hidden = this.found?.key !== asked;
     if (!this.result.hidden) this.#draw();
   }

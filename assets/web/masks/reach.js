@@ -25,7 +25,7 @@ export class Reach {
   /** @type {MaskScope | null} */
   scope = null;
   /** @type {Map<number, Mask>} */
-  layers = new Map(); // whom each token can know of after those that were asked for
+  layers = new Map(); // tokens that can influence each token, by requested layer
   awaited = -1; // the layer that is under way
   token = 0;
   /** @type {Promise<unknown> | undefined} */

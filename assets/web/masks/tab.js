@@ -43,7 +43,7 @@ class MasksTab extends TabShell {
   /** @type {Run | null} */
   home = null; // the run without a mask and without padding
   /** @type {WeakMap<Mask, Run>} */
-  runs = new WeakMap(); // of which run a mask is
+  runs = new WeakMap(); // mask → its run
   /** @type {Set<string>} */
   family = new Set(); // keys of the run without a mask, and of its runs with one
   /** @type {WeakMap<Mask, Origin>} */

@@ -13,7 +13,7 @@ import { fixed, OWN, ownBadge, signedBar } from "./results.js";
  * @typedef {{ method: string, same: number, tied: number, of: number }} Agreement */
 
 const MOST = 100; // items: every method is a matrix of its own
-const TIE = 1e-6; // of cosines: rounding
+const TIE = 1e-6; // rounding of cosines
 const TOLD =
   "Each picture is one method's cosines of every pair of items, all in one color scale; click one for more. Items " +
   "whose cosines differ by less than 1e-6 are equally near.";

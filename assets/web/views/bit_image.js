@@ -6,8 +6,8 @@ import { context2d } from "../core/dom.js";
 /** @import { Frame, Range, Viewport } from "../core/viewport.js" */
 /** @typedef {{ allowed: Rgb, forbidden: Rgb }} Colors */
 
-const LEAST = 0.25; // of a mixed block's color, so that one cell among many is seen
-const STEPS = 64; // of mixed colors
+const LEAST = 0.25; // least tint of a mixed block, so that one cell among many shows
+const STEPS = 64; // mixed colors
 
 export class BitImage {
   canvas = document.createElement("canvas");

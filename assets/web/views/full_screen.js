@@ -67,7 +67,7 @@ async function enter(/** @type {HTMLElement} */ node) {
   mark(node, true);
   try {
     await node.requestFullscreen();
-    if (shown !== node) await away(node); // it was left before the browser had begun
+    if (shown !== node) await away(node); // already left
   } catch {
     if (shown === node) cover(node);
   }

@@ -17,7 +17,7 @@ import { Words } from "./token_strip.js";
 
 const LARGEST = 600; // pixels a side, as many as the column beside the heads has
 const TALLEST = 420;
-const SCALE_WIDTH = 70; // of the color scale beside the picture
+const SCALE_WIDTH = 70; // color scale beside the image
 const TICKS = 5;
 const NARROW = 420; // pixels, below which the prefix stands above the picture and the scale below
 

@@ -3,7 +3,7 @@
 /** @typedef {{ left: number, right: number, top: number, bottom: number }} Box pixels */
 
 export const TICKS = 4;
-const FILLED = 0.94; // of a plane, by its points
+const FILLED = 0.94; // share of a plane filled by its points
 
 /** Ends of an axis that are round numbers. @type {(low: number, high: number) => [low: number, high: number]} */
 export function roundEnds(low, high) {

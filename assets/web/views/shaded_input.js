@@ -15,7 +15,7 @@ import { Words } from "./token_strip.js";
  *   own: boolean, shown: number[] }} Row a number for each block of `step` of the `shown` tokens, NaN where the query may
  *   not attend; `own` says that the query begins with a part of its own, beside which the others are small */
 
-const OPACITY = 0.8; // of the tint on a picture, where it is largest
+const OPACITY = 0.8; // largest opacity of the tint on an image
 const MAX_PICTURE = 440;
 
 export class FlowSource {

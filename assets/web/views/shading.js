@@ -7,7 +7,7 @@ import { number } from "../core/dom.js";
 /** @typedef {"weight" | "value" | "rollout" | "relevance"} Measure */
 /** @typedef {{ title: string, unit: string, says: string, own?: boolean }} MeasureText */
 
-export const TOLD = 3; // of the strongest, in a sentence
+export const TOLD = 3; // strongest ones named in a sentence
 const STEPS = 64;
 /** @type {Rgb} */
 const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark

@@ -97,7 +97,7 @@ class WhatIfTab extends TabShell {
   show(run) {
     this.body.hidden = !this.plain;
     const other = this.plain?.key !== run.plainKey;
-    this.#dim(other); // what is there is of another text, and a click would change a word of this one
+    this.#dim(other); // shows another text, where a click would change a wrong word
     if (other) this.#asked.run((fresh) => this.#enter(run, fresh));
     else if (this.offer?.missing) this.#refuse(run, this.offer.missing);
     else this.#mark(run);

@@ -1,4 +1,4 @@
-// What an audit says: its verdict in a sentence, then each check with its cause and its fix.
+// Report of an audit: its verdict in a sentence, then each check with its cause and fix.
 
 import { caption, el } from "../core/dom.js";
 import { table } from "../views/headed.js";

@@ -39,7 +39,7 @@ export class SpecimenList {
     this.#filter();
   }
 
-  // Which one is shown; none while its name is to be guessed.
+  // Mark the shown specimen; none while its name is to be guessed.
   mark(/** @type {Specimen | null} */ specimen) {
     for (const option of this.options) {
       const shown = option.specimen === specimen;

@@ -1,4 +1,4 @@
-"""Which axis of an output is its tokens: the one that is as long as they are, at two lengths."""
+"""Finds an output's token axis: the one as long as the tokens, at two lengths."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def as_it_is(out: Tensor, valid: Tensor) -> Tensor:
 
 
 def reading_of(made: Made, other: Made | None) -> Reading:
-    """How the output is to be read; as it is where its samples are not those of the batch.
+    """How to read the output; unchanged if its samples are not the batch's.
 
     What is as long at every length (labels, queries) is one row a sample.
 

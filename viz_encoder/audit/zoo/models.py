@@ -44,7 +44,7 @@ class Multihead(nn.Module):
         self.layer = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=batch_first)
 
     def forward(self, x: Tensor, passed: Any) -> Tensor:
-        """What the layer gives back."""
+        """Output of the layer."""
         return self.call(self.layer, x, passed)
 
 
@@ -87,7 +87,7 @@ class Around(nn.Module):
             self.add_module(name, part)
 
     def forward(self, x: Tensor, passed: Any) -> Tensor:
-        """What `forward` makes of this module and its input."""
+        """Apply `forward` to this module and its input."""
         return self.run(self, x, passed)
 
 

@@ -13,7 +13,7 @@ Intent = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class MaskedModel:
-    """What `audit_mask` is given: audit_mask(model, intent, make_mask, **given.options)."""
+    """Arguments of audit_mask: audit_mask(model, intent, make_mask, **given.options)."""
 
     model: Callable[[Tensor, Any], Any]
     intent: Intent | list[Intent]

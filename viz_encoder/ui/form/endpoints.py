@@ -40,7 +40,7 @@ def open_saved(runner: Runner, file: str) -> dict[str, Any]:
 
 
 def model(runner: Runner, name: str) -> dict[str, Any]:
-    """What a listed model is: source, license, sizes, and its parts with their equations."""
+    """A listed model's source, license, sizes, and parts with their equations."""
     return _card(runner.models.plan(require_text("name", name)) or runner.models.get(name))
 
 
@@ -62,7 +62,7 @@ def cached_models(runner: Runner) -> list[dict[str, Any]]:
 
 
 def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
-    """What a folder or a model on the hub is; nothing is downloaded.
+    """Look up a folder or a Hub model without downloading anything.
 
     n_bytes is what download_model would bring, 0 where the files are there already.
     """

@@ -106,7 +106,7 @@ class Entry:
         return self.trace.parts if self.encoder is None else self.encoder
 
     def source(self, purpose: str) -> Source:
-        """The same, where it is there.
+        """The model, or else the weights kept with the run.
 
         Raises:
             SelectionError: it is not here, as of a saved run, which keeps no weights.
@@ -122,7 +122,7 @@ class Entry:
         return card.source if Path(card.source).is_dir() else card.name
 
     def whole_source(self, purpose: str = "see this") -> Source:
-        """The same, where every head of it ran.
+        """Like `source`, but only if every head of the model ran.
 
         Raises:
             SelectionError: it is not here, or a head was removed from this run.

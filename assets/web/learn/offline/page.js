@@ -14,7 +14,7 @@ import { TextForm } from "./text_form.js";
 
 const LANGUAGE = "learn.lang"; // in the link
 const SEAT = "learn.seed";
-const NEAR = 5e-6; // of the largest number
+const NEAR = 5e-6; // relative to the largest number
 
 followTheme();
 keepAddress();

@@ -2,8 +2,8 @@
 
 /** @import { Built, Sizes } from "../step_build.js" */
 
-const MOST = 10 ** 7; // of any size
-const BUCKETS = 32; // of relative positions
+const MOST = 10 ** 7; // largest size
+const BUCKETS = 32; // for relative positions
 const LEAST = /** @type {Record<string, number>} */ ({ V: 6 }); // five special tokens and a word
 const COUNTS = ["V", "d_model", "n_layers", "n_heads", "d_ff", "T"];
 

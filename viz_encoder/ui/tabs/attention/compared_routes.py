@@ -24,7 +24,7 @@ COMPARED = Places(1)  # comparisons of whole runs
 
 @OF_TWO_RUNS.get("/change")
 def change(run: str, runs: Runs, view: Kept, reference: str, layer: int) -> Response:
-    """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
+    """Distance of each head's map in a layer from the reference's, 0 … 1; null = unknown."""
     return answers.plain(changes(runs.store, run, reference, layer, view))
 
 
@@ -38,7 +38,7 @@ async def compared(
     query: int | None = None,
     key: int | None = None,
 ) -> Response:
-    """Which tokens are the same in another run, and what changed in a cell, a row or all heads."""
+    """Matching tokens in another run, and the changes in a cell, a row or all heads."""
 
     def work() -> Response:
         found = compared_runs(runs.store, run, reference)

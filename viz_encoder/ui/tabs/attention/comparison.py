@@ -49,7 +49,7 @@ def compared_runs(store: TraceStore, key: str, reference: str) -> Comparison:
 def comparison_plain(
     found: Comparison, query: object = None, key: object = None, view: MapView = AS_IT_RAN
 ) -> dict[str, Any]:
-    """What differs, in the cell, the row or all of the map; null where there is no number.
+    """Changes in the cell, the row or the whole map; null where undefined.
 
     Args:
         found: the comparison.

@@ -52,7 +52,7 @@ def attention(
 def attention_row(
     runner: Runner, key: str, layer: int, head: str, query: int
 ) -> list[float | None]:
-    """Where one query looks: its weights over all keys; keys the mask forbids are null."""
+    """Weights of one query over all keys; keys that the mask forbids are null."""
     trace = runner.store.get(key).trace
     place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
     found: list[float | None] = finite(
@@ -76,7 +76,7 @@ def head_statistics(
 
 
 def column(runner: Runner, key: str, layer: int, head: str, token: int) -> list[float | None]:
-    """Who looks at one token: its weight from every query; null where the mask forbids it."""
+    """Weight on one token from every query; null where the mask forbids it."""
     trace = runner.store.get(key).trace
     place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
     found: list[float | None] = finite(
@@ -94,7 +94,7 @@ def pair(
     renormalize: bool = False,
     words: bool = False,
 ) -> dict[str, list[list[float | None]]]:
-    """Which heads link a query to a token: that one cell in every head, one list per layer.
+    """Weight of a query on a token in every head, one list per layer.
 
     Returns the "weights", the "means" that the token gets over all real queries, and their
     "ratios"; null where the mask forbids the pair.
@@ -107,7 +107,7 @@ def pair(
 
 
 def findings(runner: Runner, key: str) -> dict[str, Any]:
-    """What stands out in a run: a "sentence", and all that was "found", the most telling first."""
+    """Findings of a run: a "sentence", and everything "found", strongest first."""
     entry = runner.store.get(key)
     return plain_findings(entry.findings())
 
@@ -123,7 +123,7 @@ def role(runner: Runner, key: str, role: str, layer: int, offset: int = 0) -> di
 
 
 def similar(runner: Runner, key: str, layer: int, head: int) -> dict[str, Any]:
-    """How far every head's rows are from one head's: Jensen–Shannon `distances` by layer.
+    """Jensen–Shannon `distances` of every head's rows from one head's, by layer.
 
     0 = the same rows, 1 = no key in common; each a mean over that many `queries`; null = unknown.
     """
@@ -159,7 +159,7 @@ def change(
     renormalize: bool = False,
     words: bool = False,
 ) -> list[float | None]:
-    """How far each head's map of a layer is from that of the run `reference`.
+    """Distance of each head's map in a layer from that of the run `reference`.
 
     0 = the same map, 1 = no key in common: ½ Σ |a − b| of two rows, mean over the real queries.
     """

@@ -1,4 +1,4 @@
-"""What stands out in a run, as plain data for JSON."""
+"""Findings of a run as plain data for JSON."""
 
 import re
 from dataclasses import fields

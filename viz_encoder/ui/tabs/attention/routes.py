@@ -151,7 +151,7 @@ async def pair_links(entry: Held, view: Kept, query: Query, key: int, request: R
 
 @ROUTER.get("/findings")
 async def findings(entry: Held, request: Request) -> Response:
-    """What stands out in this run, the most telling first, and the sentence to open with."""
+    """Findings of this run, strongest first, and the sentence to open with."""
     return await FOUND.answer(request, lambda: answers.plain(plain_findings(entry.findings())))
 
 
@@ -163,7 +163,7 @@ def role(entry: Held, layer: Layer, role: str, offset: int = 0) -> Response:
 
 @ROUTER.get("/similar")
 async def similar(entry: Held, layer: Layer, head: int, request: Request) -> Response:
-    """How far every head's rows are from one head's, 0 … 1, a list a layer; null = unknown.
+    """Distance of every head's rows from one head's, 0 … 1, a list per layer; null = unknown.
 
     Whoever asks and goes away stops the work.
     """

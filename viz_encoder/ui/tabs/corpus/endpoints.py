@@ -34,7 +34,7 @@ def corpus(
 
 
 def corpus_example(runner: Runner) -> dict[str, Any]:
-    """The same of the example sentences on the built-in model, measured in advance."""
+    """Head table of the example sentences on the built-in model, measured in advance."""
     return example()
 
 

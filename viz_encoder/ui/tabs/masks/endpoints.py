@@ -33,7 +33,7 @@ def mask_run(
 
 
 def mask_reach(runner: Runner, key: str, rows: list[str], scope: str = "") -> list[list[str]]:
-    """Whom each token can know of after each layer, by the mask alone: 1 = it can."""
+    """Tokens that can influence each token after each layer, by the mask alone: 1 = they can."""
     return [_rows(after) for after in reach_of(runner.store, key, _mask(rows), scope)]
 
 

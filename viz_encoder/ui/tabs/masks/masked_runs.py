@@ -40,7 +40,7 @@ def masked_of(entry: Entry) -> Masked:
 
 
 def result_of(runner: Runner, key: str) -> dict[str, Any]:
-    """What the mask did: leaks by layer and head, moved states, pooled vectors; null = undefined.
+    """Effects of the mask: leaks by layer and head, moved states, pooled vectors; null = undefined.
 
     leak and mass are shares of a query's total; moved is relative to the state without the mask.
     """

@@ -47,7 +47,7 @@ Sent = Annotated[Any, Depends(_sent_mask)]
 
 @ROUTER.get("/offered")
 def offered(run: str, entry: Held, runs: Runs) -> Response:
-    """What can be chosen; and of a run with a mask, the run without it and its mask's name."""
+    """Available masks; and for a masked run, the original run and the mask's name."""
     gone = entry.encoder is None or entry.inputs is None
     missing = entry.model_gone(PURPOSE) if gone else ""
     missing = CHANGED if entry.changed else missing
@@ -120,7 +120,7 @@ async def run_route(
 
 @ROUTER.get("/result")
 async def result(run: str, runs: Runs, request: Request) -> Response:
-    """The same of a run that is held."""
+    """Result of a held run."""
     return await PLACES.answer(request, lambda: answers.plain(result_of(runs, run), FRESH))
 
 
@@ -143,7 +143,7 @@ async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Resp
 async def reach(
     run: str, mask: Sent, layer: Layer, runs: Runs, request: Request, scope: str = ""
 ) -> Response:
-    """Whom each token can know of after a layer, bits "query key"."""
+    """Tokens that can influence each token after a layer, bits "query key"."""
 
     def work() -> Response:
         return _bits(layer_reach(runs.store, run, mask, layer, scope))
@@ -163,7 +163,7 @@ async def snippet(
 
 @ROUTER.get("/empty")
 async def empty(entry: Held, request: Request) -> Response:
-    """What each way of computing attention gives a row without any key, tried now."""
+    """Results of each attention implementation for a row without any key, tried now."""
     return await PLACES.answer(
         request,
         lambda: answers.plain([{"way": r.way, "words": r.words} for r in empty_rows()]),

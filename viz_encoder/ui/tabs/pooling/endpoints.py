@@ -33,7 +33,7 @@ def pooled(runner: Runner, key: str, layer: int = -1, learned: str = "") -> dict
 
 
 def padding_drift(runner: Runner, key: str, padding: int = 16, layer: int = -1) -> dict[str, Any]:
-    """How far padding moves each pooling of a run's text, with the mask and without it."""
+    """Drift of each pooling of a run's text with padding, with the mask and without it."""
     return padding_plain(runner.store.get(key), padding, layer)
 
 
@@ -63,7 +63,7 @@ def compare_set(runner: Runner, content: str, model: str = "all-MiniLM-L6-v2") -
 def compare_pictures(
     runner: Runner, pictures: dict[str, Any], model: str = "scene"
 ) -> dict[str, Any]:
-    """The same of pictures: {"pictures": {name: base64}}; cat_1.png has the label cat."""
+    """Compare poolings on images: {"pictures": {name: base64}}; cat_1.png has the label cat."""
     files = pictures.get("pictures") if isinstance(pictures, dict) else None
     if not isinstance(files, dict) or not files:
         raise InputError('Send {"pictures": {name: file as base64}}.')

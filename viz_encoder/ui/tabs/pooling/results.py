@@ -64,7 +64,7 @@ def pooled_plain(
 
 
 def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dict[str, Any]:
-    """How far padding moves each method, in every case; "worst" is the row that moved most.
+    """Drift of each method in every case of padding; "worst" is the row that moved most.
 
     Raises:
         InputError: no whole number of padding tokens, or no room for them.

@@ -53,13 +53,13 @@ def one_input(entry: Held, runs: Runs, layer: int = -1, learned: str = "") -> Re
 
 @ROUTER.get("/run/{run}/padding")
 def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
-    """How far padding moves each method, with the mask and without it."""
+    """Drift of each method with padding, with the mask and without it."""
     return answers.plain(padding_plain(entry, padding, layer))
 
 
 @ROUTER.get("/run/{run}/token_pairs")
 def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -> Response:
-    """Which pairs of tokens make this text and another alike; the map is a figure.
+    """Token pairs that make this text and another similar; the map is a figure.
 
     Of a pooling that is no sum over tokens, only `why`.
     """
@@ -82,7 +82,7 @@ def cosine(compared: HeldSet, method: str, layer: int = -1) -> Response:
 
 @ROUTER.get("/set/{key}/plane")
 def plane(compared: HeldSet, method: str, layer: int = -1) -> Response:
-    """Where each item lies along two principal components, float32 "item 2", and their shares."""
+    """Position of each item along two principal components, float32 "item 2", and their shares."""
     found = compared.found.plane(method, layer)
     return answers.array(found.points, about={"shares": found.shares.tolist()})
 
@@ -121,7 +121,7 @@ async def take(
 
 @ROUTER.get("/learned/{key}/item/{item}")
 def weighed(learned: HeldQuery, item: int) -> Response:
-    """What the learned query weighs the tokens of an item of its set with."""
+    """Weights of the learned query on the tokens of an item of its set."""
     return answers.plain(item_plain(learned, item))
 
 
