@@ -8,7 +8,7 @@ import torch
 
 from tests.audit.plants import causal
 from viz_encoder.audit.diagnose import part_cause
-from viz_encoder.audit.measure.parts import Part
+from viz_encoder.audit.measure.parts import MixingPart
 from viz_encoder.audit.measure.setting import Case
 
 
@@ -17,11 +17,13 @@ def case_of(n_tokens: int) -> Case:
     return Case(torch.zeros(2, n_tokens, 4), valid, (causal(valid),), None)
 
 
-def parts_of(case: Case) -> tuple[Part, ...]:
+def parts_of(case: Case) -> tuple[MixingPart, ...]:
     """A norm over tokens, and attention that sees the next token too."""
     n_tokens = case.valid.shape[1]
     every = torch.ones(2, n_tokens, n_tokens, dtype=torch.float64)
-    return Part("norm", "GroupNorm", every, False), Part("own", "Kernel", every.tril(1), False)
+    return MixingPart("norm", "GroupNorm", every, False), MixingPart(
+        "own", "Kernel", every.tril(1), False
+    )
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.learn.token_numbers import Asked, token_numbers
+from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
 from viz_encoder.ui.tabs.whatif.proof import proof_plain
 
 TEXT, SWAPPED = "the cat sat on the mat", "the mat sat on the cat"
@@ -118,7 +118,7 @@ def test_a_switched_run_is_shown_like_any_changed_run(runner):
     assert words["c"] == "causal, not how it was trained"
     proof = proof_plain(entry)
     assert proof["passed"] and "later one" in proof["sentence"] and "W_O" in proof["sentence"]
-    numbers = token_numbers(entry, Asked(2, 0, 6, 2, 0))
+    numbers = token_numbers(entry, NumbersAsked(2, 0, 6, 2, 0))
     assert numbers["missing"] == {} and numbers["agrees"] < 2e-6
     embedding = numbers["embedding"]
     assert embedding["position"] is None and "No positions" in embedding["says"]

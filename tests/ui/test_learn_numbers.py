@@ -19,11 +19,11 @@ from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.learn.token_numbers import Asked, token_numbers
+from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
 
 TEXT = "the keys to the cabinet [MASK] old"
 PLACE = {"layer": 2, "head": 0, "query": 6, "key": 2, "dim": 3}
-WHOLE = Asked(**PLACE)
+WHOLE = NumbersAsked(**PLACE)
 
 
 @pytest.fixture(scope="module")
@@ -118,18 +118,18 @@ def test_a_run_with_a_head_removed_shows_it_as_nothing(runner):
 
 def test_a_masked_token_has_the_id_of_the_mask(runner, grammar):
     key = run_changed(runner.store, text_key(runner), ["m2"])
-    told = token_numbers(runner.store.get(key), Asked(2, 0, 2, 2, 0))
+    told = token_numbers(runner.store.get(key), NumbersAsked(2, 0, 2, 2, 0))
     assert told["missing"] == {}
     assert told["embedding"]["id"] == grammar.reader.tokenizer.token_to_id("[MASK]")
 
 
 def test_a_picture_and_a_long_text(runner):
     shown = json.loads(runner.picture("scene", None, "a wide scene"))["key"]
-    told = token_numbers(runner.store.get(shown), Asked(0, 0, 3, 2, 0))
+    told = token_numbers(runner.store.get(shown), NumbersAsked(0, 0, 3, 2, 0))
     assert told["missing"] == {} and told["embedding"]["id"] is None
     assert len(told["embedding"]["token"]) == len(told["embedding"]["position"])
     long = json.loads(runner.text("all-MiniLM-L6-v2", "word " * 300))["key"]
-    told = token_numbers(runner.store.get(long), Asked(0, 0, 3, 299, 0))
+    told = token_numbers(runner.store.get(long), NumbersAsked(0, 0, 3, 299, 0))
     assert told["attention"]["v"] is None and len(told["attention"]["dots"]) > 256
     same(told["attention"]["v_key"], runner.store.get(long).trace.layers[0].v[0, 299])
 
@@ -153,7 +153,7 @@ def test_a_model_with_its_own_softmax_has_weights_alone(runner):
     with vz.record(model) as recording:
         model(torch.randn(1, 2, 5, 4))
     trace = recording.trace()
-    told = token_numbers(runner.store.get(runner.store.put(trace)), Asked(0, 1, 3, 2, 0))
+    told = token_numbers(runner.store.get(runner.store.put(trace)), NumbersAsked(0, 1, 3, 2, 0))
     assert told["attention"]["q"] is None and told["attention"]["scores"] is None
     assert "computes its softmax itself" in told["missing"]["scores"]
     same(told["attention"]["weights"], trace.attention(0, 1)[3].numpy())
@@ -189,7 +189,7 @@ def whole():
 
 def test_a_recorded_encoder_of_torch_has_every_step(runner):
     trace = recorded(whole())
-    told = token_numbers(runner.store.get(runner.store.put(trace)), Asked(1, 2, 3, 4, 5))
+    told = token_numbers(runner.store.get(runner.store.put(trace)), NumbersAsked(1, 2, 3, 4, 5))
     assert told["missing"] == {} and 0 < told["agrees"] < 1e-6 and told["ids"] is None
     block = block_step(trace.parts, trace, 1, 3)
     same(told["stages"][-1]["vector"], block[-1].vector)
@@ -201,7 +201,7 @@ def test_a_recorded_encoder_of_torch_has_every_step(runner):
 
 def test_of_torch_s_attention_alone_the_other_steps_say_so(runner):
     trace = recorded(Mixed())
-    told = token_numbers(runner.store.get(runner.store.put(trace)), Asked(1, 2, 3, 4, 5))
+    told = token_numbers(runner.store.get(runner.store.put(trace)), NumbersAsked(1, 2, 3, 4, 5))
     missing = told["missing"]
     assert missing.pop("embedding") == "This run kept no hidden states."  # added outside of blocks
     why = "feed-forward part was not read: record() reads nn.TransformerEncoderLayer."
@@ -213,7 +213,7 @@ def test_of_torch_s_attention_alone_the_other_steps_say_so(runner):
 def test_a_saved_recording_says_how_to_see_its_weights(runner, tmp_path):
     recorded(whole()).save(tmp_path / "run.safetensors")
     key = runner.store.put(vz.Trace.load(tmp_path / "run.safetensors"))
-    told = token_numbers(runner.store.get(key), Asked(1, 2, 3, 4, 5))
+    told = token_numbers(runner.store.get(key), NumbersAsked(1, 2, 3, 4, 5))
     assert set(told["missing"]) == {"embedding", "projection", "heads", "stages", "ffn"}
     for why in told["missing"].values():
         assert "the run holds no text or picture" in why and "again" not in why

@@ -33,7 +33,7 @@ from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
 from viz_encoder.ui.wire.listeners import Listened, Listeners
 from viz_encoder.ui.wire.progress import json_lines
-from viz_encoder.ui.wire.watch import SenderLeft, Watch, watched
+from viz_encoder.ui.wire.watch import SenderLeft, WorkWatch, watched
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = {
@@ -145,7 +145,7 @@ def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
 
 def test_work_goes_on_while_somebody_listens_and_for_so_long_at_most():
     listeners, clock = Listeners(), Clock()
-    watch = Watch(PUBLIC, {"event", "session"}, listeners, clock)
+    watch = WorkWatch(PUBLIC, {"event", "session"}, listeners, clock)
     clock.now = PUBLIC.left_seconds
     watch.check()
     listeners.count("session", 1)
@@ -159,7 +159,7 @@ def test_work_goes_on_while_somebody_listens_and_for_so_long_at_most():
         clock.now = PUBLIC.work_seconds + PUBLIC.left_seconds + 0.1
         watch.check()
     clock.now = 0.0
-    on_my_machine = Watch(LOCAL, None, listeners, clock)
+    on_my_machine = WorkWatch(LOCAL, None, listeners, clock)
     clock.now = 1e6
     on_my_machine.check()
 

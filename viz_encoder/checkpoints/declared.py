@@ -4,10 +4,11 @@ cannot."""
 from collections.abc import Callable, Mapping, Sequence
 from reprlib import repr as shown  # truncates: untrusted input can be of any length
 from types import MappingProxyType
-from typing import Any
 
 from torch import Tensor
 
+from viz_encoder.checkpoints.family import Json as Json
+from viz_encoder.checkpoints.family import Shapes as Shapes
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model.declared import (
     ACTIVATIONS,
@@ -34,8 +35,6 @@ CARRIED = (
     *("model_args", "model_kwargs", "config_args", "config_kwargs"),
     *("tokenizer_args", "processor_kwargs", "processing_kwargs"),
 )
-Json = Mapping[str, Any]
-Shapes = Mapping[str, tuple[int, ...]]
 Tensors = Callable[[Shapes], dict[str, Tensor]]  # loads these tensors, or raises
 Module = tuple[str, Json, Tensors]  # its kind, its settings, its tensors
 

@@ -11,7 +11,7 @@ from viz_encoder.errors import CheckpointError
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenReaders:
     """A tokenizer or image processor passed with a model; None if absent."""
 
     tokenizer: Tokenizer | None = None
@@ -19,10 +19,10 @@ class Given:
     image: Mapping[str, Any] | None = None  # as preprocessor_config.json has it
 
 
-NOTHING = Given()
+NOTHING = GivenReaders()
 
 
-def read_given(tokenizer: object = None, processor: object = None) -> Given:
+def read_given(tokenizer: object = None, processor: object = None) -> GivenReaders:
     """The tokenizer and the picture settings of what was given.
 
     Args:
@@ -34,7 +34,7 @@ def read_given(tokenizer: object = None, processor: object = None) -> Given:
     """
     held = None if tokenizer is None else _tokenizer(tokenizer)
     pad_id = None if tokenizer is None else _pad_id(tokenizer)
-    return Given(held, pad_id, None if processor is None else _settings(processor))
+    return GivenReaders(held, pad_id, None if processor is None else _settings(processor))
 
 
 def _tokenizer(given: object) -> Tokenizer:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from viz_encoder.arguments import Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
-from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
+from viz_encoder.checkpoints.given_readers import NOTHING, GivenReaders, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder
 from viz_encoder.checkpoints.memory import InMemory, in_memory, of_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
@@ -107,7 +107,7 @@ def load(
     return encoder.to(where, dtype or torch.float32)
 
 
-def _given_beside(model: object, tokenizer: object, processor: object, part: str) -> Given:
+def _given_beside(model: object, tokenizer: object, processor: object, part: str) -> GivenReaders:
     """The readers that were given; if the model cannot be loaded at all, that error comes first."""
     try:
         return read_given(tokenizer, processor)
@@ -132,7 +132,7 @@ def _filled(source: InMemory, part: str) -> LoadedEncoder:
     return compare_vectors(source.pools, encoder, by_text=source.own_reader)
 
 
-def fill(plan: Plan, tell: Tell = silent, given: Given = NOTHING) -> LoadedEncoder:
+def fill(plan: Plan, tell: Tell = silent, given: GivenReaders = NOTHING) -> LoadedEncoder:
     """Build without memory on torch's meta device, check every key, then put the tensors in.
 
     Args:

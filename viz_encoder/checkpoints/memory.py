@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from viz_encoder.checkpoints import timm_model, torch_model, transformers_model
 from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.given_readers import Given, read_given
+from viz_encoder.checkpoints.given_readers import GivenReaders, read_given
 from viz_encoder.checkpoints.known_code import OF_TORCH, OF_TRANSFORMERS, OWN, require_known_code
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
-from viz_encoder.checkpoints.readers import NO_READING, Reading, given_reading
+from viz_encoder.checkpoints.readers import NO_READING, InputReading, given_reading
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model
 from viz_encoder.checkpoints.weights import AT_ONCE, Tell
 from viz_encoder.config import EncoderConfig
@@ -49,7 +49,7 @@ class InMemory:
 
     file: Json
     named: Mapping[str, Tensor]
-    given: Given
+    given: GivenReaders
     card: ModelCard
     check: Callable[[EncoderConfig], None] = _anything
     declares: Callable[[int, int], Declared | None] = _nothing
@@ -90,7 +90,7 @@ class InMemory:
             found[name] = copies[place]
         return found
 
-    def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
+    def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
         """Reader passed with the model; otherwise it takes ids or pixels."""
         self.check(config)
         return given_reading(self.given, config, file, family) or NO_READING
@@ -154,7 +154,7 @@ def plan_memory(source: InMemory, part: str) -> Plan:
         raise type(fault)(f"{fault} {RECORD}") from fault
 
 
-def in_memory(model: nn.Module | LoadedEncoder, given: Given) -> InMemory:
+def in_memory(model: nn.Module | LoadedEncoder, given: GivenReaders) -> InMemory:
     """The source of a model that a person holds.
 
     Raises:
@@ -205,7 +205,7 @@ def _unwrapped(model: nn.Module) -> nn.Module:
         model = inner
 
 
-def _of_transformers(model: nn.Module, given: Given) -> InMemory:
+def _of_transformers(model: nn.Module, given: GivenReaders) -> InMemory:
     transformers_model.require_plain(model)
     _require_known(model, OF_TRANSFORMERS)
     card = ModelCard(transformers_model.name_of(model), IN_MEMORY, "")
@@ -222,7 +222,7 @@ def _first(model: nn.Module) -> nn.Module | None:
     return next(iter(model.children()), None) if isinstance(model, nn.Sequential) else model
 
 
-def _of_sentence_transformer(model: nn.Module, given: Given) -> InMemory:
+def _of_sentence_transformer(model: nn.Module, given: GivenReaders) -> InMemory:
     """Its first module, with the tokenizer there unless another was given."""
     first: Any = _first(model)
     own_reader = given.tokenizer is None and given.image is None
@@ -235,7 +235,7 @@ def _of_sentence_transformer(model: nn.Module, given: Given) -> InMemory:
     return replace(source, declares=declares, pools=model, own_reader=own_reader)
 
 
-def _own_loaded(encoder: LoadedEncoder, given: Given) -> InMemory:
+def _own_loaded(encoder: LoadedEncoder, given: GivenReaders) -> InMemory:
     """Load one of our own encoders again with another reader."""
     _require_known(encoder.model, OWN)
     if given.tokenizer is None and isinstance(encoder.reader, TextReader):

@@ -14,7 +14,7 @@ from viz_encoder.checkpoints.loaded import KINDS, ModelCard
 from viz_encoder.checkpoints.not_loaded import notes_on_unused
 from viz_encoder.checkpoints.recognize import family_of, plainly
 from viz_encoder.checkpoints.rename import Names
-from viz_encoder.checkpoints.source import Folder, Source
+from viz_encoder.checkpoints.source import Folder, ModelSource
 from viz_encoder.checkpoints.weights import Tell, silent
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
@@ -29,7 +29,7 @@ FEW_LAYERS = 100  # built in no time, whatever the file holds
 class Plan:
     """A checkpoint that was looked at but not loaded: what it is, and what loading would take."""
 
-    source: Source
+    source: ModelSource
     family: Family
     file: Json  # config.json with its defaults
     config: EncoderConfig
@@ -118,7 +118,7 @@ def _folder(name: str | Path) -> Path | None:
         return None
 
 
-def plan_source(source: Source, part: str, card: ModelCard) -> Plan:
+def plan_source(source: ModelSource, part: str, card: ModelCard) -> Plan:
     """The plan of a folder or of a model in memory; `card` is what is known of it so far."""
     written = source.config()
     family, file = family_of(written, part)

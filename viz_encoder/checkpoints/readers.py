@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import read_json
-from viz_encoder.checkpoints.given_readers import Given
+from viz_encoder.checkpoints.given_readers import GivenReaders
 from viz_encoder.checkpoints.padding import NO_PADDING, Padding, padding_of
 from viz_encoder.checkpoints.preprocessor import preprocessing
 from viz_encoder.checkpoints.tokenizer import find_tokenizer, named_padding
@@ -23,30 +23,30 @@ PREPROCESSOR = "preprocessor_config.json"
 PLAIN, LISTS = ("resample", "fit"), ("mean", "std", "window", "resized", "image_size")
 
 
-class Reading(NamedTuple):
+class InputReading(NamedTuple):
     """How a model's inputs are made; without a reader it takes only tensors."""
 
     reader: TextReader | ImageReader | None
     padding: Padding = NO_PADDING
 
 
-NO_READING = Reading(None)
+NO_READING = InputReading(None)
 
 
-def folder_reading(folder: Path, config: EncoderConfig, file: Json, family: Family) -> Reading:
+def folder_reading(folder: Path, config: EncoderConfig, file: Json, family: Family) -> InputReading:
     """The reader that the files of a folder describe; none where it has no tokenizer."""
     if config.embedding is Embedding.PATCH:
-        return Reading(image_reader(config, _image_settings(folder, file, config)))
+        return InputReading(image_reader(config, _image_settings(folder, file, config)))
     if config.embedding is not Embedding.TOKEN:
-        return Reading(None)
+        return InputReading(None)
     tokenizer = find_tokenizer(folder, family.wordpiece)
     named = None if tokenizer is None else named_padding(folder, tokenizer)
     return text_reading(tokenizer, named, config, file, family)
 
 
 def given_reading(
-    given: Given, config: EncoderConfig, file: Json, family: Family
-) -> Reading | None:
+    given: GivenReaders, config: EncoderConfig, file: Json, family: Family
+) -> InputReading | None:
     """The reader of what was given beside a model; None where that, and `file`, say nothing.
 
     Raises:
@@ -60,9 +60,9 @@ def given_reading(
     if config.embedding is Embedding.TOKEN:
         return text_reading(given.tokenizer, given.pad_id, config, file, family)
     if given.image is not None:
-        return Reading(image_reader(config, preprocessing(given.image, config)))
+        return InputReading(image_reader(config, preprocessing(given.image, config)))
     if patches and "image" in file:
-        return Reading(image_reader(config, own_image_settings(file)))
+        return InputReading(image_reader(config, own_image_settings(file)))
     return None
 
 
@@ -72,7 +72,7 @@ def text_reading(
     config: EncoderConfig,
     file: Json,
     family: Family,
-) -> Reading:
+) -> InputReading:
     """The reader of a tokenizer, and the padding; what the tokenizer names counts, if it can."""
     usual = _pad_id(config, file)
     if family.pads_take_no_position and None not in (named, usual) and named != usual:
@@ -82,11 +82,11 @@ def text_reading(
         )
     pad_id = named if named is not None and named < config.vocab_size else usual
     if tokenizer is None:
-        return Reading(None, padding_of(pad_id, file, family, None))
+        return InputReading(None, padding_of(pad_id, file, family, None))
     tokenizer.no_padding()  # which would look like the end of a text
     padding = padding_of(pad_id, file, family, tokenizer)
     padded_to = family.padded_to or _own_length(file)
-    return Reading(
+    return InputReading(
         TextReader(
             tokenizer,
             config.max_positions,

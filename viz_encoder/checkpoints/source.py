@@ -10,14 +10,14 @@ from torch import Tensor
 from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.files import read_json
 from viz_encoder.checkpoints.licence import licence_of
-from viz_encoder.checkpoints.readers import Reading, folder_reading
+from viz_encoder.checkpoints.readers import InputReading, folder_reading
 from viz_encoder.checkpoints.sentence_transformers import read_declared
 from viz_encoder.checkpoints.weights import Tell, read_weights, shapes
 from viz_encoder.config import EncoderConfig
 from viz_encoder.model.declared import Declared
 
 
-class Source(Protocol):
+class ModelSource(Protocol):
     """Interface of `plan` and `fill`: names and shapes first, the tensors themselves last."""
 
     @property
@@ -33,7 +33,7 @@ class Source(Protocol):
     def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
         """The wanted tensors, on the CPU, finite, floats as float32; no one else writes to them."""
 
-    def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
+    def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
         """How its inputs are made."""
 
     def declared(self, d_model: int, most: int) -> Declared | None:
@@ -61,7 +61,7 @@ class Folder:
         """Copies of what the files hold."""
         return read_weights(self.folder, wanted, tell)
 
-    def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
+    def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
         """Read the tokenizer's or image processor's files."""
         return folder_reading(self.folder, config, file, family)
 

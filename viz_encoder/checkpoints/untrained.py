@@ -2,7 +2,7 @@
 
 import torch
 
-from viz_encoder.checkpoints.given_readers import Given
+from viz_encoder.checkpoints.given_readers import GivenReaders
 from viz_encoder.checkpoints.loaded import ModelCard
 from viz_encoder.checkpoints.memory import InMemory
 from viz_encoder.config import EncoderConfig
@@ -12,7 +12,7 @@ from viz_encoder.model.saving import own_file
 STD = 0.02  # std of BERT's tables (Devlin et al., 2019, arXiv:1810.04805)
 
 
-def untrained(config: EncoderConfig, given: Given, seed: int) -> InMemory:
+def untrained(config: EncoderConfig, given: GivenReaders, seed: int) -> InMemory:
     """Random weights: torch's own, and what vz.Encoder starts from zero drawn from N(0, 0.02²).
 
     Those are positions, prefix tokens, relative positions and learned queries; at zero, an

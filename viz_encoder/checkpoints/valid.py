@@ -12,8 +12,8 @@ from viz_encoder.checkpoints.padding import Padding
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
 from viz_encoder.inputs.plain_tensor import plain_tensor
+from viz_encoder.model.masks import Valid
 
-Valid = Bool[Tensor, "batch token"]
 GIVE = "to mark other tokens as padding, give valid="
 
 

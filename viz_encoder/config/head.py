@@ -12,7 +12,7 @@ from viz_encoder.shown import OneLine
 PARTS = ("dense", "norm", "out")
 LARGEST_COUNT = 10**12  # no axis of any model comes near; larger numbers overflow
 SizeOrNone = Annotated[int, at_least(0), at_most(LARGEST_COUNT)]  # 0 = there is none
-Part = Annotated[str, OneOf(PARTS)]
+HeadPart = Annotated[str, OneOf(PARTS)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +32,7 @@ class HeadConfig(OneLine):
     labels: tuple[str, ...] = ()  # names of the outputs; those of a masked head are the vocabulary
     multi_label: bool = False  # each label is a yes or no of its own
     regression: bool = False  # each output is a number as it is
-    unbiased: tuple[Part, ...] = ()  # parts that have no bias
+    unbiased: tuple[HeadPart, ...] = ()  # parts that have no bias
 
     def __post_init__(self) -> None:
         """Coerce names to enums, then check every part."""

@@ -13,7 +13,7 @@ from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import About, HeadTable
 from viz_encoder.corpora.local_engine import measured_here
 from viz_encoder.corpora.pooled_vectors import pooling_of
-from viz_encoder.corpora.progress import Progress, Watch
+from viz_encoder.corpora.progress import CorpusWatch, Progress
 from viz_encoder.corpora.ray_engine import (
     Cluster,
     is_dataset,
@@ -106,14 +106,14 @@ def corpus(
             raise SelectionError(
                 "A run over a ray.data.Dataset cannot be resumed; leave out folder=."
             )
-        watch = Watch(None, progress, None)
+        watch = CorpusWatch(None, progress, None)
         found = measured_dataset(encoder, items, columns, settings, watch, cluster)
     else:
         given = CorpusItems(items, columns)
         source = given.source
         made_by = digest + pooling_digest(encoder, method)
         parts = None if folder is None else Parts(folder, made_by, settings)
-        watch = Watch(given.total, progress, folder)
+        watch = CorpusWatch(given.total, progress, folder)
         if cluster is None:
             found = measured_here(encoder, chunks(given), settings, parts, watch)
         else:

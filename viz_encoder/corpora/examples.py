@@ -75,7 +75,7 @@ class Examples(SeriesResult[Example], items="found"):
         return columns
 
 
-class Place(NamedTuple):
+class Candidate(NamedTuple):
     """An example without its text; the order is that of the list: strongest first, then by item."""
 
     minus_score: float
@@ -88,7 +88,7 @@ class Place(NamedTuple):
     sides: tuple[int, int]
 
 
-Heads = dict[tuple[int, int], list[Place]]
+Heads = dict[tuple[int, int], list[Candidate]]
 
 
 @dataclass(eq=False)
@@ -134,7 +134,7 @@ class StrongestPlaces:
                     break
                 yield row, layer, head
 
-    def _keep(self, head: tuple[int, int], place: Place) -> None:
+    def _keep(self, head: tuple[int, int], place: Candidate) -> None:
         """Put a place among its head's, unless a better one is in the same text."""
         kept = self.places.setdefault(head, [])
         text = self.texts[place.item]
@@ -184,11 +184,11 @@ class StrongestPlaces:
         return cls(data["k"], places, {item: tuple(texts) for item, *texts in data["texts"]})
 
 
-def _place(item: int, sample: Sample, score: float, query: int, key: int) -> Place:
+def _place(item: int, sample: Sample, score: float, query: int, key: int) -> Candidate:
     spans = [sample.spans[at] if sample.spans else (0, 0) for at in (query, key)]
     sides = sample.segment_of(query), sample.segment_of(key)
     names = sample.tokens[query], sample.tokens[key]
-    return Place(-score, item, query, key, *names, (spans[0], spans[1]), sides)
+    return Candidate(-score, item, query, key, *names, (spans[0], spans[1]), sides)
 
 
 def _from_list(
@@ -200,13 +200,13 @@ def _from_list(
     key_token: str,
     spans: list[list[int]],
     sides: list[int],
-) -> Place:
+) -> Candidate:
     at, to = ((start, stop) for start, stop in spans)
     names = query_token, key_token
-    return Place(minus_score, item, query, key, *names, (at, to), (sides[0], sides[1]))
+    return Candidate(minus_score, item, query, key, *names, (at, to), (sides[0], sides[1]))
 
 
-def _example(layer: int, head: int, place: Place, texts: tuple[str, ...]) -> Example:
+def _example(layer: int, head: int, place: Candidate, texts: tuple[str, ...]) -> Example:
     return Example(
         layer=layer,
         head=head,

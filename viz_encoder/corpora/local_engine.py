@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import Chunk, Parts, Settings, measure_items
 from viz_encoder.corpora.head_sums import HeadSums
-from viz_encoder.corpora.progress import Watch
+from viz_encoder.corpora.progress import CorpusWatch
 
 
 def measured_here(
@@ -13,7 +13,7 @@ def measured_here(
     given: Iterable[Chunk],
     settings: Settings,
     parts: Parts | None,
-    watch: Watch,
+    watch: CorpusWatch,
 ) -> Iterator[HeadSums]:
     """The sums of each chunk, in order; those that a folder keeps are not made again."""
     for chunk in given:

@@ -32,7 +32,7 @@ class Done:
 Progress = Callable[[Done], bool | None]  # False stops
 
 
-class Watch:
+class CorpusWatch:
     """Reports progress, and stops the work when told to."""
 
     def __init__(

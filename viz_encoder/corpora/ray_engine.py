@@ -18,7 +18,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import CHUNK_ITEMS, Chunk, Parts, Settings
 from viz_encoder.corpora.corpus_items import Columns, Unreadable
 from viz_encoder.corpora.head_sums import HeadSums
-from viz_encoder.corpora.progress import Watch
+from viz_encoder.corpora.progress import CorpusWatch
 from viz_encoder.corpora.worker import ITEM, SUMS, HeadWorker
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.whole_file import write_whole
@@ -58,7 +58,7 @@ def measured_on_ray(
     given: Iterable[Chunk],
     settings: Settings,
     parts: Parts | None,
-    watch: Watch,
+    watch: CorpusWatch,
     cluster: Cluster,
 ) -> Iterator[HeadSums]:
     """The sums of each chunk, as they come; those that a folder keeps are not made again.
@@ -94,7 +94,7 @@ def measured_dataset(
     rows: Any,
     columns: Columns,
     settings: Settings,
-    watch: Watch,
+    watch: CorpusWatch,
     cluster: Cluster,
 ) -> Iterator[HeadSums]:
     """The sums of a ray.data.Dataset, which the cluster reads itself; it has a column "item".
@@ -126,7 +126,7 @@ def _sums(
     kept: Any,
     settings: Settings,
     cluster: Cluster,
-    watch: Watch,
+    watch: CorpusWatch,
     paths: Mapping[int, Path],
 ) -> Iterator[HeadSums]:
     """Each batch's sums; without columns, a batch is one block of `_block`, whole."""
@@ -198,10 +198,10 @@ def _block(chunk: Chunk) -> Any:
     )
 
 
-Row = tuple[str | None, str | None, str | None, str | None]
+ArrowRow = tuple[str | None, str | None, str | None, str | None]
 
 
-def _row(source: Any) -> Row:
+def _row(source: Any) -> ArrowRow:
     match source:
         case str():
             return _plain(source), None, None, None

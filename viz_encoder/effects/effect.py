@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.arguments import Most, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, Heads, chosen
-from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.measures import Named, measure_of, require_number, usual
 from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Progress, Rerun
@@ -165,7 +165,7 @@ def effect(
     stand_in = replacement(encoder, how, reference)
     runs = one_by_one(texts)
     asked = [
-        Asked(_of(answer, number, len(runs)), _of(other, number, len(runs)), at, pooling)
+        MeasureArguments(_of(answer, number, len(runs)), _of(other, number, len(runs)), at, pooling)
         for number in range(len(runs))
     ]
     found: list[_One] = []

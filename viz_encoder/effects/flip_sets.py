@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from viz_encoder.arguments import Token, at_least, at_most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import Named
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.effects.without_tokens import How, WithoutTokens
@@ -68,7 +68,7 @@ def flips(
     Raises:
         SelectionError: a measure without answers, or an invalid size.
     """
-    one = WithoutTokens(encoder, text, how, measure, Asked(at=at))
+    one = WithoutTokens(encoder, text, how, measure, MeasureArguments(at=at))
     if not isinstance(one.measure, Logits):
         raise SelectionError(
             f"This measure has no answer that could flip ({one.measure.words}); use a text with "

@@ -16,7 +16,7 @@ from viz_encoder.effects.head_mode import HeadMode, by_head
 
 
 @dataclass(eq=False)
-class Layer:
+class SeenLayer:
     """One attention call, and the linear map applied to its heads."""
 
     said: Float[Tensor, "*batch head token d_value"]
@@ -31,7 +31,7 @@ class HeadsSeen(HeadMode):
     def __init__(self, known: "HeadsSeen | None" = None) -> None:
         """known: a run of the same model, whose W_O is looked at where heads were changed."""
         super().__init__()
-        self.layers: list[Layer] = []
+        self.layers: list[SeenLayer] = []
         self._known = known
 
     def __torch_function__(
@@ -49,10 +49,10 @@ class HeadsSeen(HeadMode):
             n_heads = known.said.shape[-3]
         apart = by_head(mixed, n_heads)
         if apart is not None:
-            self.layers.append(Layer(apart.detach().clone()))
+            self.layers.append(SeenLayer(apart.detach().clone()))
         return mixed
 
-    def _of_known(self, back: int = 0) -> Layer | None:
+    def _of_known(self, back: int = 0) -> SeenLayer | None:
         """The layer of the known run that comes now, or came just before."""
         number = len(self.layers) - back
         layers = [] if self._known is None else self._known.layers

@@ -9,7 +9,7 @@ import torch
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, Heads, chosen
-from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import Named, measure_of
 from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Replaced, Rerun
@@ -45,7 +45,7 @@ def joint(
     """
     stand_in = replacement(encoder, how, reference)
     run = Rerun(encoder, encoder.read(text))
-    of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
+    of_run = measure_of(measure, run, MeasureArguments(answer, other, at, pooling))
     output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
     said = of_run.said(output)
     before, after = (float(of_run.read(each)[0]) for each in (run.output, output))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.arguments import Token, read_token
 from viz_encoder.config import HeadConfig, Task
-from viz_encoder.effects.measure import Asked, Outputs, Said
+from viz_encoder.effects.measure import MeasureArguments, Outputs, Said
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
@@ -20,7 +20,7 @@ from viz_encoder.trace.prediction_heads import choose_head, likelihoods, masked_
 class Logits:
     """The logit of an answer minus that of another: > 0 where the model prefers the answer."""
 
-    def __init__(self, run: Rerun, task: Task, asked: Asked) -> None:
+    def __init__(self, run: Rerun, task: Task, asked: MeasureArguments) -> None:
         """Take the model's first and second choice for the answers that are not given."""
         self._run, self.head = run, choose_head(run.encoder, task)
         self.place = _place(run, asked.at) if task is Task.MASKED else None
@@ -99,7 +99,7 @@ def label(name: str, run: Rerun, head: HeadConfig) -> int:
     raise SelectionError(f"{name!r} is not a single token of this model; choose a word that is.")
 
 
-def _one_answer(asked: Asked, name: str) -> str:
+def _one_answer(asked: MeasureArguments, name: str) -> str:
     """Why there are not two answers to compare."""
     if asked.answer is None:
         return (

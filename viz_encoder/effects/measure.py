@@ -38,7 +38,7 @@ class Measure(Protocol):
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureArguments:
     """Arguments of a measure besides its name; None is chosen per input."""
 
     answer: str | None = None

@@ -7,7 +7,7 @@ from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
 from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, State
 from viz_encoder.errors import InputError, SelectionError
@@ -19,7 +19,7 @@ NAMES = ("pooled", "logit", "masked", "state")
 Named = Annotated[str, OneOf(NAMES)]
 
 
-def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
+def measure_of(name: str | None, run: Rerun, asked: MeasureArguments) -> Measure:
     """The measure of that name for this run; if none is given, the one that says most.
 
     Raises:
@@ -60,7 +60,7 @@ def available(encoder: LoadedEncoder, sample: Sample) -> tuple[Name, ...]:
     return *answers, "pooled", "state"
 
 
-def _require_used(name: str, asked: Asked) -> None:
+def _require_used(name: str, asked: MeasureArguments) -> None:
     """Refuse what this measure would ignore."""
     takes = {"pooled": ("pooling",), "state": ("at",), "logit": ("answer", "other")}
     allowed = takes.get(name, ("answer", "other", "at"))

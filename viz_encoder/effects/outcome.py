@@ -11,7 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change
 from viz_encoder.effects.changed_capture import place_after
 from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import measure_of
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, turned
@@ -71,7 +71,7 @@ def outcome(
     other = any(change.of_text for change in changes)
     run = Rerun(encoder, plain)
     output = trace.output[None].to(run.output)
-    asked = measure = measure_of(None, run, Asked())
+    asked = measure = measure_of(None, run, MeasureArguments())
     pooled = Pooled(run, None)
     now = Rerun(encoder, inputs) if other else run
     vectors = (Pooled(now, None) if other else pooled).vectors(output)
@@ -119,7 +119,7 @@ def _in_other(
         if at is None:
             return None
     try:
-        asked = Asked(measure.name(measure.answer), measure.name(measure.other), at)
+        asked = MeasureArguments(measure.name(measure.answer), measure.name(measure.other), at)
         return Logits(now, measure.head.task, asked)
     except SelectionError as fault:
         raise SelectionError(f"Without that word there is nothing to compare: {fault}") from fault

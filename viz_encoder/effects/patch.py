@@ -11,7 +11,7 @@ from viz_encoder.arguments import Most, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, Heads, chosen
 from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.measures import Named, measure_of, require_number
 from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import one_by_one
@@ -103,7 +103,7 @@ def patch(
         )
     found = []
     for number, (one, two) in enumerate(zip(cleans, others, strict=True)):
-        twins = _Twins(encoder, one, two, measure, Asked(at=at, pooling=pooling))
+        twins = _Twins(encoder, one, two, measure, MeasureArguments(at=at, pooling=pooling))
         for done in twins.patch(wanted, noising=direction == "noising"):
             if progress is not None:
                 progress((number + done) / len(cleans))
@@ -123,7 +123,12 @@ class _Twins:
     """Two runs of as many tokens, and a measure that tells them apart."""
 
     def __init__(
-        self, encoder: LoadedEncoder, clean: Any, other: Any, measure: str | None, asked: Asked
+        self,
+        encoder: LoadedEncoder,
+        clean: Any,
+        other: Any,
+        measure: str | None,
+        asked: MeasureArguments,
     ) -> None:
         self.runs = tuple(Rerun(encoder, encoder.read(each)) for each in (clean, other))
         counts = [run.output.shape[1] for run in self.runs]
@@ -164,7 +169,9 @@ class _Twins:
         return sum(run.n_forwards for run in self.runs)
 
 
-def _telling_apart(name: str | None, clean: Rerun, other: Rerun, asked: Asked) -> Measure:
+def _telling_apart(
+    name: str | None, clean: Rerun, other: Rerun, asked: MeasureArguments
+) -> Measure:
     """The measure on the clean run; for logits, between the first choices of both runs."""
     measure = measure_of(name, clean, asked)
     if not isinstance(measure, Logits):

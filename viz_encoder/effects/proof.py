@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from viz_encoder.arguments import public, read_index
 from viz_encoder.effects.ablate import Cut, Cuts, ablate, checked
 from viz_encoder.effects.heads import Head
-from viz_encoder.effects.heads_seen import HeadsSeen, Layer
+from viz_encoder.effects.heads_seen import HeadsSeen, SeenLayer
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 
@@ -21,7 +21,7 @@ Call = Callable[[nn.Module], Any]  # runs the model that it is given, on inputs 
 
 
 @dataclass(frozen=True, repr=False)
-class Part(OneLine):
+class Claim(OneLine):
     """One claim of the proof, and the largest deviation found."""
 
     claim: str
@@ -34,7 +34,7 @@ class Part(OneLine):
 class AblationProof(OneLine):
     """Whether heads were really removed. str(proof) has one line per part."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Claim, ...]
 
     @property
     def holds(self) -> bool:
@@ -110,7 +110,7 @@ def _within(context: Callable[[], AbstractContextManager[None]], call: Call) -> 
     return run
 
 
-def _require_seen(layers: list[Layer], cuts: Mapping[Head, Cut]) -> None:
+def _require_seen(layers: list[SeenLayer], cuts: Mapping[Head, Cut]) -> None:
     if not cuts:
         raise SelectionError("No head is named; give cuts such as {(3, 0): 'zero'}.")
     if not layers:
@@ -125,13 +125,13 @@ def _require_seen(layers: list[Layer], cuts: Mapping[Head, Cut]) -> None:
             )
 
 
-def _asked(before: list[Layer], after: list[Layer], cuts: Mapping[Head, Cut]) -> Part:
+def _asked(before: list[SeenLayer], after: list[SeenLayer], cuts: Mapping[Head, Cut]) -> Claim:
     """Part 2: W_O gets what was asked for the removed heads, and what the others gave."""
     wrong, others, lowest = 0.0, 0.0, min(number for number, _ in cuts)
     for number in sorted({number for number, _ in cuts}):
         now = after[number] if number < len(after) else None
         if now is None or now.entered is None:
-            return Part("asked", False, torch.inf, f"W_O of layer {number} was not reached.")
+            return Claim("asked", False, torch.inf, f"W_O of layer {number} was not reached.")
         for head in range(now.said.shape[-3]):
             given, gave = now.entered[..., head, :, :], now.said[..., head, :, :]
             cut = cuts.get((number, head))
@@ -148,25 +148,25 @@ def _asked(before: list[Layer], after: list[Layer], cuts: Mapping[Head, Cut]) ->
     )
     if wrong or others:
         sentence += f": off by {wrong:.2g} in the removed heads, {others:.2g} in the others"
-    return Part("asked", not wrong and not others, max(wrong, others), f"{sentence}.")
+    return Claim("asked", not wrong and not others, max(wrong, others), f"{sentence}.")
 
 
-def _below(before: list[Layer], after: list[Layer], lowest: int) -> Part:
+def _below(before: list[SeenLayer], after: list[SeenLayer], lowest: int) -> Claim:
     """Part 3: nothing has changed in the layers below."""
     pairs = zip(before[:lowest], after[:lowest], strict=False)
     largest = max((_apart(one.entered, two.entered) for one, two in pairs), default=0.0)
     sentence = f"All {lowest} layers below are bit for bit as before"
     if lowest < 2:
         sentence = "The layer below is bit for bit as before" if lowest else "No layer is below"
-    return Part("below", largest == 0, largest, f"{sentence}{_off(largest)}.")
+    return Claim("below", largest == 0, largest, f"{sentence}{_off(largest)}.")
 
 
-def _same(claim: str, one: Tensor, two: Tensor, sentence: str) -> Part:
+def _same(claim: str, one: Tensor, two: Tensor, sentence: str) -> Claim:
     """Parts 1 and 4: two outputs are equal but for rounding."""
     scale = float(two.abs().max().clamp_min(1e-30))
     largest = _apart(one, two) / scale
     within = f" (largest difference {largest:.2g} of the largest value)"
-    return Part(claim, largest <= TOLERANCE, largest, f"{sentence}{within}.")
+    return Claim(claim, largest <= TOLERANCE, largest, f"{sentence}{within}.")
 
 
 def _off(largest: float) -> str:
@@ -181,7 +181,9 @@ def _apart(one: Tensor | None, two: Tensor | None) -> float:
     return float((one.double() - two.double()).abs().max()) if one.numel() else 0.0
 
 
-def _without_columns(model: nn.Module, layers: list[Layer], cuts: Mapping[Head, Cut]) -> nn.Module:
+def _without_columns(
+    model: nn.Module, layers: list[SeenLayer], cuts: Mapping[Head, Cut]
+) -> nn.Module:
     """A copy of the model in which W_O gives these heads no weight."""
     names = {id(each): name for name, each in model.named_parameters(remove_duplicate=False)}
     cut = {id(layers[layer].weight) for layer, _ in cuts}

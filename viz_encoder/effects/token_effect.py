@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import Named
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.effects.without_tokens import How, WithoutTokens
@@ -76,7 +76,7 @@ def tokens(
     Raises:
         SelectionError: no such way or measure, or a model without [MASK].
     """
-    one = WithoutTokens(encoder, text, how, measure, Asked(answer, other, at, pooling))
+    one = WithoutTokens(encoder, text, how, measure, MeasureArguments(answer, other, at, pooling))
     places = one.removable()
     values = np.full(len(one.names), np.nan)
     shares, answers = values.copy(), np.full(len(values), "", dtype=object)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.measures import measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Rerun
 from viz_encoder.errors import SelectionError
@@ -33,7 +33,12 @@ class WithoutTokens:
     """One text, run unchanged and with some tokens removed."""
 
     def __init__(
-        self, encoder: LoadedEncoder, text: Any, how: str, measure: str | None, asked: Asked
+        self,
+        encoder: LoadedEncoder,
+        text: Any,
+        how: str,
+        measure: str | None,
+        asked: MeasureArguments,
     ) -> None:
         self.how, self._inputs = how, encoder.read(text)
         self._run = Rerun(encoder, self._inputs)

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from viz_encoder.audit.mask_input.capture_code import InputSource
 from viz_encoder.trace.map_view import MapView
-
-Source = str | tuple[str, str] | Path
 
 
 def snippet(
-    source: Source,
+    source: InputSource,
     view: MapView,
     *,
     model: str = "",
@@ -64,7 +63,7 @@ def snippet(
     return "\n".join(lines) + "\n"
 
 
-def _quoted(source: Source) -> str:
+def _quoted(source: InputSource) -> str:
     return f"Path({str(source)!r})" if isinstance(source, Path) else repr(source)
 
 

@@ -25,7 +25,7 @@ Result = (
     | NearestTokens
     | LogitLens
 )
-Row = list[str]
+TableRow = list[str]
 TOKEN = ["token", "token_name"]
 
 
@@ -71,7 +71,7 @@ def state_npz(trace: Trace, result: Result) -> bytes:
     return file.getvalue()
 
 
-def _rows(trace: Trace, result: Result) -> Iterator[Row]:
+def _rows(trace: Trace, result: Result) -> Iterator[TableRow]:
     match result:
         case TokenSimilarity():
             yield from _similarity(trace, result)
@@ -95,7 +95,7 @@ def _rows(trace: Trace, result: Result) -> Iterator[Row]:
             yield from _lens(trace, result)
 
 
-def _similarity(trace: Trace, result: TokenSimilarity) -> Iterator[Row]:
+def _similarity(trace: Trace, result: TokenSimilarity) -> Iterator[TableRow]:
     """A line a block of tokens; blocks of more than one are named by their first and last."""
     blocks = [
         result.tokens[a:b].tolist()
@@ -115,7 +115,7 @@ def _similarity(trace: Trace, result: TokenSimilarity) -> Iterator[Row]:
 
 def _by_layer(
     trace: Trace, tokens: np.ndarray, layer: str, columns: dict[str, np.ndarray]
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     yield [layer, *TOKEN, *columns]
     for number in range(len(next(iter(columns.values())))):
         for place, at in enumerate(tokens):
@@ -135,7 +135,7 @@ def _parts(result: ResidualChange) -> dict[str, np.ndarray]:
     return {name: getattr(result, name) for name in names}
 
 
-def _projection(trace: Trace, result: Projection) -> Iterator[Row]:
+def _projection(trace: Trace, result: Projection) -> Iterator[TableRow]:
     first, second = map(_cell, result.shares)
     axes = f"component_1 ({first} of variance)", f"component_2 ({second} of variance)"
     yield ["blocks", *TOKEN, *axes]
@@ -144,7 +144,7 @@ def _projection(trace: Trace, result: Projection) -> Iterator[Row]:
             yield [str(layer), *_token(trace, at), *map(_cell, point)]
 
 
-def _lens(trace: Trace, result: LogitLens) -> Iterator[Row]:
+def _lens(trace: Trace, result: LogitLens) -> Iterator[TableRow]:
     yield ["blocks", *TOKEN, "rank", "label", result.unit, f"{result.unit} of the answer"]
     for layer, finals in enumerate(result.finals):
         for place, at in enumerate(result.tokens):
@@ -171,7 +171,7 @@ def _name(trace: Trace, at: int) -> str:
     return "whole input" if at == WHOLE else trace.tokens[at]
 
 
-def _token(trace: Trace, at: int) -> Row:
+def _token(trace: Trace, at: int) -> TableRow:
     """Its number and its name; the whole input has no number."""
     return ["" if at == WHOLE else str(at), harmless(_name(trace, at))]
 

@@ -17,7 +17,7 @@ from viz_encoder.inputs.decode import MAX_BYTES, MAX_PIXELS, decode
 from viz_encoder.inputs.sample import Grid, Inputs, Sample
 
 Numbers = tuple[int | float, ...]  # one a channel; a config.json may say 0 for 0.0
-Source = str | Path | bytes | Image.Image | NDArray[Any]
+ImageSource = str | Path | bytes | Image.Image | NDArray[Any]
 LARGEST = 1e6  # of a mean or std; pixels are 0 to 1
 MAX_EDGE = 10_000
 Fit = Literal["whole", "squash", "crop"]  # keep the shape, squeeze it to the trained one, cut it
@@ -70,7 +70,7 @@ class ImageReader:
         self._check_sizes("window", (0, 2))
         self._check_sizes("resized", (0, 1, 2))
 
-    def read(self, source: Source | list[Source]) -> Inputs:
+    def read(self, source: ImageSource | list[ImageSource]) -> Inputs:
         """Read one image, or a list of images that resize to one size.
 
         Args:
@@ -108,7 +108,7 @@ class ImageReader:
         values = self._normalized(picture[None])
         return Inputs(values, torch.ones(1, len(sample.tokens), dtype=torch.bool), (sample,))
 
-    def _sample(self, source: Source) -> Sample:
+    def _sample(self, source: ImageSource) -> Sample:
         notes: list[str] = []
         picture = self._fit(decode(source, notes, self.max_pixels, self.max_bytes), notes)
         if self.n_channels == 1:

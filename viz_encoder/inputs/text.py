@@ -11,7 +11,7 @@ from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs.encoded import NOT_TYPED, Encoded, PaddingWord, without_tail
 from viz_encoder.inputs.sample import Inputs
 from viz_encoder.inputs.text_notes import lost, specials_of, tell_padding, tell_specials
-from viz_encoder.inputs.text_rows import Row, batch_of
+from viz_encoder.inputs.text_rows import TextRow, batch_of
 from viz_encoder.inputs.typed_ends import without_typed_ends
 from viz_encoder.inputs.unseen import dropped_said
 
@@ -81,14 +81,14 @@ class TextReader:
             return NOT_TYPED  # read like any token, or in every text
         return PaddingWord(name, self.pad_id)
 
-    def _batch(self, rows: list[Row]) -> Inputs:
+    def _batch(self, rows: list[TextRow]) -> Inputs:
         return batch_of(rows, self.pad_id, self._pad_token, self.padded_to)
 
     @property
     def _pad_token(self) -> str:
         return self.tokenizer.id_to_token(self.pad_id) or "[PAD]"
 
-    def _row(self, source: Text, prompt: str, most: int, where: str = "") -> Row:
+    def _row(self, source: Text, prompt: str, most: int, where: str = "") -> TextRow:
         notes: list[str] = []
         given, whose = _named(source)
         names = [name + where for name in whose]
@@ -115,7 +115,7 @@ class TextReader:
         tell_specials(cut, self.tokenizer, notes)
         tell_padding(cut, n_kept, n_behind, notes)
         texts = (*texts[:-1], texts[-1] + tail)
-        return Row(cut, texts, tuple(notes), n_kept, self._n_prompt(prompt, most))
+        return TextRow(cut, texts, tuple(notes), n_kept, self._n_prompt(prompt, most))
 
     def _without_tail(
         self, texts: tuple[str, ...], names: Sequence[str]

@@ -10,7 +10,7 @@ from viz_encoder.inputs.sample import Inputs, Sample
 
 
 @dataclass(frozen=True)
-class Row:
+class TextRow:
     """One text or pair: its tokens, the text read, and notes."""
 
     encoded: Encoded
@@ -24,7 +24,7 @@ class Row:
         return len(self.encoded) + self.n_behind
 
 
-def batch_of(rows: Sequence[Row], pad_id: int, pad_token: str, padded_to: int) -> Inputs:
+def batch_of(rows: Sequence[TextRow], pad_id: int, pad_token: str, padded_to: int) -> Inputs:
     """The rows filled up to the longest; up to `padded_to`, what fills them counts as real."""
     longest = max(padded_to, max(map(len, rows)))
     ids = torch.full((len(rows), longest), pad_id)
@@ -40,7 +40,7 @@ def batch_of(rows: Sequence[Row], pad_id: int, pad_token: str, padded_to: int) -
     return Inputs(ids, valid, samples, segments, padded=not bool(valid.all()))
 
 
-def _sample(row: Row, longest: int, pad_token: str) -> Sample:
+def _sample(row: TextRow, longest: int, pad_token: str) -> Sample:
     """Padding is neither a word nor part of the text, wherever it is."""
     encoded, n_pad = row.encoded, longest - len(row.encoded)
     encoding, padding = encoded.encoding, encoded.padding

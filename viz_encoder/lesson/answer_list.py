@@ -8,9 +8,9 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.lesson.asked import Asked, asked_of
 from viz_encoder.lesson.posed import exercises
-from viz_encoder.lesson.result_code import Place, decode
+from viz_encoder.lesson.result_code import StepLevel, decode
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
-from viz_encoder.lesson.texts import FIRST, Given, Shown, Texts, Token, texts_of
+from viz_encoder.lesson.texts import FIRST, Shown, Texts, TextValue, Token, texts_of
 from viz_encoder.trace.capture import captured
 
 MOST_CODES = 10_000
@@ -30,7 +30,7 @@ def answer_lines(
     for number in numbers:
         asked, one = asked_at(encoder, number), seat(number)
         query, key = (Token(asked.token(at)) for at in (asked.query, asked.key))
-        said: dict[str, Given] = {"seat": number, "text": one.text, "word": one.word}
+        said: dict[str, TextValue] = {"seat": number, "text": one.text, "word": one.word}
         said |= {"head": asked.name, "query": query, "key": key}
         yield texts.say(texts.answers["seat"], said)
         for each in exercises(asked, language=language):
@@ -42,8 +42,8 @@ def code_lines(
     encoder: LoadedEncoder, codes: Iterable[str], language: str = FIRST
 ) -> Iterator[str]:
     """For each code its seat and what was right; a code that is none is said to be; then all."""
-    texts, right, asked = texts_of(language), Counter[Place](), Counter[Place]()
-    known: dict[int, list[Place]] = {}
+    texts, right, asked = texts_of(language), Counter[StepLevel](), Counter[StepLevel]()
+    known: dict[int, list[StepLevel]] = {}
     n_codes = 0
     for code in codes:
         try:
@@ -79,10 +79,10 @@ def read_codes(text: str) -> list[str]:
 
 
 def _result(
-    code: str, number: int, right: frozenset[Place], posed: list[Place], texts: Texts
+    code: str, number: int, right: frozenset[StepLevel], posed: list[StepLevel], texts: Texts
 ) -> str:
     missing = [place for place in posed if place not in right]
-    counts: dict[str, Given] = {"code": code, "seat": number}
+    counts: dict[str, TextValue] = {"code": code, "seat": number}
     counts |= {"right": len(posed) - len(missing), "all": len(posed)}
     said = texts.say(texts.answers["result"], counts)
     if not missing:
@@ -91,7 +91,7 @@ def _result(
     return f"{said}; {texts.say(texts.answers['missing'], names)}"
 
 
-def _places(encoder: LoadedEncoder, number: int) -> list[Place]:
+def _places(encoder: LoadedEncoder, number: int) -> list[StepLevel]:
     """The exercises that a seat is asked; seat 0 has the lesson's own sentence: all of them."""
     asked = asked_at(encoder, number or 1)
     posed = exercises(asked)
@@ -104,5 +104,5 @@ def _answer(exercise: dict[str, Any], texts: Texts) -> str:
     return texts.write(Shown(exercise["answer"], exercise["decimals"])) + exercise["unit"]
 
 
-def _name(place: Place) -> str:
+def _name(place: StepLevel) -> str:
     return f"{place[0]}.{place[1]}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.texts import Given
+from viz_encoder.lesson.texts import TextValue
 
 LEVELS = (1, 2, 3)  # one step of thought, a calculation, several of them
 
@@ -19,7 +19,7 @@ class Number:
 
     answer: float
     decimals: int = 0
-    given: Mapping[str, Given] = field(default_factory=dict)
+    given: Mapping[str, TextValue] = field(default_factory=dict)
     mistakes: Mapping[str, float] = field(default_factory=dict)  # name of its text: what it gives
     printed: float | None = None
     unit: str = ""
@@ -45,18 +45,18 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AnswerChoice:
     """One of several answers: text keys, or the model's words verbatim."""
 
     choices: tuple[str, ...]
     answer: int
-    given: Mapping[str, Given] = field(default_factory=dict)
+    given: Mapping[str, TextValue] = field(default_factory=dict)
     mistakes: Mapping[str, int] = field(default_factory=dict)  # name of its text: which choice
     verbatim: bool = False
     variant: str = ""
 
 
-Question = Number | Choice
+Question = Number | AnswerChoice
 
 
 @dataclass(frozen=True)

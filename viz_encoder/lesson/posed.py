@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number, Question
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Question
 from viz_encoder.lesson.steps import STEPS
 from viz_encoder.lesson.texts import FIRST, Shown, Texts, Token, texts_of
 
@@ -91,7 +91,7 @@ def _of_variant(told: Mapping[str, Any], variant: str) -> Mapping[str, Any]:
     return {**told, **{name.removesuffix(f"_{variant}"): text for name, text in own.items()}}
 
 
-def _answer(question: Number | Choice, told: Any, texts: Texts) -> Shown | Token | str:
+def _answer(question: Number | AnswerChoice, told: Any, texts: Texts) -> Shown | Token | str:
     """The answer as the reasons name it."""
     if isinstance(question, Number):
         return Shown(question.answer, question.decimals)

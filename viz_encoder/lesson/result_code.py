@@ -18,7 +18,7 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: without I, L, O an
 READ_AS = str.maketrans("OIL", "011")
 N_PAYLOAD, N_CHECK, GROUP = 10, 2, 4
 PRIME = 1021
-Place = tuple[int, int]  # step and level, from 1
+StepLevel = tuple[int, int]  # step and level, from 1
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Result:
     """Contents of a code."""
 
     seat: int
-    right: frozenset[Place]
+    right: frozenset[StepLevel]
     lesson: int = LESSON
 
 
@@ -68,12 +68,12 @@ def decode(code: str) -> Result:
     return Result(seat, frozenset(right), lesson)
 
 
-def all_places() -> Collection[Place]:
+def all_places() -> Collection[StepLevel]:
     """All exercises as (step, level), in order."""
     return [(step, level) for step in range(1, N_STEPS + 1) for level in range(1, N_LEVELS + 1)]
 
 
-def _bit(place: Place) -> int:
+def _bit(place: StepLevel) -> int:
     step, level = place
     if not (1 <= step <= N_STEPS and 1 <= level <= N_LEVELS):
         raise InputError(f"There is no exercise {step}.{level}; choose 1.1 to 12.3.")

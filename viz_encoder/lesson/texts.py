@@ -36,7 +36,7 @@ class Token:
 
 
 Plain = int | str | Shown | Token
-Given = Plain | tuple[Plain | tuple[Plain, ...], ...]
+TextValue = Plain | tuple[Plain | tuple[Plain, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,11 @@ class Texts:
     steps: tuple[str, ...]
     answers: Mapping[str, str]  # in the teacher's list
 
-    def say(self, template: str, given: Mapping[str, Given]) -> str:
+    def say(self, template: str, given: Mapping[str, TextValue]) -> str:
         """The text with what is given in its places."""
         return template.format_map({name: self.write(value) for name, value in given.items()})
 
-    def write(self, value: Given | tuple[Plain, ...]) -> str:
+    def write(self, value: TextValue | tuple[Plain, ...]) -> str:
         """A number, a quoted token, or a list of them; a pair in a list is written side by side."""
         if isinstance(value, tuple):
             each = (" ".join(map(self.write, v)) if isinstance(v, tuple) else v for v in value)

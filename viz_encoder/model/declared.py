@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.model.masks import Valid
 
 Hidden = Float[Tensor, "batch token d_model"]
-Valid = Bool[Tensor, "batch token"]
 
 # By sentence-transformers' names, in the order of its older files.
 POOLINGS = {

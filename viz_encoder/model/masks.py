@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.errors import InputError
 
 Mask = Bool[Tensor, "#batch #head #query #key"]
+Valid = Bool[Tensor, "batch token"]  # True = a real token, not padding
 
 
 def padding(valid: Bool[Tensor, "batch token"]) -> Mask:

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import Most, read_argument, said
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.model.declared import Declared
+from viz_encoder.model.declared import Declared, Hidden
 from viz_encoder.model.head import Head
+from viz_encoder.model.masks import Valid
 
-Hidden = Float[Tensor, "batch token d_model"]
-Valid = Bool[Tensor, "batch token"]
 Pooled = Float[Tensor, "batch d_model"]
 NO_FILES = "its folder has no modules.json, in which sentence-transformers declares it"
 NO_PADDING = " Without padding, give torch.ones(hidden.shape[:-1], dtype=torch.bool)."

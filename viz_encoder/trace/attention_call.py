@@ -11,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.model.attention import sign_off
-from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
+from viz_encoder.model.masks import Mask
+from viz_encoder.trace.mask_parsing import Bias, Split
 from viz_encoder.trace.same_bits import same_bits
 from viz_encoder.trace.softmax import SeenSoftmax
 
@@ -28,7 +29,7 @@ class AttentionCall(NamedTuple):
     k: Float[Tensor, "batch kv_head key d_head"]
     v: Float[Tensor, "batch kv_head key d_value"]
     scale: float = 1.0
-    mask: Allowed | None = None
+    mask: Mask | None = None
     bias: Bias | None = None
     maps: Float[Tensor, "batch head query key"] | None = None
     signature: Float[Tensor, "batch head query signature"] | None = None

@@ -17,7 +17,7 @@ FEWEST_ROWS = 32  # per product over queries: below this, call overhead dominate
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBlock:
     """Rows of all heads that make up whole thumbnail cells, or part of one.
 
     For the distance, queries are counted from the block's middle c: |i − j| = (i − c) + (c − j) for
@@ -36,7 +36,7 @@ class Block:
     apart: Float[Tensor, "query own"] | None  # |i − j| of the block's own keys
     away: Float[Tensor, "2 key"] | None  # |c − j| and its sign; 0 for the block's own keys
 
-    def of(self, heads: slice) -> "Block":
+    def of(self, heads: slice) -> "RowBlock":
         """Select some of the heads."""
         if len(self.counts) == 1:
             return self
@@ -64,7 +64,7 @@ def block_sums(
     weights: Float[Tensor, "head query key"],
     logs: tuple[Float[Tensor, "head query key"], bool],
     columns: Float[Tensor, "head checked key"],
-    block: Block,
+    block: RowBlock,
     key_step: int,
     shares: bool,
 ) -> BlockSums:
@@ -100,7 +100,7 @@ def block_sums(
 def _over_queries(
     weights: Float[Tensor, "head query key"],
     counts: Float[Tensor, "head query"],
-    block: Block,
+    block: RowBlock,
     shares: bool,
 ) -> tuple[Float[Tensor, "head cell key"], Float[Tensor, "head sum key"], Float[Tensor, " head"]]:
     """Sums of each key over each cell and over `tokens`, and the distance.
@@ -153,7 +153,7 @@ def cell_tops(
 
 def blocks_of(
     kept: KeptTokens, step: int, fits: int, dtype: torch.dtype, *, cross: bool
-) -> Iterator[Block]:
+) -> Iterator[RowBlock]:
     """Iterate over all rows; a block is whole cells of `step` rows each, or lies within one
     cell."""
     n, start = len(kept.positions), 0
@@ -173,7 +173,7 @@ def blocks_of(
             away[:, rows] = 0
         parts = _parts(stop - start, cells.stop - cells.start).to(real)
         own = None if all_alike else tokens[:, :, rows]
-        yield Block(rows, cells, parts, own, real[:, rows], from_middle[rows], apart, away)
+        yield RowBlock(rows, cells, parts, own, real[:, rows], from_middle[rows], apart, away)
         start = stop
 
 

@@ -33,7 +33,7 @@ LAYER = torch.ops.aten._transformer_encoder_layer_fwd.default
 HEADS = torch.ops.aten._native_multi_head_attention.default
 
 
-class Watch(TorchDispatchMode):
+class KernelWatch(TorchDispatchMode):
     """Reports each fused kernel that runs to `seen`, without changing the run."""
 
     def __init__(self, seen: Callable[[Any, dict[str, Any], Any], None]) -> None:

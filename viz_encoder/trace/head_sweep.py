@@ -5,7 +5,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.trace.block_sums import SMALLEST, Block, BlockSums, block_sums, blocks_of, per_sum
+from viz_encoder.trace.block_sums import (
+    SMALLEST,
+    BlockSums,
+    RowBlock,
+    block_sums,
+    blocks_of,
+    per_sum,
+)
 from viz_encoder.trace.evidence import check_columns, weigh
 from viz_encoder.trace.head_statistics import STATISTICS
 from viz_encoder.trace.kept_tokens import KeptTokens
@@ -58,7 +65,7 @@ class HeadSweep:
         if self.as_it_ran:
             weigh(self.layer, self.checked)
 
-    def add(self, walk: RowWalk, block: Block) -> None:
+    def add(self, walk: RowWalk, block: RowBlock) -> None:
         """Add some heads' rows of one block."""
         weights, logs = self._weights(walk, block.rows)
         columns = self.columns[walk.heads]
@@ -87,7 +94,7 @@ class HeadSweep:
             weights = per_sum(weights, weights.sum(dim=-1, keepdim=True))
         return weights, (weights.clamp_min(SMALLEST).log_(), False)
 
-    def _keep(self, found: BlockSums, heads: slice, block: Block) -> None:
+    def _keep(self, found: BlockSums, heads: slice, block: RowBlock) -> None:
         rows, cells, n_cells = block.rows, block.cells, found.in_cells.shape[1]
         tops = found.tops.unflatten(1, (n_cells, -1)).amax(dim=2)
         self.tops[heads, cells] = self.tops[heads, cells].maximum(tops)

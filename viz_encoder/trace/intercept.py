@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
-from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
+from viz_encoder.trace.fused import LAYER, KernelWatch, fused_call, takes_fused_kernel
 from viz_encoder.trace.listener import Listener
 from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.mode_place import ModePlace
@@ -48,7 +48,7 @@ class Interceptor(TorchFunctionMode):
         self.operations = Operations(self)
         self._handler = self.operations.handler
         self._thread = get_ident()
-        self._watch = Watch(self._saw_fused)
+        self._watch = KernelWatch(self._saw_fused)
         self._place = ModePlace(self)
         self._away = False
         self._rests = False

@@ -4,22 +4,22 @@ bias."""
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.model.masks import Mask
 from viz_encoder.trace.same_bits import same_bits
 
 NEVER = -1e4  # a score this low has weight 0 next to any other: exp(-10,000)
 REMEMBERED = 16
 
-Allowed = Bool[Tensor, "#batch #head #query #key"]
 Bias = Float[Tensor, "#batch #head #query #key"]
 
 
 class Split(NamedTuple):
     """A mask and a bias that together act on the scores as the given tensor did."""
 
-    mask: Allowed | None = None
+    mask: Mask | None = None
     bias: Bias | None = None
 
 

@@ -11,11 +11,11 @@ from viz_encoder.trace.layer import LayerTrace
 
 BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**26
-Places = Int[Tensor, " token"]
+Positions = Int[Tensor, " token"]
 
 
 def row_distances(
-    before: LayerTrace, after: LayerTrace, aligned: tuple[Places, Places] | None = None
+    before: LayerTrace, after: LayerTrace, aligned: tuple[Positions, Positions] | None = None
 ) -> Float[np.ndarray, "head query"]:
     """a − b| of each query's two rows, by every head.|½ Σ |a − b| of each query's two rows, for
     every head. |a − b| of each query's two rows, by every head.
@@ -41,7 +41,7 @@ def row_distances(
 
 
 def _weights(
-    ran: LayerTrace, head: int, block: slice, kept: Places | None
+    ran: LayerTrace, head: int, block: slice, kept: Positions | None
 ) -> Float[Tensor, "query key"]:
     """Some rows of a map over the kept keys; rows are indexed among the kept queries."""
     every = kept is None or len(kept) == ran.k.shape[1] == ran.q.shape[1]

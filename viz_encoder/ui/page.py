@@ -19,7 +19,7 @@ from viz_encoder.ui.state.lesson_link import as_linked
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import for_component
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tab import Place, script_view
+from viz_encoder.ui.tab import TabContext, script_view
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
@@ -66,7 +66,7 @@ def make_page(runner: Runner) -> gr.Blocks:
                 form = make_form(runner.models)
             with gr.Column(elem_id="viz-main"):
                 shown = script_view(RUN_HOST, elem_id="viz-run-host")
-                views = _make_tabs(Place(runner, form, shown))
+                views = _make_tabs(TabContext(runner, form, shown))
         _Events(runner, form, shown, views).connect(page)
         add_endpoints(runner, SHARED_ENDPOINTS)
         add_endpoints(runner, form_endpoints.HUB_ENDPOINTS, queue="hub", at_once=4)
@@ -77,7 +77,7 @@ def make_page(runner: Runner) -> gr.Blocks:
     return page
 
 
-def _make_tabs(place: Place) -> list[gr.HTML]:
+def _make_tabs(place: TabContext) -> list[gr.HTML]:
     """Every tab, in its order; returns the parts over which a run's progress is shown."""
     views = []
     with gr.Tabs(elem_id="viz-tabs"):

@@ -24,7 +24,7 @@ MOUNT = """(async () => {
 
 
 @dataclass(frozen=True)
-class Place:
+class TabContext:
     """What a tab is built from: the runs, the form on top, and the current run."""
 
     runner: Runner
@@ -43,7 +43,7 @@ class Tab:
     name: str
     title: str
     order: int  # tabs stand in this order
-    build: Callable[[Place], gr.HTML]  # gives the part over which a run's progress is shown
+    build: Callable[[TabContext], gr.HTML]  # gives the part over which a run's progress is shown
     router: APIRouter | None = None
     endpoints: tuple[Callable[..., Any], ...] = ()
 

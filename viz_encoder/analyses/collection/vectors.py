@@ -17,6 +17,7 @@ from viz_encoder.analyses.collection.separation import (
     COLUMNS,
     Separation,
     SeparationTable,
+    Square,
     cosines,
     separation,
 )
@@ -31,7 +32,6 @@ from viz_encoder.trace.batches import Batch, Progress, batches
 from viz_encoder.trace.states import choose_layers, choose_methods, left_out
 
 WORD = "word"  # the mean over the tokens of each item's own word
-Square = Float[np.ndarray, "item item"]
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,7 +18,7 @@ Kind = Literal[
     "across",
     "unlike",
 ]
-Place = tuple[int, int]  # layer and head, each counted from 0
+LayerHead = tuple[int, int]  # layer and head, each counted from 0
 NOTHING = (
     "Nothing stands out: no head links two words selectively, keeps to one kind of token, or "
     "differs clearly from the others in its layer."
@@ -46,7 +46,7 @@ class Finding(OneLine):
     ratio: float | None
     sentence: str
     chip: str
-    heads: tuple[Place, ...]
+    heads: tuple[LayerHead, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +54,7 @@ class Findings(SeriesResult[Finding], items="found"):
     """What stands out in a run, strongest first; may be empty."""
 
     found: tuple[Finding, ...]
-    unread: tuple[Place, ...] = ()  # heads whose weights are NaN, of which nothing can be said
+    unread: tuple[LayerHead, ...] = ()  # heads whose weights are NaN, of which nothing can be said
 
     @property
     def sentence(self) -> str:

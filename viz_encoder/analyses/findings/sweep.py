@@ -15,7 +15,7 @@ BLOCK_BYTES_GPU = 2**26
 NEAR = 4  # tokens: at these distances many heads look at a place, whatever stands there
 FAR = 10  # tokens from which on a link is as telling as one that reaches further
 TINY = torch.finfo(torch.float32).tiny
-Block = tuple[slice, Float[Tensor, "query key"]]
+WeightRows = tuple[slice, Float[Tensor, "query key"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,13 @@ class HeadLinks:
     base: Float[Tensor, " query"]  # expected for this weight
 
 
-def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
+def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
     """Factory of iterators over one head's rows; a map of one block is computed once."""
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
     budget = BLOCK_BYTES if layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
     step = max(1, budget // (4 * n_keys))
 
-    def walk() -> Iterator[Block]:
+    def walk() -> Iterator[WeightRows]:
         for start in range(0, n_queries, step):
             rows = slice(start, min(start + step, n_queries))
             yield rows, layer.weights(slice(head, head + 1), rows)[0].float()
@@ -63,12 +63,12 @@ def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
     return lambda: iter(kept)
 
 
-def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
+def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
     """The same blocks with every row uniform over the keys it may attend to."""
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
     step = max(1, BLOCK_BYTES // (4 * n_keys))
 
-    def walk() -> Iterator[Block]:
+    def walk() -> Iterator[WeightRows]:
         for start in range(0, n_queries, step):
             rows = slice(start, min(start + step, n_queries))
             allowed = torch.ones(rows.stop - start, n_keys, device=layer.q.device)
@@ -81,7 +81,10 @@ def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
 
 
 def sums_of(
-    walk: Callable[[], Iterator[Block]], reading: Reading, offsets: tuple[int, ...], n_keys: int
+    walk: Callable[[], Iterator[WeightRows]],
+    reading: Reading,
+    offsets: tuple[int, ...],
+    n_keys: int,
 ) -> HeadSums:
     """Sums of one head; between and at_offset only where the keys are the queries' own tokens."""
     first = next(walk())[1]
@@ -125,7 +128,7 @@ def even_of(layer: LayerTrace, head: int, reading: Reading, offsets: tuple[int, 
 
 
 def links_of(
-    walk: Callable[[], Iterator[Block]],
+    walk: Callable[[], Iterator[WeightRows]],
     ordinary: Float[Tensor, " key"],
     near: dict[int, tuple[float, int]],
     share: Float[Tensor, " query"],

@@ -7,7 +7,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
@@ -38,7 +38,7 @@ def ask(context: AuditContext) -> Answer:
     return passes(f"Cross-attention ({names}) looks where it may, and nowhere else.")
 
 
-def _fault(context: AuditContext, number: int, layer: Layer, allowed: Tensor) -> Answer | None:
+def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor) -> Answer | None:
     rows = _rows(context, allowed)
     seen = layer.judged(allowed, rows)
     amount = float(seen.leak.max())
@@ -61,7 +61,7 @@ def _fault(context: AuditContext, number: int, layer: Layer, allowed: Tensor) ->
     ).because(_cause(opened, allowed, rows))
 
 
-def _key(layer: Layer, allowed: Tensor, row: tuple[int, int, int], leaks: bool) -> int:
+def _key(layer: LayerRun, allowed: Tensor, row: tuple[int, int, int], leaks: bool) -> int:
     """The key of that row (sample, head, query) that has the worst of it."""
     sample, head, query = row
     one, may = slice(query, query + 1), allowed[sample, query]

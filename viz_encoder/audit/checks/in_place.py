@@ -9,7 +9,7 @@ from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import Gap, gap
-from viz_encoder.audit.measure.held import Held
+from viz_encoder.audit.measure.held import HeldTensors
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -36,7 +36,7 @@ def find_fault(context: AuditContext, case: Case) -> Answer | None:
     subject = context.subject
     x, passed = _copies(case)
     inputs = {} if case.own else {"the input": x}
-    held = Held.of({_name(where): one for where, one in tensors_in(passed)} | inputs)
+    held = HeldTensors.of({_name(where): one for where, one in tensors_in(passed)} | inputs)
     context.again = subject.read(_called(subject, x, passed, case), case.valid).clone()
     changed = held.changed()
     if not changed:

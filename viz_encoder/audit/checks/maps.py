@@ -12,7 +12,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.difference import first_nonfinite
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of
 from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
@@ -153,7 +153,7 @@ def _holds_nan(context: AuditContext, number: int) -> bool:
     return bool((nan & _rows(case)[:, None]).any())
 
 
-def _sink(layer: Layer) -> Tensor:
+def _sink(layer: LayerRun) -> Tensor:
     """Attention on sink slots, "batch head query"."""
     return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
 
@@ -207,7 +207,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
 
 
 def _leaking_key(
-    context: AuditContext, case: Case, layer: Layer, number: int, row: tuple[int, ...]
+    context: AuditContext, case: Case, layer: LayerRun, number: int, row: tuple[int, ...]
 ) -> int:
     """The forbidden key with the largest weight in that row (sample, head, query)."""
     sample, head, query = row
@@ -238,7 +238,9 @@ def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
     return ""
 
 
-def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: Tensor) -> Answer:
+def _losing(
+    context: AuditContext, case: Case, number: int, layer: LayerRun, lost: Tensor
+) -> Answer:
     sample, head, query = (int(n) for n in lost.nonzero()[0])
     opened = layer.opened(slice(query, query + 1))[sample]
     closed = context.intent(case, number)[sample, query] & ~opened[min(head, len(opened) - 1), 0]

@@ -8,7 +8,7 @@ from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.question import Question
@@ -101,7 +101,7 @@ def _of_nan(context: AuditContext, number: int) -> Answer:
     return Answer(Verdict.FAIL, text, layer=number).because(diagnose("empty_row", sure=False))
 
 
-def _nan(context: AuditContext, number: int, layer: Layer) -> bool:
+def _nan(context: AuditContext, number: int, layer: LayerRun) -> bool:
     nan = layer.judged(context.intent(context.base, number), context.base.valid).nan
     return bool((nan & _judged(context, number)).any())
 
@@ -112,12 +112,12 @@ def _judged(context: AuditContext, number: int) -> Tensor:
     return (context.base.valid & allowed.any(dim=-1))[:, None]
 
 
-def _away(context: AuditContext, number: int, layer: Layer) -> Tensor:
+def _away(context: AuditContext, number: int, layer: LayerRun) -> Tensor:
     apart = (_sums(context, number, layer) - 1).abs().nan_to_num(0.0)
     return apart.masked_fill(~_judged(context, number), 0.0)
 
 
-def _sums(context: AuditContext, number: int, layer: Layer) -> Tensor:
+def _sums(context: AuditContext, number: int, layer: LayerRun) -> Tensor:
     return layer.judged(context.intent(context.base, number), context.base.valid).sums
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, passes
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import Reading, readings, suspicions
+from viz_encoder.audit.diagnose.passed_mask import MaskReading, readings, suspicions
 from viz_encoder.audit.measure.flex_masks import is_flex, name_of
 from viz_encoder.audit.measure.passed import leaves_in
 from viz_encoder.audit.measure.setting import Case
@@ -75,7 +75,7 @@ def _kind(tensor: Any) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
-def _is_intent(reading: Reading, case: Case) -> bool:
+def _is_intent(reading: MaskReading, case: Case) -> bool:
     same = (reading.allowed == case.allowed[0])[case.valid]
     return len(case.allowed) == 1 and bool(same.all())
 

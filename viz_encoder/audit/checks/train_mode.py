@@ -10,7 +10,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, ModelFault
 from viz_encoder.audit.measure.subject import without_dropout
@@ -126,7 +126,7 @@ def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
 
 
 def _opened_by_dropout(
-    context: AuditContext, number: int, layer: Layer
+    context: AuditContext, number: int, layer: LayerRun
 ) -> tuple[int, int, int, int] | None:
     """The first forbidden pair (sample, head, query, key) that only dropout has opened."""
     case = context.base

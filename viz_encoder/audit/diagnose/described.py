@@ -10,7 +10,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import IDS, Reading
+from viz_encoder.audit.diagnose.passed_mask import IDS, MaskReading
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.reach import Allowed
 
@@ -65,7 +65,9 @@ def _of(seen: Seen, where: str, sense: str) -> Allowed:
     return next(r.allowed for r in seen.passed if (r.where, r.sense) == (where, sense))
 
 
-def _held(seen: Sequence[Seen], holds: Callable[[Seen, Reading], bool]) -> list[tuple[str, str]]:
+def _held(
+    seen: Sequence[Seen], holds: Callable[[Seen, MaskReading], bool]
+) -> list[tuple[str, str]]:
     """Which passed masks, and in which sense, satisfy the predicate on every batch."""
     each = [{(r.where, r.sense) for r in one.passed if holds(one, r)} for one in seen]
     return [

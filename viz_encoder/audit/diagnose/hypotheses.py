@@ -15,10 +15,10 @@ from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
 from viz_encoder.audit.diagnose.padding_masks import other_keys
 from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.model.masks import Valid
 
 SHORT = 16  # up to so many tokens, every band is tried
 MOST_STEPS = 9  # how far a mask may be moved, and how long its blocks may be
-Valid = Bool[Tensor, "batch token"]
 Heads = Bool[Tensor, " head"]
 Identity = tuple[str, str]  # the code of a cause, and its variant
 

@@ -15,7 +15,7 @@ from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.constants import too_small
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import in_own_order, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 
@@ -23,7 +23,7 @@ NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
 FLATTER = 0.05  # weights so small that all scores are nearly 0
 
 
-def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
+def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
     """The cause that a layer's map matches, starting with those that are certain."""
     allowed = context.intent(case, number)
     forbidden = ~allowed & _rows(context, case, number)[:, :, None]
@@ -68,7 +68,7 @@ def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
     return None
 
 
-def _banned(layer: Layer, forbidden: Tensor) -> float | None:
+def _banned(layer: LayerRun, forbidden: Tensor) -> float | None:
     """The one number that was added to the forbidden scores, where what was added is known."""
     if layer.bias is None:
         return None
@@ -132,7 +132,7 @@ class Spread:
         return rest <= 0.25 * max(1, self.count - 1)
 
 
-def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
+def equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
     """The cause whose mask the wrong heads match, on this batch and on others."""
     found = _equal_mask(context, case, layer, number)
     if found.code or layer.sure:
@@ -143,7 +143,7 @@ def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> 
     return flat if flat.code else found
 
 
-def _equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
+def _equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
     first = _seen(context, case, layer, number)
     heads = first.wrong.any(dim=3).any(dim=2).any(dim=0)
     heads = heads if bool(heads.any()) else torch.ones_like(heads)
@@ -156,7 +156,7 @@ def _equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) ->
     return diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads)
 
 
-def _seen(context: AuditContext, case: Case, layer: Layer, number: int) -> Seen:
+def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Seen:
     # A row whose scores are all the lowest number is uniform: it is empty.
     opened = layer.looked_at(MASS, unless_even=True)
     allowed, pattern = context.intent(case, number), context.pattern(case, number)

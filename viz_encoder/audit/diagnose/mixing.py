@@ -8,7 +8,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.parts import mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
@@ -121,7 +121,7 @@ def _obeys(context: AuditContext, case: Case, other: Case) -> bool:
     return all(theirs) and not all(ours)
 
 
-def _same(layer: Layer, allowed: Tensor, rows: Tensor) -> bool:
+def _same(layer: LayerRun, allowed: Tensor, rows: Tensor) -> bool:
     opened = layer.looked_at(MASS)
     judged = (rows & allowed.any(dim=-1))[:, None].expand(opened.shape[:3])
     return torch.equal(opened[judged], allowed[:, None].expand_as(opened)[judged])

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
-Valid = Bool[Tensor, "batch token"]
+from viz_encoder.model.masks import Valid
+
 Counts = Int[Tensor, " batch"]
 MULTIPLES = (4, 8, 16, 32, 64, 128)
 

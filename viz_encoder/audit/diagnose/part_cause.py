@@ -11,7 +11,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
-from viz_encoder.audit.measure.parts import Part, mixing_parts
+from viz_encoder.audit.measure.parts import MixingPart, mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
 FLATTER = 0.05  # weights so small that all scores are nearly 0
@@ -34,7 +34,7 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
     return Diagnosis("besides_attention", cause, ELSEWHERE)
 
 
-def of_parts(parts: Sequence[Part], told: str) -> Diagnosis:
+def of_parts(parts: Sequence[MixingPart], told: str) -> Diagnosis:
     """Names the parts other than attention that mix tokens; norms have a cause of their own."""
     if all(_is_norm(part) for part in parts):
         return diagnose("norm", more=f" (in {_listed(parts)})")
@@ -42,7 +42,7 @@ def of_parts(parts: Sequence[Part], told: str) -> Diagnosis:
     return Diagnosis("besides_attention", f"{told} {_listed(parts)}, {which}.", ELSEWHERE)
 
 
-def _listed(parts: Sequence[Part]) -> str:
+def _listed(parts: Sequence[MixingPart]) -> str:
     names = [
         f"a {part.kind}" if part.name.startswith("parts.") else f"{part.name} ({part.kind})"
         for part in parts
@@ -50,7 +50,7 @@ def _listed(parts: Sequence[Part]) -> str:
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
-def _is_norm(part: Part) -> bool:
+def _is_norm(part: MixingPart) -> bool:
     return "Norm" in part.kind
 
 
@@ -90,14 +90,14 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
     return diagnose_maps(seen)  # several layers together tell less
 
 
-def _parted(parts: Sequence[Part], case: Case) -> tuple[list[Part], list[Part]]:
+def _parted(parts: Sequence[MixingPart], case: Case) -> tuple[list[MixingPart], list[MixingPart]]:
     """Attention, and the norms and convolutions beside it if there are more parts than intents."""
     besides = [one for one in parts if _is_norm(one) or "Conv" in one.kind]
     besides = besides if len(parts) > len(case.allowed) else []
     return [one for one in parts if one not in besides], besides
 
 
-def _is_wrong(context: AuditContext, case: Case, part: Part, number: int) -> bool:
+def _is_wrong(context: AuditContext, case: Case, part: MixingPart, number: int) -> bool:
     meant = context.intent(case, min(number, len(case.allowed) - 1))
     others = ~torch.eye(meant.shape[-1], dtype=torch.bool, device=meant.device)
     return bool((((part.depends > GRADIENT) ^ meant) & others)[case.valid].any())
@@ -121,7 +121,7 @@ def _measured(context: AuditContext, case: Case, number: int) -> float | None:
     return float(apart.mean())
 
 
-def _of_part(context: AuditContext, case: Case, part: Part, number: int) -> Seen:
+def _of_part(context: AuditContext, case: Case, part: MixingPart, number: int) -> Seen:
     """Dependencies that one module creates, including the residual."""
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
     opened = ((part.depends > GRADIENT) | itself)[:, None]

@@ -21,7 +21,7 @@ IDS = "the ids"  # in place of a keyword: x itself
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class MaskReading:
     """One passed tensor in one reading."""
 
     where: str  # "", or the keyword or number under which it was passed
@@ -39,33 +39,35 @@ class Suspicion:
     value: float = 0.0  # of a constant that bans too little
 
 
-def readings(passed: Any, valid: Tensor) -> list[Reading]:
+def readings(passed: Any, valid: Tensor) -> list[MaskReading]:
     """Each mask that was passed, in each sense that its dtype allows."""
     found = []
     for where, mask in leaves_in(passed):
         if is_flex(mask) and (pairs := _as_flex_pairs(mask, valid)) is not None:
-            found.append(Reading(where, "True = may attend", pairs))
+            found.append(MaskReading(where, "True = may attend", pairs))
     for where, tensor in tensors_in(passed):
         shaped = _as_pairs(tensor, valid)
         if shaped is None:
             continue
         if tensor.dtype == torch.bool:
-            found.append(Reading(where, "True = may attend", shaped))
-            found.append(Reading(where, "True = ignored", ~shaped))
+            found.append(MaskReading(where, "True = may attend", shaped))
+            found.append(MaskReading(where, "True = ignored", ~shaped))
         elif set(tensor.unique().tolist()) <= {0, 1}:
-            found.append(Reading(where, "1 = may attend", shaped == 1))
-            found.append(Reading(where, "1 = ignored", shaped == 0))
+            found.append(MaskReading(where, "1 = may attend", shaped == 1))
+            found.append(MaskReading(where, "1 = ignored", shaped == 0))
             if tensor.is_floating_point():
-                found.append(Reading(where, "added to the scores", torch.ones_like(shaped).bool()))
+                found.append(
+                    MaskReading(where, "added to the scores", torch.ones_like(shaped).bool())
+                )
         else:
-            found.append(Reading(where, "added to the scores", shaped > -1e4))
+            found.append(MaskReading(where, "added to the scores", shaped > -1e4))
             if not tensor.is_floating_point():
-                found.append(Reading(where, "not 0 = may attend", shaped != 0))
-                found.append(Reading(where, "not 1 = may attend", shaped != 1))
+                found.append(MaskReading(where, "not 0 = may attend", shaped != 0))
+                found.append(MaskReading(where, "not 1 = may attend", shaped != 1))
     return found
 
 
-def readings_of(case: Case) -> tuple[Reading, ...]:
+def readings_of(case: Case) -> tuple[MaskReading, ...]:
     """Readings for one batch, whose ids may have been passed in place of a mask."""
     ids = {IDS: case.x} if not case.x.is_floating_point() and not case.own else {}
     known = [one for one in readings(ids, case.valid) if one.sense.startswith("not ")]

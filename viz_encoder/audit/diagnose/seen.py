@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.diagnose.passed_mask import Reading
+from viz_encoder.audit.diagnose.passed_mask import MaskReading
 from viz_encoder.audit.measure.reach import Allowed
 
 FEW = 4  # queries that refute most causes
@@ -21,7 +21,7 @@ class Seen(NamedTuple):
     pattern: Allowed  # the intent without padding
     valid: Bool[Tensor, "batch token"]
     with_itself: bool = False  # each token knows of itself, too, by the residual
-    passed: tuple[Reading, ...] = ()  # the passed masks, in each reading
+    passed: tuple[MaskReading, ...] = ()  # the passed masks, in each reading
 
     @property
     def meant(self) -> Allowed:

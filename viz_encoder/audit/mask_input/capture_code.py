@@ -4,12 +4,12 @@ from pathlib import Path
 
 from viz_encoder.trace.mask_scope import MaskScope
 
-Source = str | tuple[str, str] | Path
+InputSource = str | tuple[str, str] | Path
 Pads = tuple[int, int, bool]
 NAME = "vz.capture"
 
 
-def capture_imports(source: Source | None) -> tuple[str, ...]:
+def capture_imports(source: InputSource | None) -> tuple[str, ...]:
     """Imports that the code needs besides torch."""
     path = ("from pathlib import Path",) if isinstance(source, Path) else ()
     return (*path, "import viz_encoder as vz")
@@ -18,7 +18,7 @@ def capture_imports(source: Source | None) -> tuple[str, ...]:
 def capture_lines(
     scope: MaskScope | None = None,
     model: str = "",
-    source: Source | None = None,
+    source: InputSource | None = None,
     pads: Pads | None = None,
 ) -> tuple[str, ...]:
     """The lines, after `allowed` and `n_tokens` are there.

@@ -10,7 +10,12 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
-from viz_encoder.audit.mask_input.capture_code import Pads, Source, capture_imports, capture_lines
+from viz_encoder.audit.mask_input.capture_code import (
+    InputSource,
+    Pads,
+    capture_imports,
+    capture_lines,
+)
 from viz_encoder.audit.mask_input.presets import custom, preset
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.mask_scope import MaskScope
@@ -40,7 +45,7 @@ def mask_code(
     sizes: Mapping[str, int] | None = None,
     scope: MaskScope | None = None,
     model: str = "",
-    source: Source | None = None,
+    source: InputSource | None = None,
     file: str = "",
     pads: Pads | None = None,
 ) -> str:

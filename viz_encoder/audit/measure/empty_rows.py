@@ -16,8 +16,8 @@ from viz_encoder.model.attention import attention_weights
 N_TOKENS, D_MODEL, EMPTY = 4, 8, 2
 TOLERANCE = 1e-5
 Vectors = Float[Tensor, "token d_model"]
-Allowed = Bool[Tensor, "query key"]
-Way = Callable[[Vectors, Allowed], Vectors]
+AllowedPairs = Bool[Tensor, "query key"]
+Way = Callable[[Vectors, AllowedPairs], Vectors]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _kind(mixed: Vectors, x: Vectors) -> str:
     return "uniform" if float((row - x.mean(dim=0)).abs().max()) < TOLERANCE else "other"
 
 
-def _ours(x: Vectors, allowed: Allowed) -> Vectors:
+def _ours(x: Vectors, allowed: AllowedPairs) -> Vectors:
     return attention_weights(x, x, allowed) @ x
 
 
@@ -68,15 +68,15 @@ def _kernel(x: Vectors, mask: Tensor) -> Vectors:
     return F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=mask)[0]
 
 
-def _filled(allowed: Allowed, value: float) -> Float[Tensor, "query key"]:
+def _filled(allowed: AllowedPairs, value: float) -> Float[Tensor, "query key"]:
     return torch.zeros(allowed.shape).masked_fill(~allowed, value)
 
 
-def _by_hand(x: Vectors, allowed: Allowed) -> Vectors:
+def _by_hand(x: Vectors, allowed: AllowedPairs) -> Vectors:
     return (x @ x.mT).masked_fill(~allowed, -torch.inf).softmax(dim=-1) @ x
 
 
-def _layer(x: Vectors, allowed: Allowed, *, need_weights: bool) -> Vectors:
+def _layer(x: Vectors, allowed: AllowedPairs, *, need_weights: bool) -> Vectors:
     """nn.MultiheadAttention whose projections leave everything as it is."""
     layer = nn.MultiheadAttention(D_MODEL, 1, batch_first=True).eval()
     layer.in_proj_weight.copy_(torch.eye(D_MODEL).repeat(3, 1))

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import (
     as_compiled,
@@ -14,8 +15,6 @@ from viz_encoder.model.mask_mods import (
     is_block_mask,
     is_mask_mod,
 )
-
-Allowed = Bool[Tensor, "batch query key"]
 
 
 def is_flex(given: Any) -> bool:

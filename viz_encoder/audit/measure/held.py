@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldTensors:
     """Tensors by name, each beside a copy of what it held."""
 
     tensors: dict[str, Tensor]
     before: dict[str, Tensor]
 
     @classmethod
-    def of(cls, tensors: dict[str, Tensor]) -> "Held":
+    def of(cls, tensors: dict[str, Tensor]) -> "HeldTensors":
         """Copy the current values."""
         return cls(tensors, {name: one.detach().clone() for name, one in tensors.items()})
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.measure.places import NONE, UNCLEAR, Places, Run, places_of
+from viz_encoder.audit.measure.places import NONE, UNCLEAR, Run, TokenPlaces, places_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.whole_call import OTHER, Piece, Tokens, WholeCall
@@ -31,7 +31,7 @@ def as_layers(
 
 
 def joined(
-    case: Case, calls: Sequence[RecordedCall], places: Sequence[Places]
+    case: Case, calls: Sequence[RecordedCall], places: Sequence[TokenPlaces]
 ) -> list[RecordedCall] | None:
     """Join calls into layers, once each slot's token is known."""
     found, whole = _Layers(case.valid), {}
@@ -50,7 +50,7 @@ def joined(
 
 
 def _pieces(
-    call: RecordedCall, place: Places, valid: Bool[Tensor, "batch token"]
+    call: RecordedCall, place: TokenPlaces, valid: Bool[Tensor, "batch token"]
 ) -> list[Piece] | None:
     """One per row and sample; None if the queries' tokens are not known."""
     found, ran = [], call.attention
@@ -73,7 +73,7 @@ def _pieces(
     return found or None
 
 
-def _of_sample(place: Places, side: int, row: int, sample: int) -> Tokens:
+def _of_sample(place: TokenPlaces, side: int, row: int, sample: int) -> Tokens:
     samples, tokens = place.samples[side][row], place.tokens[side][row]
     return torch.where((samples == sample) | (samples == NONE), tokens, OTHER)
 

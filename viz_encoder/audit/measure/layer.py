@@ -29,7 +29,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class LayerRun:
     """What one attention layer did in one run."""
 
     name: str

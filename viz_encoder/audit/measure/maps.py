@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.joined import as_layers
-from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.audit.measure.subject import Subject
@@ -26,9 +26,9 @@ UNASSIGNED = (
 class Maps:
     """The self-attention layers of one run in order; none, and why, if they could not be seen."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerRun, ...]
     why_none: str = ""
-    cross: tuple[Layer, ...] = ()  # cross-attention, where keys are other tokens than queries
+    cross: tuple[LayerRun, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
     grad: bool | None = None  # whether gradients were on, if it was said
 
@@ -92,7 +92,7 @@ def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:
     return found if other else None
 
 
-def _rows(layer: Layer, case: Case) -> Tensor:
+def _rows(layer: LayerRun, case: Case) -> Tensor:
     """Real queries of each head."""
     return case.judged[:, None].expand(layer.shape[:3])
 
@@ -102,12 +102,12 @@ def is_single(call: RecordedCall, case: Case) -> bool:
     return len(case.valid) > 1 and call.shape[0] == 1 and not call.attention.ragged
 
 
-def _is_odd(call: RecordedCall, layer: Layer | None, case: Case) -> bool:
+def _is_odd(call: RecordedCall, layer: LayerRun | None, case: Case) -> bool:
     """Whether its batch is not that of the samples, or its tokens are not these."""
     return is_single(call, case) or (layer is None and not call.cross)
 
 
-def _layer(call: RecordedCall, case: Case) -> Layer | None:
+def _layer(call: RecordedCall, case: Case) -> LayerRun | None:
     n_samples, n_tokens = case.valid.shape
     if call.shape[0] not in (1, n_samples) or call.cross:
         return None
@@ -121,16 +121,16 @@ def _layer(call: RecordedCall, case: Case) -> Layer | None:
         return None
     ran, slots = found
     by_hand = call.kind == "softmax"
-    return Layer(call.name, ran, n_samples, slots, n_keys=n_tokens, by_hand=by_hand)
+    return LayerRun(call.name, ran, n_samples, slots, n_keys=n_tokens, by_hand=by_hand)
 
 
-def _cross(call: RecordedCall, valid: Tensor) -> Layer | None:
+def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
     """Keys from elsewhere, for each sample."""
     n_batch = call.shape[0]
     if not call.cross or call.attention.ragged or n_batch not in (1, len(valid)):
         return None
     by_hand = call.kind == "softmax"
-    return Layer(_name(call), call.attention, len(valid), by_hand=by_hand)
+    return LayerRun(_name(call), call.attention, len(valid), by_hand=by_hand)
 
 
 def _name(call: RecordedCall) -> str:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from viz_encoder.errors import InputError
 
-Reading = Callable[[Tensor, Tensor], Tensor]  # (output, valid) → "batch token d" or "batch d"
+ReadOutput = Callable[[Tensor, Tensor], Tensor]  # (output, valid) → "batch token d" or "batch d"
 Made = tuple[Tensor, Tensor]  # an output, and the valid of its case
 RETURN = "Give a function that returns one row a token, or one row a sample: lambda x, passed: "
 
@@ -16,7 +16,7 @@ def as_it_is(out: Tensor, valid: Tensor) -> Tensor:
     return out
 
 
-def reading_of(made: Made, other: Made | None) -> Reading:
+def reading_of(made: Made, other: Made | None) -> ReadOutput:
     """How to read the output; unchanged if its samples are not the batch's.
 
     What is as long at every length (labels, queries) is one row a sample.
@@ -49,7 +49,7 @@ def reading_of(made: Made, other: Made | None) -> Reading:
     raise InputError(f"{_unread(out, n_tokens)} {RETURN}{_line(out, n_tokens, len(moving))}")
 
 
-def _by_axis(axis: int) -> Reading:
+def _by_axis(axis: int) -> ReadOutput:
     """The tokens are there; of each there may be a single number."""
 
     def read(out: Tensor, valid: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ def _flat(out: Tensor, valid: Tensor) -> Tensor:
     return out[:, None] if out.ndim == 1 else out.flatten(1)
 
 
-def _at_one_length(out: Tensor, n_tokens: int) -> Reading:
+def _at_one_length(out: Tensor, n_tokens: int) -> ReadOutput:
     if (out.shape[1] == n_tokens) is (out.ndim > 2):
         return as_it_is
     what = "one number a token, or one vector a sample" if out.ndim == 2 else "tokens"
@@ -76,7 +76,7 @@ def _at_one_length(out: Tensor, n_tokens: int) -> Reading:
     )
 
 
-def _other_samples(out: Tensor, valid: Tensor) -> Reading:
+def _other_samples(out: Tensor, valid: Tensor) -> ReadOutput:
     """With the tokens before the samples, or all of them, or the real ones, in one row."""
     n_samples, n_tokens = valid.shape
     if out.ndim > 2 and out.shape[:2] == (n_tokens, n_samples):

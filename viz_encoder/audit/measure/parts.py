@@ -21,7 +21,7 @@ MOST_MODULES, MOST_TOKENS = 200, 32
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class MixingPart:
     """One module, and the input tokens that each of its output tokens depends on."""
 
     name: str
@@ -41,7 +41,7 @@ class _Seen:
     inner: list[str] = field(default_factory=list)
 
 
-def mixing_parts(subject: Subject, case: Case) -> tuple[Part, ...]:
+def mixing_parts(subject: Subject, case: Case) -> tuple[MixingPart, ...]:
     """The innermost modules in which tokens mix, in order; () if that cannot be seen."""
     if case.valid.shape[1] > MOST_TOKENS:
         return ()
@@ -55,7 +55,7 @@ def mixing_parts(subject: Subject, case: Case) -> tuple[Part, ...]:
     return tuple(one for one in mixing if not any(_is_inside(other, one) for other in mixing))
 
 
-def _is_inside(other: Part, one: Part) -> bool:
+def _is_inside(other: MixingPart, one: MixingPart) -> bool:
     return other.name.startswith(f"{one.name}.") if one.name else bool(other.name)
 
 
@@ -106,7 +106,7 @@ def _axis(value: Tensor, case: Case) -> int | None:
     return fits[0] if fits else None
 
 
-def _part(seen: _Seen, case: Case) -> Part | None:
+def _part(seen: _Seen, case: Case) -> MixingPart | None:
     given, made = seen.given, seen.out
     if given is None or made is None:
         return None
@@ -131,10 +131,10 @@ def _part(seen: _Seen, case: Case) -> Part | None:
     within = values[own, :, own]
     across = values.clone()
     across[own, :, own] = 0.0
-    return Part(seen.name, type(seen.module).__name__, within, float(across.max()) > 1e-6)
+    return MixingPart(seen.name, type(seen.module).__name__, within, float(across.max()) > 1e-6)
 
 
-def _mixes(part: Part) -> bool:
+def _mixes(part: MixingPart) -> bool:
     n_tokens = part.depends.shape[-1]
     others = ~torch.eye(n_tokens, dtype=torch.bool, device=part.depends.device)
     return part.across or bool((part.depends[:, others] > 1e-6).any())

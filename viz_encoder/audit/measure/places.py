@@ -33,7 +33,7 @@ Pair = tuple[Float[Tensor, "row query"], Float[Tensor, "row key"]]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class TokenPlaces:
     """The sample and the token of each query and each key of one call, row by row of its batch."""
 
     samples: tuple[Numbers, Numbers]  # of queries, of keys
@@ -44,18 +44,18 @@ class Places:
         """Whether each slot is known to hold one token or none."""
         return not any(bool((one == UNCLEAR).any()) for one in (*self.samples, *self.tokens))
 
-    def or_else(self, other: "Places") -> "Places":
+    def or_else(self, other: "TokenPlaces") -> "TokenPlaces":
         """The other's numbers where this one's are not clear."""
         samples, tokens = (
             tuple(torch.where(one == UNCLEAR, more, one) for one, more in zip(*pair, strict=True))
             for pair in ((self.samples, other.samples), (self.tokens, other.tokens))
         )
-        return Places((samples[0], samples[1]), (tokens[0], tokens[1]))
+        return TokenPlaces((samples[0], samples[1]), (tokens[0], tokens[1]))
 
 
 def places_of(
     subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
-) -> list[Places] | None:
+) -> list[TokenPlaces] | None:
     """Places for each call; None if the model's path depends on content, or there are none.
 
     `run` runs the model on a case as it was run when the calls were recorded.
@@ -102,7 +102,7 @@ def _places(
     calls: Sequence[RecordedCall],
     run: Run,
     weights: AbstractContextManager[None],
-) -> list[Places] | None:
+) -> list[TokenPlaces] | None:
     n_samples, n_tokens = case.valid.shape
     with weights:
         same = _recorded(subject, case, run)
@@ -169,7 +169,7 @@ def _moved(one: Tensor | None, other: Tensor | None) -> Float[Tensor, "row slot"
 
 def _spelled(
     samples: Sequence[Pair], tokens: Sequence[Pair], n_samples: int, n_tokens: int
-) -> Places:
+) -> TokenPlaces:
     """The numbers of both, of queries and of keys."""
     sides = []
     for side in (0, 1):
@@ -183,7 +183,7 @@ def _spelled(
         twice = _stand_twice(own * n_tokens + token, (own >= 0) & (token >= 0))
         sides.append((own, token.masked_fill(twice, UNCLEAR)))
     queries, keys = sides
-    return Places((queries[0], keys[0]), (queries[1], keys[1]))
+    return TokenPlaces((queries[0], keys[0]), (queries[1], keys[1]))
 
 
 def _stand_twice(numbers: Numbers, known: Bool[Tensor, "row slot"]) -> Bool[Tensor, "row slot"]:

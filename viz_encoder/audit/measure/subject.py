@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.measure.held import Held, state_of
-from viz_encoder.audit.measure.output_axes import Reading, as_it_is
+from viz_encoder.audit.measure.held import HeldTensors, state_of
+from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
@@ -44,10 +44,10 @@ class Subject:
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
         self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
-        self.state = Held.of(state_of(self.whole, tensors_of(call)))
+        self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
         self.grad = False  # whether it runs with gradients on where nothing else is said
-        self.reading: Reading = as_it_is  # which axis of its output is the tokens
+        self.reading: ReadOutput = as_it_is  # which axis of its output is the tokens
 
     def run(self, case: Case, *, x: Tensor | None = None, grad: bool | None = None) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".

@@ -1,13 +1,11 @@
 """Intents: valid "batch token" → Bool "batch query key", True = may attend."""
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.zoo.specimen import Intent
-
-Valid = Bool[Tensor, "batch token"]
-Allowed = Bool[Tensor, "batch query key"]
+from viz_encoder.model.masks import Valid as Valid
 
 
 def as_it_is(valid: Valid) -> Tensor:

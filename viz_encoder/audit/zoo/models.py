@@ -48,7 +48,7 @@ class Multihead(nn.Module):
         return self.call(self.layer, x, passed)
 
 
-class Block(nn.Module):
+class PostNormBlock(nn.Module):
     """Post-norm: norm(x + attention), norm(x + feed-forward)."""
 
     def __init__(self, attention: nn.Module) -> None:
@@ -68,7 +68,7 @@ class Stack(nn.Module):
 
     def __init__(self, attentions: Sequence[nn.Module]) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList(Block(attention) for attention in attentions)
+        self.blocks = nn.ModuleList(PostNormBlock(attention) for attention in attentions)
 
     def forward(self, x: Tensor, passed: Any) -> Tensor:
         """The tokens after the last block."""

@@ -21,10 +21,10 @@ from viz_encoder.audit.zoo.models import (
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 MAX_POSITIONS = 64
-Reading = Callable[[Any, Tensor, Tensor], Tensor]
+ReadMask = Callable[[Any, Tensor, Tensor], Tensor]
 
 
-def _around(seed: int, forward: Reading, **parts: Callable[[], nn.Module]) -> Around:
+def _around(seed: int, forward: ReadMask, **parts: Callable[[], nn.Module]) -> Around:
     """A right model that is given valid, and what a specimen does before or after it."""
     made = written_out(seed, sdpa)
     return drawn(

@@ -7,8 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-
-Intent = Callable[[Tensor], Tensor]
+from viz_encoder.audit.measure.setting import Intent as Intent
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from viz_encoder.config import EncoderConfig
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 
 N_POSITIONS = 512  # for the mistake of counting a position table
 
@@ -18,13 +18,13 @@ class Sizes(NamedTuple):
     d_ff: int = 2048
 
 
-def more_heads(asked: Asked) -> Choice:
+def more_heads(asked: Asked) -> AnswerChoice:
     """Effect of twice as many heads on the number of weights."""
     few, many = (_encoder(_sizes(asked), n_heads=n).n_parameters for n in (8, 16))
     answer = ("fewer", "same", "more").index(
         "same" if few == many else "more" if many > few else "fewer"
     )
-    return Choice(
+    return AnswerChoice(
         ("fewer", "same", "more"),
         answer,
         given={"width": _sizes(asked).d_model, "d_head": _sizes(asked).d_model // 8},

@@ -5,7 +5,7 @@ import math
 from viz_encoder.analyses.step import embedding_step
 from viz_encoder.config import Embedding
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
 
 
@@ -46,7 +46,7 @@ def _cell(asked: Asked) -> tuple[dict[str, float], int] | None:
     return {name: float(row[at]) for name, row in tables.items() if row is not None}, at
 
 
-def swap_words(asked: Asked) -> Choice | None:
+def swap_words(asked: Asked) -> AnswerChoice | None:
     """Effect of swapping two words without positions."""
     config = asked.config
     own = [at for at, special in enumerate(asked.trace.sample.special) if not special]
@@ -55,7 +55,7 @@ def swap_words(asked: Asked) -> Choice | None:
     if config.embedding is not Embedding.TOKEN or ordered or len(set(names)) < 2:
         return None
     other = next(at for at in own if asked.token(at) != names[0])
-    return Choice(
+    return AnswerChoice(
         ("swap", "nothing", "all"),
         0,
         given={"one": Token(names[0]), "two": Token(asked.token(other))},

@@ -5,7 +5,7 @@ import numpy as np
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config import Task
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.grammar import CONJUNCTIONS
 from viz_encoder.lesson.texts import Shown, Token
 from viz_encoder.lesson.twins import other_word as other_word_of
@@ -15,7 +15,7 @@ N_CHOICES = 5
 MOST_LISTED = 16
 
 
-def deciding_word(asked: Asked) -> Choice | None:
+def deciding_word(asked: Asked) -> AnswerChoice | None:
     """The word whose removal costs the answer the most."""
     if asked.turned is not None:
         return _turning_word(asked, asked.turned)
@@ -27,7 +27,7 @@ def deciding_word(asked: Asked) -> Choice | None:
     offered = sorted({best, *others[: N_CHOICES - 2], *{attended}.difference(asked.tied)})
     if len(offered) < 2:
         return None
-    return Choice(
+    return AnswerChoice(
         tuple(f"{at}: {asked.token(at)}" for at in offered),
         offered.index(best),
         given={
@@ -43,14 +43,14 @@ def deciding_word(asked: Asked) -> Choice | None:
     )
 
 
-def _turning_word(asked: Asked, turned: dict[int, float]) -> Choice | None:
+def _turning_word(asked: Asked, turned: dict[int, float]) -> AnswerChoice | None:
     """For a model without answers: the word whose removal turns its vector the most."""
     order = sorted(turned, key=turned.__getitem__, reverse=True)
     if len(order) < 2 or round(turned[order[0]], 3) == round(turned[order[1]], 3):
         return None
     attended = max(order, key=lambda at: asked.row[at])
     offered = sorted({*order[: N_CHOICES - 1], attended})
-    return Choice(
+    return AnswerChoice(
         tuple(f"{at}: {asked.token(at)}" for at in offered),
         offered.index(order[0]),
         given={
@@ -113,7 +113,7 @@ def _median(printed: dict[int, Shown]) -> float:
     return float(np.median([by.rounded for by in printed.values()]))
 
 
-def other_word(asked: Asked) -> Choice | None:
+def other_word(asked: Asked) -> AnswerChoice | None:
     """The prediction at [MASK] if the deciding word is replaced."""
     place = _swapped(asked)
     new = None if place is None else other_word_of(asked.token(place))
@@ -126,7 +126,7 @@ def other_word(asked: Asked) -> Choice | None:
         return None
     found = predictions(asked.encoder, now, task=Task.MASKED, tokens=[asked.query], n=3)[0]
     words = tuple(sorted({*found.labels, asked.answer}))
-    return Choice(
+    return AnswerChoice(
         words,
         words.index(found.labels[0]),
         given={

@@ -6,7 +6,7 @@ from viz_encoder.analyses.padding_drift import padding_drift
 from viz_encoder.config import Embedding, Positions
 from viz_encoder.inputs import TextReader
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
 
 N_TOKENS = 3  # averaged by hand
@@ -61,7 +61,7 @@ def patches(asked: Asked) -> Number:
     )
 
 
-def forgotten_mask(asked: Asked) -> Choice | None:
+def forgotten_mask(asked: Asked) -> AnswerChoice | None:
     """Pooled vectors that move if pooling counts [PAD]."""
     config, texts = asked.config, asked.trace.sample.texts
     if not texts or not asked.may_rerun or not isinstance(asked.encoder.reader, TextReader):
@@ -77,7 +77,7 @@ def forgotten_mask(asked: Asked) -> Choice | None:
     names = [method for method, size in moved.items() if size > MOVED]
     answer = "both" if len(names) == 2 else (names[0] if names else "neither")
     choices = ("mean", "cls", "both", "neither")
-    return Choice(
+    return AnswerChoice(
         choices,
         choices.index(answer),
         given={

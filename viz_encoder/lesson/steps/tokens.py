@@ -2,7 +2,7 @@
 
 from viz_encoder.config import Embedding, EncoderConfig, Positions
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Token
 
 
@@ -67,7 +67,7 @@ def _patch_weights(config: EncoderConfig) -> Number:
     )
 
 
-def equal_words(asked: Asked) -> Choice | Number | None:
+def equal_words(asked: Asked) -> AnswerChoice | Number | None:
     """What two equal words at different positions share; for images, a patch's token index."""
     if asked.trace.grid is not None:
         return _place_of_patch(asked)
@@ -84,7 +84,7 @@ def equal_words(asked: Asked) -> Choice | Number | None:
     if config.embedding is not Embedding.TOKEN:
         return None
     added = config.positions is not Positions.NONE
-    return Choice(
+    return AnswerChoice(
         ("id", "row", "all"),
         1 if added else 2,
         given={"token": Token(name), "one": seen[name], "two": second},

@@ -16,7 +16,7 @@ MAX_AGE_SECONDS = 3600.0  # since it was used last
 MAX_BYTES = 4 * 2**30
 
 
-class Held(Protocol):
+class StoreEntry(Protocol):
     """Entry of a store."""
 
     expires: float
@@ -29,7 +29,7 @@ class Held(Protocol):
         """Its size in memory."""
 
 
-E = TypeVar("E", bound=Held)
+E = TypeVar("E", bound=StoreEntry)
 
 
 class KeyedStore(Generic[E]):

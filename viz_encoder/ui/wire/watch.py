@@ -14,7 +14,7 @@ class SenderLeft(VizEncoderError):
     """Nobody waits for the result any more."""
 
 
-class Watch:
+class WorkWatch:
     """Asked at each step of a piece of work, from when it begins."""
 
     def __init__(
@@ -47,11 +47,11 @@ class Watch:
         self.check(share)
 
 
-def watched(limits: Limits) -> Watch:
+def watched(limits: Limits) -> WorkWatch:
     """A watch over the event that Gradio runs in this thread."""
     request = LocalContext.request.get(None)
     event, session = LocalContext.event_id.get(None), getattr(request, "session_hash", None)
-    return Watch(limits, {name for name in (event, session) if name})
+    return WorkWatch(limits, {name for name in (event, session) if name})
 
 
 def require_time(seconds: float, limits: Limits) -> None:

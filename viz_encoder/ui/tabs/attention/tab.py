@@ -2,12 +2,12 @@
 
 import gradio as gr
 
-from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.attention.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.attention.routes import ROUTER
 
 
-def build(place: Place) -> gr.HTML:
+def build(place: TabContext) -> gr.HTML:
     """Lay it out; its script follows the run and the selection that all tabs share."""
     return script_view("attention/tab.js", elem_id="viz-attention")
 

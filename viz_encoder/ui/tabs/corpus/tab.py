@@ -2,12 +2,12 @@
 
 import gradio as gr
 
-from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.corpus.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.corpus.routes import ROUTER
 
 
-def build(place: Place) -> gr.HTML:
+def build(place: TabContext) -> gr.HTML:
     """Lay it out; it opens on a table that ships, and needs no run."""
     return script_view("corpus/tab.js", elem_id="viz-corpus")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from viz_encoder.export.states import state_arrays
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.hidden.results import Asked, measure_states, plain
+from viz_encoder.ui.tabs.hidden.results import ResultSettings, measure_states, plain
 
 
 def hidden_states(
@@ -23,7 +23,7 @@ def hidden_states(
     reads those about the token. hide_special leaves out tokens such as [CLS].
     """
     entry = runner.store.get(key)
-    asked = Asked(layer, token, hide_special=bool(hide_special))
+    asked = ResultSettings(layer, token, hide_special=bool(hide_special))
     found = measure_states(entry, what, asked)
     return {name: plain(values) for name, values in state_arrays(entry.trace, found).items()}
 

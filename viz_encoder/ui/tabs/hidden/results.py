@@ -31,7 +31,7 @@ NEAREST = 10
 
 
 @dataclass(frozen=True)
-class Asked:
+class ResultSettings:
     """Settings of a result; client values, checked before use."""
 
     layer: object = 0  # blocks passed, 0 = embeddings; for token_similarity and nearest_tokens
@@ -41,7 +41,7 @@ class Asked:
     task: str = ""  # prediction head of the lens; default the first
 
 
-def measure_states(entry: Entry, what: str, asked: Asked) -> Result:
+def measure_states(entry: Entry, what: str, asked: ResultSettings) -> Result:
     """One of MEASURED: the result of an analysis, with what the page leaves out left out.
 
     Raises:

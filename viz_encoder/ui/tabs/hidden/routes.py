@@ -14,7 +14,7 @@ from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export.states import Result, state_lines, state_npz
 from viz_encoder.trace.token_selection import n_states, real_token_numbers
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.hidden.results import Asked, measure_states, plain
+from viz_encoder.ui.tabs.hidden.results import ResultSettings, measure_states, plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held
 from viz_encoder.ui.wire.concurrency import Places
@@ -32,11 +32,11 @@ async def _asked(
     special: bool = True,
     center: str = "together",
     task: str = "",
-) -> Asked:
-    return Asked(layer, token, not special, center, task)
+) -> ResultSettings:
+    return ResultSettings(layer, token, not special, center, task)
 
 
-Wanted = Annotated[Asked, Depends(_asked)]
+Wanted = Annotated[ResultSettings, Depends(_asked)]
 
 
 @ROUTER.get("/cosine_similarities")
@@ -91,7 +91,7 @@ def _drawn(result: Result) -> Response:
     return answers.plain(content)
 
 
-def _file(entry: Entry, what: str, kind: str, asked: Asked) -> Response:
+def _file(entry: Entry, what: str, kind: str, asked: ResultSettings) -> Response:
     if kind not in FILES:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
     found, trace = measure_states(entry, what, asked), entry.trace

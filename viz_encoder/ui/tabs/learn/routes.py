@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from viz_encoder.ui.tabs.learn import build_routes, exercise_routes, order_route
-from viz_encoder.ui.tabs.learn.token_numbers import Asked, token_numbers
+from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Query, parse_index
 from viz_encoder.ui.wire.concurrency import Places
@@ -28,7 +28,7 @@ async def token_route(
 ) -> Response:
     """Embedding, projection, attention, heads, stages and feed-forward units of one token."""
     ran = entry.trace.layers[layer]
-    asked = Asked(
+    asked = NumbersAsked(
         layer,
         parse_index("head", head, ran.n_heads),
         query,

@@ -2,11 +2,11 @@
 
 import gradio as gr
 
-from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.learn.routes import ROUTER
 
 
-def build(place: Place) -> gr.HTML:
+def build(place: TabContext) -> gr.HTML:
     """Lay it out; its script follows the run and the selection that all tabs share."""
     return script_view("learn/tab.js", elem_id="viz-learn")
 

@@ -32,7 +32,7 @@ Told = tuple[dict[str, Any], float | None]  # and how far it is from what ran
 
 
 @dataclass(frozen=True)
-class Asked:
+class NumbersAsked:
     """Numbers requested, already validated."""
 
     layer: int
@@ -42,7 +42,7 @@ class Asked:
     dim: int
 
 
-def token_numbers(entry: Entry, asked: Asked) -> dict[str, Any]:
+def token_numbers(entry: Entry, asked: NumbersAsked) -> dict[str, Any]:
     """All steps of one token in one layer; None where unreadable, with the reason in `missing`."""
     parts = _Parts(entry, asked)
     told = {name: parts.get(name, work) for name, work in WORK.items()}
@@ -70,7 +70,7 @@ def _ids(entry: Entry) -> list[int] | None:
 class _Parts:
     """The parts so far, why some are missing, and how far the others are from what ran."""
 
-    def __init__(self, entry: Entry, asked: Asked) -> None:
+    def __init__(self, entry: Entry, asked: NumbersAsked) -> None:
         self.entry, self.asked = entry, asked
         self.missing: dict[str, str] = {}
         self.apart: list[float] = []
@@ -85,7 +85,7 @@ class _Parts:
         return told
 
 
-def _attention(entry: Entry, asked: Asked) -> Told:
+def _attention(entry: Entry, asked: NumbersAsked) -> Told:
     found = attention_step(entry.trace, asked.layer, asked.head, asked.query)
     few = len(found.weights) <= MOST_VALUES
     told = {
@@ -107,7 +107,7 @@ def _attention(entry: Entry, asked: Asked) -> Told:
     return told, found.apart
 
 
-def _embedding(entry: Entry, asked: Asked) -> Told:
+def _embedding(entry: Entry, asked: NumbersAsked) -> Told:
     encoder = entry.source(PURPOSE)
     found = embedding_step(encoder, entry.trace, asked.query, entry.entered)
     told = {
@@ -125,7 +125,7 @@ def _embedding(entry: Entry, asked: Asked) -> Told:
     return told, found.apart
 
 
-def _projection(entry: Entry, asked: Asked) -> Told:
+def _projection(entry: Entry, asked: NumbersAsked) -> Told:
     places = (asked.layer, asked.head, asked.query, asked.key)
     found, dim = projection_step(entry.source(PURPOSE), entry.trace, *places), asked.dim
     told = {
@@ -145,7 +145,7 @@ def _projection(entry: Entry, asked: Asked) -> Told:
     return told, found.apart
 
 
-def _block(entry: Entry, asked: Asked) -> Told:
+def _block(entry: Entry, asked: NumbersAsked) -> Told:
     found = block_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
     told = {
         "heads": _heads(found.heads),
@@ -155,7 +155,7 @@ def _block(entry: Entry, asked: Asked) -> Told:
     return told, found.apart
 
 
-def _heads_alone(entry: Entry, asked: Asked) -> Told:
+def _heads_alone(entry: Entry, asked: NumbersAsked) -> Told:
     """For a recorded model of which only attention was read."""
     found = heads_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
     return _heads(found), None
@@ -223,7 +223,7 @@ def _number(value: Any) -> float | None:
     return None if value is None else _told(np.array([value], np.float32))[0]  # type: ignore[index]
 
 
-Work = Callable[[Entry, Asked], Told]
+Work = Callable[[Entry, NumbersAsked], Told]
 WORK: dict[str, Work] = {
     "embedding": _embedding,
     "projection": _projection,

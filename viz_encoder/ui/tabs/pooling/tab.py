@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from viz_encoder.analyses.attention_pooling import STEPS
-from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.pooling.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.pooling.events import PoolingEvents
 from viz_encoder.ui.tabs.pooling.routes import ROUTER
@@ -31,7 +31,7 @@ LEARN_HELP = (
 )
 
 
-def build(place: Place) -> gr.HTML:
+def build(place: TabContext) -> gr.HTML:
     """Lay it out from one input to sets, and connect the buttons."""
     events = PoolingEvents(place.runner)
     view = script_view("pooling/tab.js", elem_id="viz-pooling")
@@ -40,7 +40,7 @@ def build(place: Place) -> gr.HTML:
     return view
 
 
-def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
+def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
     """The input of a set above its result; returns the result."""
     _heading("A set", SET_HELP)
     with gr.Row(elem_id="viz-set-input"):
@@ -76,7 +76,7 @@ def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
     return shown
 
 
-def _learn_part(place: Place, events: PoolingEvents, shown: gr.HTML) -> None:
+def _learn_part(place: TabContext, events: PoolingEvents, shown: gr.HTML) -> None:
     _heading("Train an attention pooling", LEARN_HELP)
     with gr.Row(elem_classes="viz-set-buttons"):
         layer = gr.Textbox(ALL, label="After n blocks", elem_id="viz-learn-layer")

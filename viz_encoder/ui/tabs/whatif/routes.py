@@ -19,7 +19,7 @@ from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute, sentence
 from viz_encoder.ui.wire.progress import progress_lines
-from viz_encoder.ui.wire.watch import Watch
+from viz_encoder.ui.wire.watch import WorkWatch
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/whatif", route_class=ErrorRoute)
 MOST_JSON = 2**16
@@ -144,7 +144,7 @@ async def joint_route(
     """Several heads removed at once, beside the sum of their single effects."""
 
     def work() -> Response:
-        return answers.plain(effects.together(*plain, heads, measure, Watch(runs.limits).check))
+        return answers.plain(effects.together(*plain, heads, measure, WorkWatch(runs.limits).check))
 
     return await PLACES.answer(request, work)
 

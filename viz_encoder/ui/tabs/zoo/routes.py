@@ -8,7 +8,7 @@ from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
-from viz_encoder.ui.wire.watch import Watch
+from viz_encoder.ui.wire.watch import WorkWatch
 
 ROUTER = APIRouter(prefix="/viz/zoo", route_class=ErrorRoute)  # nothing of a stranger's is ever run
 PLACES = Places(1)
@@ -27,6 +27,8 @@ async def audit(
     """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
 
     def work() -> Response:
-        return answers.plain(AUDITS.of(identifier, fixed, seed, Watch(runs.limits).check), FRESH)
+        return answers.plain(
+            AUDITS.of(identifier, fixed, seed, WorkWatch(runs.limits).check), FRESH
+        )
 
     return await PLACES.answer(request, work)

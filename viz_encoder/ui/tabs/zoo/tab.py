@@ -2,12 +2,12 @@
 
 import gradio as gr
 
-from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.zoo.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.zoo.routes import ROUTER
 
 
-def build(place: Place) -> gr.HTML:
+def build(place: TabContext) -> gr.HTML:
     """Lay it out; it needs no run."""
     return script_view("zoo/tab.js", elem_id="viz-zoo")
 
