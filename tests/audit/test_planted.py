@@ -18,13 +18,12 @@ from tests.audit.table import (
 from viz_encoder.audit import Verdict
 
 VISIBLE = [identifier for identifier, one in SPECIMENS.items() if one.flagged_by]
-DRAWS = range(2)  # the table takes more
+SEED = 1  # the table draws more; tests/audit/test_mended.py has the draw of seed 0
 
 
-@pytest.mark.parametrize("seed", DRAWS)
 @pytest.mark.parametrize("identifier", VISIBLE)
-def test_a_planted_bug_is_caught(identifier, seed):
-    report = of_specimen(identifier, seed)
+def test_a_planted_bug_is_caught(identifier):
+    report = of_specimen(identifier, SEED)
     assert is_caught(identifier, report), report
     assert all(check.verdict is not Verdict.ERROR for check in report.checks), report
 

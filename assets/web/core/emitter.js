@@ -1,4 +1,4 @@
-// Event emitters.
+// Event emitters: who listens is called with what is told.
 
 /** @template {unknown[]} Told what each listener gets */
 export class Emitter {
