@@ -5,17 +5,30 @@ import pkgutil
 
 from viz_encoder.checkpoints.family import Family
 
+MODULES = tuple(
+    importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)
+)
 
-def _discover() -> dict[str, Family]:
+
+def _by_type() -> dict[str, Family]:
     found: dict[str, Family] = {}
-    for module in pkgutil.iter_modules(__path__):
-        for family in importlib.import_module(f"{__name__}.{module.name}").FAMILIES:
-            for model_type in family.model_types:
-                if model_type in found:
-                    raise ImportError(f"Two families claim the model_type {model_type!r}.")
-                found[model_type] = family
+    for family in (family for module in MODULES for family in module.FAMILIES):
+        for model_type in family.model_types:
+            if model_type in found:
+                raise ImportError(f"Two families claim the model_type {model_type!r}.")
+            found[model_type] = family
     return found
 
 
-MODULES = tuple(module.name for module in pkgutil.iter_modules(__path__))
-FAMILIES = _discover()
+FAMILIES = _by_type()
+
+
+def known_families() -> dict[str, tuple[str, ...]]:
+    """The title of each family file (its docstring's beginning) and what config.json may say."""
+    listed: dict[str, tuple[str, ...]] = {}
+    for module in MODULES:
+        title = (module.__doc__ or module.__name__).split(":")[0].split(" (")[0].strip()
+        types = [model_type for family in module.FAMILIES for model_type in family.model_types]
+        whole = [family.part_of[0] for family in module.FAMILIES if family.part_of]
+        listed[title] = tuple(dict.fromkeys([*types, *whole]))
+    return listed
