@@ -201,10 +201,8 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "<img src=x onerror=alert(1)>",
-        "</script><script>alert(1)</script> {{7*7}} ${alert(1)}",
-        "שלום עולם and مرحبا 👨‍👩‍👧 \u202eabc\u202c",
-        "a [SEP] b [PAD] [CLS]",
+        "<img src=x onerror=alert(1)> </script><script>alert(1)</script> {{7*7}} ${alert(1)} "
+        "שלום עולם and مرحبا 👨‍👩‍👧 \u202eabc\u202c a [SEP] b [PAD] [CLS]",
         "Donaudampfschifffahrtsgesellschaftskapitänspatent " * 3,
         "x",
         "one two three " * 100,
