@@ -356,6 +356,8 @@ def test_the_command_writes_it_in_german(opened, tmp_path, capsys):
     assert kept["tokenizer"]["model"]["vocab"] == VOCABULARY
 
 
+@pytest.mark.browser
+@pytest.mark.outside
 @pytest.mark.skipif(firefox_path() is None, reason="no Firefox is installed")
 def test_firefox_walks_all_steps_too(file, tmp_path):
     with running(tmp_path) as firefox:
