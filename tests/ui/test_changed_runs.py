@@ -122,7 +122,7 @@ def test_effects_of_all_heads(ask, grammar):
     )
     assert (found["query"], found["key"]) == (6, 2)
     assert "Heads 3.3 and 2.0 look at “keys” too (1.00 and 0.84)" in found["second"]
-    mild = last(ask("heads?how=reference"))["result"]
+    mild = last(ask("heads?how=mean"))["result"]
     assert mild["how"].startswith("its mean over 10 texts") and mild["values"] != found["values"]
     refused = last(ask("heads?measure=logit"))
     assert "message" in refused

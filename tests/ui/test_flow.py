@@ -77,8 +77,8 @@ def test_what_each_key_adds(flow, minilm):
     offered = page.eval_on_selector_all(
         ".viz-flow-choice input", "all => all.map((one) => one.value)"
     )
-    placed = [view for slot in ("query", "answer") for view in placed("flow", slot)]
-    assert offered == [view.name for view in sorted(placed, key=lambda view: view.place.order)]
+    views = [view for slot in ("query", "answer") for view in placed("flow", slot)]
+    assert offered == [view.name for view in sorted(views, key=lambda view: view.place.order)]
     page.check("#viz-flow input[value=value_weighted_depth]")
     painted(page, "head=sum")
     page.select_option("#viz-flow-head", "7")

@@ -182,7 +182,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
         "all => all.map(o => o.value)"
     )
     page.select_option("#viz-whatif-measure", measures[1])
-    page.click("[data-how=reference]")
+    page.click("[data-how=mean]")
     page.select_option("#viz-whatif-tokens-how", "mask")
     page.get_by_role("tab", name="Pooling").click()
     page.wait_for_selector(".viz-pool[data-painted]")
@@ -212,9 +212,9 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert other.input_value("#viz-pool-padding") == "9"
     assert other.input_value("#viz-pairs-text") == "the key is old"
     other.get_by_role("tab", name="What if").click()
-    other.wait_for_selector(f".viz-whatif[data-painted$='{measures[1]}:reference']", timeout=60_000)
+    other.wait_for_selector(f".viz-whatif[data-painted$='{measures[1]}:mean']", timeout=60_000)
     assert other.input_value("#viz-whatif-measure") == measures[1]
-    assert other.get_attribute("[data-how=reference]", "aria-pressed") == "true"
+    assert other.get_attribute("[data-how=mean]", "aria-pressed") == "true"
     other.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=60_000)
     assert chosen(other) | {"tab": 0} == chosen(page) | {"tab": 0}
     other.get_by_role("tab", name="Attention").click()  # another run begins as usual
