@@ -51,10 +51,11 @@ def test_swin_s_minus_100_is_read_as_a_mask(shift):
 
 def test_a_picture_s_cls_is_a_token_before_its_patches():
     model = vit()
-    for n_tokens, verdict in ((17, "PASS"), (16, "FAIL")):
-        inputs = AuditInputs(make=pictures, valid=torch.ones(3, n_tokens, dtype=torch.bool))
-        run = lambda x, passed: model(x).last_hidden_state  # noqa: E731
-        assert vz.audit_mask(run, padding, inputs=inputs, module=model).verdict == verdict
+    run = lambda x, passed: model(x).last_hidden_state  # noqa: E731
+    of = lambda n: AuditInputs(make=pictures, valid=torch.ones(3, n, dtype=torch.bool))  # noqa: E731
+    assert vz.audit_mask(run, padding, inputs=of(17), module=model).verdict == "PASS"
+    with pytest.raises(InputError, match=r"\[:, 1:\], .*AuditInputs\(valid=…\) of 17"):
+        vz.audit_mask(run, padding, inputs=of(16), module=model)
     with pytest.raises(InputError, match=r"lengths=\[…\]\), or AuditInputs\(valid="):
         vz.audit_mask(run, padding, inputs=AuditInputs(make=pictures), module=model)
     with pytest.raises(InputError, match=r"lambda x, passed: model\(pixel_values=x\)"):

@@ -67,12 +67,13 @@ def _flat(out: Tensor, valid: Tensor) -> Tensor:
 def _at_one_length(out: Tensor, n_tokens: int) -> ReadOutput:
     if (out.shape[1] == n_tokens) is (out.ndim > 2):
         return as_it_is
-    what = "one number a token, or one vector a sample" if out.ndim == 2 else "tokens"
-    ways = "model(x, passed)[..., None] for the first, model(x, passed)[:, None].flatten(1)"
-    line = f"{ways} for the second" if out.ndim == 2 else "model(x, passed).flatten(1)"
+    if out.ndim > 2:
+        raise InputError(f"{_unread(out, n_tokens)} {RETURN}{_line(out, n_tokens, 1)}")
     raise InputError(
         f"The output is {tuple(out.shape)} for {n_tokens} tokens, and no other length runs, so it "
-        f"cannot be told whether it holds {what}. {RETURN}{line}"
+        "cannot be told whether it holds one number a token or one vector a sample. "
+        f"{RETURN}model(x, passed)[..., None] for the first, model(x, passed).repeat(1, 2) for "
+        "the second."
     )
 
 
@@ -104,7 +105,7 @@ def _line(out: Tensor, n_tokens: int, n_moving: int) -> str:
     more = out.shape[1] - n_tokens
     if n_moving == 1 and out.ndim > 2 and 0 < more < n_tokens:
         return (
-            f"model(x, passed)[:, {more}:], if it puts {more} in front (or count them as tokens: "
-            "see AuditInputs(make=…))"
+            f"model(x, passed)[:, {more}:], if it puts {more} in front; or count what it puts "
+            f"there among the tokens, in AuditInputs(valid=…) of {out.shape[1]} of them"
         )
     return "model(x, passed)…, cut or taken before it makes another shape of them"
