@@ -190,6 +190,43 @@ def added(constant: float, of: Mask) -> Mask:
     return lambda valid: torch.zeros(of(valid).shape).masked_fill(~of(valid), constant)
 
 
+def registers(valid: Tensor) -> Tensor:
+    """Two tokens in front of the text, whose True was put at the end."""
+    return padding(F.pad(valid[:, 2:], (0, 2), value=True))
+
+
+def every(step: int) -> Mask:
+    """The token and two keys on either side, so many tokens apart."""
+    return lambda v: padding(v) & (place(v) % step == 0) & (place(v).abs() <= 2 * step)
+
+
+def chunked(more: int) -> Mask:
+    """Chunks of two tokens: its own, all before it, and so many after it."""
+
+    def mask(valid: Tensor) -> Tensor:
+        chunk = torch.arange(valid.shape[1]) // 2
+        return padding(valid) & (chunk[None, :] <= chunk[:, None] + more)
+
+    return mask
+
+
+def prefixed(longest: bool) -> Mask:
+    """Causal, but for half of each sample's tokens, which all see; or of the longest one's."""
+
+    def mask(valid: Tensor) -> Tensor:
+        half = valid.sum(1, keepdim=True) // 2
+        half = half.amax().expand_as(half) if longest else half
+        return causal(valid) | padding(valid & (torch.arange(valid.shape[1]) < half))
+
+    return mask
+
+
+def in_parts(valid: Tensor) -> Tensor:
+    """Causal, by four queries at a time, each time counted from the first key."""
+    at = torch.arange(valid.shape[1])
+    return padding(valid) & (at[None, :] <= at[:, None] % 4)
+
+
 MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("inverted", causal, lambda v: ~causal(v), ("inverted",), ()),
     ("padding transposed", padding, lambda v: padding(v).mT, ("transposed",), ()),
@@ -257,6 +294,24 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("a window turned around", near, lambda v: near(v).flip(1, 2), ("side",), ()),
     ("a mask moved on by 2", causal, lambda v: causal(v).roll((2, 2), (1, 2)), ("order",), ()),
     ("blocks of three", causal, lambda v: padding(v) & _blocks(v), ("blocks",), ()),
+    ("registers masked at the end", padding, registers, ("shifted",), ()),
+    ("every third for every second", every(2), every(3), ("stride",), ()),
+    ("a chunk too far ahead", chunked(0), chunked(1), ("chunks",), ()),
+    (
+        "globals left out",
+        with_globals,
+        lambda v: padding(v) & (place(v).abs() <= 1),
+        ("globals_lost",),
+        (),
+    ),
+    ("causal from the wrong corner", causal, in_parts, ("corner",), ()),
+    (
+        "the longest one's prefix",
+        prefixed(False),
+        prefixed(True),
+        ("longest_sample",),
+        ("pattern_places",),
+    ),
     ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),
     ("constant of -4", causal, added(-4.0, causal), ("constant",), ()),
     ("0 and 1 added", causal, lambda v: causal(v).float(), ("zero_one_added",), ()),

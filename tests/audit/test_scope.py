@@ -17,7 +17,19 @@ HALF = AuditScope(dtype=torch.float16)
 def test_two_paths():
     model = Stack()
     report = audit(lambda x, keep: model(x, keep) + 0.1 * torch.is_grad_enabled())
+    assert own(report) == ["grad_mode"]
+    assert report.check("grad_mode").cause.startswith("not known: they differ with nothing to mask")
+
+
+def test_two_paths_that_treat_padding_differently():
+    model = Stack()
+
+    def forward(x, keep):
+        return model(x, keep) * (1 + 0.1 * torch.is_grad_enabled() * (~keep[:, :, -1:]))
+
+    report = audit(forward)
     assert own(report) == ["grad_mode"] and report.check("grad_mode").code == "path"
+    assert not report.check("grad_mode").cause.startswith("consistent with")
 
 
 def test_a_bug_in_training_mode_only():

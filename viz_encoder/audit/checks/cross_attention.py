@@ -80,7 +80,10 @@ def _rows(context: AuditContext, allowed: Tensor) -> Bool[Tensor, "batch query"]
 
 def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
     causal = torch.ones_like(allowed).tril()
+    ahead = allowed.shape[2] - allowed.shape[1]
+    aligned = ahead > 0 and torch.equal(allowed, allowed & torch.ones_like(allowed).tril(ahead))
     candidates = (
+        *((("corner", allowed & causal), ("corner", causal)) if aligned else ()),
         ("cross_causal", allowed & causal),
         ("cross_causal", causal),
         ("inverted", ~allowed),

@@ -1,13 +1,20 @@
 """Whether the path with gradients and the one without (a fused kernel, mostly) agree."""
 
+from contextlib import suppress
+
 import torch
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
+
+UNMASKED = "not known: they differ with nothing to mask, too, so it is not the mask."
+TO_COMPARE = "To narrow it down, run each part of the model with gradients and without."
 
 
 def ask(context: AuditContext) -> Answer:
@@ -24,10 +31,10 @@ def ask(context: AuditContext) -> Answer:
         if apart.amount > limit:
             text = (
                 f"Token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g} "
-                f"{name} and without gradients: two paths of one module treat the mask differently."
+                f"{name} and without gradients."
             )
             found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query)
-            return found._replace(amount=apart.amount).because(diagnose("path"))
+            return found._replace(amount=apart.amount).because(_cause(context))
     text = "With gradients, without them and in inference mode, real rows agree."
     if context.out.ndim > 2 and case.padded:
         pads = gap(grad, context.out, ~case.valid)
@@ -36,4 +43,31 @@ def ask(context: AuditContext) -> Answer:
     return passes(text)
 
 
-QUESTION = Question("grad_mode", "With and without gradients", ask, ("runs", "maps"), order=130)
+def _cause(context: AuditContext) -> Diagnosis:
+    """The mask, if the paths agree where it has no padding to close and all attention is right.
+
+    Paths may leave different numbers in rows of padding: what reads those then differs, too.
+    """
+    case, maps = context.base, context.maps
+    with suppress(ModelFault, InputError):
+        whole = context.setting.case(torch.ones_like(case.valid))
+        with_, without = (context.subject.run(whole, grad=grad) for grad in (True, False))
+        if gap(with_, without).amount > context.tolerance(context.out):
+            plain = bool(context.pattern(case).all())
+            return Diagnosis("", UNMASKED, TO_COMPARE) if plain else diagnose("path", sure=False)
+        read = maps.cross or maps.left_out or any(one.verdict.is_red for one in _earlier(context))
+        return diagnose("path", sure=not read)
+    return diagnose("path", sure=False)
+
+
+def _earlier(context: AuditContext) -> list[Answer]:
+    return [answer for name, answer in context.answers.items() if name not in ("static", "maps")]
+
+
+QUESTION = Question(
+    "grad_mode",
+    "With and without gradients",
+    ask,
+    ("runs", "maps", "cross_attention"),
+    order=130,
+)

@@ -194,6 +194,6 @@ QUESTION = Question(
     "gradient",
     "Whom each output depends on",
     ask,
-    ("runs", "static", "constants", "batch_independence", "maps", "row_sums"),
+    ("runs", "static", "constants", "batch_independence", "maps", "cross_attention", "row_sums"),
     order=80,
 )

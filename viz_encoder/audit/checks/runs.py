@@ -18,6 +18,7 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
 
 
 def ask(context: AuditContext) -> Answer:
@@ -56,9 +57,27 @@ def ask(context: AuditContext) -> Answer:
         text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
         found = Answer(Verdict.FAIL, text, amount=again.amount)
         return found.because(diagnose("random", sure=False))
+    if (apart := _after_another(context)) > context.tolerance(out):
+        context.stopped = True
+        text = f"After another batch, the same input gives what differs by {apart:.2g}."
+        return Answer(Verdict.FAIL, text, amount=apart).because(diagnose("kept"))
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
     pads = " Rows of padding hold NaN." if bool(bad.any()) else ""
     return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")
+
+
+def _after_another(context: AuditContext) -> float:
+    """How far a run moves if a batch of other lengths ran before it; 0 where not each time."""
+    case, setting = context.base, context.setting
+    with suppress(ModelFault, InputError):
+        other = setting.case(case.valid.roll(1, dims=0), x=case.x)
+        outs = []
+        for _ in range(2):
+            context.subject.run(other)
+            outs.append(context.subject.run(case))
+        if gap(outs[0], outs[1], case.valid).amount <= context.tolerance(context.out):
+            return gap(context.out, outs[0], case.valid).amount
+    return 0.0
 
 
 def _raised(context: AuditContext, fault: ModelFault) -> Answer:

@@ -81,8 +81,8 @@ CAUSES = {
     ),
     "edge": Cause(
         "tokens at the edge of the sequence are treated differently from those in the middle",
-        "Pad before the windows are cut, or clamp their borders: both ends need the same rule "
-        "as the middle.",
+        "Both ends need the same rule as the middle: [CLS] and [SEP] are no padding, so keep them "
+        "in the mask; pad before windows are cut, or clamp their borders.",
     ),
     "one_way": Cause(
         "global tokens work in one direction only",
@@ -95,9 +95,9 @@ CAUSES = {
         "([CLS] and [SEP] too) and nothing else.",
     ),
     "shifted": Cause(
-        "the padding mask is shifted by one position relative to the tokens",
-        "Where a token is put in front ([CLS]), put its True in front too: F.pad(valid, (1, 0), "
-        "value=True).",
+        "the padding mask is shifted relative to the tokens",
+        "Where n tokens are put in front ([CLS], registers, a picture), put their True in front, "
+        "too: F.pad(valid, (n, 0), value=True).",
     ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",
@@ -244,6 +244,35 @@ CAUSES = {
         "one is in the order of repeat, the other in that of repeat_interleave",
         "Repeat x and the mask alike: both by repeat_interleave(n, dim=0), or both by torch.cat "
         "([…, …]) or repeat(n, 1).",
+    ),
+    "longest_sample": Cause(
+        "all samples use the pattern of the longest one",
+        "Keep what depends on the sample per sample, (batch, 1): no .max() over the batch.",
+    ),
+    "other_layer": Cause(
+        "a layer uses the mask of another layer",
+        "Take each layer's own mask, by its number or kind: masks[number], in the order of "
+        "the layers.",
+    ),
+    "stride": Cause(
+        "the pattern has a different stride (dilation) than intended",
+        "Every d-th key, r of them on each side: (i - j) % d == 0 and abs(i - j) <= r * d.",
+    ),
+    "chunks": Cause(
+        "the chunks are not as meant",
+        "With chunks of c tokens, chunk = place // c: chunk[None, :] <= chunk[:, None] sees its "
+        "own chunk and those before it, and nothing of the next.",
+    ),
+    "corner": Cause(
+        "the causal mask is aligned to the wrong corner: queries that stand at the end of more "
+        "keys are counted from the first key",
+        "torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool(); is_causal=True counts from "
+        "the first key.",
+    ),
+    "globals_lost": Cause(
+        "global tokens are left out: only the window is open",
+        "Open both: allowed[:, glob, :] = True (they look at all) and allowed[:, :, glob] = True "
+        "(all look at them).",
     ),
     "other_sample": Cause(
         "some samples use the mask of another sample",

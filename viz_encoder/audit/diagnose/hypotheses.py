@@ -4,13 +4,14 @@ A cause is named only if what was observed equals its mask and no other cause's;
 of other lengths in another order, where the first cannot tell them apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
 from viz_encoder.audit.diagnose.padding_masks import other_keys
 from viz_encoder.audit.diagnose.windows import wrong_windows
@@ -38,14 +39,21 @@ class Hypothesis(NamedTuple):
 
 
 def hypotheses(
-    allowed: Allowed, pattern: Allowed, valid: Valid, heads: Heads | None = None
+    allowed: Allowed,
+    pattern: Allowed,
+    valid: Valid,
+    heads: Heads | None = None,
+    layers: Sequence[Allowed] = (),
 ) -> Iterator[Hypothesis]:
     """Each in turn; `pattern` is what the intent would be without any padding.
 
-    `heads` are those that are compared, if heads are known.
+    `heads` are those that are compared, if heads are known; `layers` the intents of all layers.
     """
     for one in _same_in_all_heads(allowed, pattern, valid):
         yield one._replace(opened=one.opened[:, None])
+    for number, other in enumerate(layers):
+        if not torch.equal(other, allowed):
+            yield Hypothesis("other_layer", other[:, None], f": that of layer {number}")
     if heads is not None:
         yield from _by_repeat(allowed, heads)
 
@@ -53,6 +61,7 @@ def hypotheses(
 def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
     keys = valid[:, None, :].expand_as(allowed)
     everything = torch.ones_like(allowed)
+    itself = torch.eye(allowed.shape[-1], dtype=torch.bool, device=keys.device)
     causal = everything.tril()
     yield from (Hypothesis("inverted", one) for one in (~allowed, ~allowed & keys, ~pattern & keys))
     yield Hypothesis("ignored", everything)
@@ -77,10 +86,18 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     for one, words in edges:
         yield Hypothesis("document_edges", one, words, words)
     for code, keep, more, variant in other_keys(valid):
-        yield Hypothesis(code, pattern & keep[:, None, :], more, variant)
+        for kept in (keep[:, None, :], keep[:, None, :] | itself):  # it may see itself, whatever
+            yield Hypothesis(code, pattern & kept, more, variant)
     yield from _other_samples(allowed, valid)
+    yield from _of_longest(allowed, valid)
     yield from _other_places(allowed, pattern)
     yield from _bands(pattern, valid)
+    for code, pairs, more in wrong_repeats(pattern[0].cpu()) if _is_shared(pattern) else ():
+        yield Hypothesis(code, pairs.to(keys.device) & keys, more, more)
+    glob = pattern.all(dim=1) & pattern.all(dim=2)
+    if bool(glob.any()) and not bool(pattern.all()):
+        yield Hypothesis("globals_lost", _without(pattern, glob) & keys)
+        yield Hypothesis("globals_lost", _without(pattern, glob) & (keys | itself))
     for code, windows, more in wrong_windows(pattern):
         yield Hypothesis(code, windows.pairs().to(keys.device) & keys, more, f"{windows}")
 
@@ -104,6 +121,26 @@ def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
             pairs = [f"{a} that of {b}" for a, b in enumerate(order.tolist()) if a != b]
             more = f" (sample {', sample '.join(pairs)})" if code == "other_sample" else ""
             yield Hypothesis(code, allowed[order], more, variant)
+
+
+def _of_longest(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
+    """The pattern of the sample with the most tokens, each cut to its own keys."""
+    longest = allowed[valid.sum(dim=1).argmax()]
+    opened = longest & valid[:, None, :]
+    if not torch.equal(opened[valid], allowed[valid]):
+        yield Hypothesis("longest_sample", opened)
+
+
+def _is_shared(pattern: Allowed) -> bool:
+    return bool((pattern == pattern[:1]).all())
+
+
+def _without(pattern: Allowed, glob: Valid) -> Allowed:
+    """The band that the other tokens have, for the global ones, too."""
+    ahead, others = _ahead(pattern), ~(glob[:, :, None] | glob[:, None, :])
+    near = ahead[pattern & others]
+    back, front = (int(one) for one in near.aminmax()) if near.numel() else (0, 0)
+    return (ahead >= back) & (ahead <= front)
 
 
 def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
@@ -150,6 +187,7 @@ def _bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
             yield Hypothesis("misses_self", of_band(whole, -1, pattern) & keys)
             yield Hypothesis("reversed", of_band(0, whole, pattern) & keys)
             yield from _in_blocks(keys)
+            yield from _from_corner(keys)
     elif min(back, front) < whole:
         for code, a, b in dict.fromkeys(_near_bands(back, front, whole)):
             more = _widths(code, (a, b), meant)
@@ -163,6 +201,14 @@ def _in_blocks(keys: Allowed) -> Iterator[Hypothesis]:
         number = torch.arange(n_tokens, device=keys.device) // size
         more = f" (blocks of {size})"
         yield Hypothesis("blocks", (number[:, None] >= number) & keys, more, str(size))
+
+
+def _from_corner(keys: Allowed) -> Iterator[Hypothesis]:
+    """Causal in parts, where each part's queries are counted from the first key of all."""
+    place = torch.arange(keys.shape[-1], device=keys.device)
+    for size in range(1, keys.shape[-1]):
+        more = f" (in parts of {size})"
+        yield Hypothesis("corner", (place <= (place % size)[:, None]) & keys, more, str(size))
 
 
 def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, int]]:

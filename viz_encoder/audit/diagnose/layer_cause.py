@@ -160,7 +160,8 @@ def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Se
     # A row whose scores are all the lowest number is uniform: it is empty.
     opened = layer.looked_at(MASS, unless_even=True)
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
-    return Seen(opened, allowed, pattern, case.valid, passed=readings_of(case))
+    layers = case.allowed if len(case.allowed) > 1 else ()
+    return Seen(opened, allowed, pattern, case.valid, passed=readings_of(case), layers=layers)
 
 
 def _rows(context: AuditContext, case: Case, number: int) -> Tensor:

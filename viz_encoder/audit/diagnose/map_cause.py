@@ -59,7 +59,7 @@ def _codes(found: Collection[Identity]) -> list[str]:
 
 
 def _of(seen: Seen, heads: Heads | None) -> Iterator[Hypothesis]:
-    return hypotheses(seen.allowed, seen.pattern, seen.valid, heads)
+    return hypotheses(seen.allowed, seen.pattern, seen.valid, heads, seen.layers)
 
 
 def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:

@@ -9,6 +9,7 @@ from torch import Tensor
 from viz_encoder.model.masks import Valid
 
 Counts = Int[Tensor, " batch"]
+FARTHEST = 4
 MULTIPLES = (4, 8, 16, 32, 64, 128)
 
 
@@ -21,16 +22,32 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
         keep = place < other[:, None]
         if not torch.equal(keep, valid):
             yield code, keep, more, variant
-    for step in (1, -1):
-        moved = valid.roll(step, dims=1)
-        for edge in (True, False):
-            kept = moved.clone()
-            kept[:, 0 if step > 0 else -1] = edge
-            yield "shifted", kept, f", one position {'later' if step > 0 else 'earlier'}", str(step)
+    for step in _steps(valid):
+        for kept in _shifted(valid, step):
+            by = f"{abs(step)} positions" if abs(step) > 1 else "one position"
+            yield "shifted", kept, f", {by} {'later' if step > 0 else 'earlier'}", str(step)
+    if not bool((valid.long().diff(dim=1).abs().sum(dim=1) <= 1).all()):
+        return  # with padding in the middle there is no other side
     last = place >= valid.shape[1] - counts[:, None]
     for side, keep in (("right", place < counts[:, None]), ("left", last), ("", valid.flip(1))):
         if not torch.equal(keep, valid):
             yield "side", keep, "", side
+
+
+def _steps(valid: Valid) -> Iterator[int]:
+    """How far a mask may be shifted: a token, registers, or all that is put before the text."""
+    front = int(valid.all(dim=0).long().cumprod(dim=0).sum())
+    for step in dict.fromkeys((*range(1, FARTHEST + 1), front)):
+        if 0 < step < valid.shape[1] - 1:
+            yield from (step, -step)
+
+
+def _shifted(valid: Valid, step: int) -> Iterator[Valid]:
+    """Moved by so many, with True or False at the end that this leaves free."""
+    for edge in (True, False):
+        kept = valid.roll(step, dims=1)
+        kept[:, slice(step) if step > 0 else slice(step, None)] = edge
+        yield kept
 
 
 def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, str, str]]:

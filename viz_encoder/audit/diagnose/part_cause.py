@@ -28,8 +28,9 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
     if leaking and all(part.name for part in leaking):
         return of_parts(leaking, "the maps are right, and tokens mix in")
     cause = (
-        "the maps are right, so something besides attention lets tokens mix: a convolution, a "
-        "mean or norm over tokens, or a mask that is applied after the softmax."
+        "the maps that were seen are right, so tokens mix in a part that shows none: a "
+        "convolution, a mean or norm over tokens, attention without a softmax (linear attention), "
+        "or a mask that is applied after the softmax."
     )
     return Diagnosis("besides_attention", cause, ELSEWHERE)
 

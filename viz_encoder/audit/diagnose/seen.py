@@ -22,6 +22,7 @@ class Seen(NamedTuple):
     valid: Bool[Tensor, "batch token"]
     with_itself: bool = False  # each token knows of itself, too, by the residual
     passed: tuple[MaskReading, ...] = ()  # the passed masks, in each reading
+    layers: tuple[Allowed, ...] = ()  # what each layer was to have open, if they differ
 
     @property
     def meant(self) -> Allowed:

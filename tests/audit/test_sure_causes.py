@@ -1,0 +1,111 @@
+"""A cause is said as certain only where it alone explains what was seen; each has a near twin."""
+
+import pytest
+import torch
+from torch import nn
+
+import viz_encoder as vz
+from tests.audit.audits import audit, own
+from tests.audit.plants import Stack, causal, padding
+from viz_encoder.audit import AuditInputs, AuditScope
+from viz_encoder.audit.diagnose.causes import CAUSES
+
+
+class Kept(Stack):
+    """Its mask is that of the call before, where that had as many samples and tokens."""
+
+    def __init__(self, *, kept):
+        super().__init__()
+        self.kept, self.last = kept, None
+
+    def forward(self, x, keep):
+        stale, self.last = self.last, keep
+        use = self.kept and stale is not None and stale.shape == keep.shape
+        return super().forward(x, stale if use else keep)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_mask_of_the_call_before_is_called_so_by_both_audits(kept):
+    report = audit(Kept(kept=kept).eval())
+    assert own(report) == (["runs"] if kept else [])
+    model, valid = Kept(kept=kept).eval(), torch.arange(7) < torch.tensor([5, 3, 7])[:, None]
+    x = torch.randn(3, 7, 8)
+    model(x, padding(valid.roll(1, 0)))
+    batch = vz.audit_batch(model, {"x": x, "keep": padding(valid)}, lambda b: b["keep"])
+    assert own(batch) == (["runs"] if kept else [])
+    for found in (report.check("runs"), batch.check("runs")):
+        assert found.code == ("kept" if kept else "")
+        assert not found.cause.startswith("consistent with")
+
+
+class Translator(nn.Module):
+    """torch's own encoder and decoder, over the same tokens."""
+
+    def __init__(self, *, masks_memory):
+        super().__init__()
+        torch.manual_seed(0)
+        self.both = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
+        self.masks_memory = masks_memory
+
+    def forward(self, x, ignored):
+        ahead = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        memory = ignored if self.masks_memory else None
+        given = {"src_key_padding_mask": ignored, "tgt_key_padding_mask": ignored}
+        return self.both(x, x, tgt_mask=ahead, memory_key_padding_mask=memory, **given)
+
+
+@pytest.mark.parametrize("masks_memory", [True, False])
+@pytest.mark.parametrize("scope", [AuditScope(cross=padding), AuditScope()])
+def test_memory_that_is_not_masked_is_not_called_two_paths(masks_memory, scope):
+    model, intents = Translator(masks_memory=masks_memory).eval(), [padding, causal]
+    report = vz.audit_mask(model, intents, lambda valid: ~valid, d_model=8, scope=scope)
+    path = report.check("grad_mode")
+    assert path.code == "" if masks_memory else path.cause.startswith("consistent with")
+    if scope.cross is not None:
+        assert own(report) == ([] if masks_memory else ["cross_attention"])
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_linear_attention_beside_the_layers_is_not_called_no_attention(masked):
+    inner = Stack().eval()
+
+    def forward(x, valid):
+        keys = x.sigmoid() * valid[..., None] if masked else x.sigmoid()
+        linear = x.sigmoid() @ (keys.mT @ x) / (x.sigmoid() @ keys.sum(1)[..., None])
+        return inner(x, padding(valid)) + linear
+
+    report = audit(forward, padding, lambda valid: valid, module=inner)
+    assert (report.verdict == "PASS") is masked, str(report)
+    assert masked or "linear attention" in report.check("gradient").cause
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_picture_joined_at_the_end_of_the_mask_is_not_called_the_wrong_side(side):
+    text = torch.arange(6) < torch.tensor([6, 4, 2])[:, None]
+    text = text.flip(1) if side == "left" else text
+    valid = torch.cat([torch.ones(3, 3, dtype=torch.bool), text], 1)
+
+    def joined(known, *, in_front):
+        picture = known[:, :3] | True
+        keys = torch.cat([picture, known[:, 3:]][:: 1 if in_front else -1], 1)
+        return causal(keys) | torch.eye(9, dtype=torch.bool)
+
+    given = {"inputs": AuditInputs(valid=valid)}
+    right = audit(Stack().eval(), causal, lambda v: joined(v, in_front=True), **given)
+    assert right.check("maps").verdict == "PASS", str(right)
+    wrong = audit(Stack().eval(), causal, lambda v: joined(v, in_front=False), **given)
+    found = wrong.check("maps")
+    assert found.code == "shifted" and "3 positions earlier" in found.cause, str(wrong)
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_masks_of_two_layers_that_are_swapped_are_named(swapped):
+    class Kinds(Stack):
+        def forward(self, x, keep):
+            for number, layer in enumerate(self.layers):
+                x = layer(x, (causal, padding)[number ^ swapped](keep))
+            return x
+
+    report = audit(Kinds().eval(), [causal, padding], lambda valid: valid)
+    assert (report.verdict == "FAIL") is swapped, str(report)
+    assert (CAUSES["other_layer"].sentence in report.check("maps").cause) is swapped
