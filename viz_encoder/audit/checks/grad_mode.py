@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import torch
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
