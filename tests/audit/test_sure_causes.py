@@ -109,3 +109,30 @@ def test_masks_of_two_layers_that_are_swapped_are_named(swapped):
     report = audit(Kinds().eval(), [causal, padding], lambda valid: valid)
     assert (report.verdict == "FAIL") is swapped, str(report)
     assert (CAUSES["other_layer"].sentence in report.check("maps").cause) is swapped
+
+
+class MemorySlots(nn.Module):
+    """Two learned keys in front of the tokens; True for them is put in front of the mask or behind."""
+
+    def __init__(self, behind: bool) -> None:
+        super().__init__()
+        self.behind, self.qkv = behind, nn.Linear(8, 24)
+        self.slots = nn.Parameter(torch.randn(2, 1, 2, 2, 4))
+
+    def forward(self, x, mask):
+        q, k, v = self.qkv(x).unflatten(2, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        k, v = (
+            torch.cat([slot.expand(len(x), -1, -1, -1), own], dim=2)
+            for slot, own in zip(self.slots, (k, v), strict=True)
+        )
+        mask = nn.functional.pad(mask, (0, 2) if self.behind else (2, 0), value=True)
+        out = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
+        return x + out.transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_mask_joined_behind_memory_slots_is_not_called_right_for_one_sample(behind):
+    torch.manual_seed(0)
+    report = vz.audit_mask(MemorySlots(behind).eval(), padding, d_model=8)
+    assert report.verdict == ("FAIL" if behind else "PASS")
+    assert not any("batch of one" in (check.cause or "") for check in report.checks)

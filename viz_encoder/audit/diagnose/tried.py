@@ -130,4 +130,13 @@ def _is_right_alone(context: AuditContext, case: Case) -> bool:
     if len(case.valid) == 1 or context.setting.fixed:
         return False
     each = (context.setting.whole(case, sample) for sample in range(len(case.valid)))
-    return all(is_right_on(context, one) for one in each)
+    places = _places_of_tokens(context, case)
+    # In one sample alone a sink in front and filling behind the tokens may look the same.
+    return all(
+        _places_of_tokens(context, one) == places and is_right_on(context, one) for one in each
+    )
+
+
+def _places_of_tokens(context: AuditContext, case: Case) -> list[tuple[int, int]]:
+    """The first token's key and the number of open slots, for each layer."""
+    return [(one.slots.first, one.slots.n_open) for one in maps_of(context.subject, case).layers]
