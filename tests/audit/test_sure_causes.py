@@ -112,7 +112,7 @@ def test_masks_of_two_layers_that_are_swapped_are_named(swapped):
 
 
 class MemorySlots(nn.Module):
-    """Two learned keys in front of the tokens; True for them is put in front of the mask or behind."""
+    """Two learned keys in front of the tokens, whose True is put in front of the mask or behind."""
 
     def __init__(self, behind: bool) -> None:
         super().__init__()

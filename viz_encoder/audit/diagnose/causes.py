@@ -53,7 +53,8 @@ CAUSES = {
     ),
     "causal_added": Cause(
         "keys after the token are closed: a causal mask replaced or joined yours",
-        "Pass is_causal=False; is_causal=True is a hint that may replace attn_mask.",
+        "Look for torch.tril in what is passed, and for is_causal=True, which is a hint that may "
+        "replace attn_mask.",
     ),
     "block_mask": Cause(
         "the blocks were listed for one sample, or by another mask_mod, and compiled kernels "
@@ -288,9 +289,10 @@ CAUSES = {
         "Pass mask.bool(), or torch.zeros(...).masked_fill(~keep, -torch.inf).",
     ),
     "constant": Cause(
-        "the masking constant is not negative enough: it leaves about exp(constant) of the weight, "
-        "and a masked key outweighs any key whose score is below the constant",
-        "Use a bool mask, or torch.finfo(scores.dtype).min, or -torch.inf.",
+        "masked scores are not negative enough: each keeps about exp(score) of the weight, and "
+        "outweighs every key that scores lower",
+        "Use a bool mask, torch.finfo(scores.dtype).min or -torch.inf, and mask last: after a cap "
+        "(tanh) or scale.",
     ),
     "int_inverted": Cause(
         "~ on whole numbers flips bits: ~0 = -1 and ~1 = -2, and both are True",
