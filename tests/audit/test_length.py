@@ -21,7 +21,7 @@ from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.trace.attention_call import AttentionCall
 
 N_SAMPLES, N_HEADS, N_TOKENS = 3, 4, 150
-FORWARDS = 46  # of one audit of one length; 6 positions are changed by two sizes above 128 tokens
+FORWARDS = 50  # of one audit of one length; 6 positions are changed by two sizes above 128 tokens
 
 
 class Fast(nn.Module):
@@ -122,7 +122,7 @@ def test_each_row_is_judged_as_numpy_does(monkeypatch, block, kind):
     mask = mask | torch.eye(7, dtype=torch.bool)
     given = {"mask": {"mask": mask}, "right": {"mask": causal(valid)[:, None]}, "none": {}}
     ran = call(**given.get(kind, {"bias": -3.0 * ~mask}))
-    seen = layers.Layer("", ran, N_SAMPLES).judged(causal(valid), valid)
+    seen = layers.LayerRun("", ran, N_SAMPLES).judged(causal(valid), valid)
     weights, allowed = by_hand(ran), causal(valid).numpy()[:, None]
     rows = (valid & causal(valid).any(-1)).numpy()[:, None, :, None]
     leak = np.where(~allowed & rows, weights, 0).max(axis=-1)
@@ -142,7 +142,7 @@ def test_what_a_sink_took_counts_toward_a_row_s_sum(monkeypatch, block):
     q, k, v = torch.randn(3, 3, 2, 8, 5, generator=torch.Generator().manual_seed(4)).unbind()
     mask = F.pad(causal(valid), (1, 0), value=True)[:, None]  # column 0 is the sink
     ran = AttentionCall("sdpa", q[:, :, :7], k, v, scale=0.7, mask=mask)
-    one = layers.Layer("", ran, N_SAMPLES, Slots(first=1, n_open=1), n_keys=7)
+    one = layers.LayerRun("", ran, N_SAMPLES, Slots(first=1, n_open=1), n_keys=7)
     seen, weights = one.judged(causal(valid), valid), by_hand(ran)
     assert np.median(weights[..., 1:].sum(axis=-1)) < 0.9
     assert float((seen.sums - 1).abs().max()) < 1e-6
@@ -150,10 +150,10 @@ def test_what_a_sink_took_counts_toward_a_row_s_sum(monkeypatch, block):
 
 def test_a_layer_with_nan_is_never_taken_for_a_plain_one():
     ran = call(mask=causal(torch.ones(3, 7, dtype=torch.bool))[:, None])
-    assert layers.Layer("", ran, N_SAMPLES).is_plain
+    assert layers.LayerRun("", ran, N_SAMPLES).is_plain
     ran.k[1, 0, 2, 0] = torch.nan
     valid = torch.ones(3, 7, dtype=torch.bool)
-    broken = layers.Layer("", ran, N_SAMPLES)
+    broken = layers.LayerRun("", ran, N_SAMPLES)
     assert not broken.is_plain and bool(broken.judged(causal(valid), valid).nan[1, 0, 3])
 
 
@@ -182,7 +182,7 @@ def test_one_map_is_that_of_all_maps(n_ran):
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, n_ran, N_HEADS, 9, 5, generator=generator).unbind()
     mask = torch.ones(n_ran, 1, 9, 9, dtype=torch.bool).tril()
-    one = layers.Layer("", AttentionCall("sdpa", q, k, v, 0.4, mask), 3)
+    one = layers.LayerRun("", AttentionCall("sdpa", q, k, v, 0.4, mask), 3)
     whole = one.weights(slice(None))
     for sample, head in ((0, 0), (1, 3), (2, 1)):
         assert torch.equal(one.map(sample, head), whole[sample, head])
