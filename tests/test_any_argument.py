@@ -70,7 +70,7 @@ CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not
     "figures.relevance": {"token": 6},
     "figures.patch_overlay": {"trace": PICTURE},
     "load": {"model": "grammar", "device": "cpu"},
-    "pool": {"hidden": TRACE.output, "mask": TRACE.valid},
+    "pool": {"hidden": TRACE.output, "valid": TRACE.valid},
     "audit_mask": {"d_model": 8},
     "assert_mask": {"d_model": 8, "seed": 0, "make_mask": None},
     "corpus": {"items": [TEXT], "measures": ["statistics"]},

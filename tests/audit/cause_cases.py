@@ -286,7 +286,7 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
         ("other_sample",),
         (),
     ),
-    ("documents of all places", halves, halves_of_all, ("pattern_places",), ()),
+    ("documents of all places", halves, halves_of_all, ("pattern_places",), ("longest_sample",)),
     ("lengths rounded up to 8", padding, rounded(8), ("rounded",), ()),
     ("lengths rounded up to 4", padding, rounded(4), ("rounded",), ()),
     ("padding on the other side", padding, lambda v: padding(v.flip(1)), ("side",), ()),
@@ -294,7 +294,7 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("a window turned around", near, lambda v: near(v).flip(1, 2), ("side",), ()),
     ("a mask moved on by 2", causal, lambda v: causal(v).roll((2, 2), (1, 2)), ("order",), ()),
     ("blocks of three", causal, lambda v: padding(v) & _blocks(v), ("blocks",), ()),
-    ("registers masked at the end", padding, registers, ("shifted",), ()),
+    ("registers masked at the end", padding, registers, ("shifted",), ("order",)),
     ("every third for every second", every(2), every(3), ("stride",), ()),
     ("a chunk too far ahead", chunked(0), chunked(1), ("chunks",), ()),
     (
