@@ -59,7 +59,7 @@ class GivenMasks:
         return split
 
     def made(self, given: Tensor | None) -> Split:
-        """Split a newly created 4-D mask, without copying: nobody else holds it."""
+        """Split a newly created 4-D mask without copying it; there is no other reference to it."""
         if given is None:
             return Split()
         return Split(*(self._share(part, own=True) for part in _split(given)))

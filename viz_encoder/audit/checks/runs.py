@@ -71,13 +71,16 @@ def _after_another(context: AuditContext) -> float:
     case, setting = context.base, context.setting
     with suppress(ModelFault, InputError):
         other = setting.case(case.valid.roll(1, dims=0), x=case.x)
-        outs = []
-        for _ in range(2):
-            context.subject.run(other)
-            outs.append(context.subject.run(case))
-        if gap(outs[0], outs[1], case.valid).amount <= context.tolerance(context.out):
-            return gap(context.out, outs[0], case.valid).amount
+        limit, out = context.tolerance(context.out), _run_after(context, other)
+        apart = gap(context.out, out, case.valid).amount
+        if apart > limit and gap(out, _run_after(context, other), case.valid).amount <= limit:
+            return apart
     return 0.0
+
+
+def _run_after(context: AuditContext, other: Case) -> Tensor:
+    context.subject.run(other)
+    return context.subject.run(context.base)
 
 
 def _raised(context: AuditContext, fault: ModelFault) -> Answer:

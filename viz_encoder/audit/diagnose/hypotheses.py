@@ -89,8 +89,8 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         for kept in (keep[:, None, :], keep[:, None, :] | itself):  # it may see itself, whatever
             yield Hypothesis(code, pattern & kept, more, variant)
     yield from _other_samples(allowed, valid)
-    yield from _of_longest(allowed, valid)
     yield from _other_places(allowed, pattern)
+    yield from _of_longest(allowed, valid)
     yield from _bands(pattern, valid)
     for code, pairs, more in wrong_repeats(pattern[0].cpu()) if _is_shared(pattern) else ():
         yield Hypothesis(code, pairs.to(keys.device) & keys, more, more)
@@ -124,10 +124,12 @@ def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
 
 
 def _of_longest(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
-    """The pattern of the sample with the most tokens, each cut to its own keys."""
-    longest = allowed[valid.sum(dim=1).argmax()]
-    opened = longest & valid[:, None, :]
+    """The longest sample's pattern for all; without padding there, it is that of all positions."""
+    at = valid.sum(dim=1).argmax()
+    opened = allowed[at] & valid[:, None, :]
     if not torch.equal(opened[valid], allowed[valid]):
+        if bool(valid[at].all()):
+            yield Hypothesis("pattern_places", opened)
         yield Hypothesis("longest_sample", opened)
 
 

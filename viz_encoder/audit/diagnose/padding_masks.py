@@ -24,6 +24,8 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
             yield code, keep, more, variant
     for step in _steps(valid):
         for kept in _shifted(valid, step):
+            if step > 1 and torch.equal(kept, place < counts[:, None] + step):
+                continue  # lengths that are too large by as many look the same
             by = f"{abs(step)} positions" if abs(step) > 1 else "one position"
             yield "shifted", kept, f", {by} {'later' if step > 0 else 'earlier'}", str(step)
     if not bool((valid.long().diff(dim=1).abs().sum(dim=1) <= 1).all()):

@@ -1,6 +1,6 @@
 """Causes that are found by trying: another tensor as the mask, and each sample by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,12 +13,14 @@ from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 
 OPEN = ("ignored", "padding_ignored", "pattern_ignored")  # true, and not yet the whole cause
 VAGUE = ("", "as_passed", "not_seen")
+Places = list[tuple[int, int]]
 STEPS = 3  # how far masks are moved
 
 
@@ -42,9 +44,14 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
     return known
 
 
-def is_right_on(context: AuditContext, case: Case) -> bool | None:
-    """Whether tokens look where they may on this batch, and nowhere else; None if unseen."""
+def is_right_on(context: AuditContext, case: Case, places: Places | None = None) -> bool | None:
+    """Whether tokens look where they may on this batch, and nowhere else; None if unseen.
+
+    Not if the tokens do not stand at these places among the keys.
+    """
     layers = maps_of(context.subject, case).layers
+    if places is not None and _places_of_tokens(layers) != places:
+        return False
     if layers and len(case.allowed) in (1, len(layers)):
         judged = [one.judged(context.intent(case, n), case.valid) for n, one in enumerate(layers)]
         return all(float(one.leak.max()) <= MASS and not bool(one.lost.any()) for one in judged)
@@ -130,13 +137,11 @@ def _is_right_alone(context: AuditContext, case: Case) -> bool:
     if len(case.valid) == 1 or context.setting.fixed:
         return False
     each = (context.setting.whole(case, sample) for sample in range(len(case.valid)))
-    places = _places_of_tokens(context, case)
+    places = _places_of_tokens(maps_of(context.subject, case).layers)
     # In one sample alone a sink in front and filling behind the tokens may look the same.
-    return all(
-        _places_of_tokens(context, one) == places and is_right_on(context, one) for one in each
-    )
+    return all(is_right_on(context, one, places) for one in each)
 
 
-def _places_of_tokens(context: AuditContext, case: Case) -> list[tuple[int, int]]:
+def _places_of_tokens(layers: Sequence[LayerRun]) -> Places:
     """The first token's key and the number of open slots, for each layer."""
-    return [(one.slots.first, one.slots.n_open) for one in maps_of(context.subject, case).layers]
+    return [(one.slots.first, one.slots.n_open) for one in layers]
