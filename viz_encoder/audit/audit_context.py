@@ -136,8 +136,7 @@ class AuditContext:
         return self.gradients_on(self.base)
 
     def gradients_on(self, case: Case, most: int = 0) -> Gradients | str:
-        """Gradients for the real rows (a sample of them above 32 tokens), or the reason there are
-        none."""
+        """Gradients for the real rows (above 32 tokens, some of them), or why there are none."""
         n_tokens = case.valid.shape[1]
         some = ROWS_IF_LONG if n_tokens > LONG else ALL_ROWS if n_tokens > ALL_ROWS else 0
         rows = real_rows(case, min(most, some) if most and some else most or some)
@@ -177,8 +176,7 @@ class AuditContext:
         return _pool(known, case) if self.is_pooled else known
 
     def _by_cross(self, case: Case) -> Allowed:
-        """Tokens allowed to influence a token by cross-attention: all real ones of separate
-        memory."""
+        """Tokens that may influence a token by cross-attention: all real ones of the memory."""
         crossed = self.crossed(case.valid)
         n_tokens = case.valid.shape[1]
         if crossed is None or crossed.shape[2] != n_tokens or crossed.shape[1] != n_tokens:

@@ -59,8 +59,7 @@ class Check(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Picture(OneLine):
-    """One layer and head of the worst case: intended, passed and observed mask, True = may
-    attend."""
+    """The worst layer and head: intended, passed and observed mask, True = may attend."""
 
     title: str
     intended: Bool[np.ndarray, "query key"]

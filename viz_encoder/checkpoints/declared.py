@@ -1,5 +1,4 @@
-"""Reads what sentence-transformers modules declare from their settings, or explains why it
-cannot."""
+"""Reads what sentence-transformers modules declare, or explains why it cannot."""
 
 from collections.abc import Callable, Mapping, Sequence
 from reprlib import repr as shown  # truncates: untrusted input can be of any length

@@ -29,8 +29,7 @@ from viz_encoder.model.declared import Declared
 
 
 def _wanted(given: object) -> str:
-    """Describe the accepted type to someone who passed an object that holds a model, such as a
-    pipeline."""
+    """Describe the accepted type to someone who passed what holds a model, as a pipeline."""
     if isinstance(given, type) or not isinstance(getattr(given, "model", None), nn.Module):
         return "the name of a model, the path of a folder, a model in memory or an EncoderConfig"
     own = "pipeline" if type(given).__name__.endswith("Pipeline") else "it"

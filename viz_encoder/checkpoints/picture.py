@@ -1,5 +1,4 @@
-"""Settings shared by image families: patch sizes, prefix tokens, positions, and averaged
-classes."""
+"""Settings shared by image families: patches, prefix tokens, positions, averaged classes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -70,8 +70,7 @@ def _output(encoder: LoadedEncoder, inputs: Inputs) -> Float[torch.Tensor, "toke
 
 
 def _pair(inputs: Inputs, one: int | None, two: int | None) -> tuple[int, int]:
-    """The two given tokens if they are different words of the text, otherwise the first two that
-    are."""
+    """The given tokens if they are different words of the text, else the first two that are."""
     ids, special = inputs.values[0].tolist(), inputs.samples[0].special
     own = [at for at, made in enumerate(special) if not made]
     if one in own and two in own and ids[one] != ids[two]:

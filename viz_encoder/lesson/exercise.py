@@ -61,8 +61,7 @@ Question = Number | AnswerChoice
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise; `ask` makes its question from a run, or None if the model lacks what it
-    needs."""
+    """One exercise; `ask` makes its question from a run, or None if the model cannot answer."""
 
     identifier: str
     level: int

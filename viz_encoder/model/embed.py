@@ -39,8 +39,7 @@ class TokenEmbedding(nn.Module):
 
 
 def _table(n_rows: int, d: int) -> nn.Embedding:
-    """An nn.Embedding without its normal_, which takes a second on the meta device to load a
-    compiler."""
+    """An nn.Embedding without its normal_, which loads a compiler on the meta device (1 s)."""
     rows = torch.empty(n_rows, d)
     return nn.Embedding.from_pretrained(rows if rows.is_meta else rows.normal_(), freeze=False)
 

@@ -1,5 +1,4 @@
-"""A captured run: the Trace, the ways to make one, and the proof that its maps are the ones that
-ran."""
+"""A captured run: the Trace, the ways to make one, and the proof that its maps ran."""
 
 from viz_encoder.trace.capture import capture as capture
 from viz_encoder.trace.layer import LayerTrace as LayerTrace

@@ -88,8 +88,7 @@ def _n_equal(pairs: "zip[tuple[Hashable, Hashable]]") -> int:
 
 
 def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
-    """Backtrace through the table; a clear bit `column` in a row means the subsequence grows
-    there."""
+    """Backtrace through the table; where a row's bit `column` is clear, the subsequence grows."""
     if len(one) * len(other) > MAX_BITS:
         raise TooLong(
             f"The runs differ in {len(one):,} and {len(other):,} tokens in a row, which is more "
@@ -146,8 +145,7 @@ def _by_tokens(
 
 
 def _by_words(trace: Trace, reference: Trace) -> list[Pair]:
-    """Match tokens that cover the same characters of the same words; empty if a run holds no
-    text."""
+    """Match tokens that cover the same characters of the same words; empty without a text."""
     if not (trace.sample.spans and reference.sample.spans):
         return []
     (words, cut), (their_words, their_cut) = _read(trace), _read(reference)

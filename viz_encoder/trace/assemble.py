@@ -172,8 +172,7 @@ def _reached(layer: LayerTrace) -> Tensor:
 def _hidden(
     calls: list[RecordedCall], sample: int, n_tokens: int
 ) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Hidden states before the first block, after each block, and after the final norm; empty if
-    any is missing."""
+    """Hidden states before and after each block and after the final norm; all of them or none."""
     states = (calls[0].before, *(call.after for call in calls), calls[-1].normed)
     picked = [_state(state, calls[0], sample, n_tokens) for state in states]
     output = picked[-1] if picked[-1] is not None else picked[-2]

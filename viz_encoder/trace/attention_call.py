@@ -1,5 +1,4 @@
-"""AttentionCall: the tensors one attention call ran on, copied so that later code cannot change
-them."""
+"""AttentionCall: copies of the tensors one attention call ran on, safe from later changes."""
 
 import math
 from collections.abc import Callable
@@ -21,8 +20,7 @@ Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
 
 
 class AttentionCall(NamedTuple):
-    """One attention call of a whole batch; a model with its own softmax has maps instead of q and
-    k."""
+    """One attention call of a whole batch; with a softmax of its own, maps instead of q and k."""
 
     kind: Kind
     q: Float[Tensor, "batch head query d_head"]
@@ -71,8 +69,7 @@ class LaterCall:
 
 
 class LastCopy:
-    """Copies tensors; one that comes again unchanged, as from layer to layer, is copied only
-    once."""
+    """Copies tensors; one that comes again unchanged, as in each layer, is copied only once."""
 
     def __init__(self) -> None:
         self._last: tuple[Tensor, Tensor] | None = None

@@ -154,8 +154,7 @@ def cell_tops(
 def blocks_of(
     kept: KeptTokens, step: int, fits: int, dtype: torch.dtype, *, cross: bool
 ) -> Iterator[RowBlock]:
-    """Iterate over all rows; a block is whole cells of `step` rows each, or lies within one
-    cell."""
+    """Iterate over all rows; a block is whole cells of `step` rows, or lies within one cell."""
     n, start = len(kept.positions), 0
     places, real, shares = kept.positions.to(dtype), kept.real.to(dtype), kept.shares_of_mean()
     tokens = torch.stack([real] if shares is None else [real, shares.to(dtype)], dim=1)

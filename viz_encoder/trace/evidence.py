@@ -15,8 +15,7 @@ from viz_encoder.trace.row_walk import BLOCK_BYTES, BLOCK_BYTES_GPU, budget_of, 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence over every row of every head of a layer; `error` is relative to the largest
-    output."""
+    """Evidence over all rows and heads of a layer; `error` is relative to the largest output."""
 
     error: float | None  # None without a signature
     at: tuple[int, int]  # head and query of the largest error
@@ -89,8 +88,7 @@ def _checked_rows(layer: LayerTrace) -> Float[Tensor, "head checked query"]:
 
 
 def _versions(layer: LayerTrace) -> Versions:
-    """In-place version counter of each tensor; inference-mode tensors have none and cannot
-    change."""
+    """In-place version counter of each tensor; those of inference mode have none."""
     parts = (layer.q, layer.k, layer.v, layer.mask, layer.bias, layer.signature)
     more = (layer.maps, layer.relative, layer.sink)
     held = [part for part in (*parts, *more) if part is not None]

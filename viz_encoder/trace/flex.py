@@ -82,8 +82,7 @@ def _constant(scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], 
 
 
 def _scores(q: Tensor, k: Tensor, scale: float) -> Iterator[tuple[Tensor, Scores]]:
-    """Scores in blocks of rows, as the kernel computes them: float32 or wider, scaled after the
-    product."""
+    """Scores in blocks of rows, as in the kernel: float32 or wider, scaled after the product."""
     wide = torch.float64 if q.dtype == torch.float64 else torch.float32
     keys = k.to(wide).repeat_interleave(q.shape[1] // k.shape[1], dim=1).mT
     step = max(1, ROWS_AT_ONCE // max(1, q.shape[0] * q.shape[1] * k.shape[2]))

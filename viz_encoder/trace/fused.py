@@ -71,8 +71,7 @@ class _Probe(TorchDispatchMode):
 
 
 def takes_fused_kernel(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this nn.MultiheadAttention would run fused; torch decides, and is stopped right
-    after."""
+    """Whether this nn.MultiheadAttention would run fused: torch decides, then is stopped."""
     try:
         with _Probe(module):
             module.forward(*args, **kwargs)
@@ -92,8 +91,7 @@ def by_name(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[st
 
 @dataclass(frozen=True)
 class FusedRun:
-    """What a fused kernel ran on: copies of its input, output and mask; references to its
-    weights."""
+    """Copies of a fused kernel's input, output and mask, and references to its weights."""
 
     layer: bool  # the whole encoder layer, not just its attention
     n_heads: int

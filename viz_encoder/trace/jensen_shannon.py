@@ -27,8 +27,7 @@ def entropies(rows: Float[Tensor, "*head query key"]) -> Float[Tensor, "*head qu
 
 
 def js_distances(one: OneHead, others: Rows) -> Float[Tensor, "*head query"]:
-    """√JSD between each of one head's rows and the same row of the others; 0 for two rows of
-    zeros."""
+    """√JSD between each row of one head and that of the others; 0 for two rows of zeros."""
     middle = entropies((one[0] + others[0]) / 2)
     bits = (middle - (one[1] + others[1]) / 2).clamp_min(0) / log(2)
     return bits.sqrt()

@@ -39,8 +39,7 @@ class MapChange:
     def blocks(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
-        """Iterate over now − was for aligned queries and keys of this run, some queries at a
-        time."""
+        """Iterate over now − was for aligned queries and keys of this run, in blocks of queries."""
         there = tuple(np.array([self.partners[int(at)] for at in side]) for side in (queries, keys))
         step = min(self.now.fits, self.was.fits)
         for start in range(0, len(queries), step):

@@ -1,5 +1,4 @@
-"""Parses a model's attn_mask into the one form we keep: a bool mask (True = may attend) and a
-bias."""
+"""Parses a model's attn_mask into the form we keep: a bool mask (True = may attend) and a bias."""
 
 from typing import Any, NamedTuple
 

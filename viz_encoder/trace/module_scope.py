@@ -29,8 +29,7 @@ def modules_within(within: str, modules: Collection[str]) -> Callable[[str], boo
 
 
 def patterns_for(names: Sequence[str], modules: Collection[str]) -> Iterator[str]:
-    """Patterns that may select these names, the simplest first: nothing, a module, a word, a
-    regex."""
+    """Patterns that may select these names, simplest first: none, a module, a word, a regex."""
     parts = [name.split(".") for name in names]
     columns = [tuple(dict.fromkeys(column)) for column in zip(*parts, strict=False)]
     shared = next((n for n, column in enumerate(columns) if len(column) > 1), len(columns))

@@ -154,8 +154,7 @@ class ModuleStack:
             call.normed, call.norm, self._last = None, None, _Output(call, out, out.is_nested)
 
     def _look_at_given(self, frame: _Frame, given: list[Tensor]) -> None:
-        """For each call, determine whether its keys come from elsewhere and which sequence it is
-        part of."""
+        """For each call, whether its keys come from elsewhere, and the sequence it belongs to."""
         heads = [call for call in frame.own if self._stack and is_given_heads(call.shape, given)]
         if heads:  # the enclosing module knows
             self._stack[-1].own += heads

@@ -118,8 +118,7 @@ def _several(stacks: list[Calls], chosen: Chosen) -> str:
 
 
 def _ways(chosen: Chosen) -> list[str]:
-    """How to select each stack, verified before it is suggested; token-by-token stacks come
-    first."""
+    """How to select each stack, each verified first; token-by-token stacks come first."""
     stacks = stacks_of(chosen.meant)
     each = (_way(stack, chosen) for stack in sorted(stacks, key=lambda one: is_uneven(one[0])))
     return [way for way in each if way]

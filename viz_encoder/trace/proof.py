@@ -105,8 +105,7 @@ class Proof:
 
     @property
     def _not_numbers(self) -> str:
-        """Where NaN or infinity first appears, and the usual cause: a query that may attend to
-        nothing."""
+        """Where NaN or infinity first appears; usually, at a query that may attend to nothing."""
         layer, head, query = self.worst or (0, 0, 0)
         where = f" It begins in layer {layer}, head {head}, query {query}." if self.worst else ""
         rows = f"{counted(self.nan_rows, 'row')} of the maps and " if self.nan_rows else ""

@@ -103,8 +103,7 @@ def block_apart(
     rows: Rows,
     outs: Float[Tensor, "head row d_value"],
 ) -> float:
-    """How far a block's output, recomputed at some tokens from its heads' outputs, is from what
-    ran."""
+    """Distance of a block's output, recomputed from its heads' outputs, from what ran."""
     block = block_of(encoder, layer)
     x, truth = (trace.hidden(at)[rows].to(encoder.device) for at in (layer, layer + 1))
     x = x.to(encoder.dtype)[None]

@@ -1,5 +1,4 @@
-"""Saved traces: one versioned safetensors file without pickle; anything not understood is
-refused."""
+"""Saved traces: one versioned safetensors file, no pickle; what is not known is refused."""
 
 import hashlib
 import json

@@ -152,8 +152,7 @@ class Operations:
         return out
 
     def change(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Follow changed weights: masked after the softmax, sliced, or multiplied by a head
-        mask."""
+        """Follow changed weights: masked after the softmax, sliced, or times a head mask."""
         softmax = self._softmax_in(args)
         out = func(*args, **kwargs)
         self._take_rest(args, out)

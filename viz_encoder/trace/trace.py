@@ -80,8 +80,7 @@ class Trace:
 
     @property
     def mask(self) -> Bool[Tensor, "#head #query #key"] | None:
-        """The first layer's mask, True = may attend; None if every token may attend to every
-        token."""
+        """The first layer's mask, True = may attend; None if every token may attend to all."""
         return self.layers[0].mask
 
     @property
@@ -132,8 +131,7 @@ class Trace:
     def blocks(
         self, layer: int, head: int | None = None
     ) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
-        """Iterate over the maps of a layer (or one head) in blocks of rows, never whole, at any
-        length."""
+        """Iterate over the maps of a layer, or of one head, in blocks of rows, never whole."""
         ran, heads = self._choose(layer, head)
         return ran.blocks(heads)
 

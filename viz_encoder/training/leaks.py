@@ -20,8 +20,7 @@ Opened = Bool[Tensor, "#batch #head #query key"]
 
 @dataclass(frozen=True, eq=False)
 class LayerLeaks:
-    """One attention layer of one batch compared with its intent, over the queries of real
-    tokens."""
+    """One attention layer of one batch, compared with its intent at queries of real tokens."""
 
     largest: Float[Tensor, " head"]  # the largest weight of a query on a forbidden key
     share: Float[Tensor, " head"]  # mean share of a query's weight on forbidden keys

@@ -76,8 +76,7 @@ def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
 
 
 def _explaining(seen: Seen, heads: Heads | None, known: Collection[Identity]) -> set[Identity]:
-    """Keep the causes that explain a further map; a cause that changes nothing predicts a right
-    map."""
+    """Keep the causes that explain a further map; one that changes nothing predicts it right."""
     found, there = set(), set()
     for one in _of(seen, heads):
         if one.identity in known:

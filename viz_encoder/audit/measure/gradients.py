@@ -1,5 +1,4 @@
-"""Inputs each output depends on, by gradients: exact if masks are right, at any scale of
-weights."""
+"""Inputs each output depends on, by gradients: exact if masks are right, at any scale."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

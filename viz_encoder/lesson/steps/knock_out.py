@@ -86,8 +86,7 @@ def flips(asked: Asked) -> Number | None:
 
 
 def _turning(asked: Asked, turned: dict[int, float]) -> Number | None:
-    """Number of words that turn the vector by more than the mean, judging by the printed
-    numbers."""
+    """Number of words that turn the vector by more than the mean, by the printed numbers."""
     printed = {at: Shown(by, 3) for at, by in turned.items()}
     if not 2 <= len(printed) <= MOST_LISTED:
         return None
