@@ -1,6 +1,5 @@
 """Positions off and causal attention, on the weights as they were trained."""
 
-import json
 from copy import deepcopy
 
 import pytest
@@ -32,7 +31,7 @@ def runner():
 
 
 def text_key(runner, text=MASKED):
-    return json.loads(runner.text("grammar", text))["key"]
+    return runner.text("grammar", text)["key"]
 
 
 def test_without_positions_swapped_words_swap_their_vectors(minilm):
@@ -112,7 +111,7 @@ def test_switches_go_with_other_changes(grammar):
 def test_a_switched_run_is_shown_like_any_changed_run(runner):
     key = text_key(runner)
     made = run_changed(runner.store, key, ["p", "c", "h2.1"])
-    told, entry = json.loads(runner.again(made)), runner.store.get(made)
+    told, entry = runner.again(made), runner.store.get(made)
     words = {each["code"]: each["words"] for each in told["changed"]["changes"]}
     assert words["p"] == "positions off, not how it was trained"
     assert words["c"] == "causal, not how it was trained"
@@ -136,7 +135,7 @@ def test_the_plain_run_comes_back_with_its_positions(runner, grammar):
 
 def test_a_link_makes_it_again(runner, grammar):
     query = {"kind": "text", "model": "grammar", "a": MASKED, "cut": "p,c"}
-    told = json.loads(restore(runner, query))
+    told = restore(runner, query)
     assert [each["code"] for each in told["changed"]["changes"]] == ["p", "c"]
     assert told["link"]["cut"] == "p,c"
     expected = effects.changed(grammar, MASKED, ["p", "c"]).output

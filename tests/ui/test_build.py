@@ -1,7 +1,6 @@
 """An encoder of one's own: its weights are those of a really built one, and it runs untrained."""
 
 import io
-import json
 import zipfile
 from dataclasses import replace
 from itertools import product
@@ -84,7 +83,7 @@ def test_scores_overtake_the_network_at_t_equal_d_ff():
 
 def test_it_runs_untrained_and_the_same_seed_is_the_same_run(runner):
     one, two, other = (
-        json.loads(run_built(runner, Built.of({**TINY, "seed": seed}), TEXT)) for seed in (1, 1, 2)
+        run_built(runner, Built.of({**TINY, "seed": seed}), TEXT) for seed in (1, 1, 2)
     )
     traces = [runner.store.get(told["key"]).trace for told in (one, two, other)]
     assert one["weights"] == "untrained" and one["nLayers"] == 2 and one["nHeads"] == 4
@@ -99,9 +98,9 @@ def test_it_runs_untrained_and_the_same_seed_is_the_same_run(runner):
 
 def test_a_link_builds_it_again(runner):
     asked = {**TINY, "positions": "rotary", "norm": "pre", "gated": True, "seed": 17}
-    told = json.loads(run_built(runner, Built.of(asked), TEXT))
+    told = run_built(runner, Built.of(asked), TEXT)
     fresh = Runner(Models("cpu"), TraceStore())
-    again = json.loads(restore(fresh, told["link"]))
+    again = restore(fresh, told["link"])
     both = runner.store.get(told["key"]), fresh.store.get(again["key"])
     assert torch.equal(both[0].trace.output, both[1].trace.output)
     assert again["link"] == told["link"] and both[1].encoder.config.rotary_base == 10_000

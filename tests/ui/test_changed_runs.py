@@ -103,7 +103,7 @@ def test_the_proof_of_a_changed_run(ask, run):
 def test_a_proof_fails_where_a_weight_is_left(monkeypatch):
     store = TraceStore()
     runner = Runner(Models("cpu"), store)
-    plain = json.loads(runner.text("grammar", SENTENCE))["key"]
+    plain = runner.text("grammar", SENTENCE)["key"]
     entry = store.get(run_changed(store, plain, ["l3.0:6-2"]))
     assert proof_plain(entry)["passed"] is True
     entry.trace = store.get(plain).trace  # as if nothing had been cut
@@ -246,14 +246,14 @@ def test_named_endpoints_give_the_same(client, ask, grammar):
 
 def test_a_link_brings_a_changed_run_back():
     runner = Runner(Models("cpu"), TraceStore())
-    plain = json.loads(restore(runner, LINK))
-    assert plain["changed"] is None and plain["swap"] == ["keys", "key"]
-    made = json.loads(runner.again(run_changed(runner.store, plain["key"], ["h3.0", "r2:a%2Cb"])))
+    plain = restore(runner, LINK)
+    assert plain["changed"] is None and plain["swap"] == ("keys", "key")
+    made = runner.again(run_changed(runner.store, plain["key"], ["h3.0", "r2:a%2Cb"]))
     assert made["link"] == {**LINK, "cut": "h3.0,r2:a%2Cb"} and made["swap"] is None
-    fresh = json.loads(restore(Runner(Models("cpu"), TraceStore()), made["link"]))
+    fresh = restore(Runner(Models("cpu"), TraceStore()), made["link"])
     assert fresh["changed"]["changes"] == made["changed"]["changes"]
     assert fresh["tokens"] == made["tokens"]
-    wrong = json.loads(restore(runner, {**LINK, "cut": "h3.0,nonsense"}))
+    wrong = restore(runner, {**LINK, "cut": "h3.0,nonsense"})
     assert wrong["changed"] is None
     assert any("'nonsense' is not a change" in note for note in wrong["notes"])
 
@@ -261,7 +261,7 @@ def test_a_link_brings_a_changed_run_back():
 def test_the_plain_run_is_made_again_where_it_was_let_go():
     store = TraceStore()
     runner = Runner(Models("cpu"), store)
-    plain = json.loads(runner.text("grammar", SENTENCE))["key"]
+    plain = runner.text("grammar", SENTENCE)["key"]
     made = run_changed(store, plain, ["h3.0"])
     output = store.get(plain).trace.output
     store.get(plain).expires = -1.0  # long ago

@@ -1,7 +1,5 @@
 """The Learn tab's numbers: the route gives what the analyses give, and says what it cannot."""
 
-import json
-
 import httpx
 import numpy as np
 import pytest
@@ -124,11 +122,11 @@ def test_a_masked_token_has_the_id_of_the_mask(runner, grammar):
 
 
 def test_a_picture_and_a_long_text(runner):
-    shown = json.loads(runner.picture("scene", None, "a wide scene"))["key"]
+    shown = runner.picture("scene", None, "a wide scene")["key"]
     told = token_numbers(runner.store.get(shown), NumbersAsked(0, 0, 3, 2, 0))
     assert told["missing"] == {} and told["embedding"]["id"] is None
     assert len(told["embedding"]["token"]) == len(told["embedding"]["position"])
-    long = json.loads(runner.text("all-MiniLM-L6-v2", "word " * 300))["key"]
+    long = runner.text("all-MiniLM-L6-v2", "word " * 300)["key"]
     told = token_numbers(runner.store.get(long), NumbersAsked(0, 0, 3, 299, 0))
     assert told["attention"]["v"] is None and len(told["attention"]["dots"]) > 256
     same(told["attention"]["v_key"], runner.store.get(long).trace.layers[0].v[0, 299])
@@ -220,7 +218,7 @@ def test_a_saved_recording_says_how_to_see_its_weights(runner, tmp_path):
 
 
 def text_key(runner):
-    return json.loads(runner.text("grammar", TEXT))["key"]
+    return runner.text("grammar", TEXT)["key"]
 
 
 def test_ids_are_those_that_entered_and_outputs_those_that_came_out(site, masked, grammar, trace):

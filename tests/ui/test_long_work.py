@@ -77,7 +77,7 @@ def test_no_long_work_stands_in_the_queue_of_runs():
 def test_what_waits_among_the_runs_takes_no_longer_than_a_few(monkeypatch, name, work, most):
     page = make_page(runner := Runner(Models("cpu"), TraceStore()))
     assert {fn.concurrency_id for fn in page.fns.values() if fn.api_name == name} == {"model"}
-    key = json.loads(runner.text("grammar", "the keys to the cabinet [MASK] old"))["key"]
+    key = runner.text("grammar", "the keys to the cabinet [MASK] old")["key"]
     ran, forward = [], Encoder.forward
 
     def counted(self, *given, **named):
@@ -168,7 +168,7 @@ def test_work_goes_on_while_somebody_listens_and_for_so_long_at_most():
 def hurried():
     """A server on which work may take no time at all, and a run on it."""
     runner = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, work_seconds=0.0))
-    key = json.loads(runner.text("grammar", "the keys to the cabinet [MASK] old"))["key"]
+    key = runner.text("grammar", "the keys to the cabinet [MASK] old")["key"]
     return runner, key
 
 
@@ -344,7 +344,7 @@ def test_a_strangers_saved_run_is_refused_where_its_maps_would_take_long(tmp_pat
     trace.save(path := tmp_path / "run.safetensors")
     cells = 16 * trace.n_tokens**2
     made = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, saved_cells=cells))
-    assert json.loads(made.saved(str(path)))["tokens"] == list(trace.tokens)
+    assert made.saved(str(path))["tokens"] == list(trace.tokens)
     strict = replace(made, limits=replace(PUBLIC, saved_cells=cells - 1))
     with pytest.raises(
         TooLong, match=f"have {cells} cells; this server computes up to {cells - 1}"

@@ -1,6 +1,5 @@
 """A painted mask in some layers and heads alone: what runs, what is judged, said, linked, shown."""
 
-import json
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -134,13 +133,13 @@ def test_the_endpoints_take_a_scope(client, key, plain):
 def test_a_link_brings_the_scope_back():
     runner = Runner(Models("cpu"), TraceStore())
     link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "ran": "causal"}
-    made = json.loads(restore(runner, {**link, "run": "gone", "scope": SCOPE}))
+    made = restore(runner, {**link, "run": "gone", "scope": SCOPE})
     assert made["masked"] == f"causal, 105 of 225 pairs forbidden, in {WORDS}"
     assert made["link"] == {**link, "scope": SCOPE, "run": made["key"]}
     maps = runner.store.get(made["key"]).trace
     assert not maps.attention(3, 1).triu(1).any() and maps.attention(3, 2).triu(1).any()
     for wrong in ("9-12", "nonsense"):
-        left = json.loads(restore(runner, {**link, "scope": wrong}))
+        left = restore(runner, {**link, "scope": wrong})
         assert left["masked"] == ""
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
 

@@ -142,12 +142,12 @@ def test_the_code_pads_as_the_run_did(site, key, side):
 def test_a_link_brings_padding_back():
     runner = Runner(Models("cpu"), TraceStore())
     link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "ran": "padding-right"}
-    made = json.loads(restore(runner, {**link, "run": "gone", "pad": "end:2"}))
+    made = restore(runner, {**link, "run": "gone", "pad": "end:2"})
     assert made["tokens"][-2:] == ["[PAD]", "[PAD]"] and made["valid"][-3:] == [True, False, False]
     assert made["masked"] == "padding at the end, 34 of 289 pairs forbidden"
     assert made["link"] == {**link, "pad": "end:2", "run": made["key"]}
     for wrong in ("end:900", "nonsense"):
-        left = json.loads(restore(runner, {**link, "pad": wrong}))
+        left = restore(runner, {**link, "pad": wrong})
         assert left["masked"] == "" and len(left["tokens"]) == 15
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
     entry = runner.store.get(made["key"])

@@ -146,7 +146,7 @@ def test_public_servers_take_fewer_items(runner):
 
 
 def test_without_labels_there_is_no_table(runner):
-    found = json.loads(compare(runner, given_items("one\ntwo\nthree"), MODEL))
+    found = compare(runner, given_items("one\ntwo\nthree"), MODEL)
     assert found["table"] == [] and found["answer"] == "" and found["labels"] == []
     with pytest.raises(SelectionError, match="no labels"):
         runner.sets.compared.get(found["key"]).found.table()
@@ -168,7 +168,7 @@ def test_stop_works_within_one_batch_and_keeps_nothing(runner):
 
 
 def test_sets_go_with_their_page(runner):
-    key = json.loads(compare(runner, given_items(MIXED), MODEL, owner="page"))["key"]
+    key = compare(runner, given_items(MIXED), MODEL, owner="page")["key"]
     later = runner.sets.compared._clock() + GRACE_SECONDS + 1
     runner.sets.release("page")
     runner.sets.compared._clock = lambda: later
@@ -177,9 +177,9 @@ def test_sets_go_with_their_page(runner):
 
 
 def test_the_learned_weights_are_the_softmax_of_the_query(runner):
-    found = json.loads(learn(runner, "", MODEL, steps=3, n_seeds=2, layer=4))
+    found = learn(runner, "", MODEL, steps=3, n_seeds=2, layer=4)
     entry = runner.sets.learned.get(found["key"])
-    run = runner.store.get(json.loads(runner.text(MODEL, "The band played on"))["key"])
+    run = runner.store.get(runner.text(MODEL, "The band played on")["key"])
 
     def weights(hidden):
         scores = hidden.double().numpy() @ entry.learned.query.astype(float) / np.sqrt(384)
@@ -188,7 +188,7 @@ def test_the_learned_weights_are_the_softmax_of_the_query(runner):
     shown = pooled_plain(run, 4, entry)["weights"]
     np.testing.assert_allclose(shown, weights(run.trace.hidden(4)), rtol=2e-5)
     items = example("4 topics")
-    item = json.loads(runner.text(MODEL, items[5].source))["key"]
+    item = runner.text(MODEL, items[5].source)["key"]
     shown = item_plain(entry, 5)
     np.testing.assert_allclose(
         shown["weights"], weights(runner.store.get(item).trace.hidden(4)), rtol=2e-5

@@ -1,7 +1,5 @@
 """What a link brings back on a server that has let its run go, and what it says where it cannot."""
 
-import json
-
 import httpx
 import numpy as np
 import pytest
@@ -61,30 +59,30 @@ def test_an_expired_run_is_made_again_with_its_mask(runner, minilm):
     n = vz.capture(minilm, TEXT).n_tokens
     mask = masked(n) | torch.eye(n, dtype=torch.bool)
     link = {**LINK, "run": "gone", "ran": mask_code(mask)}
-    made = json.loads(restore(runner, link))
+    made = restore(runner, link)
     assert "pairs forbidden" in made["masked"] and made["notes"] == []
     assert made["link"] == {**link, "run": made["key"]}
     assert made["swap"] is None and made["example"] is False
     ours = vz.capture(minilm, TEXT, mask=mask).attention(3, 2).numpy()
     found = runner.store.get(made["key"]).trace.attention(3, 2).numpy()
     np.testing.assert_allclose(found, ours, atol=1e-6)
-    again = json.loads(restore(runner, made["link"]))
+    again = restore(runner, made["link"])
     assert again["key"] == made["key"]  # held: nothing runs
-    planted = json.loads(restore(runner, {**link, "mistake": "ignored"}))
+    planted = restore(runner, {**link, "mistake": "ignored"})
     assert "ignores it" in planted["masked"] and planted["link"]["mistake"] == "ignored"
 
 
 def test_a_link_with_a_mask_and_changes_says_that_it_leaves_one_out(runner, minilm):
     n = vz.capture(minilm, TEXT).n_tokens
     ran = mask_code(masked(n) | torch.eye(n, dtype=torch.bool))
-    found = json.loads(restore(runner, {**LINK, "ran": ran, "cut": "h3.0"}))
+    found = restore(runner, {**LINK, "ran": ran, "cut": "h3.0"})
     assert found["masked"] and found["changed"] is None
     assert found["notes"][-1].endswith("only one of them; its changes are left out.")
 
 
 def test_a_mask_that_cannot_be_had_leaves_the_run_and_says_so(runner):
     for ran, says in (("large", "too large for its link"), ("z.xx", "cannot be read")):
-        found = json.loads(restore(runner, {**LINK, "ran": ran}))
+        found = restore(runner, {**LINK, "ran": ran})
         assert found["masked"] == "" and len(found["tokens"]) == 8
         assert says in found["notes"][-1]
         assert found["notes"][-1].endswith("; the run is shown without a mask.")
@@ -106,11 +104,11 @@ def test_what_a_link_cannot_hold_is_said(runner, query, says):
 
 def test_a_saved_run_and_a_long_text_say_what_they_came_from(runner, minilm, tmp_path):
     of_another_model(vz.capture(minilm, TEXT)).save(tmp_path / "run.safetensors")
-    saved = json.loads(runner.saved(str(tmp_path / "run.safetensors")))
+    saved = runner.saved(str(tmp_path / "run.safetensors"))
     assert saved["link"]["from"] == "file" and saved["link"]["run"] == saved["key"]
-    long = json.loads(runner.text("all-MiniLM-L6-v2", "word " * 900))
+    long = runner.text("all-MiniLM-L6-v2", "word " * 900)
     assert long["link"] == {"kind": "text", "model": "all-MiniLM-L6-v2", "run": long["key"]}
-    assert json.loads(restore(runner, long["link"]))["key"] == long["key"]
+    assert restore(runner, long["link"])["key"] == long["key"]
 
 
 def test_a_run_is_opened_beside_the_shown_one(site, minilm, tmp_path):

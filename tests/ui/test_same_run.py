@@ -1,6 +1,5 @@
 """A text that ran on a model already is not run again; another model, text or expired run is."""
 
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -34,7 +33,7 @@ def runner():
 
 
 def key(description):
-    return json.loads(description)["key"]
+    return description["key"]
 
 
 def test_thirty_who_press_run_at_once_share_one_run(runner, captures):

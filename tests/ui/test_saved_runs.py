@@ -1,6 +1,5 @@
 """A saved run that is opened: its model is asked only where it gives that very run again."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def opened(runner, tmp_path):
 
     def save_and_open(trace):
         trace.save(tmp_path / "run.safetensors")
-        told = json.loads(runner.saved(str(tmp_path / "run.safetensors")))
+        told = runner.saved(str(tmp_path / "run.safetensors"))
         return told, runner.store.get(told["key"])
 
     return save_and_open
@@ -66,7 +65,7 @@ def test_its_link_runs_it_again_on_a_server_that_never_saw_the_file(runner, open
         told, entry = opened(vz.capture(grammar, source))
         assert told["link"] == link
         elsewhere = Runner(runner.models, TraceStore())
-        again = json.loads(restore(elsewhere, told["link"]))["key"]
+        again = restore(elsewhere, told["link"])["key"]
         trace = elsewhere.store.get(again).trace
         assert torch.allclose(trace.output, entry.trace.output, atol=1e-6)
 

@@ -29,7 +29,7 @@ def runner():
 
 @pytest.fixture(scope="module")
 def told(runner):
-    return json.loads(runner.text(MODEL, TYPED))
+    return runner.text(MODEL, TYPED)
 
 
 def test_the_run_is_that_of_capture_and_its_notes_say_so(runner, told, minilm):
@@ -42,10 +42,10 @@ def test_the_run_is_that_of_capture_and_its_notes_say_so(runner, told, minilm):
 
 def test_a_link_and_a_saved_run_bring_it_back(runner, told, tmp_path):
     fresh = Runner(Models("cpu"), TraceStore())
-    again = json.loads(restore(fresh, {**told["link"], "run": "gone"}))
+    again = restore(fresh, {**told["link"], "run": "gone"})
     assert again["valid"] == VALID and again["link"]["a"] == TYPED
     runner.store.get(told["key"]).trace.save(tmp_path / "run.safetensors")
-    opened = json.loads(runner.saved(str(tmp_path / "run.safetensors")))
+    opened = runner.saved(str(tmp_path / "run.safetensors"))
     assert opened["hasModel"] and opened["valid"] == VALID
     assert runner.store.get(opened["key"]).why_alone == ""
 
@@ -98,6 +98,6 @@ def test_an_encoder_of_one_s_own_masks_it_too(runner):
     from viz_encoder.ui.state.built import Built, run_built
 
     built = Built.of({"V": 40, "d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 8, "T": 16})
-    told = json.loads(run_built(runner, built, "the cat [PAD] sat [PAD]"))
+    told = run_built(runner, built, "the cat [PAD] sat [PAD]")
     assert told["tokens"] == ["[CLS]", "the", "cat", "[PAD]", "sat", "[SEP]", "[PAD]"]
     assert told["valid"] == [True, True, True, False, True, True, False]

@@ -1,7 +1,6 @@
 """The page: the form on top, the tabs below it, and what each event does."""
 
 import itertools
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.examples import EXAMPLES, OPENING, PICTURES, Example
 from viz_encoder.ui.state.lesson_link import as_linked
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
-from viz_encoder.ui.state.run_description import for_component
+from viz_encoder.ui.state.run_description import RunDescription, for_component
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import TabContext, script_view
 from viz_encoder.ui.tabs import TABS
@@ -168,11 +167,15 @@ class _Events:
         """The run that the link asks for."""
         query = as_linked(dict(request.query_params))
         owner, tell = request.session_hash, _teller(progress)
-        made, notice, box = _told(lambda: restore(self.runner, query, owner, tell))
-        if notice:
-            return made, notice, box
-        lost = (note for note in json.loads(made)["notes"] if note.endswith(NOT_AS_LINKED))
-        return made, "".join(map(alert, lost)), box
+        lost: list[str] = []
+
+        def work() -> RunDescription:
+            made = restore(self.runner, query, owner, tell)
+            lost.extend(note for note in made["notes"] if note.endswith(NOT_AS_LINKED))
+            return made
+
+        made, notice, box = _told(work)
+        return made, notice or "".join(map(alert, lost)), box
 
     def about(self, kind: str, text_model: str, picture_model: str) -> str:
         """Panel about the chosen model and its parts."""
@@ -207,7 +210,7 @@ class _Events:
             filled.then(self.run, self.form.inputs, self.result, **self.running)
 
 
-def _told(work: Callable[[], str]) -> tuple[Any, Any, Any]:
+def _told(work: Callable[[], RunDescription]) -> tuple[Any, Any, Any]:
     """The run's description, and no saved run; on a fault the page as it was, and the fault."""
     try:
         return _anew(work()), "", None
@@ -218,9 +221,9 @@ def _told(work: Callable[[], str]) -> tuple[Any, Any, Any]:
         return gr.skip(), alert(why), gr.skip()
 
 
-def _anew(description: str) -> str:
+def _anew(description: RunDescription) -> str:
     """The description as one the page has not seen: it may show a run made from it by now."""
-    return for_component({**json.loads(description), "asked": next(ASKED)})
+    return for_component({**description, "asked": next(ASKED)})
 
 
 def _example(name: str) -> Image.Image | None:

@@ -1,6 +1,5 @@
 """Named endpoints of the form: what models there are, opening one, and running an input."""
 
-import json
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from viz_encoder.checkpoints import HubModel, LoadedEncoder, Plan
 from viz_encoder.config.anatomy import anatomy
+from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.endpoints import decoded
 from viz_encoder.ui.wire.run_facts import require_text
@@ -21,22 +21,22 @@ def models(runner: Runner) -> list[str]:
 
 def run_text(
     runner: Runner, text_a: str, text_b: str = "", model: str = "all-MiniLM-L6-v2"
-) -> dict[str, Any]:
+) -> RunDescription:
     """Encode a text, or a pair of texts; returns the run's key, tokens and sizes."""
-    return _object(runner.text(model, text_a, text_b))
+    return runner.text(model, text_a, text_b)
 
 
-def run_picture(runner: Runner, picture: str, model: str = "scene") -> dict[str, Any]:
+def run_picture(runner: Runner, picture: str, model: str = "scene") -> RunDescription:
     """Encode a picture file, sent as base64; returns the run's key, patches and sizes."""
-    return _object(runner.picture(model, decoded(picture)))
+    return runner.picture(model, decoded(picture))
 
 
-def open_saved(runner: Runner, file: str) -> dict[str, Any]:
+def open_saved(runner: Runner, file: str) -> RunDescription:
     """Open a saved trace, sent as base64; returns its key, tokens and sizes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "The file")  # as sentences about it begin
         path.write_bytes(decoded(file))
-        return _object(runner.saved(str(path)))
+        return runner.saved(str(path))
 
 
 def model(runner: Runner, name: str) -> dict[str, Any]:
@@ -83,11 +83,6 @@ def download_model(runner: Runner, name: str, part: str = "") -> str:
 ON_THE_HUB = ("name", "family", "source", "revision", "license", "n_parameters", "n_bytes", "files")
 ENDPOINTS = (models, run_text, run_picture, open_saved, model, open_model)
 HUB_ENDPOINTS = (cached_models, look_up, download_model)  # they wait for a network, not for a run
-
-
-def _object(description: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(description)
-    return content
 
 
 def _card(model: Plan | LoadedEncoder) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from viz_encoder.config.encoder import SIZES
 from viz_encoder.errors import ConfigError, InputError, SelectionError, TooLong
 from viz_encoder.inputs import TextReader
 from viz_encoder.trace import capture
+from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import MAX_CHARACTERS, Runner, require_showable
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -143,7 +144,7 @@ def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> Lo
     return replace(encoder, reader=reader, card=replace(encoder.card, name=built.name))
 
 
-def run_built(runner: Runner, built: Built, text: str, owner: str | None = None) -> str:
+def run_built(runner: Runner, built: Built, text: str, owner: str | None = None) -> RunDescription:
     """Run it on a text; returns the run's description, which says that it is untrained.
 
     Raises:
@@ -166,7 +167,9 @@ def run_built(runner: Runner, built: Built, text: str, owner: str | None = None)
     return runner.again(key, owner)
 
 
-def built_by_link(runner: Runner, query: Mapping[str, str], owner: str | None = None) -> str:
+def built_by_link(
+    runner: Runner, query: Mapping[str, str], owner: str | None = None
+) -> RunDescription:
     """Run the encoder described by a link.
 
     Raises:

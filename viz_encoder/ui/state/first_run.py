@@ -1,11 +1,11 @@
 """The run that a page opens on: made once, and kept for as long as the server lives."""
 
 import contextlib
-import json
 import threading
 
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.examples import OPENING
+from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
 
 
@@ -15,16 +15,16 @@ class FirstRun:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._lock = threading.Lock()
-        self._description = ""
+        self._description: RunDescription | None = None
 
-    def description(self) -> str:
+    def description(self) -> RunDescription:
         """Description of the first run for the page.
 
         Raises:
             VizEncoderError: the example's model cannot be loaded.
         """
         with self._lock:
-            if not self._description:
+            if self._description is None:
                 self._description = self._made()
             return self._description
 
@@ -36,7 +36,7 @@ class FirstRun:
             with contextlib.suppress(VizEncoderError):
                 self._runner.models.get(name)
 
-    def _made(self) -> str:
+    def _made(self) -> RunDescription:
         runner = self._runner
         if runner.first is not None:
             return runner.again(runner.first)
@@ -47,5 +47,5 @@ class FirstRun:
             if not others:
                 raise
             made = runner.text(others[0], OPENING.text)
-        runner.store.hold(json.loads(made)["key"])
+        runner.store.hold(made["key"])
         return made

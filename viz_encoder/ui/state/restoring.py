@@ -1,8 +1,6 @@
 """Restoring: the run that a link asks for, as it is held, or made again from what it holds."""
 
-import json
 from reprlib import repr as shown  # truncates: client input can be of any length
-from typing import Any
 
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.built import built_by_link
@@ -12,7 +10,7 @@ from viz_encoder.ui.state.mask_link import mask_from_code
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
 from viz_encoder.ui.state.padded_run import run_padded
-from viz_encoder.ui.state.run_description import for_component
+from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 
 UNCHANGED, UNMASKED = "the run is shown unchanged.", "the run is shown without a mask."
@@ -29,7 +27,7 @@ GONE = {
 
 def restore(
     runner: Runner, query: dict[str, str], owner: str | None = None, tell: Tell = silent
-) -> str:
+) -> RunDescription:
     """The description of the run that a link asks for; without one, of the first example.
 
     A run that is held is shown; one that has expired is made again, with its mask.
@@ -48,7 +46,7 @@ def restore(
     made = _made(runner, query, owner, tell)
     if query.get("ran"):
         masked = _with_mask(runner, query, made)
-        return _noted(json.loads(masked), BOTH, LEFT_OUT) if query.get("cut") else masked
+        return _noted(masked, BOTH, LEFT_OUT) if query.get("cut") else masked
     return _with_changes(runner, query["cut"], made) if query.get("cut") else made
 
 
@@ -61,7 +59,7 @@ def _require_input(query: dict[str, str]) -> None:
     raise SelectionError(f"The run of this link has expired on the server, and {why}; {KEPT}")
 
 
-def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) -> str:
+def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) -> RunDescription:
     if query.get("kind", "text") not in KINDS:
         raise SelectionError(
             f"This link asks for {shown(query['kind'])}; a link opens {', '.join(KINDS)}."
@@ -77,9 +75,8 @@ def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) 
     return runner.text(model, *texts, owner, tell)
 
 
-def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
+def _with_mask(runner: Runner, query: dict[str, str], plain: RunDescription) -> RunDescription:
     """Apply the link's mask; if it cannot be made, return the run as is, and why."""
-    plain = json.loads(made)
     try:
         if query["ran"] == TOO_LARGE:
             raise SelectionError("The mask of this run was too large for its link")
@@ -94,9 +91,8 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
         return _noted(plain, str(fault), UNMASKED)
 
 
-def _with_changes(runner: Runner, codes: str, made: str) -> str:
+def _with_changes(runner: Runner, codes: str, plain: RunDescription) -> RunDescription:
     """Apply the link's changes; if they cannot be made, return the run as is, and why."""
-    plain = json.loads(made)
     try:
         return runner.again(
             run_changed(runner.store, plain["key"], [code for code in codes.split(",") if code])
@@ -105,6 +101,5 @@ def _with_changes(runner: Runner, codes: str, made: str) -> str:
         return _noted(plain, str(fault), UNCHANGED)
 
 
-def _noted(plain: dict[str, Any], why: str, how: str) -> str:
-    plain["notes"].append(f"{why.rstrip('.')}; {how}")
-    return for_component(plain)
+def _noted(plain: RunDescription, why: str, how: str) -> RunDescription:
+    return {**plain, "notes": [*plain["notes"], f"{why.rstrip('.')}; {how}"]}

@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -25,6 +25,37 @@ MAX_NOTES = 50
 MADE_FROM = ("ran", "pad", "mistake", "scope", "cut")
 
 
+class RunDescription(TypedDict):
+    """Everything the page needs of a run except the numbers, as core/payloads.d.ts tells it."""
+
+    key: str
+    kind: str
+    link: dict[str, str]
+    model: str
+    device: str
+    dtype: str
+    kernel: str
+    revision: str
+    weights: str
+    hasModel: bool
+    tasks: list[str]
+    masked: str
+    changed: Mapping[str, Any] | None
+    nLayers: int
+    nHeads: int
+    tokens: list[str]
+    special: list[bool]
+    valid: list[bool]
+    segments: list[int]
+    words: list[int | None]
+    grid: dict[str, int] | None
+    notes: list[str]
+    swap: tuple[str, str] | None
+    example: bool
+    opening: dict[str, int] | None
+    vocabulary: dict[str, Any]
+
+
 def describe(
     key: str,
     trace: Trace,
@@ -32,11 +63,11 @@ def describe(
     kind: str,
     tasks: Sequence[str] = (),
     masked: str = "",
-    opening: Mapping[str, int] | None = None,
+    opening: dict[str, int] | None = None,
     changed: Mapping[str, Any] | None = None,
     has_model: bool = False,
-) -> str:
-    """One JSON object with everything the page needs except the numbers.
+) -> RunDescription:
+    """Everything the page needs except the numbers.
 
     `masked` says in a few words which mask a person ran it with; "" where there was none.
     `opening` is where the page opens: layer, head, query and key. `changed` is what was taken away
@@ -45,33 +76,36 @@ def describe(
     """
     sample, origin = trace.sample, trace.origin
     grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
-    return for_component(
-        {
-            "key": key,
-            "kind": kind,
-            "link": _short(link, key),
-            **{name: shortened(value) for name, value in vars(origin).items()},
-            "hasModel": has_model,
-            "tasks": list(tasks),
-            "masked": masked,
-            "changed": changed,
-            "nLayers": trace.n_layers,
-            "nHeads": trace.n_heads,
-            "tokens": [shortened(token) for token in trace.tokens],
-            "special": list(sample.special),
-            "valid": trace.valid.tolist(),
-            "segments": list(sample.segments),
-            "words": list(sample.words),
-            "grid": {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
-            if grid
-            else None,
-            "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
-            "swap": None if made_from(link) else swap_of(link.get("a", "")),
-            "example": not made_from(link) and is_example(link),
-            "opening": opening and dict(opening),
-            "vocabulary": _vocabulary(trace),
-        }
-    )
+    return {
+        "key": key,
+        "kind": kind,
+        "link": _short(link, key),
+        "model": shortened(origin.model),
+        "device": shortened(origin.device),
+        "dtype": shortened(origin.dtype),
+        "kernel": shortened(origin.kernel),
+        "revision": shortened(origin.revision),
+        "weights": shortened(origin.weights),
+        "hasModel": has_model,
+        "tasks": list(tasks),
+        "masked": masked,
+        "changed": changed,
+        "nLayers": trace.n_layers,
+        "nHeads": trace.n_heads,
+        "tokens": [shortened(token) for token in trace.tokens],
+        "special": list(sample.special),
+        "valid": trace.valid.tolist(),
+        "segments": list(sample.segments),
+        "words": list(sample.words),
+        "grid": None
+        if grid is None
+        else {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix},
+        "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
+        "swap": None if made_from(link) else swap_of(link.get("a", "")),
+        "example": not made_from(link) and is_example(link),
+        "opening": opening,
+        "vocabulary": _vocabulary(trace),
+    }
 
 
 def for_component(content: Mapping[str, Any]) -> str:
@@ -120,7 +154,7 @@ def made_from(link: Mapping[str, str]) -> bool:
     return any(name in link for name in MADE_FROM)
 
 
-def _short(link: dict[str, str], key: str) -> dict[str, Any]:
+def _short(link: dict[str, str], key: str) -> dict[str, str]:
     """The link's own text where it is short; else the key, under which the run is held."""
     inputs = {name: value for name, value in link.items() if name not in MADE_FROM}
     if sum(map(len, inputs.values())) > MAX_LINK_CHARACTERS:

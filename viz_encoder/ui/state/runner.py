@@ -14,7 +14,7 @@ from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.limits import LOCAL, Limits
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.opening import opening_of
-from viz_encoder.ui.state.run_description import describe
+from viz_encoder.ui.state.run_description import RunDescription, describe
 from viz_encoder.ui.state.same_run import SameRuns
 from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.sets import Sets
@@ -49,7 +49,7 @@ class Runner:
         text_b: str = "",
         owner: str | None = None,
         tell: Tell = silent,
-    ) -> str:
+    ) -> RunDescription:
         """Encode one text, or a pair of texts; returns the run's description."""
         for text in (text_a, text_b):
             if not isinstance(text, str):
@@ -72,7 +72,7 @@ class Runner:
         example: str = "",
         owner: str | None = None,
         tell: Tell = silent,
-    ) -> str:
+    ) -> RunDescription:
         """Encode a picture file, or one of the examples by name."""
         if example:
             if example not in PICTURES:
@@ -93,7 +93,7 @@ class Runner:
         self.store.release(owner)
         self.sets.release(owner)
 
-    def saved(self, path: str | None, owner: str | None = None) -> str:
+    def saved(self, path: str | None, owner: str | None = None) -> RunDescription:
         """Open a trace that was saved to a file, here or on another machine.
 
         Its model runs it again if it is here: see `keep_saved`.
@@ -105,7 +105,7 @@ class Runner:
         require_showable(trace)
         return self.again(keep_saved(self.store, self.models, trace), owner)
 
-    def again(self, key: str, owner: str | None = None) -> str:
+    def again(self, key: str, owner: str | None = None) -> RunDescription:
         """The description of a run that is still held."""
         entry = self.store.get(key)
         trace = entry.trace

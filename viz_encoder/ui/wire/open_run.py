@@ -24,7 +24,7 @@ NO_LINK = "What was sent is not the link of a run; send its parts as a JSON obje
 async def open_link(request: Request, runs: Runs) -> Response:
     """The description of the run that a link asks for, held or made again."""
     query = _link(await body_of(request, MAX_LINK, "The link"))
-    return await PLACES.answer(request, lambda: _described(restore(runs, query)))
+    return await PLACES.answer(request, lambda: answers.plain(restore(runs, query), answers.FRESH))
 
 
 @ROUTER.post("/saved")
@@ -36,7 +36,7 @@ async def open_saved(request: Request, runs: Runs) -> Response:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "The file")  # as sentences about it begin
             path.write_bytes(content)
-            return _described(runs.saved(str(path)))
+            return answers.plain(runs.saved(str(path)), answers.FRESH)
 
     return await PLACES.answer(request, work)
 
@@ -49,7 +49,3 @@ def _link(content: bytes) -> dict[str, str]:
     if not isinstance(query, dict) or not all(isinstance(part, str) for part in query.values()):
         raise InputError(NO_LINK)
     return query
-
-
-def _described(description: str) -> Response:
-    return Response(description, media_type="application/json", headers=answers.FRESH)

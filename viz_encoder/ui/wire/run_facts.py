@@ -23,8 +23,7 @@ ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
 @ROUTER.get("/first")
 def first_route(request: Request) -> Response:
     """The description of the run that a page opens on, without any queue."""
-    content = request.app.state.first_run.description()
-    return Response(content, media_type="application/json", headers=answers.FRESH)
+    return answers.plain(request.app.state.first_run.description(), answers.FRESH)
 
 
 @ROUTER.get("/run/{run}/proof")

@@ -48,7 +48,7 @@ async def run_route(runs: Runs, request: Request) -> Response:
             told = run_built(runs, Built.of(sent), text)
         except (ConfigError, InputError) as fault:
             return answers.plain({"message": str(fault)}, FRESH)
-        return Response(told, media_type="application/json", headers=FRESH)
+        return answers.plain(told, FRESH)
 
     return await PLACES.answer(request, work)
 

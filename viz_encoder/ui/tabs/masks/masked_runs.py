@@ -1,6 +1,5 @@
 """Effects of a mask on a run made with it: leaks, states, reach."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     leaks = mask_leaks(entry.trace, masked.intent, scope.where)
     effect = mask_effect(entry.trace, plain.trace)
     return {
-        "run": json.loads(runner.again(key)),
+        "run": runner.again(key),
         "plain": plain_key,
         "mistake": str(masked.mistake),
         "scope": {"code": scope.code, "words": scope.words, "heads": len(scope.places)},

@@ -51,7 +51,7 @@ def offered(run: str, entry: Held, runs: Runs) -> Response:
     gone = entry.encoder is None or entry.inputs is None
     missing = entry.model_gone(PURPOSE) if gone else ""
     missing = CHANGED if entry.changed else missing
-    plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
+    plain = entry.masked and runs.again(plain_of(runs.store, run)[0])
     scope = entry.masked.scope.code if entry.masked else ""
     alone = _alone(runs, run)
     told = {"missing": missing, "plain": plain, "scope": scope, "alone": alone}
@@ -79,7 +79,7 @@ async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
 
     def work() -> Response:
         made = run_padded(runs.store, run, code)
-        return answers.plain(json.loads(runs.again(made)), FRESH)
+        return answers.plain(runs.again(made), FRESH)
 
     return await PLACES.answer(request, work)
 
@@ -173,7 +173,7 @@ async def empty(entry: Held, request: Request) -> Response:
 def _alone(runs: Runner, run: str) -> Any:
     """The description of a padded run without its padding; null of any other run."""
     _, plain = plain_of(runs.store, run)
-    return plain.padded and json.loads(runs.again(plain.padded.alone))
+    return plain.padded and runs.again(plain.padded.alone)
 
 
 def _bits(mask: Any, **more: str) -> Response:

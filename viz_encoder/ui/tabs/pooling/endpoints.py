@@ -1,6 +1,5 @@
 """Named endpoints of the Pooling tab: all that it shows, as plain data."""
 
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +55,7 @@ def compare_set(runner: Runner, content: str, model: str = "all-MiniLM-L6-v2") -
     Returns the set's key, and the table of all methods and layers where labels are given.
     """
     report = watched(runner.limits).report
-    return _object(compare(runner, given_items(content), model, report=report, named=given_name()))
+    return compare(runner, given_items(content), model, report=report, named=given_name())
 
 
 @in_queue("set")
@@ -109,19 +108,13 @@ def attention_pooling(
 ) -> dict[str, Any]:
     """Learn a query from the labeled set of that key, or from the built-in one without."""
     report = watched(runner.limits).report
-    made = learn(runner, key, model, report=report, layer=layer, n_seeds=seeds, steps=steps)
-    return _object(made)
+    return learn(runner, key, model, report=report, layer=layer, n_seeds=seeds, steps=steps)
 
 
 ENDPOINTS = (
     *(pooled, padding_drift, token_pairs, compare_set, compare_pictures, set_table, set_cosine),
     *(set_plane, set_neighbors, attention_pooling),
 )
-
-
-def _object(description: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(description)
-    return content
 
 
 def _pictures(runner: Runner, files: dict[str, Any], model: str) -> dict[str, Any]:
@@ -134,4 +127,4 @@ def _pictures(runner: Runner, files: dict[str, Any], model: str) -> dict[str, An
             path.write_bytes(decoded(files[name]))
         report = watched(runner.limits).report
         items, named = named_pictures(paths, names), given_name(names)
-        return _object(compare(runner, items, model, report=report, named=named))
+        return compare(runner, items, model, report=report, named=named)

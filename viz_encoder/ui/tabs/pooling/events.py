@@ -9,6 +9,7 @@ import gradio as gr
 
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.inputs.items import Item
+from viz_encoder.ui.state.run_description import for_component
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.pooling.set_items import example, given_items, given_name, kind_of
 from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn, state_after
@@ -80,7 +81,7 @@ class PoolingEvents:
         key = description["key"] if description.get("labels") else ""
         owner, report = request.session_hash, self._report(request, progress)
 
-        def work() -> str:
+        def work() -> dict[str, Any]:
             given = self.runner, key, text_model, owner, report
             return learn(*given, layer=state_after(blocks), n_seeds=seeds, steps=steps)
 
@@ -94,16 +95,16 @@ class PoolingEvents:
         request: gr.Request,
         progress: gr.Progress,
     ) -> Told:
-        def work() -> str:
+        def work() -> dict[str, Any]:
             items = read()
             model, report = models[kind_of(items)], self._report(request, progress)
             return compare(self.runner, items, model, request.session_hash, report, named=named)
 
         return self._told(work, request)
 
-    def _told(self, work: Callable[[], str], request: gr.Request) -> Told:
+    def _told(self, work: Callable[[], dict[str, Any]], request: gr.Request) -> Told:
         try:
-            return work(), ""
+            return for_component(work()), ""
         except VizEncoderError as fault:
             return gr.skip(), alert(str(fault))
         except MemoryError:

@@ -17,7 +17,6 @@ from viz_encoder.shown import after_blocks
 from viz_encoder.ui.state.run_description import (
     MAX_NOTE,
     MAX_NOTES,
-    for_component,
     printable,
     shortened,
 )
@@ -49,7 +48,7 @@ def compare(
     report: Report = silent,
     *,
     named: str = "",
-) -> str:
+) -> dict[str, Any]:
     """Pool every item by every method at every layer; returns the set's description.
 
     `named` is what the page calls the set.
@@ -81,7 +80,7 @@ def learn(
     layer: float = -1,
     n_seeds: float = 3,
     steps: float = STEPS,
-) -> str:
+) -> dict[str, Any]:
     """Learn a query from the labeled set of that key, or from the built-in one where it is ""."""
     _check_training(layer, n_seeds, steps)
     if key:
@@ -126,47 +125,45 @@ def state_after(typed: str) -> int:
     return int(wanted[:9])
 
 
-def describe_set(key: str, entry: SetEntry, named: str) -> str:
-    """One JSON object: its name, the items, labels and the table; vectors have routes."""
+def describe_set(key: str, entry: SetEntry, named: str) -> dict[str, Any]:
+    """As plain data: its name, the items, labels and the table; vectors have routes."""
     found = entry.found
-    return for_component(
-        {
-            "key": key,
-            "set": shortened(named, MAX_NAME),
-            "model": printable(found.model),
-            "pictures": bool(entry.pictures),
-            "names": [shortened(name, MAX_NAME) for name in found.names],
-            "labels": [shortened(label) for label in found.labels],
-            "methods": {name: METHODS.get(name, WORD) for name in found.methods},
-            "own": own_words(entry.encoder),
-            "layers": list(found.layers),
-            "leftOut": {name: printable(why) for name, why in found.left_out.items()},
-            "notes": [shortened(note, MAX_NOTE) for note in found.notes[:MAX_NOTES]],
-            "table": [plain_row(row) for row in entry.rows],
-            "answer": answer(entry.rows),
-        }
-    )
+    return {
+        "key": key,
+        "set": shortened(named, MAX_NAME),
+        "model": printable(found.model),
+        "pictures": bool(entry.pictures),
+        "names": [shortened(name, MAX_NAME) for name in found.names],
+        "labels": [shortened(label) for label in found.labels],
+        "methods": {name: METHODS.get(name, WORD) for name in found.methods},
+        "own": own_words(entry.encoder),
+        "layers": list(found.layers),
+        "leftOut": {name: printable(why) for name, why in found.left_out.items()},
+        "notes": [shortened(note, MAX_NOTE) for note in found.notes[:MAX_NOTES]],
+        "table": [plain_row(row) for row in entry.rows],
+        "answer": answer(entry.rows),
+    }
 
 
-def describe_learned(key: str, entry: LearnedEntry, items: Sequence[Item], whose: str) -> str:
-    """One JSON object: losses, accuracies and the items' names; weights have a route."""
+def describe_learned(
+    key: str, entry: LearnedEntry, items: Sequence[Item], whose: str
+) -> dict[str, Any]:
+    """As plain data: losses, accuracies and the items' names; weights have a route."""
     found = entry.learned
-    return for_component(
-        {
-            "key": key,
-            "model": printable(entry.encoder.card.name),
-            "set": whose,
-            "layer": found.layer,
-            "groups": [shortened(label) for label in found.labels],
-            "folds": found.n_folds,
-            "seeds": list(found.seeds),
-            "losses": finite(found.losses),
-            "accuracy": {name: finite(shares) for name, shares in found.accuracy.items()},
-            "chance": found.chance,
-            "names": [shortened(item.name, MAX_NAME) for item in items],
-            "labels": [shortened(item.label) for item in items],
-        }
-    )
+    return {
+        "key": key,
+        "model": printable(entry.encoder.card.name),
+        "set": whose,
+        "layer": found.layer,
+        "groups": [shortened(label) for label in found.labels],
+        "folds": found.n_folds,
+        "seeds": list(found.seeds),
+        "losses": finite(found.losses),
+        "accuracy": {name: finite(shares) for name, shares in found.accuracy.items()},
+        "chance": found.chance,
+        "names": [shortened(item.name, MAX_NAME) for item in items],
+        "labels": [shortened(item.label) for item in items],
+    }
 
 
 def answer(rows: Sequence[Separation]) -> str:

@@ -1,6 +1,5 @@
 """Named endpoints of What if: a changed run, and the effects of heads and tokens."""
 
-import json
 from typing import Any
 
 from viz_encoder.errors import InputError
@@ -25,7 +24,7 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
         raise InputError('changes must be a list of codes, such as ["h3.0"].')
     made = run_changed(runner.store, key, changes)
     entry = runner.store.get(made)
-    described = {"run": json.loads(runner.again(made)), "plain": plain_of(runner.store, made)[0]}
+    described = {"run": runner.again(made), "plain": plain_of(runner.store, made)[0]}
     if entry.changed is None:
         return described
     return {**described, "said": outcome_plain(outcome_of(entry)), "proof": proof_plain(entry)}

@@ -1,6 +1,5 @@
 """Routes of the What if tab: changed runs, what they changed, and effects of heads and tokens."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -62,8 +61,7 @@ async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> 
             told = sent.get("told") is True
             return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
         plain, _ = plain_of(runs.store, made)
-        both = {"run": runs.again(made), "plain": runs.again(plain)}
-        return answers.plain({name: json.loads(told) for name, told in both.items()}, FRESH)
+        return answers.plain({"run": runs.again(made), "plain": runs.again(plain)}, FRESH)
 
     return await PLACES.answer(request, work)
 
