@@ -55,7 +55,8 @@ class AuditScope:
     """What an audit tries in addition to one plain batch.
 
     Attributes:
-        lengths: numbers of tokens to audit, the first in full.
+        lengths: numbers of tokens to audit, the first in full if `valid` is not given. A model that
+            takes only some, as of pictures or frames, is given those.
         window: the width of a sliding window: lengths below, at and above it are audited too.
         max_positions: the longest input: lengths just below and at it are audited too.
         dtype: the dtype it will run in, if that is not the module's own; it is tried too.
@@ -112,12 +113,17 @@ class AuditScope:
         longest = self.max_positions or FIRST_LENGTH
         return self.lengths[0] if self.lengths else min(FIRST_LENGTH, longest)
 
+    @property
+    def leaves_lengths_open(self) -> bool:
+        """Whether nothing says which lengths to try."""
+        return not (self.lengths or self.window or self.max_positions)
+
     def other_lengths(self, first: int) -> tuple[int, ...]:
         """The lengths besides the first: around the window, and up to the maximum."""
         window, longest = self.window, self.max_positions
         wanted = [12, 49]  # at 49, lengths that were shares of it show
         if self.lengths:
-            wanted = list(self.lengths[1:])
+            wanted = list(self.lengths)
         elif window is not None:
             wanted = [window - 1, window, window + 1, 2 * window + 3]
         wanted += [longest - 1, longest] if longest else []

@@ -88,7 +88,17 @@ class AuditContext:
     @property
     def other_lengths(self) -> tuple[int, ...]:
         """The lengths that are tried besides that of the base case."""
-        return self.scope.other_lengths(self.setting.first)
+        return self.scope.other_lengths(self.setting.first_valid().shape[1])
+
+    def was_asked_for(self, length: int) -> bool:
+        """Whether the model has to be right at this length: any, unless the caller chose some.
+
+        A batch of the caller's own may have a structure (frames, a picture before a text) that
+        another number of tokens has not.
+        """
+        asked = () if self.scope.leaves_lengths_open else self.other_lengths
+        chosen = self.setting.given is not None or bool(self.scope.lengths)
+        return not chosen or length in (self.setting.first_valid().shape[1], *asked)
 
     @cached_property
     def out(self) -> Tensor:

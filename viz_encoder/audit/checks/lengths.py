@@ -33,12 +33,34 @@ def ask(context: AuditContext) -> Answer:
         found = _find_fault(context, case, out)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
-            return found._replace(evidence=text)
+            return _unless_made_up(context, found._replace(evidence=text), length)
         done.append(length)
     if not done:
         return untested(f"Other lengths: {refused or 'none was asked for'}.")
     told = f" Refused: {refused}." if refused else ""
     return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{told}")
+
+
+def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer:
+    """The fault; not judged where only the audit chose that length, for the input may have a form.
+
+    A picture before a text, or frames, have their number of tokens; no other is any such input.
+    """
+    given = context.base.valid.shape[1]
+    if not context.was_asked_for(length):
+        return untested(
+            f"Other lengths than the {given} tokens you chose. If the model is meant to take "
+            f"{length}, give AuditScope(lengths=[{given}, {length}]), for there it is wrong: "
+            f"{found.evidence}"
+        )
+    sure = found.code and not found.cause.startswith("consistent with")
+    if sure or not context.scope.leaves_lengths_open:
+        return found
+    alone = (
+        f"If the model takes {given} tokens only, or of a picture or frames a fixed number, give "
+        f"the lengths it takes: AuditScope(lengths=[{given}])."
+    )
+    return found._replace(cure=f"{found.cure} {alone}".strip())
 
 
 def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:

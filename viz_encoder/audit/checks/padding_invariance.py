@@ -1,14 +1,16 @@
 """Whether a sample is the same alone as with padding in a batch."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.cut_samples import cut_samples, is_another_input
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.tried import is_right_on
-from viz_encoder.audit.measure.difference import Gap, gap
-from viz_encoder.audit.measure.reach import must_know
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import Question
@@ -49,43 +51,21 @@ def _by_intent(context: AuditContext) -> Answer | None:
 
 
 def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
-    """The largest difference of a sample alone; None where they agree.
-
-    Rows that are meant to know of padding are not compared.
-    """
+    """The largest difference of a sample alone; None where they agree."""
     if not case.padded or not can_be_cut(case.x, case.valid.shape[1]):
         return None
-    worst, cut = Gap(0.0, 0, 0), 0
-    refused: list[ModelFault] = []
-    reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
-    apart_from = ~(reached & ~case.valid[:, None, :]).any(dim=2)
-    for sample in range(len(case.valid)):
-        alone = context.setting.alone(case, sample)
-        if alone is None or bool(case.valid[sample].all()):
-            continue
-        cut += 1
-        try:
-            other = context.subject.run(alone)
-        except ModelFault as fault:
-            refused.append(fault)
-            continue
-        padded = (
-            out[sample : sample + 1] if out.ndim == 2 else out[sample, case.valid[sample]][None]
+    n_compared, worst, refused, why_not = cut_samples(context, case, out)
+    alike = worst.amount <= context.tolerance(out)
+    if alike:
+        single = None if refused and n_compared else _in_a_batch_of_one(context, case, out)
+        return single or _refused(n_compared, refused, why_not)
+    if is_another_input(context, case, worst.sample):
+        n_tokens = int(case.valid[worst.sample].sum())
+        return untested(
+            f"Alone and with padding: cut to its {n_tokens} tokens, sample {worst.sample} is "
+            "another input to this model, which does not look there as intent(valid) says. If it "
+            f"is meant to take {n_tokens} tokens, give AuditScope(lengths=[{n_tokens}])."
         )
-        rows = apart_from[sample, case.valid[sample]][None]
-        apart = gap(padded, other, rows.all(dim=1, keepdim=True) if out.ndim == 2 else rows)
-        worst = max(worst, apart._replace(sample=sample))
-    closed = refused and len(refused) == cut
-    found = _in_a_batch_of_one(context, case, out) if closed or not refused else None
-    if refused and found is None and worst.amount <= context.tolerance(out):
-        answer = raised(refused[0], title="Alone and with padding")
-        if closed and answer.verdict is Verdict.FAIL:
-            return untested(
-                f"Alone and with padding: without its padding, the model raised {refused[0]}."
-            )
-        return answer
-    if worst.amount <= context.tolerance(out):
-        return found
     who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
     text = (
         f"Sample {worst.sample} is not the same alone and with padding: {who.lower()} differs by "
@@ -102,6 +82,19 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         )
         return found._replace(cause=cause)
     return found
+
+
+def _refused(n_compared: int, refused: Sequence[ModelFault], why_not: str) -> Answer | None:
+    """Samples that could not be run or compared alone, where those that could agree."""
+    if refused:
+        answer = raised(refused[0], title="Alone and with padding")
+        if n_compared or answer.verdict is not Verdict.FAIL:
+            return answer
+        why_not = f"without its padding, the model raised {refused[0]}"
+    if not why_not:
+        return None
+    others = " The other samples agree." if n_compared else ""
+    return untested(f"Alone and with padding: {why_not}.{others}")
 
 
 def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
@@ -132,7 +125,8 @@ def _holds_on_the_right(context: AuditContext, case: Case) -> bool:
         return False
     other = context.setting.case(context.setting.padding(case.valid.shape[1], left=False))
     try:
-        return find_fault(context, other, context.subject.run(other)) is None
+        found = find_fault(context, other, context.subject.run(other))
+        return found is None or found.verdict is Verdict.NOT_TESTED
     except ModelFault:
         return False
 

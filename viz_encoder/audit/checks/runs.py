@@ -20,6 +20,9 @@ from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
+# Numbers of frames, of patches with [CLS] and without, and of positions that models are made for.
+LENGTHS = (8, 12, 16, 20, 32, 49, 50, 64, 65, 77, 128, 196, 197, 256, 257)
+
 
 def ask(context: AuditContext) -> Answer:
     """Run one batch of three samples of different lengths, twice."""
@@ -94,6 +97,11 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
         if found is not None:
             wrong = Verdict.ERROR if found.code == "ids" else Verdict.FAIL  # so called by the audit
             return answer._replace(verdict=wrong).because(found)
+    if (length := _other_length(context)) is not None:
+        text = f"{answer.evidence} It runs with {length} tokens."
+        return answer._replace(verdict=Verdict.ERROR, evidence=text).because(
+            diagnose("length", more=f": {n_tokens}")._replace(cure=_scope_of(length))
+        )
     square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
     try:
         context.subject.run(context.setting.case(square))
@@ -101,6 +109,25 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
         return answer
     text = f"{answer.evidence} It runs where batch and length are both {n_tokens}."
     return answer._replace(evidence=text).because(diagnose("axes", sure=False))
+
+
+def _other_length(context: AuditContext) -> int | None:
+    """A number of tokens with which it runs, padded or not, where the audit chose the first."""
+    setting = context.setting
+    if setting.given is not None or not context.scope.leaves_lengths_open:
+        return None
+    for length in LENGTHS:
+        with suppress(ModelFault, InputError):
+            context.subject.run(setting.case(setting.padding(length)))
+            return length
+    return None
+
+
+def _scope_of(length: int) -> str:
+    return (
+        f"scope=viz_encoder.audit.AuditScope(lengths=[{length}]), or a batch of your own sizes: "
+        "inputs=viz_encoder.audit.AuditInputs(valid=…)."
+    )
 
 
 def _mended(

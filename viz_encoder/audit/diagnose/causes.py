@@ -365,6 +365,10 @@ CAUSES = {
         "the model takes token ids, and the audit gave it vectors",
         "inputs=viz_encoder.audit.AuditInputs(vocab_size=…), in place of d_model=.",
     ),
+    "length": Cause(
+        "the model does not take as many tokens as the audit chose",
+        "scope=viz_encoder.audit.AuditScope(lengths=[…]), with the numbers of tokens it takes.",
+    ),
     "axes": Cause(
         "batch and sequence axes are mixed up",
         "Set batch_first=True, or pass x.transpose(0, 1); a (batch, token) mask is a "

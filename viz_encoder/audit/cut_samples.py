@@ -1,0 +1,96 @@
+"""Compares each padded sample with itself cut to its real tokens, where such an input exists."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.tried import is_right_on
+from viz_encoder.audit.measure.difference import Gap, gap
+from viz_encoder.audit.measure.reach import must_know
+from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.errors import InputError
+
+
+class CutSamples(NamedTuple):
+    """What the cut samples gave."""
+
+    n_compared: int
+    worst: Gap
+    refused: Sequence[ModelFault]  # though the model takes as many tokens
+    why_not: str  # why one was not compared, and what to give; "" if all were
+
+
+def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
+    """Every sample with some padding; rows that are meant to know of padding are not compared."""
+    n_compared, worst, why_not = 0, Gap(0.0, 0, 0), ""
+    refused: list[ModelFault] = []
+    reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
+    apart_from = ~(reached & ~case.valid[:, None, :]).any(dim=2)
+    for sample, real in enumerate(case.valid):
+        if bool(real.all()) or not bool(real.any()):
+            continue
+        alone = _alone(context, case, sample)
+        if isinstance(alone, str):
+            why_not = alone
+            continue
+        try:
+            other = context.subject.run(alone)
+        except ModelFault as fault:
+            why_not = _refusal(context, alone, fault)
+            refused += [] if why_not else [fault]
+            continue
+        n_compared += 1
+        padded = out[sample][None] if out.ndim == 2 else out[sample, real][None]
+        rows = apart_from[sample, real][None]
+        apart = gap(padded, other, rows.all(dim=1, keepdim=True) if out.ndim == 2 else rows)
+        worst = max(worst, apart._replace(sample=sample))
+    return CutSamples(n_compared, worst, refused, why_not)
+
+
+def _alone(context: AuditContext, case: Case, sample: int) -> Case | str:
+    """The sample cut to its real tokens; why not, where the intent says another thing of it."""
+    real = case.valid[sample]
+    try:
+        alone = context.setting.alone(case, sample)
+    except InputError as fault:
+        return f"your intent cannot be asked about {int(real.sum())} tokens ({fault})"
+    if alone is None:
+        return f"the real tokens of sample {sample} do not stand together"
+    pairs = zip(alone.allowed, case.allowed, strict=True)
+    if all(torch.equal(a[0], b[sample][real][:, real]) for a, b in pairs):
+        return alone
+    return (
+        f"your intent links the {int(real.sum())} tokens of sample {sample} otherwise when their "
+        "padding is cut off"
+    )
+
+
+def _refusal(context: AuditContext, alone: Case, fault: ModelFault) -> str:
+    """What to give, if the model takes no batch of so many tokens; "" if it does."""
+    n_tokens = alone.valid.shape[1]
+    whole = torch.ones_like(context.setting.padding(n_tokens))
+    try:
+        context.subject.run(context.setting.case(whole))
+    except (ModelFault, InputError):
+        return (
+            f"cut to its {n_tokens} tokens, the model raised {fault}, as it does for any batch of "
+            f"{n_tokens} tokens; to try it, give AuditInputs(valid=…) whose samples have as many "
+            "real tokens as the model takes"
+        )
+    return ""
+
+
+def is_another_input(context: AuditContext, case: Case, sample: int) -> bool:
+    """Whether the cut sample has a length that nobody asked for, and is wrong by that alone.
+
+    The model looks as it should with the padding, also in a batch of one, and otherwise without: so
+    what it makes of its tokens depends on how many there are.
+    """
+    alone = context.setting.alone(case, sample)
+    if alone is None or context.was_asked_for(alone.valid.shape[1]):
+        return False
+    whole = context.setting.whole(case, sample)
+    return is_right_on(context, whole) is True and is_right_on(context, alone) is False
