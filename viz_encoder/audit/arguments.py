@@ -74,6 +74,8 @@ class AuditScope:
             every layer (ALiBi, relative positions); a list of such functions, one per layer.
         cross: cross(valid) → Bool "batch query memory", True = may attend: what cross-attention may
             look at. Memory may have any number of tokens.
+        may_leave_out: attention may leave out what the intent allows, as sparse, top-k and
+            deformable attention do: only what it forbids is judged, and no link is missing.
         variants: implementations that must agree with the model on real tokens, by name.
     """
 
@@ -88,6 +90,7 @@ class AuditScope:
     pool_over: Callable[[Tensor], Tensor] | None = None
     bias: Bias | Sequence[Bias] | None = None
     cross: Callable[[Tensor], Tensor] | None = None
+    may_leave_out: bool = False
     variants: Mapping[str, Model] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -69,7 +69,8 @@ def audit_mask(
             module that is known: nn.TransformerEncoder, nn.MultiheadAttention, a transformers
             model, our Encoder.
         intent: intent(valid) → Bool "batch query key", True = may attend, or a BlockMask or
-            mask_mod of flex_attention; a list of them, one per layer, if layers differ.
+            mask_mod of flex_attention; a list of them, one per layer, if layers differ. Where the
+            model makes its mask of its ids, intent(valid, ids), and so may make_mask.
         make_mask: make_mask(valid) → what your code passes; intent(valid) if not given.
         d_model: the width of x, "batch token d_model".
         n_layers: how often the model attends; counted in a recording if not given.

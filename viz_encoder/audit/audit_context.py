@@ -244,12 +244,26 @@ class AuditContext:
         """The intent of a layer without any padding."""
         if self.setting.fixed:
             return pattern_in(self.intent(case, layer), case.valid)
-        whole = self.setting.allowed(torch.ones_like(case.valid))
+        whole = self.setting.allowed(torch.ones_like(case.valid), case.x)
         return whole[layer if len(whole) > 1 else 0]
 
     def intent(self, case: Case, layer: int) -> Allowed:
         """The intent of a layer."""
         return case.allowed[layer if len(case.allowed) > 1 else 0]
+
+    def unless_of_ids(self, found: Answer) -> Answer:
+        """A fault without a known cause; with how to say it, if the mask may be made of the ids."""
+        if found.code or self.setting.reads_input or self.base.x.is_floating_point():
+            return found
+        told = (
+            "If the model makes its mask of its ids, as where documents end at an EOS, let the "
+            "intent read them: def intent(valid, ids)."
+        )
+        return found._replace(cure=f"{found.cure} {told}".strip())
+
+    def misses(self, lost: Tensor) -> bool:
+        """Whether any of these pairs is missing; none is where attention may leave out any."""
+        return not self.scope.may_leave_out and bool(lost.any())
 
     def tolerance(self, out: Tensor) -> float:
         """The largest difference that is still rounding: T of the output's scale."""

@@ -30,6 +30,8 @@ NEEDS_NUMBERS = (
 # Checks that see where tokens attend; without any of these, a report is not a PASS.
 JUDGING = ("maps", "gradient", "perturbation", "padding_invariance")
 
+WHOLE = "where they are meant to, and nowhere else"
+
 
 def ask_all(
     context: AuditContext, questions: tuple[Question, ...], progress: Progress | None = None
@@ -177,7 +179,7 @@ def report_of(
     elsewhere = () if context.stopped else _untested_on_other_side(context)
     return MaskReport(
         verdict,
-        _sentence(verdict, checks, judged),
+        _sentence(verdict, checks, judged, context.scope.may_leave_out),
         checks,
         tuple(dict.fromkeys((*_upper(judged.but), *untested, *notes, *elsewhere))),
         seconds,
@@ -196,11 +198,14 @@ def _upper(but: str) -> tuple[str, ...]:
     return (f"{but[0].upper()}{but[1:]}.",) if but else ()
 
 
-def _sentence(verdict: Verdict, checks: tuple[Check, ...], judged: Judged) -> str:
+def _sentence(
+    verdict: Verdict, checks: tuple[Check, ...], judged: Judged, may_leave_out: bool = False
+) -> str:
     own = [check for check in checks if check.verdict is verdict and not check.follows_from]
     n_made = sum(check.verdict in (Verdict.PASS, Verdict.INFO) for check in checks)
     if verdict is Verdict.PASS and judged.share is Share.ALL:
-        return f"Tokens look where they are meant to, and nowhere else, in all {n_made} checks."
+        told = "nowhere but where they may" if may_leave_out else WHOLE
+        return f"Tokens look {told}, in all {n_made} checks."
     if judged.but and verdict is not Verdict.WARN:
         return f"Nothing wrong was found in {n_made} checks. Not judged: {judged.but}."
     if verdict is Verdict.NOT_TESTED:

@@ -45,7 +45,7 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
     leaks = amount > MASS
     if leaks:
         row = torch.unravel_index(seen.leak.argmax(), seen.leak.shape)
-    elif bool(seen.lost.any()) and layer.sure:
+    elif context.misses(seen.lost) and layer.sure:
         row = seen.lost.nonzero()[0].unbind()
     else:
         return None

@@ -158,7 +158,7 @@ def _square(found: Gradients, case: Case) -> Tensor:
 
 def _lost(context: AuditContext, found: Gradients) -> Answer | None:
     """Pairs that are meant to be linked and are not, where no maps could tell."""
-    if context.maps.layers or context.is_pooled:
+    if context.maps.layers or context.is_pooled or context.scope.may_leave_out:
         return None
     links = _unlinked(context, found)
     if not len(links):

@@ -54,7 +54,7 @@ def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer
             f"{found.evidence}"
         )
     sure = found.code and not found.cause.startswith("consistent with")
-    if sure or not context.scope.leaves_lengths_open:
+    if sure or not context.scope.leaves_lengths_open or context.failed(*SEEN_FIRST):
         return found
     alone = (
         f"If the model takes {given} tokens only, or of a picture or frames a fixed number, give "

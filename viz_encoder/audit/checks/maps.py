@@ -113,7 +113,7 @@ def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
         if layer.slots.n_open and _varies_with_length(context, case, number, layer.slots):
             return of_open_slots(number, layer.slots.n_open)
         lost = seen[number].lost
-        if bool(lost.any()) and (layer.sure or _stays_lost(context, case, number)):
+        if context.misses(lost) and (layer.sure or _stays_lost(context, case, number)):
             return _losing(context, case, number, layer, lost)
     return None
 
@@ -203,7 +203,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
         amount=amount,
         pictures=pictures,
     )
-    return answer.because(diagnosis)
+    return context.unless_of_ids(answer.because(diagnosis))
 
 
 def _leaking_key(
@@ -251,7 +251,7 @@ def _losing(
     )
     shot = picture_of_map(context, case, layer.map(sample, head), (number, head, sample))
     diagnosis = by_trying(context, case, equal_mask(context, case, layer, number))
-    return Answer(
+    answer = Answer(
         Verdict.FAIL,
         text,
         layer=number,
@@ -261,7 +261,8 @@ def _losing(
         key=key,
         amount=0.0,
         pictures=(shot,),
-    ).because(diagnosis)
+    )
+    return context.unless_of_ids(answer.because(diagnosis))
 
 
 QUESTION = Question(

@@ -50,7 +50,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     most = min(most, MOST_IF_LONG) if case.valid.shape[1] > LONG else most
     sizes = (1, 30) if case.x.is_floating_point() else (1,)
     changes = [Change(key, size) for key in _positions(context, case, most) for size in sizes]
-    still = _still(context, case, changes)
+    still = _still(context, case, changes) if changes else case.valid
     if not changes or _all_hold_together(context, case, out, changes, still):
         return None
     worst, at = Gap(limit, 0, 0), changes[0]
@@ -67,9 +67,17 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
         f"Changing {what} {at.key}{times} moves token {worst.query} of sample {worst.sample}, "
         f"which may not depend on it, by {worst.amount:.2g}."
     )
-    return Answer(
+    found = Answer(
         Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount
     )
+    return context.unless_of_ids(found) if context.passed("gradient") else found
+
+
+def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[Tensor, " batch"]:
+    """The samples of which an intent that reads the input says the same after the change."""
+    x = _changed(case, change, context.setting.seed)
+    pairs = zip(context.setting.allowed(case.valid, x), case.allowed, strict=True)
+    return torch.stack([(now == was).flatten(1).all(dim=1) for now, was in pairs]).all(dim=0)
 
 
 def _all_hold_together(
@@ -100,6 +108,10 @@ def _still(
 ) -> Bool[Tensor, "change batch row"]:
     """The rows that may not move when each change is made."""
     rows = ~context.may(case)[:, :, [change.key for change in changes]].permute(2, 0, 1)
+    if context.setting.reads_input:
+        rows = (
+            rows & torch.stack([_means_the_same(context, case, one) for one in changes])[..., None]
+        )
     return rows if context.is_pooled else rows & case.valid & _settled(case)
 
 

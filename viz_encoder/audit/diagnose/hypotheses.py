@@ -273,4 +273,4 @@ def _is_band(pattern: Allowed) -> bool:
 
 def _has_documents(pattern: Allowed) -> bool:
     """Whether tokens fall into blocks that no other token may look into."""
-    return int(numbers_of(pattern[:1]).max()) > 0
+    return int(numbers_of(pattern).max()) > 0

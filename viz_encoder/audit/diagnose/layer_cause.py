@@ -62,7 +62,7 @@ def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
         context.maps = turned
     for number, layer in enumerate(turned.layers if turned is not None else ()):
         seen = layer.judged(context.intent(case, number), case.valid)
-        if float(seen.leak.max()) > MASS or bool(seen.lost.any()):
+        if float(seen.leak.max()) > MASS or context.misses(seen.lost):
             found = cause_of_layer(context, case, layer, number)
             return found if found.code else diagnose("order")
     return None

@@ -54,7 +54,7 @@ def is_right_on(context: AuditContext, case: Case, places: Places | None = None)
         return False
     if layers and len(case.allowed) in (1, len(layers)):
         judged = [one.judged(context.intent(case, n), case.valid) for n, one in enumerate(layers)]
-        return all(float(one.leak.max()) <= MASS and not bool(one.lost.any()) for one in judged)
+        return all(float(o.leak.max()) <= MASS and not context.misses(o.lost) for o in judged)
     found = context.gradients_on(case)
     if isinstance(found, str) or context.is_pooled:
         return None
@@ -62,7 +62,7 @@ def is_right_on(context: AuditContext, case: Case, places: Places | None = None)
     depends = found.relative().nan_to_num(1.0) > GRADIENT
     return all(
         not bool((depends[n] & ~_of_sample(may, sample, query)).any())
-        and not bool((_of_sample(must, sample, query) & (found.values[n] == 0)).any())
+        and not context.misses(_of_sample(must, sample, query) & (found.values[n] == 0))
         for n, (sample, query) in enumerate(found.rows)
     )
 

@@ -4,6 +4,7 @@ Batch, length and heads all differ, so that no two axes can be taken for one ano
 of the samples differ, so that no sample's mask fits another.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +30,7 @@ TOLERANCE = {
 MASS = 1e-6  # a weight on a forbidden key above this is a leak; right masks give exactly 0
 GRADIENT = 1e-6  # for gradients, relative to the largest of the row
 
-Intent = Callable[[Tensor], Tensor]
+Intent = Callable[..., Tensor]  # (valid) or (valid, x) → "batch query key"
 
 
 class ModelFault(Exception):
@@ -110,16 +111,17 @@ class Setting:
 
     def case(self, valid: Tensor, *, seed: int | None = None, x: Tensor | None = None) -> Case:
         """The batch with that padding; ids at padded places are pad_id."""
-        made = x is None
-        if x is None:
-            x = self.make_x(self.seed if seed is None else seed, *valid.shape)
+        x = self._made(valid, self.seed if seed is None else seed) if x is None else x
         valid = valid.to(x.device)
-        x = self._with_edges(x, valid) if made and self.edge_ids else x
         if why := _misfit(x, valid):
             raise ModelFault(why)
         if not x.is_floating_point() and x.shape == valid.shape:
             x = x.masked_fill(~valid, self.pad_id)
-        return Case(x, valid, self.allowed(valid), self._passed(valid))
+        return Case(x, valid, self.allowed(valid, x), self._passed(valid, x))
+
+    def _made(self, valid: Tensor, seed: int) -> Tensor:
+        x = self.make_x(seed, *valid.shape)
+        return self._with_edges(x, valid.to(x.device)) if self.edge_ids else x
 
     def _with_edges(self, x: Tensor, valid: Tensor) -> Tensor:
         """With each of those ids in place of one real token, spread over the batch."""
@@ -129,9 +131,9 @@ class Setting:
             x[sample, token] = one
         return x
 
-    def _passed(self, valid: Tensor) -> Any:
+    def _passed(self, valid: Tensor, x: Tensor) -> Any:
         try:
-            return self.make_mask(valid)
+            return self.make_mask(*_given(self.make_mask, valid, x))
         except Exception as fault:
             sizes = f"batch {valid.shape[0]}, {valid.shape[1]} tokens"
             raise ModelFault(f"{type(fault).__name__} in make_mask: {fault} ({sizes})") from fault
@@ -148,11 +150,26 @@ class Setting:
         """
         valid = self.first_valid()
         self.allowed(valid)
+        self._require_read(valid)
         if why := _misfit(self.make_x(self.seed, *valid.shape), valid):
             raise InputError(
                 f"{why[:1].upper()}{why[1:]}; give the number of tokens your make gives: "
                 "AuditScope(lengths=[…]), or AuditInputs(valid=torch.ones(3, …) > 0), if none is "
                 "padding."
+            )
+
+    def _require_read(self, valid: Tensor) -> None:
+        """Raise where an intent reads the input, and finds in it nothing that it looks for."""
+        x = self._made(valid, self.seed) if self.reads_input else None
+        if x is None or x.shape[:2] != valid.shape:
+            return
+        pairs = zip(self.allowed(valid, x), self.allowed(valid, x.roll(1, dims=1)), strict=True)
+        if all(torch.equal(*pair) for pair in pairs):
+            raise InputError(
+                "intent(valid, ids) says the same whatever ids are drawn, so what it reads in them "
+                f"would not be judged; the id of the padding, {self.pad_id}, is never drawn as a "
+                "real token. Make ids that hold what it looks for, such as ends of documents: "
+                "inputs=viz_encoder.audit.AuditInputs(make=lambda seed, batch, length: …)."
             )
 
     def with_x(self, case: Case, x: Tensor) -> Case:
@@ -175,14 +192,36 @@ class Setting:
         one = slice(sample, sample + 1)
         return self.case(case.valid[one], x=case.x[one])
 
-    def allowed(self, valid: Tensor) -> tuple[Allowed, ...]:
-        """The intent of each layer as Bool "batch query key".
+    @property
+    def reads_input(self) -> bool:
+        """Whether what is meant depends on the input, such as on ids that end documents."""
+        return any(takes_input(intent) for intent in self.intents)
+
+    def allowed(self, valid: Tensor, x: Tensor | None = None) -> tuple[Allowed, ...]:
+        """The intent of each layer as Bool "batch query key", of that input.
 
         Raises:
             InputError: an intent raises, or gives something else.
         """
-        given = (called(intent, "intent(valid)", valid) for intent in self.intents)
+        x = self._made(valid, self.seed) if x is None and self.reads_input else x
+        given = (
+            called(intent, "intent(valid)", *_given(intent, valid, x)) for intent in self.intents
+        )
         return tuple(read_intent(each, "intent(valid)", valid) for each in given)
+
+
+def takes_input(function: Callable[..., Any]) -> bool:
+    """Whether it is a function of valid and x, and not of valid alone."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.default is one.empty and one.kind in kinds for one in taken) == 2
+
+
+def _given(function: Callable[..., Any], valid: Tensor, x: Tensor | None) -> tuple[Any, ...]:
+    return (valid, x) if takes_input(function) else (valid,)
 
 
 def called(function: Callable[..., Any], words: str, *given: Any) -> Any:

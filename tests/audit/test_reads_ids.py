@@ -1,0 +1,114 @@
+"""An intent that reads the ids, and attention that may leave out what the intent allows."""
+
+import pytest
+import torch
+from torch import nn
+
+from tests.audit.audits import audit
+from tests.audit.plants import Stack, causal, padding
+from viz_encoder.audit import AuditInputs, AuditScope
+from viz_encoder.errors import InputError
+
+EOS = 2
+IDS = AuditInputs(vocab_size=20)
+SPARSE = AuditScope(may_leave_out=True)
+
+
+def documents(ids):
+    """The number of the document of each token: one ends with each EOS."""
+    ends = (ids == EOS).long()
+    number = ends.cumsum(1) - ends
+    return number[:, :, None] == number[:, None, :]
+
+
+def packed(valid, ids):
+    return causal(valid) & documents(ids)
+
+
+class Packed(Stack):
+    """forward(ids): its mask is made of the ids."""
+
+    def __init__(self, separates=True):
+        super().__init__()
+        self.table, self.separates = nn.Embedding(20, 8), separates
+
+    def forward(self, ids):
+        keep = causal(torch.ones_like(ids, dtype=torch.bool)).expand(len(ids), -1, -1)
+        return super().forward(self.table(ids), keep & documents(ids) if self.separates else keep)
+
+
+def test_documents_that_end_at_an_eos_pass_and_those_that_are_not_separated_fail():
+    assert audit(Packed().eval(), packed, inputs=IDS).verdict == "PASS"
+    report = audit(Packed(separates=False).eval(), packed, inputs=IDS)
+    assert report.failed[0].code == "documents", str(report)
+
+
+def test_changed_ids_are_judged_unless_they_end_a_document():
+    class Leaky(Packed):
+        """The mean of the ids in front: no gradient sees it."""
+
+        def forward(self, ids):
+            return super().forward(ids) + ids.flip(1).cumsum(1).flip(1)[..., None].float()
+
+    report = audit(Leaky().eval(), packed, inputs=IDS)
+    assert "perturbation" in [one.name for one in report.failed], str(report)
+
+
+def test_an_intent_of_valid_alone_says_how_to_read_the_ids():
+    report = audit(Packed().eval(), causal, inputs=IDS)
+    assert report.verdict == "FAIL" and "def intent(valid, ids)" in report.failed[0].cure
+
+
+def test_ids_in_which_the_intent_finds_nothing_are_refused():
+    with pytest.raises(InputError, match="make=lambda seed, batch, length"):
+        audit(Packed().eval(), packed, inputs=AuditInputs(vocab_size=20, pad_id=EOS))
+
+
+class TopK(Stack):
+    """Each query keeps the two keys that score highest."""
+
+    def __init__(self, masked=True):
+        super().__init__()
+        self.masked = masked
+
+    def forward(self, x, keep):
+        for layer in self.layers:
+            q, k, v = (p.unflatten(2, (2, -1)).transpose(1, 2) for p in layer.qkv(x).chunk(3, -1))
+            scores = q @ k.mT
+            scores = scores.masked_fill(~keep[:, None], -torch.inf) if self.masked else scores
+            least = scores.topk(2).values[..., -1:]
+            weights = scores.masked_fill(scores < least, -torch.inf).softmax(-1)
+            x = x + layer.out((weights @ v).transpose(1, 2).flatten(2))
+        return x
+
+
+class Deformable(nn.Module):
+    """Each token reads two points whose places it chooses, between tokens."""
+
+    def __init__(self, masked=True):
+        super().__init__()
+        torch.manual_seed(0)
+        self.offsets, self.values, self.masked = nn.Linear(8, 2), nn.Linear(8, 8), masked
+
+    def forward(self, x, valid):
+        n_tokens = x.shape[1]
+        values = self.values(x) * valid[..., None] if self.masked else self.values(x)
+        at = torch.arange(n_tokens)[:, None] + 2 * self.offsets(x)
+        share = (1 - (at[..., None] - torch.arange(n_tokens)).abs()).clamp_min(0)
+        return x + share.sum(2) @ values
+
+
+@pytest.mark.parametrize(
+    "model, intent, make_mask",
+    [(TopK, padding, None), (TopK, causal, None), (Deformable, padding, lambda valid: valid)],
+)
+def test_what_attention_may_leave_out_is_no_missing_link(model, intent, make_mask):
+    right = audit(model().eval(), intent, make_mask, scope=SPARSE)
+    assert right.verdict == "PASS" and "nowhere but where they may" in right.sentence, str(right)
+    assert any("may_leave_out=True" in line for line in right.not_tested)
+    wrong = audit(model(masked=False).eval(), intent, make_mask, scope=SPARSE)
+    assert wrong.verdict == "FAIL", str(wrong)
+
+
+def test_without_it_the_link_is_missing():
+    assert audit(Deformable().eval(), padding, lambda valid: valid).verdict == "FAIL"
