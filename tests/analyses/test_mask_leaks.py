@@ -18,7 +18,7 @@ from viz_encoder.analyses.overview import row
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.figures.mask_panels import draw
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.mask_mistake import Masked, Mistake
+from viz_encoder.ui.state.painted_mask import Masked, Mistake
 from viz_encoder.ui.tabs.masks.masked_runs import sentence
 
 TEXT = "The bank approved the loan"
@@ -130,7 +130,7 @@ def test_weights_that_are_nan_are_no_zeros(minilm, causal):
     assert np.isnan(mask_panels(broken, causal, 1, 3).observed[2]).all()
     drawn = draw(broken, causal, layer=1, head=3).to_json()
     assert "holds NaN" in drawn and "no leak" not in drawn
-    said = sentence(broken, Masked(causal, Mistake.NONE, "", MaskScope.parsed("", 6, 12)), found)
+    said = sentence(broken, Masked(causal, Mistake.NONE, MaskScope.parsed("", 6, 12)), found)
     assert said.startswith("The weights hold NaN in 1 of 72 heads, first in head 1.3")
     shut = causal.clone()
     shut[2] = False

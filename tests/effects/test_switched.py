@@ -8,13 +8,12 @@ import torch
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.parity import inputs_of, save
+from tests.ui.reruns import changed_run
 from viz_encoder import effects
 from viz_encoder.effects.switched import switched
 from viz_encoder.errors import SelectionError
 from viz_encoder.model import attention
-from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -110,7 +109,7 @@ def test_switches_go_with_other_changes(grammar):
 
 def test_a_switched_run_is_shown_like_any_changed_run(runner):
     key = text_key(runner)
-    made = run_changed(runner.store, key, ["p", "c", "h2.1"])
+    made = changed_run(runner, key, ["p", "c", "h2.1"])
     told, entry = runner.again(made), runner.store.get(made)
     words = {each["code"]: each["words"] for each in told["changed"]["changes"]}
     assert words["p"] == "positions off, not how it was trained"
@@ -127,9 +126,10 @@ def test_a_switched_run_is_shown_like_any_changed_run(runner):
 
 def test_the_plain_run_comes_back_with_its_positions(runner, grammar):
     key = text_key(runner)
-    made = run_changed(runner.store, key, ["p"])
+    made = changed_run(runner, key, ["p"])
     runner.store.get(key).expires = -1.0  # long ago
-    again, plain = plain_of(runner.store, made)
+    again = runner.rerun(made, "see it", changes=())
+    plain = runner.store.get(again)
     assert again != key and torch.equal(plain.trace.output, vz.capture(grammar, MASKED).output)
 
 

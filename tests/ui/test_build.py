@@ -16,11 +16,13 @@ from tests.checkpoints.parity import save
 from viz_encoder.config import EncoderConfig
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
-from viz_encoder.ui.state.built import POSITIONS, PRESETS, Built, run_built
+from viz_encoder.ui.state.built import POSITIONS, PRESETS, Built
 from viz_encoder.ui.state.limits import PUBLIC
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.source import Source
 from viz_encoder.ui.state.store import TraceStore
 
 TEXT = "the cat sat on the mat"
@@ -81,10 +83,12 @@ def test_scores_overtake_the_network_at_t_equal_d_ff():
     assert gated.equal_at == 2304 and gated.feed_forward == 3 * 100 * 384 * 1536
 
 
+def built_run(runner, built, text=TEXT):
+    return runner.again(runner.run(Recipe(Source.text(text), built)))
+
+
 def test_it_runs_untrained_and_the_same_seed_is_the_same_run(runner):
-    one, two, other = (
-        run_built(runner, Built.of({**TINY, "seed": seed}), TEXT) for seed in (1, 1, 2)
-    )
+    one, two, other = (built_run(runner, Built.of({**TINY, "seed": seed})) for seed in (1, 1, 2))
     traces = [runner.store.get(told["key"]).trace for told in (one, two, other)]
     assert one["weights"] == "untrained" and one["nLayers"] == 2 and one["nHeads"] == 4
     assert one["tokens"] == ["[CLS]", *TEXT.split(), "[SEP]"]
@@ -98,7 +102,7 @@ def test_it_runs_untrained_and_the_same_seed_is_the_same_run(runner):
 
 def test_a_link_builds_it_again(runner):
     asked = {**TINY, "positions": "rotary", "norm": "pre", "gated": True, "seed": 17}
-    told = run_built(runner, Built.of(asked), TEXT)
+    told = built_run(runner, Built.of(asked))
     fresh = Runner(Models("cpu"), TraceStore())
     again = restore(fresh, told["link"])
     both = runner.store.get(told["key"]), fresh.store.get(again["key"])
@@ -124,9 +128,9 @@ def test_axes_that_cannot_be(axes, says):
 def test_a_public_server_builds_no_large_one(runner):
     public = replace(runner, limits=PUBLIC)
     with pytest.raises(ConfigError, match="at most 30,000,000 are built here"):
-        run_built(public, PRESETS["base"], TEXT)
+        built_run(public, PRESETS["base"])
     with pytest.raises(InputError, match="is empty"):
-        run_built(public, Built.of(TINY), " ")
+        built_run(public, Built.of(TINY), " ")
 
 
 def test_over_http(site, tmp_path):

@@ -12,8 +12,8 @@ import torch
 
 import viz_encoder as vz
 from tests.coroutines import run_apart
+from tests.ui.reruns import changed_run
 from viz_encoder import effects
-from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
@@ -104,7 +104,7 @@ def test_a_proof_fails_where_a_weight_is_left(monkeypatch):
     store = TraceStore()
     runner = Runner(Models("cpu"), store)
     plain = runner.text("grammar", SENTENCE)["key"]
-    entry = store.get(run_changed(store, plain, ["l3.0:6-2"]))
+    entry = store.get(changed_run(runner, plain, ["l3.0:6-2"]))
     assert proof_plain(entry)["passed"] is True
     entry.trace = store.get(plain).trace  # as if nothing had been cut
     found = proof_plain(entry)
@@ -248,7 +248,7 @@ def test_a_link_brings_a_changed_run_back():
     runner = Runner(Models("cpu"), TraceStore())
     plain = restore(runner, LINK)
     assert plain["changed"] is None and plain["swap"] == ("keys", "key")
-    made = runner.again(run_changed(runner.store, plain["key"], ["h3.0", "r2:a%2Cb"]))
+    made = runner.again(changed_run(runner, plain["key"], ["h3.0", "r2:a%2Cb"]))
     assert made["link"] == {**LINK, "cut": "h3.0,r2:a%2Cb"} and made["swap"] is None
     fresh = restore(Runner(Models("cpu"), TraceStore()), made["link"])
     assert fresh["changed"]["changes"] == made["changed"]["changes"]
@@ -262,12 +262,12 @@ def test_the_plain_run_is_made_again_where_it_was_let_go():
     store = TraceStore()
     runner = Runner(Models("cpu"), store)
     plain = runner.text("grammar", SENTENCE)["key"]
-    made = run_changed(store, plain, ["h3.0"])
+    made = changed_run(runner, plain, ["h3.0"])
     output = store.get(plain).trace.output
     store.get(plain).expires = -1.0  # long ago
-    back = run_changed(store, made, [])
+    back = changed_run(runner, made, [])
     assert back != plain and torch.equal(store.get(back).trace.output, output)
-    assert store.get(back).link == LINK
+    assert store.get(back).recipe.to_link() == LINK
 
 
 def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
@@ -282,17 +282,31 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
         views["relevance"]["missing"],
     ):
         assert "without the mask or the changes" in message
-    assert "restore it first" in httpx.get(f"{at}/mask/offered").json()["missing"]
-    bits = np.packbits(np.ones(81, bool)).tobytes()
-    refused = httpx.post(f"{at}/mask/run", content=bits)
-    assert "restore it first" in refused.json()["message"]
-    masked = httpx.post(
-        f"{site}viz/run/{run['key']}/mask/run", content=np.packbits(np.tri(9, dtype=bool)).tobytes()
-    )
-    other = masked.json()["run"]["key"]
-    assert "changes start from a run without one" in ask("offered", key=other).json()["missing"]
+    other = with_a_mask(site, run["key"]).json()["run"]["key"]
+    assert "effects are measured without one" in ask("offered", key=other).json()["missing"]
     seen = httpx.get(f"{site}viz/run/{other}/measured?measure=relevance&layer=0&head=0&query=6")
     assert "without the mask or the changes" in seen.json()["message"]
+
+
+def with_a_mask(site, key, n=9):
+    sent = np.packbits(np.tri(n, dtype=bool)).tobytes()
+    return httpx.post(f"{site}viz/run/{key}/mask/run", content=sent)
+
+
+def test_a_mask_and_changes_go_together_in_either_order(site, ask, run):
+    changed, masked = change(ask, "h3.0")["run"], with_a_mask(site, run["key"]).json()
+    assert httpx.get(f"{site}viz/run/{changed['key']}/mask/offered").json()["missing"] == ""
+    both = with_a_mask(site, changed["key"]).json()
+    assert both["plain"] == changed["key"] and both["sentence"].startswith("0 leaks in 16 heads")
+    other = change(ask, "h3.0", key=masked["run"]["key"])
+    assert other["run"]["key"] == both["run"]["key"]
+    assert other["plain"]["key"] == masked["run"]["key"] == other["run"]["changed"]["plain"]
+    found = ask("proof", key=both["run"]["key"]).json()
+    assert found["passed"] is True and "W_O zeroed" in found["sentence"]
+    new_text = change(ask, "d2")["run"]["key"]
+    missing = httpx.get(f"{site}viz/run/{new_text}/mask/offered").json()["missing"]
+    assert "gives the text new tokens" in missing
+    assert with_a_mask(site, new_text, 8).json()["message"] == missing
 
 
 def test_what_all_heads_add_is_not_told_where_one_was_removed(site, ask):
@@ -338,8 +352,7 @@ def test_the_offline_page_of_a_changed_run_says_what_was_changed(site, ask):
 
 
 def test_the_python_of_a_masked_run_reads_the_saved_run(site, run):
-    sent = np.packbits(np.tri(9, dtype=bool)).tobytes()
-    masked = httpx.post(f"{site}viz/run/{run['key']}/mask/run", content=sent).json()["run"]["key"]
+    masked = with_a_mask(site, run["key"]).json()["run"]["key"]
     code = httpx.get(f"{site}viz/run/{masked}/take/py?layer=3&head=1").text
     assert "vz.Trace.load('run.safetensors')" in code or "run.safetensors" in code
     assert "vz.capture" not in code

@@ -15,7 +15,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.corpora.table_files import from_data
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
-from viz_encoder.ui.state.runner import MAX_CHARACTERS
+from viz_encoder.ui.state.source import MAX_CHARACTERS
 from viz_encoder.ui.tabs.corpus import results
 
 opened = opened  # a fixture

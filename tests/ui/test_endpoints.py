@@ -208,7 +208,7 @@ def test_a_file_that_is_no_trace_is_refused_in_our_words(site, content):
 
 
 def test_a_fault_of_ours_is_a_sentence_too(site, monkeypatch):
-    monkeypatch.setattr(Runner, "_key", lambda *_: 1 / 0)
+    monkeypatch.setattr(Runner, "run", lambda *_, **__: 1 / 0)
     assert "the server's log says why" in ask(site, "/run_text", TEXT)
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.reruns import changed_run
 from viz_encoder.analyses.step import (
     attention_step,
     block_step,
@@ -13,7 +14,6 @@ from viz_encoder.analyses.step import (
     heads_step,
     projection_step,
 )
-from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -108,14 +108,14 @@ def test_a_place_that_is_not_there(site, masked, place, says):
 
 
 def test_a_run_with_a_head_removed_shows_it_as_nothing(runner):
-    key = run_changed(runner.store, text_key(runner), ["h2.1"])
+    key = changed_run(runner, text_key(runner), ["h2.1"])
     told = token_numbers(runner.store.get(key), WHOLE)
     assert told["missing"] == {} and told["heads"]["removed"] == [1] and told["agrees"] < 1e-6
     assert told["heads"]["lengths"][1] == 0 and not any(told["heads"]["parts"][1])
 
 
 def test_a_masked_token_has_the_id_of_the_mask(runner, grammar):
-    key = run_changed(runner.store, text_key(runner), ["m2"])
+    key = changed_run(runner, text_key(runner), ["m2"])
     told = token_numbers(runner.store.get(key), NumbersAsked(2, 0, 2, 2, 0))
     assert told["missing"] == {}
     assert told["embedding"]["id"] == grammar.reader.tokenizer.token_to_id("[MASK]")

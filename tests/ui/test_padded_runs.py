@@ -2,7 +2,6 @@
 
 import base64
 import json
-from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -15,7 +14,6 @@ from tests.ui.texts import PICTURES
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.bundled import asset
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -150,11 +148,14 @@ def test_a_link_brings_padding_back():
         left = restore(runner, {**link, "pad": wrong})
         assert left["masked"] == "" and len(left["tokens"]) == 15
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
-    entry = runner.store.get(made["key"])
-    entry.masked = replace(entry.masked, plain="gone")
-    again = plain_of(runner.store, made["key"])[1]  # where it was let go, it runs again padded
-    assert again.link["pad"] == "end:2" and "ran" not in again.link
-    assert again.padded == entry.padded and again.trace.valid.tolist() == made["valid"]
+    plain = runner.rerun(made["key"], "see it", mask=None)
+    runner.store.get(plain).expires = -1.0  # long ago: it runs again, padded
+    again = runner.store.get(runner.rerun(made["key"], "see it", mask=None))
+    alone = {name: part for name, part in link.items() if name != "ran"}
+    assert again.recipe.to_link() == {**alone, "run": "", "pad": "end:2"}
+    assert again.trace.valid.tolist() == made["valid"]
+    unmasked = restore(Runner(runner.models, TraceStore()), again.recipe.to_link())
+    assert unmasked["tokens"] == made["tokens"] and unmasked["masked"] == ""
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -8,11 +8,14 @@ import torch
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.painted_mask import Mistake, PaintedMask
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.whatif.proof import proof_plain
 
 TEXT = "The cat sat on the mat"
 LINK = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
@@ -36,8 +39,10 @@ def test_a_mask_goes_through_a_link_and_back(n):
     assert mask_code(torch.ones(9, 9, dtype=torch.bool).tril()) == "causal"
 
 
-def test_a_mask_too_large_for_a_link_has_no_code():
-    assert mask_code(masked(300)) == ""
+def test_a_mask_too_large_for_a_link_is_named_so():
+    large = PaintedMask.of(masked(300), Mistake.NONE, "")
+    assert large.to_link() == {"ran": "large"}
+    assert torch.equal(large.over(300, 6, 12).intent, masked(300))
     band = torch.arange(512)
     near = (band[:, None] - band).abs() <= 7
     assert mask_code(near)  # large, but told in few words
@@ -72,12 +77,36 @@ def test_an_expired_run_is_made_again_with_its_mask(runner, minilm):
     assert "ignores it" in planted["masked"] and planted["link"]["mistake"] == "ignored"
 
 
-def test_a_link_with_a_mask_and_changes_says_that_it_leaves_one_out(runner, minilm):
+def test_a_link_brings_a_mask_and_changes_back_together(runner, minilm):
     n = vz.capture(minilm, TEXT).n_tokens
-    ran = mask_code(masked(n) | torch.eye(n, dtype=torch.bool))
-    found = restore(runner, {**LINK, "ran": ran, "cut": "h3.0"})
+    mask = masked(n) | torch.eye(n, dtype=torch.bool)
+    link = {**LINK, "ran": mask_code(mask), "cut": "h3.0,l2.1:4-2,t5"}
+    found = restore(runner, link)
+    assert found["link"] == {**link, "run": found["key"]} and found["masked"]
+    assert [each["code"] for each in found["changed"]["changes"]] == link["cut"].split(",")
+    entry = runner.store.get(found["key"])
+    hidden = mask.clone()
+    hidden[:, 5] = False
+    masks = dict.fromkeys(range(6), hidden)
+    cut = hidden.clone()
+    cut[4, 2] = False
+    masks[2, 1] = cut
+    with vz.effects.ablate(minilm.model, {(3, 0): "zero"}):
+        expected = vz.capture(minilm, TEXT, mask=masks)
+    np.testing.assert_allclose(entry.trace.output, expected.output, atol=2e-6)
+    assert proof_plain(entry)["passed"] is True
+    plain = runner.store.get(found["changed"]["plain"])  # the same without the changes alone
+    assert plain.masked is not None and torch.equal(plain.masked.intent, mask)
+    before = vz.capture(minilm, TEXT, mask=mask).output
+    moved = float(((expected.output - before).norm(dim=1) / before.norm(dim=1)).mean())
+    assert outcome_of(entry).moved == pytest.approx(moved, rel=1e-4)
+
+
+def test_a_new_text_has_no_mask(runner):
+    found = restore(runner, {**LINK, "ran": "causal", "cut": "d2"})
     assert found["masked"] and found["changed"] is None
-    assert found["notes"][-1].endswith("only one of them; its changes are left out.")
+    assert "gives the text new tokens" in found["notes"][-1]
+    assert found["notes"][-1].endswith("the run is shown unchanged.")
 
 
 def test_a_mask_that_cannot_be_had_leaves_the_run_and_says_so(runner):

@@ -10,20 +10,20 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 
-module = import_module("viz_encoder.ui.state.runner")
+module = import_module("viz_encoder.ui.state.recipe")
 TEXT = "the keys to the cabinet [MASK] old"
 
 
 @pytest.fixture
 def captures(monkeypatch):
     """What was run, one entry a run."""
-    ran, capture = [], module.capture
+    ran, capture = [], module.capture_entered
 
-    def counted(encoder, inputs):
+    def counted(encoder, inputs, *rest):
         ran.append((encoder.card.name, inputs.samples[0].texts))
-        return capture(encoder, inputs)
+        return capture(encoder, inputs, *rest)
 
-    monkeypatch.setattr(module, "capture", counted)
+    monkeypatch.setattr(module, "capture_entered", counted)
     return ran
 
 
@@ -78,13 +78,13 @@ def test_an_expired_run_and_one_of_a_model_that_was_read_again_run_again(runner,
 
 
 def test_a_run_that_failed_is_tried_again(runner, captures, monkeypatch):
-    good = module.capture
+    good = module.capture_entered
 
-    def failing(encoder, inputs):
+    def failing(*given):
         raise MemoryError
 
-    monkeypatch.setattr(module, "capture", failing)
+    monkeypatch.setattr(module, "capture_entered", failing)
     with pytest.raises(MemoryError):
         runner.text("grammar", TEXT)
-    monkeypatch.setattr(module, "capture", good)
+    monkeypatch.setattr(module, "capture_entered", good)
     assert key(runner.text("grammar", TEXT)) and len(captures) == 1

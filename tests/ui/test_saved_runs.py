@@ -10,13 +10,15 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model, serving
+from tests.ui.reruns import changed_run
 from tests.ui.texts import LABELS, SENTENCES
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
 from viz_encoder.ui.serve import Settings, make_app
-from viz_encoder.ui.state.changed_run import outcome_of, run_changed
+from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -49,11 +51,11 @@ def test_a_run_of_a_model_that_is_here_can_be_changed(runner, opened, grammar, s
     told, entry = opened(saved)
     assert told["hasModel"] and offered(entry)["missing"] == ""
     assert torch.equal(entry.trace.layers[1].q, saved.layers[1].q)  # the file's own numbers
-    key = run_changed(runner.store, told["key"], ["h3.2"])
+    key = changed_run(runner, told["key"], ["h3.2"])
     expected = changed(grammar, source, ["h3.2"]).output.double().numpy()
     found = runner.store.get(key).trace.output.double().numpy()
     assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
-    plain, made = outcome_of(runner.store.get(key)), outcome_of(entry, ["h3.2"])
+    plain, made = outcome_of(runner.store.get(key)), outcome_of(entry, as_changes(["h3.2"]))
     assert plain.sentence == made.sentence
 
 

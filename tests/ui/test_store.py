@@ -2,20 +2,19 @@
 
 import ctypes
 import platform
+from dataclasses import replace
 from importlib import import_module
 
 import psutil
 import pytest
-import torch
 
 import viz_encoder as vz
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.client import CLIENT
-from viz_encoder.ui.state.mask_mistake import Masked, Mistake
 from viz_encoder.ui.state.memory import give_back
-from viz_encoder.ui.state.store import GRACE_SECONDS, MAX_AGE_SECONDS, TraceStore
+from viz_encoder.ui.state.painted_mask import PaintedMask
+from viz_encoder.ui.state.store import GRACE_SECONDS, MAX_AGE_SECONDS, Entry, TraceStore
 
 sweeps = import_module("viz_encoder.analyses.survey")
 
@@ -127,10 +126,9 @@ def test_a_run_counts_all_that_is_held_for_it(minilm, clock):
     assert thumbnails + means.nbytes < swept < 1.2 * (thumbnails + means.nbytes)
     entry.survey(0, MapView(hide_special=True))
     assert entry.nbytes > ran + 1.3 * swept
-    before = entry.nbytes
-    intent = torch.ones(400, 400, dtype=torch.bool)
-    entry.masked = Masked(intent, Mistake.NONE, "plain", MaskScope.parsed("", 6, 12))
-    assert entry.nbytes == before + 400 * 400
+    recipe = replace(entry.recipe, mask=PaintedMask("causal"))
+    plain, masked = Entry(entry.trace, entry.recipe), Entry(entry.trace, recipe)
+    assert masked.nbytes == plain.nbytes + masked.masked.intent.nbytes
 
 
 def test_what_is_computed_of_held_runs_makes_room_too(trace, clock):

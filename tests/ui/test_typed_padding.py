@@ -7,13 +7,17 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.reruns import changed_run
 from tests.ui.test_masks import bits, panels, post
 from viz_encoder.audit.mask_input.presets import PRESETS
-from viz_encoder.ui.state.changed_run import outcome_of, run_changed
+from viz_encoder.ui.state.built import Built
+from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.padded_run import run_padded
+from viz_encoder.ui.state.padding import Padding
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.source import Source
 from viz_encoder.ui.state.store import TraceStore
 
 MODEL = "all-MiniLM-L6-v2"
@@ -51,7 +55,7 @@ def test_a_link_and_a_saved_run_bring_it_back(runner, told, tmp_path):
 
 
 def test_what_is_taken_away_leaves_it_padding(runner, told):
-    key = run_changed(runner.store, told["key"], ["h2.1"])
+    key = changed_run(runner, told["key"], ["h2.1"])
     trace = runner.store.get(key).trace
     assert trace.valid.tolist() == VALID and not trace.attention(4)[:, :, WITHOUT].any()
     assert outcome_of(runner.store.get(key)).sentence
@@ -61,7 +65,7 @@ def test_what_is_taken_away_leaves_it_padding(runner, told):
 def test_padding_beside_it_is_open_until_a_mask_comes_and_the_typed_stays_closed(
     runner, told, minilm, side
 ):
-    key = run_padded(runner.store, told["key"], f"{side}:2")
+    key = runner.rerun(told["key"], "pad it", pad=Padding(side, 2))
     trace = runner.store.get(key).trace
     added = [False, False]
     valid = [*VALID, *added] if side == "end" else [*added, *VALID]
@@ -95,9 +99,8 @@ def test_the_code_of_a_masked_run_pads_as_the_run_did(site, client, side):
 
 
 def test_an_encoder_of_one_s_own_masks_it_too(runner):
-    from viz_encoder.ui.state.built import Built, run_built
-
     built = Built.of({"V": 40, "d_model": 16, "n_heads": 2, "n_layers": 1, "d_ff": 8, "T": 16})
-    told = run_built(runner, built, "the cat [PAD] sat [PAD]")
+    recipe = Recipe(Source.text("the cat [PAD] sat [PAD]"), built)
+    told = runner.again(runner.run(recipe))
     assert told["tokens"] == ["[CLS]", "the", "cat", "[PAD]", "sat", "[SEP]", "[PAD]"]
     assert told["valid"] == [True, True, True, False, True, True, False]

@@ -57,6 +57,26 @@ class Change:
     key: int | None = None
     word: str = ""
 
+    @classmethod
+    def parsed(cls, code: Any) -> "Change":
+        """The change of a code, of whatever run it fits.
+
+        Raises:
+            SelectionError: an invalid code.
+        """
+        forms = (form.fullmatch(code) for form in FORMS if isinstance(code, str))
+        found = next(filter(None, forms), None)
+        if found is None:
+            raise SelectionError(f"{shown(code)} is not a change; {CODES}.")
+        parts = found.groupdict()
+        word = unquote(parts.pop("word", None) or "").strip()
+        if parts["kind"] == "r" and not 0 < len(word) <= MAX_WORD:
+            raise SelectionError(f"The new word has {len(word)} characters; give 1 to {MAX_WORD}.")
+        if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in word):
+            raise SelectionError(f"The new word {shown(word)} holds characters that no text has.")
+        numbers = {name: int(text) for name, text in parts.items() if name != "kind" and text}
+        return cls(parts["kind"], word=word, **numbers)
+
     @property
     def code(self) -> str:
         """Such as "h3.0"."""
@@ -93,36 +113,31 @@ def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int
         SelectionError: a code that is invalid, names something that does not exist, or cannot
             apply to that token.
     """
-    made = list(dict.fromkeys(_parsed(code) for code in codes))
-    if len(made) > MOST:
-        raise SelectionError(f"There are {len(made)} changes; at most {MOST} can be made at once.")
+    made = list(dict.fromkeys(map(Change.parsed, codes)))
+    check_changes(made, sample, n_layers, n_heads)
+    return made
+
+
+def check_changes(changes: Sequence[Change], sample: Sample, n_layers: int, n_heads: int) -> None:
+    """Refuse changes that cannot be made to this run.
+
+    Raises:
+        SelectionError: too many, one of what is not there, or two of one word.
+    """
+    if len(changes) > MOST:
+        raise SelectionError(
+            f"There are {len(changes)} changes; at most {MOST} can be made at once."
+        )
     counts = {"layer": n_layers, "head": n_heads}
     counts |= dict.fromkeys(("query", "key"), len(sample.tokens))
-    for change in made:
+    for change in changes:
         for what, count in counts.items():
             number = getattr(change, what)
             if number is not None:
                 read_index(what if what in ("layer", "head") else "token", number, count)
         if change.kind in ("m", "d", "r"):
             _require_word(change, sample)
-    _require_one_each(made, sample)
-    return made
-
-
-def _parsed(code: Any) -> Change:
-    found = next(
-        (m for form in FORMS if isinstance(code, str) and (m := form.fullmatch(code))), None
-    )
-    if found is None:
-        raise SelectionError(f"{shown(code)} is not a change; {CODES}.")
-    parts = found.groupdict()
-    word = unquote(parts.pop("word", None) or "").strip()
-    if parts["kind"] == "r" and not 0 < len(word) <= MAX_WORD:
-        raise SelectionError(f"The new word has {len(word)} characters; give 1 to {MAX_WORD}.")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in word):
-        raise SelectionError(f"The new word {shown(word)} holds characters that no text has.")
-    numbers = {name: int(text) for name, text in parts.items() if name != "kind" and text}
-    return Change(parts["kind"], word=word, **numbers)
+    _require_one_each(changes, sample)
 
 
 def _require_one_each(changes: Iterable[Change], sample: Sample) -> None:

@@ -18,8 +18,10 @@ from viz_encoder.effects.switched import as_switched
 from viz_encoder.effects.without_tokens import mask_id, mask_name
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import captured
+from viz_encoder.trace.mask_scope import note_of
 
 NOTES = {
     "p": "Positions were switched off, which is not how this model was trained.",
@@ -59,16 +61,45 @@ def capture_changed(
     encoder: LoadedEncoder, inputs: Inputs, changes: Sequence[Change]
 ) -> tuple[Trace, Inputs]:
     """The run with these changes, and what entered the model."""
-    inputs = _entered(encoder, inputs, changes)
-    masks = masks_of(changes, inputs.samples[0], encoder.config.n_layers)
-    cuts = removed(changes)
-    edits = edits_of(cuts, replacement(encoder, "zero", None), encoder)
-    trace = captured(as_switched(encoder, changes), inputs, masks or None, edits)[0]
-    notes = tuple(_note(layer, head) for layer, head in cuts)
+    inputs = entered(encoder, inputs, changes)
+    return capture_entered(as_switched(encoder, changes), inputs, changes), inputs
+
+
+def capture_entered(
+    encoder: LoadedEncoder,
+    inputs: Inputs,
+    changes: Sequence[Change],
+    mask: CustomMask | None = None,
+) -> Trace:
+    """The first row's run, with changes of what the inputs do not have in them already.
+
+    Args:
+        encoder: the model, switched as the changes say.
+        inputs: what `entered` returns.
+        changes: all of them.
+        mask: a custom mask besides, as `vz.capture` takes it.
+    """
+    config, cuts = encoder.config, removed(changes)
+    masks = joined_masks(mask, changes, inputs.samples[0], config.n_layers)
+    edits = edits_of(cuts, replacement(encoder, "zero", None), encoder) if cuts else None
+    trace = captured(encoder, inputs, masks, edits)[0]
+    notes = note_of(mask, config.n_layers, config.n_heads)
+    notes += tuple(_note(layer, head) for layer, head in cuts)
     notes += tuple(NOTES[change.kind] for change in changes if change.kind in NOTES)
     gone = (*trace.removed, *cuts)
-    trace = replace(trace, notes=(*trace.notes, *notes), removed=gone)
-    return trace, inputs
+    return replace(trace, notes=(*trace.notes, *notes), removed=gone)
+
+
+def joined_masks(
+    mask: CustomMask | None, changes: Sequence[Change], sample: Sample, n_layers: int
+) -> CustomMask | None:
+    """A custom mask and those that hide tokens and cut links; None where there is none."""
+    made = _masks_of(changes, sample, n_layers)
+    if mask is None or not made:
+        return made or mask
+    every = dict.fromkeys(range(n_layers), mask) if isinstance(mask, Tensor) else mask
+    given: dict[Any, Tensor] = dict(every)
+    return given | {at: one & given[at] if at in given else one for at, one in made.items()}
 
 
 def removed(changes: Iterable[Change]) -> list[tuple[int, int]]:
@@ -76,7 +107,7 @@ def removed(changes: Iterable[Change]) -> list[tuple[int, int]]:
     return [(c.layer, c.head) for c in changes if c.kind == "h" and None not in (c.layer, c.head)]  # type: ignore[misc]
 
 
-def masks_of(changes: Sequence[Change], sample: Sample, n_layers: int) -> Masks:
+def _masks_of(changes: Sequence[Change], sample: Sample, n_layers: int) -> Masks:
     """The masks that hide tokens and cut links, by layer or by layer and head."""
     if any(change.of_text for change in changes) and any(c.kind in "tml" for c in changes):
         raise SelectionError(
@@ -96,7 +127,7 @@ def masks_of(changes: Sequence[Change], sample: Sample, n_layers: int) -> Masks:
     return dict(masks)
 
 
-def _entered(encoder: LoadedEncoder, inputs: Inputs, changes: Sequence[Change]) -> Inputs:
+def entered(encoder: LoadedEncoder, inputs: Inputs, changes: Sequence[Change]) -> Inputs:
     """The inputs with tokens masked, or the text with words deleted or replaced read again."""
     masked = [change.key for change in changes if change.kind == "m"]
     if masked:

@@ -17,6 +17,7 @@ from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, turned
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import likelihoods
@@ -59,8 +60,9 @@ def outcome(
     plain: Inputs,
     changed: tuple[Trace, Inputs],
     changes: Sequence[Change],
+    mask: CustomMask | None = None,
 ) -> Outcome:
-    """Compare a changed run with the run of the same input without any change.
+    """Compare a changed run with the run of the same input, and mask, without any change.
 
     If a text's only [MASK] was deleted, there is no answer left, and only vectors are compared.
 
@@ -69,7 +71,7 @@ def outcome(
     """
     trace, inputs = changed
     other = any(change.of_text for change in changes)
-    run = Rerun(encoder, plain)
+    run = Rerun(encoder, plain, mask)
     output = trace.output[None].to(run.output)
     asked = measure = measure_of(None, run, MeasureArguments())
     pooled = Pooled(run, None)

@@ -13,7 +13,8 @@ from viz_encoder.effects.heads import Head
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.sample import Sample
-from viz_encoder.trace.capture import arguments, at_rest
+from viz_encoder.model.layer_masks import CustomMask
+from viz_encoder.trace.capture import arguments, at_rest, on_device
 from viz_encoder.trace.run_facts import require_no_knock
 
 BATCH_TOKENS = 4096  # run at once: enough to keep a processor busy, few enough for its cache
@@ -51,8 +52,10 @@ class Alone(NamedTuple):
 class Rerun:
     """One input on one encoder: each layer's input, each head's output, and the final output."""
 
-    def __init__(self, encoder: LoadedEncoder, inputs: Inputs) -> None:
-        """Run it once, untouched.
+    def __init__(
+        self, encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None
+    ) -> None:
+        """Run it once, untouched; with a custom mask, if one is given.
 
         Raises:
             InputError: more than one input.
@@ -68,7 +71,7 @@ class Rerun:
         values, valid, segments = arguments(encoder, inputs)
         with at_rest(self.model):
             x = self.model.embed(values, segments)
-            self.given = self.model.given(x, values, valid)
+            self.given = self.model.given(x, values, valid, on_device(mask, encoder.device))
             self.entered: list[Float[Tensor, "1 token d_model"]] = []
             self.said: list[Float[Tensor, "1 head token d_value"]] = []
             for block, given in zip(self.model.layers, self.given, strict=True):

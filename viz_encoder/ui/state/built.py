@@ -5,18 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.config import EncoderConfig, Positions
 from viz_encoder.config.encoder import SIZES
-from viz_encoder.errors import ConfigError, InputError, SelectionError, TooLong
+from viz_encoder.errors import ConfigError
 from viz_encoder.inputs import TextReader
-from viz_encoder.trace import capture
-from viz_encoder.ui.state.run_description import RunDescription
-from viz_encoder.ui.state.runner import MAX_CHARACTERS, Runner, require_showable
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 POSITIONS: dict[str, dict[str, Any]] = {
@@ -142,42 +139,6 @@ def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> Lo
     encoder = load(config, device=device, seed=built.seed)
     reader = TextReader(_tokenizer(text, built.V), built.T)
     return replace(encoder, reader=reader, card=replace(encoder.card, name=built.name))
-
-
-def run_built(runner: Runner, built: Built, text: str, owner: str | None = None) -> RunDescription:
-    """Run it on a text; returns the run's description, which says that it is untrained.
-
-    Raises:
-        ConfigError: axes that do not go together, or more weights than are allowed.
-        InputError: no text.
-    """
-    if not isinstance(text, str):
-        raise InputError(f"The text is {type(text).__name__}, not text; type some text.")
-    if len(text) > MAX_CHARACTERS:
-        raise TooLong(f"The text has {len(text):,} characters; type at most {MAX_CHARACTERS:,}.")
-    encoder = built_encoder(built, text, runner.limits.built_weights, runner.models.device)
-    inputs = encoder.read(text)
-    trace = capture(encoder, inputs)[0]
-    require_showable(trace)
-    trace = replace(trace, notes=(*trace.notes, WORDS))
-    key = runner.store.put(trace, encoder, inputs)
-    entry = runner.store.get(key)
-    entry.weight_bytes = encoder.card.n_parameters * 4
-    entry.link = {"kind": "text", "model": built.name, "a": text, "build": built.code}
-    return runner.again(key, owner)
-
-
-def built_by_link(
-    runner: Runner, query: Mapping[str, str], owner: str | None = None
-) -> RunDescription:
-    """Run the encoder described by a link.
-
-    Raises:
-        SelectionError: its text was too long for the link.
-    """
-    if "a" not in query:
-        raise SelectionError("This link has no text to run the untrained encoder on; type one.")
-    return run_built(runner, Built.of(dict(parse_qsl(query["build"]))), query["a"], owner)
 
 
 def _whole(name: str, value: object, least: int) -> int:

@@ -1,56 +1,44 @@
-"""Changed: the changes of a run, and the proof that they were made, and nothing else."""
+"""What the changes of a run did, and the run that they start from."""
 
-import threading
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects import AblationProof, prove
 from viz_encoder.effects.change import Change
-from viz_encoder.effects.changed_capture import masks_of, removed
+from viz_encoder.effects.outcome import Outcome, outcome
+from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
-from viz_encoder.trace.capture import arguments, at_rest, on_device
+from viz_encoder.ui.state.store import Entry
 
-RUNNING = threading.Lock()  # one forward pass with changes at a time, whoever asks
+PURPOSE = "make changes to it"
+MASKED = "This run was made with a mask, but effects are measured without one; press Run to get it."
 
 
-@dataclass(frozen=True, eq=False)
-class Changed:
-    """Changes made to a run, with the original's key and inputs, to run it again."""
+def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
+    """The model, and the inputs of the run without changes.
 
-    changes: tuple[Change, ...]
-    plain: str
-    encoder: LoadedEncoder
-    inputs: Inputs  # of the original run
-    entered: Inputs  # with them
-    ran: LoadedEncoder  # the model that ran with them: the same, or with a switch set
+    Raises:
+        SelectionError: a run whose model is not here, or that was made with a mask.
+    """
+    if entry.recipe.mask is not None:
+        raise SelectionError(MASKED)
+    reading = entry.read(PURPOSE)
+    return reading.encoder, entry.recipe.untouched(reading)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what the model was given."""
-        return self.entered.nbytes
 
-    @property
-    def codes(self) -> list[str]:
-        """The changes as Python and links hold them."""
-        return [change.code for change in self.changes]
+def outcome_of(entry: Entry, changes: tuple[Change, ...] | None = None) -> Outcome:
+    """Outcome of a run's changes, or of others in their place, which are run just for this.
 
-    @property
-    def plain_words(self) -> dict[str, Any]:
-        """Plain data for the page: each change as code and words, and the original run."""
-        tokens = self.inputs.samples[0].tokens
-        changes = [{"code": each.code, "words": each.words(tokens)} for each in self.changes]
-        return {"plain": self.plain, "changes": changes}
-
-    @cached_property
-    def proof(self) -> AblationProof | None:
-        """Proof that only the heads were removed; None if no head was."""
-        cuts = removed(self.changes)
-        if not cuts:
-            return None
-        model, given = self.ran.model, arguments(self.ran, self.entered)
-        masks = masks_of(self.changes, self.entered.samples[0], self.encoder.config.n_layers)
-        placed = on_device(masks, self.encoder.device) or None
-        with RUNNING, at_rest(model):
-            return prove(model, lambda one: one(*given, placed).output, dict.fromkeys(cuts, "zero"))
+    Raises:
+        SelectionError: no change at all, or one that is not there.
+    """
+    reading, recipe = entry.read(PURPOSE), entry.recipe
+    if changes is not None:
+        recipe = replace(recipe, changes=changes)
+    if not recipe.changes:
+        raise SelectionError("No change is given; name at least one, such as changes=h3.0.")
+    if recipe == entry.recipe and entry.inputs is not None:
+        ran = entry.trace, entry.inputs
+    else:
+        ran = recipe.run(reading)[::2]
+    before, mask = recipe.untouched(reading), recipe.passed(reading)
+    return outcome(reading.encoder, before, ran, recipe.changes, mask)

@@ -91,6 +91,12 @@ class KeyedStore(Generic[E]):
             self._dropped()
         return entry
 
+    def find(self, wanted: Callable[[E], bool]) -> str | None:
+        """The key of an entry that is wanted, if one is held."""
+        with self._lock:
+            self._drop_expired()
+            return next((key for key, entry in self._entries.items() if wanted(entry)), None)
+
     def release(self, owner: str) -> None:
         """Let a closed page's entries go soon, but not before a reload could ask for them."""
         with self._lock:

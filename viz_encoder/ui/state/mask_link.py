@@ -18,7 +18,7 @@ UNREAD = "The mask in this link cannot be read"
 
 
 def mask_code(mask: Bool[Tensor, "query key"]) -> str:
-    """The mask as a short text; "" where it would be longer than MOST_CHARACTERS.
+    """The mask as a short text, of more than MOST_CHARACTERS where no link holds it.
 
     A preset with its usual sizes is its name; any other mask is its bits, row by row, through zlib.
     """
@@ -26,8 +26,7 @@ def mask_code(mask: Bool[Tensor, "query key"]) -> str:
         if torch.equal(preset.mask(len(mask)), mask):
             return name
     packed = zlib.compress(np.packbits(mask.cpu().numpy()).tobytes(), 9)
-    code = BITS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
-    return code if len(code) <= MOST_CHARACTERS else ""
+    return BITS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:

@@ -13,6 +13,7 @@ from viz_encoder.trace.head_statistics import said
 from viz_encoder.trace.map_view import SCALES, MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.examples import is_example, swap_of
+from viz_encoder.ui.state.recipe import MADE_FROM
 
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
 INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -21,8 +22,6 @@ MAX_LINK_CHARACTERS = 3000
 MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
-# Link entries of a run made from another.
-MADE_FROM = ("ran", "pad", "mistake", "scope", "cut")
 
 
 class RunDescription(TypedDict):

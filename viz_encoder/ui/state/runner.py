@@ -1,27 +1,25 @@
 """Runs: from what a person typed or dropped to a stored trace and its description for the page."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from reprlib import repr as shown  # truncates: client input can be of any length
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from viz_encoder.analyses.predictions import tasks
-from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import InputError, SelectionError, TooLong
-from viz_encoder.trace import Trace, capture
-from viz_encoder.ui.state.examples import PICTURES
+from viz_encoder.errors import InputError, TooLong
+from viz_encoder.trace import Trace
+from viz_encoder.ui.state.built import Built, built_encoder
+from viz_encoder.ui.state.changed import PURPOSE
 from viz_encoder.ui.state.limits import LOCAL, Limits
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.opening import opening_of
+from viz_encoder.ui.state.recipe import ONE_PASS, Reading, Recipe
 from viz_encoder.ui.state.run_description import RunDescription, describe
-from viz_encoder.ui.state.same_run import SameRuns
 from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.sets import Sets
-from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.state.source import Source
+from viz_encoder.ui.state.store import Entry, TraceStore
 
-KINDS = ("text", "pair", "image")
-MAX_CHARACTERS = 2_000_000  # a request over this is refused unread
 MAX_MAPS = 10_000  # heads of all layers, a cell of the atlas each
 MAX_TOKENS = 2**17  # a map of more would take minutes
 Tell = Callable[[float, str], None]
@@ -39,7 +37,6 @@ class Runner:
     store: TraceStore
     first: str | None = None  # the key of the run that the server was started on
     sets: Sets = field(default_factory=Sets)  # for comparing poolings
-    same: SameRuns = field(default_factory=SameRuns)
     limits: Limits = LOCAL
 
     def text(
@@ -51,19 +48,8 @@ class Runner:
         tell: Tell = silent,
     ) -> RunDescription:
         """Encode one text, or a pair of texts; returns the run's description."""
-        for text in (text_a, text_b):
-            if not isinstance(text, str):
-                raise InputError(f"The text is {type(text).__name__}, not text; type some text.")
-            if len(text) > MAX_CHARACTERS:
-                raise TooLong(
-                    f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} "
-                    "are allowed."
-                )
-        pair = bool(text_b.strip())
-        source = (text_a, text_b) if pair else text_a
-        kind = "pair" if pair else "text"
-        link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
-        return self.again(self._key(model, "text", source, link, tell), owner)
+        recipe = Recipe(Source.text(text_a, text_b), model)
+        return self.again(self.run(recipe, tell=tell), owner)
 
     def picture(
         self,
@@ -74,19 +60,64 @@ class Runner:
         tell: Tell = silent,
     ) -> RunDescription:
         """Encode a picture file, or one of the examples by name."""
-        if example:
-            if example not in PICTURES:
-                raise SelectionError(
-                    f"There is no example picture {shown(example)}; choose one of "
-                    f"{', '.join(PICTURES)}."
-                )
-            path = str(asset(PICTURES[example]))
-        if not path:
+        recipe = Recipe(Source.picture(example), model)
+        if not (example or path):
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
-        # A link cannot bring a person's own picture back, so it names the run itself.
-        named = {"example": example} if example else {"run": ""}
-        link = {"kind": "image", "model": model, **named}
-        return self.again(self._key(model, "image", [path], link, tell), owner)
+        return self.again(self.run(recipe, [path], tell), owner)
+
+    def run(self, recipe: Recipe, content: Any = None, tell: Tell = silent) -> str:
+        """The key of a recipe's run: of the one that is held, or of a new one.
+
+        `content` is what is read where the recipe's source does not hold it.
+        """
+        source, model = recipe.source, recipe.model
+        if isinstance(model, Built):
+            most, device = self.limits.built_weights, self.models.device
+            encoder = built_encoder(model, source.texts[0], most, device)
+            own_bytes = encoder.card.n_parameters * 4
+        else:
+            kind, words = "image" if source.kind == "image" else "text", f"Loading {model} …"
+            encoder = self.models.get(model, kind, lambda share: tell(0.1 + 0.4 * share, words))
+            own_bytes = 0
+
+        def read() -> Reading:
+            tell(0.5, "Encoding …")
+            own = source.content
+            return Reading(encoder, encoder.read(content if own is None else own))
+
+        return self._made(recipe, encoder, read, weight_bytes=own_bytes)
+
+    def rerun(self, key: str, purpose: str, **parts: Any) -> str:
+        """The key of a run like this one but for some parts of its recipe, for the same pages.
+
+        Raises:
+            SelectionError: no such run, its model is not here, or a part does not fit it.
+            TooLong: more tokens than the model reads.
+        """
+        entry = self.store.get(key)
+        recipe = replace(entry.recipe, **parts)
+        if recipe == entry.recipe:
+            return key
+        reading = entry.read(purpose)
+        return self._made(recipe, reading.encoder, lambda: reading, entry.owners)
+
+    def _made(
+        self,
+        recipe: Recipe,
+        encoder: LoadedEncoder,
+        read: Callable[[], Reading],
+        owners: Collection[str] = (),
+        weight_bytes: int = 0,
+    ) -> str:
+        key = self.store.key_of(recipe, encoder)
+        if key is None:
+            with ONE_PASS:  # whoever asked for the same meanwhile finds it
+                key = self.store.key_of(recipe, encoder) or self.store.keep(
+                    entry_of(recipe, read(), weight_bytes)
+                )
+        for owner in tuple(owners):
+            self.store.claim(key, owner)
+        return key
 
     def release(self, owner: str) -> None:
         """Let go soon of what a closed page showed alone."""
@@ -111,29 +142,27 @@ class Runner:
         trace = entry.trace
         if owner is not None:
             self.store.claim(key, owner)
-        kind = "image" if trace.grid else "text"
-        own = entry.link or {"from": "file", "run": ""}
-        link = {"kind": kind, "model": trace.origin.model, **own}
+        link = entry.recipe.to_link()
         link = {**link, "run": key} if "run" in link else link
+        changed = None
+        if entry.recipe.changes:
+            plain = self.rerun(key, PURPOSE, changes=())
+            changed = {"plain": plain, "changes": entry.changes_said}
         masked = entry.masked.words if entry.masked else ""
-        opening = opening_of(entry)
-        changed = None if entry.changed is None else entry.changed.plain_words
         tasks, here = _tasks(entry.encoder), entry.encoder is not None
-        return describe(key, trace, link, link["kind"], tasks, masked, opening, changed, here)
+        kind, opening = entry.recipe.source.kind, opening_of(entry)
+        return describe(key, trace, link, kind, tasks, masked, opening, changed, here)
 
-    def _key(self, model: str, kind: str, source: Any, link: dict[str, str], tell: Tell) -> str:
-        """The key of the run of an input; one that can be told by its link runs only once."""
-        words = f"Loading {model} …"
-        encoder = self.models.get(model, kind, lambda share: tell(0.1 + 0.4 * share, words))
 
-        def run() -> str:
-            tell(0.5, "Encoding …")
-            inputs = encoder.read(source)
-            key = self.store.put(capture(encoder, inputs)[0], encoder, inputs)
-            self.store.get(key).link = link
-            return key
+def entry_of(recipe: Recipe, reading: Reading, weight_bytes: int = 0) -> Entry:
+    """A recipe's run, made now.
 
-        return run() if "run" in link else self.same.key_of(link, encoder, self.store, run)
+    Raises:
+        TooLong: it is larger than the page shows.
+    """
+    trace, encoder, inputs = recipe.run(reading)
+    require_showable(trace)
+    return Entry(trace, recipe, encoder, inputs, reading, weight_bytes=weight_bytes)
 
 
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:

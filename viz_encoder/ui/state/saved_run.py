@@ -5,11 +5,11 @@ from dataclasses import replace
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import CheckpointError, InputError, SelectionError, VizEncoderError
 from viz_encoder.inputs import ImageReader, Inputs, Sample, TextReader
-from viz_encoder.trace import Trace, capture
+from viz_encoder.trace import Trace
 from viz_encoder.trace.run_difference import why_another_run
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.plain_run import RUNNING
-from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.state.recipe import Reading, Recipe
+from viz_encoder.ui.state.store import Entry, TraceStore
 
 READ_THE_SAME = ("tokens", "segments", "words", "spans", "grid")  # fields of a sample
 
@@ -22,18 +22,14 @@ def keep_saved(store: TraceStore, models: Models, saved: Trace) -> str:
     other weights stays without its model, and says why.
     """
     try:
-        trace, encoder, inputs = _run_again(models, saved)
+        trace, recipe, reading = _run_again(models, saved)
     except SelectionError as why:
-        key = store.put(saved)
-        store.get(key).why_alone = str(why)
-        return key
-    key = store.put(trace, encoder, inputs)
-    store.get(key).link = _link(saved)
-    return key
+        return store.keep(Entry(saved, Recipe.of_saved(saved), why_alone=str(why)))
+    return store.keep(Entry(trace, recipe, reading.encoder, reading.inputs, reading))
 
 
-def _run_again(models: Models, saved: Trace) -> tuple[Trace, LoadedEncoder, Inputs]:
-    """The run where its model is, the model and what it read; or why not, without a full stop."""
+def _run_again(models: Models, saved: Trace) -> tuple[Trace, Recipe, Reading]:
+    """The run where its model is, how it is made, and what was read; or why not, a clause."""
     name, sample = saved.origin.model, saved.sample
     if name not in models.names("image" if saved.grid else "text"):
         raise SelectionError  # nothing more is known of it
@@ -41,9 +37,11 @@ def _run_again(models: Models, saved: Trace) -> tuple[Trace, LoadedEncoder, Inpu
         raise SelectionError(f"The run holds no text or picture that {name} could read again")
     try:
         encoder = models.get(name)
-        inputs = _read_again(encoder, sample)
-        with RUNNING:
-            again = capture(encoder, inputs)[0]
+        reading = Reading(encoder, _read_again(encoder, sample))
+        # No link can hold a picture, or a model's prompt.
+        texts = () if saved.grid or sample.n_prompt else sample.texts
+        recipe = Recipe.of_saved(saved, texts)
+        again = recipe.run(reading).trace
     except CheckpointError as fault:
         raise SelectionError(f"{name} cannot be loaded here: {str(fault).rstrip('.')}") from fault
     except VizEncoderError as fault:
@@ -52,7 +50,7 @@ def _run_again(models: Models, saved: Trace) -> tuple[Trace, LoadedEncoder, Inpu
         raise SelectionError(f"This is not the run that {name} gives for its input: {why}")
     held, made = saved.output, again.output
     alike = (held.device, held.dtype) == (made.device, made.dtype)
-    return (saved if alike else replace(again, notes=saved.notes)), encoder, inputs
+    return (saved if alike else replace(again, notes=saved.notes)), recipe, reading
 
 
 def _read_again(encoder: LoadedEncoder, sample: Sample) -> Inputs:
@@ -75,12 +73,3 @@ def _read_again(encoder: LoadedEncoder, sample: Sample) -> Inputs:
             "another tokenizer's tokens"
         )
     return replace(inputs, samples=(sample,))
-
-
-def _link(saved: Trace) -> dict[str, str]:
-    """Link that restores the run's text; it cannot hold an image or a model's prompt."""
-    texts = saved.sample.texts
-    if saved.grid or saved.sample.n_prompt:
-        return {"from": "file", "run": ""}
-    named = {"kind": "pair" if len(texts) == 2 else "text", "model": saved.origin.model}
-    return {**named, **dict(zip("ab", texts, strict=False))}

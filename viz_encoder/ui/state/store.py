@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,18 @@ from jaxtyping import Float
 from viz_encoder.analyses.findings import Findings, findings
 from viz_encoder.analyses.survey import LayerSurvey
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects import AblationProof
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.recorded_parts import Source
-from viz_encoder.ui.state.changed import Changed
+from viz_encoder.ui.state.built import Built
 from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
 from viz_encoder.ui.state.expiring_store import KeyedStore
-from viz_encoder.ui.state.mask_mistake import Masked
-from viz_encoder.ui.state.padded import Padded
+from viz_encoder.ui.state.painted_mask import Masked
+from viz_encoder.ui.state.recipe import Ran, Reading, Recipe
 from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 
 NOT_HERE = "The model of this run is not loaded here"
@@ -42,13 +44,11 @@ class Entry:
     """One stored run, with its layers' thumbnails as they are computed."""
 
     trace: Trace
+    recipe: Recipe
     encoder: LoadedEncoder | None = None  # the model that ran, if it is ours, for its heads
-    inputs: Inputs | None = None  # for rerunning
-    link: dict[str, str] = field(default_factory=dict)  # restores it; empty if nothing can
+    inputs: Inputs | None = None  # what was given to it
+    reading: Reading | None = None  # for other runs of the same source
     why_alone: str = ""  # why a saved run has no model here; without full stop
-    masked: Masked | None = None  # where it ran with a mask that somebody painted
-    padded: Padded | None = None  # where [PAD] tokens were put beside it
-    changed: Changed | None = None  # where something was taken away from it
     weight_bytes: int = 0  # of a model only this run holds
     owners: set[str] = field(default_factory=set)
     client: str = ""
@@ -62,12 +62,30 @@ class Entry:
     @property
     def plain(self) -> bool:
         """Whether it ran as the model is: without a painted mask, and with nothing taken away."""
-        return self.masked is None and self.changed is None
+        return self.recipe.mask is None and not self.recipe.changes
+
+    @cached_property
+    def masked(self) -> Masked | None:
+        """The mask that it ran with, if somebody gave one."""
+        mask, trace = self.recipe.mask, self.trace
+        if mask is None:
+            return None
+        return mask.over(trace.n_tokens, trace.n_layers, trace.n_heads)
+
+    @cached_property
+    def head_proof(self) -> AblationProof | None:
+        """Proof that only the removed heads were removed; None if no head was."""
+        if self.reading is None or self.encoder is None or self.inputs is None:
+            return None
+        return self.recipe.proof(self.reading, Ran(self.trace, self.encoder, self.inputs))
 
     @property
-    def entered(self) -> Inputs | None:
-        """Inputs of the model, including a changed run's changes; None for a saved run."""
-        return self.inputs if self.changed is None else self.changed.entered
+    def changes_said(self) -> list[dict[str, str]]:
+        """Its changes, each as code and words."""
+        if self.reading is None:
+            return []
+        tokens = self.recipe.untouched(self.reading).samples[0].tokens
+        return [{"code": each.code, "words": each.words(tokens)} for each in self.recipe.changes]
 
     @property
     def removed(self) -> list[tuple[int, int]]:
@@ -76,10 +94,19 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what ran, of its mask or changes, and of what was computed from it so far."""
-        made = 0 if self.masked is None else self.masked.nbytes
-        made += 0 if self.changed is None else self.changed.nbytes
-        return self._n_run + self.weight_bytes + made + self._surveys.nbytes
+        """Bytes of what ran, of its mask, and of what was computed from it so far."""
+        mask = 0 if self.recipe.mask is None else self.trace.n_tokens**2
+        return self._n_run + self.weight_bytes + mask + self._surveys.nbytes
+
+    def read(self, purpose: str) -> Reading:
+        """The model and what it read, for another run.
+
+        Raises:
+            SelectionError: the model is not here, as of a saved run.
+        """
+        if self.reading is None:
+            raise SelectionError(self.model_gone(purpose))
+        return self.reading
 
     def model(self, purpose: str = "see this") -> LoadedEncoder:
         """The model that ran.
@@ -116,7 +143,7 @@ class Entry:
     @property
     def loads_as(self) -> str:
         """Argument of vz.load for its model; "" if there is none, or it was built here."""
-        if self.encoder is None or "build" in self.link:
+        if self.encoder is None or isinstance(self.recipe.model, Built):
             return ""
         card = self.encoder.card
         return card.source if Path(card.source).is_dir() else card.name
@@ -170,5 +197,16 @@ class TraceStore(KeyedStore[Entry]):
         inputs: Inputs | None = None,
         owners: Collection[str] = (),
     ) -> str:
-        """Keep a run, of the pages that show it, and return its key."""
-        return self.keep(Entry(trace, encoder, inputs, owners=set(owners)))
+        """Keep a run that was made elsewhere, of the pages that show it, and return its key."""
+        both = None if encoder is None or inputs is None else Reading(encoder, inputs)
+        recipe = Recipe.of_saved(trace)
+        return self.keep(Entry(trace, recipe, encoder, inputs, both, owners=set(owners)))
+
+    def key_of(self, recipe: Recipe, encoder: LoadedEncoder) -> str | None:
+        """The key of the run that a recipe made with this very model, if it is held."""
+
+        def found(entry: Entry) -> bool:
+            reading = entry.reading
+            return reading is not None and reading.encoder is encoder and entry.recipe == recipe
+
+        return self.find(found)

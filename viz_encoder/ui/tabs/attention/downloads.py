@@ -13,7 +13,7 @@ from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
 from viz_encoder.export.change_table import change_csv_lines
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.ui.state.changed_run import outcome_of
+from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import parse_index
@@ -83,10 +83,9 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
 
 def _changed(entry: Entry) -> tuple[list[str], Outcome] | None:
     """A run's changes in words, and their effect on the output."""
-    if entry.changed is None:
+    if not entry.recipe.changes:
         return None
-    words = [change["words"] for change in entry.changed.plain_words["changes"]]
-    return words, outcome_of(entry)
+    return [change["words"] for change in entry.changes_said], outcome_of(entry)
 
 
 def _require_fits(trace: Trace) -> None:
@@ -99,12 +98,14 @@ def _require_fits(trace: Trace) -> None:
 
 def _code(entry: Entry, view: MapView, query: int | None) -> str:
     """Python that gives the view again, from the model and the text; else from the saved run."""
-    trace, changed = entry.trace, entry.changed
-    texts = (trace.sample if changed is None else changed.inputs.samples[0]).texts
-    if not entry.loads_as or entry.masked or (not texts and trace.grid is None):
+    trace, recipe = entry.trace, entry.recipe
+    read = None if entry.reading is None else entry.reading.inputs.samples[0]
+    texts = (read or trace.sample).texts
+    readable = texts or trace.grid is not None
+    if not entry.loads_as or recipe.mask or recipe.pad or not readable:
         said = "# run.safetensors is this run, saved from the page.\n"
         return said + snippet(Path("run.safetensors"), view, query=query)
-    model, codes = entry.loads_as, [] if changed is None else changed.codes
+    model, codes = entry.loads_as, [change.code for change in recipe.changes]
     if not texts:
         said = "# Replace picture.png with your own picture's file.\n"
         return said + snippet(Path("picture.png"), view, model=model, query=query, changes=codes)

@@ -12,9 +12,11 @@ from fastapi import APIRouter, Request, Response
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
-from viz_encoder.ui.state.built import PRESETS, Built, built_encoder, run_built
+from viz_encoder.ui.state.built import PRESETS, Built, built_encoder
 from viz_encoder.ui.state.limits import Limits
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.source import Source
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.bodies import body_of, json_object
@@ -45,10 +47,10 @@ async def run_route(runs: Runs, request: Request) -> Response:
     def work() -> Response:
         try:
             text = sent.get("a") or _text_of(runs, str(sent.get("run", "")))
-            told = run_built(runs, Built.of(sent), text)
+            key = runs.run(Recipe(Source.text(text), Built.of(sent)))
         except (ConfigError, InputError) as fault:
             return answers.plain({"message": str(fault)}, FRESH)
-        return answers.plain(told, FRESH)
+        return answers.plain(runs.again(key), FRESH)
 
     return await PLACES.answer(request, work)
 

@@ -70,4 +70,4 @@ def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
     }
     if seed not in range(LAST_SEAT + 1):
         raise SelectionError(f"There is no seat {seed}; choose 0 (none) to {LAST_SEAT}.")
-    return asked_of(entry.weights, entry.entered, trace, seat=seed, plain=entry.plain, **chosen)
+    return asked_of(entry.weights, entry.inputs, trace, seat=seed, plain=entry.plain, **chosen)

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from viz_encoder.effects.word_order import word_order
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.state.changed import RUNNING
-from viz_encoder.ui.state.changed_run import runnable
+from viz_encoder.ui.state.changed import runnable
+from viz_encoder.ui.state.recipe import ONE_PASS
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Query
@@ -28,7 +28,7 @@ async def order_route(entry: Held, query: Query, key: int, request: Request) -> 
 def _told(entry: Entry, query: int, key: int) -> dict[str, Any]:
     try:
         encoder, inputs = runnable(entry)
-        with RUNNING:
+        with ONE_PASS:
             found = word_order(encoder, inputs, query, key)
     except SelectionError as fault:
         return {"message": str(fault)}

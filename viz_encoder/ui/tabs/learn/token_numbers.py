@@ -60,7 +60,7 @@ def token_numbers(entry: Entry, asked: NumbersAsked) -> dict[str, Any]:
 
 def _ids(entry: Entry) -> list[int] | None:
     """The number of every token in the vocabulary; None for patches, vectors and a saved run."""
-    inputs = entry.entered
+    inputs = entry.inputs
     if inputs is None or inputs.values.is_floating_point():
         return None
     ids: list[int] = inputs.values[0].tolist()
@@ -109,7 +109,7 @@ def _attention(entry: Entry, asked: NumbersAsked) -> Told:
 
 def _embedding(entry: Entry, asked: NumbersAsked) -> Told:
     encoder = entry.source(PURPOSE)
-    found = embedding_step(encoder, entry.trace, asked.query, entry.entered)
+    found = embedding_step(encoder, entry.trace, asked.query, entry.inputs)
     told = {
         "id": found.id,
         "token": None if isinstance(encoder, RecordedParts) else _told(found.token),

@@ -5,11 +5,10 @@ from typing import Any
 from viz_encoder.audit.mask_input.mask_code import mask_code as code_lines
 from viz_encoder.audit.mask_input.presets import custom
 from viz_encoder.errors import InputError
-from viz_encoder.ui.state.mask_mistake import Mistake
-from viz_encoder.ui.state.masked_run import run_masked
+from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.masks import requests
-from viz_encoder.ui.tabs.masks.masked_runs import reach_of, result_of
+from viz_encoder.ui.tabs.masks.masked_runs import reach_of, result_of, run_masked
 
 
 def mask_preset(
@@ -28,13 +27,13 @@ def mask_run(
     mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`. scope names
     the layers and heads that the mask applies to, such as "3-5:1,4"; "" is all of them.
     """
-    made = run_masked(runner.store, key, _mask(rows), Mistake(mistake), scope)
+    made = run_masked(runner, key, _mask(rows), Mistake(mistake), scope)
     return result_of(runner, made)
 
 
 def mask_reach(runner: Runner, key: str, rows: list[str], scope: str = "") -> list[list[str]]:
     """Tokens that can influence each token after each layer, by the mask alone: 1 = they can."""
-    return [_rows(after) for after in reach_of(runner.store, key, _mask(rows), scope)]
+    return [_rows(after) for after in reach_of(runner, key, _mask(rows), scope)]
 
 
 def mask_code(runner: Runner, rows: list[str], call: str) -> str:

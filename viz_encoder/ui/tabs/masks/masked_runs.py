@@ -11,16 +11,17 @@ from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.audit.measure.reach import reach, reach_after
-from viz_encoder.errors import Expired, SelectionError, TooLong
+from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.mask_mistake import Masked, Mistake
-from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.painted_mask import Masked, Mistake, PaintedMask
+from viz_encoder.ui.state.recipe import ALONE
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import Entry, TraceStore
+from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.bytes import finite
 
+PURPOSE = "try a mask on it"
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
 SAME = 1e-4  # relative to a vector's length; float32 stays a hundred times below it
 MAX_REACH = 2048  # tokens; the closure of more takes minutes
@@ -38,6 +39,26 @@ def masked_of(entry: Entry) -> Masked:
     return entry.masked
 
 
+def run_masked(
+    runner: Runner, key: str, intent: Bool[Tensor, "query key"], mistake: Mistake, scope: str = ""
+) -> str:
+    """Run the input of a run with a mask, or with the mistake; returns the new run's key.
+
+    `scope` names layers and heads, such as "3-5:1,4"; all others run without the mask.
+
+    Raises:
+        SelectionError: no such run, layer or head, or its model is not here.
+        InputError: the mask is not of the run's size.
+    """
+    trace = runner.store.get(key).trace
+    n = trace.n_tokens
+    if tuple(intent.shape) != (n, n):
+        raise InputError(f"The mask has shape {tuple(intent.shape)}; this run needs {(n, n)}.")
+    places = MaskScope.parsed(scope, trace.n_layers, trace.n_heads)
+    mask = PaintedMask.of(intent, mistake, places.code)
+    return runner.rerun(key, PURPOSE, mask=mask)
+
+
 def result_of(runner: Runner, key: str) -> dict[str, Any]:
     """Effects of the mask: leaks by layer and head, moved states, pooled vectors; null = undefined.
 
@@ -45,7 +66,8 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     """
     entry = runner.store.get(key)
     masked = masked_of(entry)
-    plain_key, plain = plain_of(runner.store, key)
+    plain_key = runner.rerun(key, PURPOSE, mask=None)
+    plain = runner.store.get(plain_key)
     scope = masked.scope
     leaks = mask_leaks(entry.trace, masked.intent, scope.where)
     effect = mask_effect(entry.trace, plain.trace)
@@ -55,7 +77,7 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
         "mistake": str(masked.mistake),
         "scope": {"code": scope.code, "words": scope.words, "heads": len(scope.places)},
         "sentence": sentence(entry.trace, masked, leaks),
-        "alone": alone_sentence(runner.store, entry),
+        "alone": alone_sentence(runner, key),
         "forbidden": int((~masked.intent).sum()),
         "leak": finite(leaks.leak),
         "mass": finite(leaks.mass),
@@ -72,21 +94,20 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     }
 
 
-def alone_sentence(store: TraceStore, entry: Entry) -> str:
+def alone_sentence(runner: Runner, key: str) -> str:
     """Whether padding changes the real tokens: the padded row against the text alone; "" if not so.
 
     Only where the mask is of the padding and of nothing else: any other one changes them too.
     """
-    padded, masked = entry.padded, masked_of(entry)
-    if padded is None or not masked.scope.whole:
+    entry = runner.store.get(key)
+    pad, masked = entry.recipe.pad, masked_of(entry)
+    if pad is None or entry.recipe.changes or not masked.scope.whole:
         return ""
-    rule = PRESETS[padded.preset].mask(entry.trace.n_tokens, padding=padded.count)
+    rule = PRESETS[pad.preset].mask(entry.trace.n_tokens, padding=pad.count)
     if not torch.equal(rule, masked.intent):
         return ""
-    try:
-        alone, ours = map(_real_output, (store.get(padded.alone).trace, entry.trace))
-    except Expired:
-        return ""
+    plain = runner.store.get(runner.rerun(key, PURPOSE, **ALONE))
+    alone, ours = map(_real_output, (plain.trace, entry.trace))
     apart = float(((ours - alone).norm(dim=1) / alone.norm(dim=1)).max())
     if apart < SAME:
         return (
@@ -94,7 +115,7 @@ def alone_sentence(store: TraceStore, entry: Entry) -> str:
             f"{apart:.1e} of their length."
         )
     why = " Padding at the start also gives them other positions." * (
-        padded.side == "start" and masked.mistake is Mistake.NONE
+        pad.side == "start" and masked.mistake is Mistake.NONE
     )
     return (
         "The real tokens come out differently from how they do without padding: their outputs "
@@ -135,7 +156,7 @@ def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
 
 
 def reach_of(
-    store: TraceStore, key: str, mask: Bool[Tensor, "query key"], scope: str = ""
+    runner: Runner, key: str, mask: Bool[Tensor, "query key"], scope: str = ""
 ) -> Bool[Tensor, "layer query key"]:
     """Tokens that can influence each token after each layer, by this mask and the model's own.
 
@@ -150,11 +171,11 @@ def reach_of(
             f"This run has {len(mask):,} tokens; the reach of all layers is written out up to "
             f"{MAX_ROWS}. Use a shorter input, or the Masks tab, which shows a layer at a time."
         )
-    return reach(_each(store, key, mask, scope))
+    return reach(_each(runner, key, mask, scope))
 
 
 def layer_reach(
-    store: TraceStore, key: str, mask: Bool[Tensor, "query key"], layer: int, scope: str = ""
+    runner: Runner, key: str, mask: Bool[Tensor, "query key"], layer: int, scope: str = ""
 ) -> Bool[Tensor, "query key"]:
     """`reach_of` after one layer, without those before it.
 
@@ -167,15 +188,16 @@ def layer_reach(
             f"This run has {len(mask):,} tokens; reach is shown up to {MAX_REACH:,}. Use a "
             "shorter input."
         )
-    return reach_after(_each(store, key, mask, scope)[: layer + 1])
+    return reach_after(_each(runner, key, mask, scope)[: layer + 1])
 
 
 def _each(
-    store: TraceStore, key: str, mask: Bool[Tensor, "query key"], scope: str
+    runner: Runner, key: str, mask: Bool[Tensor, "query key"], scope: str
 ) -> list[Bool[Tensor, "query key"]]:
     """Pairs that each layer lets through."""
-    held = store.get(key)
-    plain = held if held.masked is None else plain_of(store, key)[1]
+    plain = runner.store.get(key)
+    if plain.masked is not None:
+        plain = runner.store.get(runner.rerun(key, PURPOSE, mask=None))
     own = (layer.mask for layer in plain.trace.layers)
     where = MaskScope.parsed(scope, plain.trace.n_layers, plain.trace.n_heads).where
     n = len(mask)

@@ -19,8 +19,8 @@ from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, pr
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs.text import TextReader
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.mask_mistake import Mistake
-from viz_encoder.ui.state.padded import side_of
+from viz_encoder.ui.state.padding import side_of
+from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
@@ -67,11 +67,11 @@ def _made(entry: Entry) -> dict[str, Any] | None:
     """The preset and its sizes that make the mask of a run, if one does."""
     if entry.masked is None:
         return None
-    intent, n_tokens = entry.masked.intent, entry.trace.n_tokens
+    intent, n_tokens, pad = entry.masked.intent, entry.trace.n_tokens, entry.recipe.pad
     for each in PRESETS.values():
         sizes = each.sizes({})
-        if entry.padded is not None and each.name == entry.padded.preset:
-            sizes = {"padding": entry.padded.count}
+        if pad is not None and each.name == pad.preset:
+            sizes = {"padding": pad.count}
         if torch.equal(each.mask(n_tokens, **sizes), intent):
             return {"name": each.name, "sizes": sizes}
     return None
@@ -195,13 +195,14 @@ def call_of(entry: Entry, scope: str) -> dict[str, Any]:
     trace = entry.trace
     places = MaskScope.parsed(scope, trace.n_layers, trace.n_heads)
     texts = trace.sample.texts
-    if entry.encoder is None or not entry.loads_as or (not texts and trace.grid is None):
+    readable = texts or trace.grid is not None
+    if entry.encoder is None or not entry.loads_as or not readable or entry.recipe.changes:
         return {"scope": places}
     source = texts[0] if len(texts) == 1 else texts or Path("picture.png")
     call = {"scope": places, "model": entry.loads_as, "source": source}
-    if entry.padded is not None and isinstance(entry.encoder.reader, TextReader):
-        pad_id, padded = entry.encoder.reader.pad_id, entry.padded
-        call["pads"] = pad_id, padded.count, padded.side == "start"
+    pad = entry.recipe.pad
+    if pad is not None and isinstance(entry.encoder.reader, TextReader):
+        call["pads"] = entry.encoder.reader.pad_id, pad.count, pad.side == "start"
     return call
 
 

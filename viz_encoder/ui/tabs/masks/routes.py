@@ -10,14 +10,18 @@ from starlette.concurrency import run_in_threadpool
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError
-from viz_encoder.ui.state.mask_mistake import Mistake
-from viz_encoder.ui.state.masked_run import CHANGED, PURPOSE, run_masked
-from viz_encoder.ui.state.padded_run import run_padded
-from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.padding import Padding
+from viz_encoder.ui.state.painted_mask import Mistake
+from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
 from viz_encoder.ui.state.run_description import printable
-from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.masks import requests
-from viz_encoder.ui.tabs.masks.masked_runs import layer_reach, masked_of, result_of
+from viz_encoder.ui.tabs.masks.masked_runs import (
+    PURPOSE,
+    layer_reach,
+    masked_of,
+    result_of,
+    run_masked,
+)
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
 from viz_encoder.ui.wire.bodies import body_of
@@ -48,12 +52,11 @@ Sent = Annotated[Any, Depends(_sent_mask)]
 @ROUTER.get("/offered")
 def offered(run: str, entry: Held, runs: Runs) -> Response:
     """Available masks; and for a masked run, the original run and the mask's name."""
-    gone = entry.encoder is None or entry.inputs is None
-    missing = entry.model_gone(PURPOSE) if gone else ""
-    missing = CHANGED if entry.changed else missing
-    plain = entry.masked and runs.again(plain_of(runs.store, run)[0])
+    missing = entry.model_gone(PURPOSE) if entry.reading is None else ""
+    missing = OF_TEXT if entry.recipe.of_new_text else missing
+    plain = entry.masked and runs.again(runs.rerun(run, PURPOSE, mask=None))
     scope = entry.masked.scope.code if entry.masked else ""
-    alone = _alone(runs, run)
+    alone = entry.recipe.pad and runs.again(runs.rerun(run, PURPOSE, **ALONE))
     told = {"missing": missing, "plain": plain, "scope": scope, "alone": alone}
     most = requests.file_bytes(entry.trace.n_tokens)
     return answers.plain({**requests.offered(entry), **told, "fileBytes": most}, FRESH)
@@ -78,7 +81,7 @@ async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
     """The run with real [PAD] beside it and no mask, such as "end:2"; as runs are described."""
 
     def work() -> Response:
-        made = run_padded(runs.store, run, code)
+        made = runs.rerun(run, PURPOSE, **{**ALONE, "pad": Padding.parsed(code)})
         return answers.plain(runs.again(made), FRESH)
 
     return await PLACES.answer(request, work)
@@ -112,7 +115,7 @@ async def run_route(
     planted = Mistake(mistake)
 
     def work() -> Response:
-        made = run_masked(runs.store, run, mask, planted, scope)
+        made = run_masked(runs, run, mask, planted, scope)
         return answers.plain(result_of(runs, made), FRESH)
 
     return await PLACES.answer(request, work)
@@ -146,7 +149,7 @@ async def reach(
     """Tokens that can influence each token after a layer, bits "query key"."""
 
     def work() -> Response:
-        return _bits(layer_reach(runs.store, run, mask, layer, scope))
+        return _bits(layer_reach(runs, run, mask, layer, scope))
 
     return await PLACES.answer(request, work)
 
@@ -168,12 +171,6 @@ async def empty(entry: Held, request: Request) -> Response:
         request,
         lambda: answers.plain([{"way": r.way, "words": r.words} for r in empty_rows()]),
     )
-
-
-def _alone(runs: Runner, run: str) -> Any:
-    """The description of a padded run without its padding; null of any other run."""
-    _, plain = plain_of(runs.store, run)
-    return plain.padded and runs.again(plain.padded.alone)
 
 
 def _bits(mask: Any, **more: str) -> Response:

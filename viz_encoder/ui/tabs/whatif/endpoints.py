@@ -3,8 +3,8 @@
 from typing import Any
 
 from viz_encoder.errors import InputError
-from viz_encoder.ui.state.changed_run import outcome_of, run_changed, runnable
-from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.changed import PURPOSE, outcome_of, runnable
+from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.whatif import head_effects as of_heads
 from viz_encoder.ui.tabs.whatif.proof import proof_plain
@@ -22,10 +22,11 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
     """
     if not isinstance(changes, list):
         raise InputError('changes must be a list of codes, such as ["h3.0"].')
-    made = run_changed(runner.store, key, changes)
+    made = runner.rerun(key, PURPOSE, changes=as_changes(changes))
+    plain = runner.rerun(key, PURPOSE, changes=())
     entry = runner.store.get(made)
-    described = {"run": runner.again(made), "plain": plain_of(runner.store, made)[0]}
-    if entry.changed is None:
+    described = {"run": runner.again(made), "plain": plain}
+    if not entry.recipe.changes:
         return described
     return {**described, "said": outcome_plain(outcome_of(entry)), "proof": proof_plain(entry)}
 
@@ -37,7 +38,7 @@ def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero")
     measure is "masked", "logit", "pooled" or "state"; how is "zero" or "mean".
     """
     plain = runnable(runner.store.get(key))
-    trace = plain_of(runner.store, key)[1].trace
+    trace = runner.store.get(runner.rerun(key, PURPOSE, changes=())).trace
     return of_heads.head_effects(
         *plain, trace, str(measure), str(how), watched(runner.limits).check
     )

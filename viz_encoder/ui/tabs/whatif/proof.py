@@ -11,12 +11,12 @@ UNCHANGED = "Nothing was changed in this run."
 
 def proof_plain(entry: Entry) -> dict[str, Any]:
     """Whether it holds, in a sentence, with every part."""
-    changed, trace = entry.changed, entry.trace
-    if changed is None:
+    changes, trace = entry.recipe.changes, entry.trace
+    if not changes:
         return {"passed": None, "sentence": UNCHANGED, "parts": []}
     parts = [{"passed": trace.proof.passed, "sentence": trace.proof.sentence}]
     said = []
-    cut = [change for change in changed.changes if change.kind in "tl"]
+    cut = [change for change in changes if change.kind in "tl"]
     if cut:
         most = max(largest_left(trace, change) for change in cut)
         sentence = "Every cut weight is exactly 0 in the maps that ran."
@@ -24,14 +24,14 @@ def proof_plain(entry: Entry) -> dict[str, Any]:
             sentence = f"A link that was cut still has weight {most:.2g} in the maps that ran."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
-    if any(change.kind == "c" for change in changed.changes):
+    if any(change.kind == "c" for change in changes):
         most = largest_ahead(trace)
         sentence = "No token attends to a later one: every such weight is exactly 0."
         if most:
             sentence = f"A token still gives weight {most:.2g} to a later one in the maps that ran."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
-    found = changed.proof
+    found = entry.head_proof
     if found is not None:
         parts = [{"passed": p.holds, "sentence": p.sentence} for p in found.parts] + parts
         columns = next((part.largest for part in found.parts if part.claim == "columns"), 0.0)

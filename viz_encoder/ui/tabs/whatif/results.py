@@ -10,7 +10,7 @@ from viz_encoder.effects.rerun import Progress
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import counted, quoted
-from viz_encoder.ui.state.changed_run import runnable
+from viz_encoder.ui.state.changed import runnable
 from viz_encoder.ui.state.examples import swap_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.bytes import finite

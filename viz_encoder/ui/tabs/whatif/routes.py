@@ -6,8 +6,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.errors import Expired, InputError, SelectionError
-from viz_encoder.ui.state.changed_run import outcome_of, run_changed, runnable
-from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.changed import PURPOSE, outcome_of, runnable
+from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.tabs.whatif import head_effects as effects
 from viz_encoder.ui.tabs.whatif.proof import proof_plain
 from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain
@@ -54,13 +54,13 @@ async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> 
 
     def work() -> Response:
         try:
-            made = run_changed(runs.store, run, codes)
+            made = runs.rerun(run, PURPOSE, changes=as_changes(codes))
+            plain = runs.rerun(run, PURPOSE, changes=())
         except Expired:
             raise
         except SelectionError as fault:
             told = sent.get("told") is True
             return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
-        plain, _ = plain_of(runs.store, made)
         return answers.plain({"run": runs.again(made), "plain": runs.again(plain)}, FRESH)
 
     return await PLACES.answer(request, work)
@@ -69,10 +69,10 @@ async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> 
 @ROUTER.get("/said")
 async def said_route(entry: Held, request: Request, changes: str = "") -> Response:
     """What changes did to the output: those of this run, or any others."""
-    codes = changes.split(",") if changes else None
 
     def work() -> Response:
         try:
+            codes = as_changes(changes.split(",")) if changes else None
             return answers.plain(outcome_plain(outcome_of(entry, codes)))
         except Expired:
             raise
@@ -93,7 +93,7 @@ async def heads_route(
     run: str, plain: Plain, runs: Runs, request: Request, measure: str = "", how: str = "zero"
 ) -> StreamingResponse:
     """The effect of removing each head, as lines of JSON."""
-    trace = plain_of(runs.store, run)[1].trace
+    trace = runs.store.get(runs.rerun(run, PURPOSE, changes=())).trace
     return progress_lines(
         lambda tell: effects.head_effects(*plain, trace, measure, how, tell),
         *(SWEEPING, request, runs.limits),

@@ -1,0 +1,128 @@
+"""A mask that a person gave: what was meant, where, and the mistake that was planted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from reprlib import repr as shown  # truncates: client input can be of any length
+from typing import NoReturn
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.errors import SelectionError
+from viz_encoder.model.layer_masks import CustomMask
+from viz_encoder.trace.mask_scope import MaskScope
+from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
+
+TOO_LARGE = "large"  # in place of a mask too large for a link
+
+
+class Mistake(StrEnum):
+    """A mistake that code makes with masks, planted so that one sees what it does."""
+
+    NONE = "none"
+    IGNORED = "ignored"
+    INVERTED = "inverted"
+    TRANSPOSED = "transposed"
+
+    @property
+    def words(self) -> str:
+        """What the code does with the mask, in words."""
+        return _WORDS[self]
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        choices = ", ".join(repr(member.value) for member in cls)
+        raise SelectionError(f"There is no mistake {shown(value)}; choose one of {choices}.")
+
+
+_WORDS = {
+    Mistake.NONE: "passes it on unchanged",
+    Mistake.IGNORED: "ignores it",
+    Mistake.INVERTED: "inverts it (reads True as ignore)",
+    Mistake.TRANSPOSED: "transposes it (reads queries as keys)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """A mask over so many tokens of one model: what was meant, the mistake, and where."""
+
+    intent: Bool[Tensor, "query key"]
+    mistake: Mistake
+    scope: MaskScope  # the layers and heads that it was meant for
+
+    @property
+    def passed(self) -> CustomMask | None:
+        """What the mistaken code passes to the model; None where it passes none."""
+        meant = self.intent
+        made = {Mistake.NONE: meant, Mistake.INVERTED: ~meant, Mistake.TRANSPOSED: meant.T}
+        return self.scope.mask(made[self.mistake]) if self.mistake in made else None
+
+    @property
+    def words(self) -> str:
+        """The mask in a few words, for every view of its run; "" where it changes nothing."""
+        forbidden, n_pairs = int((~self.intent).sum()), self.intent.numel()
+        if not forbidden and self.mistake is Mistake.NONE:
+            return ""
+        pairs = f"{forbidden:,} of {n_pairs:,} pairs forbidden" if forbidden else "forbids nothing"
+        name = _preset_name(self.intent) if forbidden else ""
+        mistaken = "" if self.mistake is Mistake.NONE else f"; the code {self.mistake.words}"
+        where = "" if self.scope.whole else f", in {self.scope.words}"
+        return f"{name}{', ' if name else ''}{pairs}{where}{mistaken}"
+
+
+@dataclass(frozen=True)
+class PaintedMask:
+    """A mask as a recipe and a link hold it.
+
+    code: a preset's name, or the mask's bits, packed; see mask_link.
+    mistake: planted in what the model is passed.
+    scope: the code of the layers and heads it applies to; "" for all.
+    """
+
+    code: str
+    mistake: Mistake = Mistake.NONE
+    scope: str = ""
+
+    @classmethod
+    def of(cls, intent: Bool[Tensor, "query key"], mistake: Mistake, scope: str) -> "PaintedMask":
+        """The mask of these cells."""
+        return cls(mask_code(intent), mistake, scope)
+
+    @classmethod
+    def from_link(cls, query: Mapping[str, str]) -> "PaintedMask | None":
+        """The mask of a link, if it has one.
+
+        Raises:
+            SelectionError: it was too large for the link, or there is no such mistake.
+        """
+        code = query.get("ran")
+        if code == TOO_LARGE:
+            raise SelectionError("The mask of this run was too large for its link")
+        mistake = Mistake(query.get("mistake", Mistake.NONE))
+        return cls(code, mistake, query.get("scope", "")) if code else None
+
+    def to_link(self) -> dict[str, str]:
+        """Its parts of a link."""
+        mistake = "" if self.mistake is Mistake.NONE else str(self.mistake)
+        more = {"mistake": mistake, "scope": self.scope}
+        ran = self.code if len(self.code) <= MOST_CHARACTERS else TOO_LARGE
+        return {"ran": ran, **{name: part for name, part in more.items() if part}}
+
+    def over(self, n_tokens: int, n_layers: int, n_heads: int) -> Masked:
+        """The mask over the tokens of a run.
+
+        Raises:
+            SelectionError: a mask over other tokens, or a scope that is not in the model.
+        """
+        scope = MaskScope.parsed(self.scope, n_layers, n_heads)
+        return Masked(mask_from_code(self.code, n_tokens), self.mistake, scope)
+
+
+def _preset_name(mask: Bool[Tensor, "query key"]) -> str:
+    """Name of a preset with its usual sizes, such as "causal"."""
+    n_tokens = len(mask)
+    same = (its for its in PRESETS.values() if bool((its.mask(n_tokens) == mask).all()))
+    return next((its.label.lower() for its in same), "")
