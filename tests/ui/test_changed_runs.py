@@ -283,7 +283,9 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
     ):
         assert "without the mask or the changes" in message
     other = with_a_mask(site, run["key"]).json()["run"]["key"]
-    assert "effects are measured without one" in ask("offered", key=other).json()["missing"]
+    offered = ask("offered", key=other).json()
+    assert "effects are measured without one" in offered["missing"] and offered["fixed"] == ""
+    assert ask("heads", key=other).json()["message"] == offered["missing"]
     seen = httpx.get(f"{site}viz/run/{other}/measured?measure=relevance&layer=0&head=0&query=6")
     assert "without the mask or the changes" in seen.json()["message"]
 

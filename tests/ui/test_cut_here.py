@@ -12,6 +12,7 @@ from tests.ui.texts import PICTURES, SENTENCES
 
 TEXT, IT, ANIMAL = SENTENCES[0], 10, 2
 SENTENCE, KEYS, MASK = "the keys to the cabinet [MASK] old", 2, 6
+LINK = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
 CHANGED = ".viz-changed[data-painted]"
 
 
@@ -408,3 +409,20 @@ def test_a_click_on_another_head_asks_for_nothing_more(animal):
         page.evaluate("head => vizTab.selection.set({ head })", head)
         page.wait_for_selector(f"[data-cut=remove] >> text=remove head 0.{head}")
     assert asked == []
+
+
+def test_a_run_with_a_mask_is_changed_and_loses_the_mask_alone(visit, minilm):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL, ran="causal", **LINK)
+    page = ready(opened)
+    masked = page.evaluate("vizTab.run.key")
+    changed(page, "[data-cut=remove]")
+    assert page.is_visible("#viz-masked-chip") and page.is_visible(".viz-changed-line")
+    causal = torch.ones(15, 15).tril().bool()
+    with vz.effects.ablate(minilm.model, {(3, 1): "zero"}):
+        ran = vz.capture(minilm, TEXT, mask=causal)
+    expected = np.where(causal, ran.attention(4).numpy(), np.nan)
+    np.testing.assert_allclose(shown(page, 4), expected, atol=2e-6)
+    assert page.evaluate("vizTab.run.plainKey") == masked
+    page.click("#viz-masked-chip")
+    page.wait_for_function("!vizTab.run.masked && vizTab.run.changed")
+    assert [*page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)")] == ["h3.1"]

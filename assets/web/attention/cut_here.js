@@ -13,7 +13,6 @@ import { shownName } from "./pair_links.js";
 /** @typedef {HTMLButtonElement & { codes: () => string[] }} Choice and the codes of what it does */
 
 const FUSED = "Choose one head, or several by their numbers, to remove them.";
-const MASKED = "This run was made with a mask, but changes start from a run without one; press Run to get it.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
 const MASK = /^[▁Ġ ]*(\[mask\]|<mask>)$/i; // a word of the text, though the tokenizer calls it special
 const MASKED_WORD = "It is already masked.";
@@ -21,7 +20,7 @@ const DONE = "Done; click to undo";
 
 export class CutHere {
   /** @type {Run | null} */ #run = null;
-  #missing = ""; // why nothing can be run again
+  #missing = ""; // why nothing can be changed
   #due = false;
   remove = this.#toggle(() => removing(this.selection.layer, headsOf(this.selection.head)), "remove");
   cut = this.#toggle(() => cutting({ ...this.selection, ...this.#units() }), "cut");
@@ -62,9 +61,9 @@ export class CutHere {
   }
 
   async ask(/** @type {Run} */ run) {
-    const said = await run.json("whatif/offered").catch((fault) => ({ missing: sentenceOf(fault) }));
+    const said = await run.json("whatif/offered").catch((fault) => ({ fixed: sentenceOf(fault) }));
     if (this.#run !== run) return;
-    this.#missing = /** @type {WhatIfOffered} */ (said).missing;
+    this.#missing = /** @type {WhatIfOffered} */ (said).fixed;
     this.#draw();
     if (this.#missing) this.#tell(this.#missing);
     this.node.dataset.painted = run.key;
@@ -86,7 +85,7 @@ export class CutHere {
     const { layer, head, query, key } = this.selection;
     const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
     const { heads, where } = headWords(layer, head);
-    const why = this.#missing || (run.masked && MASKED);
+    const why = this.#missing;
     const masked = MASK.test(to);
     const added = run.special[key] && !masked;
     const word = why || (run.grid && PATCH) || (added && `${quoted(to)} is not a word of the text.`) || "";

@@ -389,7 +389,8 @@ export interface ChangeProof {
   parts: { passed: boolean; sentence: string }[];
 }
 export interface WhatIfOffered {
-  missing: string; // why nothing can be run again; "" where it can
+  fixed: string; // why nothing can be changed; "" where it can
+  missing: string; // why no effects can be measured; "" where they can
   measures: { name: string; title: string; about: string }[];
   usual: string;
   twin: string; // a text to patch from; "" where none is known

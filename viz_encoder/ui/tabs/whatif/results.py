@@ -34,11 +34,17 @@ def offered(entry: Entry) -> dict[str, Any]:
     try:
         encoder, inputs = runnable(entry)
     except SelectionError as fault:
-        return {"missing": str(fault), "measures": [], "usual": "", "twin": "", "text": ""}
+        nothing = {"measures": [], "usual": "", "twin": "", "text": ""}
+        return {
+            "fixed": str(fault) if entry.reading is None else "",
+            "missing": str(fault),
+            **nothing,
+        }
     names = available(encoder, inputs.samples[0])
     text = inputs.samples[0].texts[0] if len(inputs.samples[0].texts) == 1 else ""
     swap = swap_of(text)
     return {
+        "fixed": "",
         "missing": "",
         "measures": [
             {"name": name, "title": TITLES[name], "about": ABOUT.get(name, "")} for name in names
