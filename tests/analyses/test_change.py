@@ -1,7 +1,6 @@
 """The change of every head against a plain loop in numpy over both whole maps."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,9 +9,7 @@ import torch
 import viz_encoder as vz
 from viz_encoder.analyses.change import layer_change
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace import LayerTrace
-
-distance_module = import_module("viz_encoder.trace.row_distance")
+from viz_encoder.trace import LayerTrace, head_rows
 
 TEXTS = ["The cat sat on the mat", "The dog ran to the house"]  # one token a word
 
@@ -59,7 +56,7 @@ def by_loops(before, after, real):
 @pytest.mark.parametrize("block_bytes", [2**20, 70, 4])
 @pytest.mark.parametrize("layer", [0, 5])
 def test_it_is_the_total_variation_distance(pair, layer, block_bytes, monkeypatch):
-    monkeypatch.setattr(distance_module, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     found = layer_change(*pair, layer)
     real = [True] * pair[0].n_tokens
     expected = by_loops(*(maps(trace, layer) for trace in pair), real)
@@ -116,7 +113,7 @@ def test_a_block_is_all_that_is_asked_for(pair, monkeypatch):
         return found
 
     monkeypatch.setattr(LayerTrace, "weights", watched)
-    monkeypatch.setattr(distance_module, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 100)
     layer_change(*pair, 0)
     assert max(asked) <= 100
 

@@ -1,7 +1,6 @@
 """One key's column against whole maps, and against scores and softmax written out in float64."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,9 +9,7 @@ import torch
 import viz_encoder as vz
 from viz_encoder.analyses.column import column, column_blocks
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace import LayerTrace
-
-module = import_module("viz_encoder.analyses.column")
+from viz_encoder.trace import LayerTrace, head_rows
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 
@@ -34,7 +31,7 @@ def written_out(trace, layer, head, key):
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
 def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     trace = traces[which]
     for layer, head, key in [(0, 0, 0), (3, 5, 2), (5, 11, 4)]:
         got = column(trace, layer, head, key).weights
@@ -63,7 +60,7 @@ def test_a_forbidden_key_is_nan_and_no_zero(traces):
 
 def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
     """A causal mask for head 0 alone: earlier queries may not see the key, by that head."""
-    monkeypatch.setattr(module, "BLOCK_BYTES", 4 * 15 * 4)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * 15 * 4)
     trace = traces[0]
     n, ran = trace.n_tokens, trace.layers[0]
     mask = torch.ones(ran.n_heads, n, n, dtype=torch.bool)
@@ -91,7 +88,7 @@ def test_no_map_is_held(monkeypatch):
         lambda ran, *which: held.append(found := weights(ran, *which)) or found,
     )
     parts = list(column_blocks(long, 0, "mean", 77))
-    assert max(found.nbytes for found in held) <= module.BLOCK_BYTES
+    assert max(found.nbytes for found in held) <= head_rows.BLOCK_BYTES
     assert len(parts) == 16
     assert np.abs(np.concatenate(parts) - expected).max() <= 1e-7
 

@@ -1,7 +1,6 @@
 """Two runs compared: known answers, and every number by numpy over both whole maps."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,12 +10,10 @@ import viz_encoder as vz
 from viz_encoder.analyses.compare import compare
 from viz_encoder.analyses.overview import overview
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace import LayerTrace
+from viz_encoder.trace import LayerTrace, head_rows
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 
-shown_map = import_module("viz_encoder.trace.shown_map")
-row_distance = import_module("viz_encoder.trace.row_distance")
 START = "The animal didn't cross the street because it was too "
 
 
@@ -227,8 +224,7 @@ def test_a_block_of_one_head_is_all_that_is_held(longer, monkeypatch):
         return found
 
     monkeypatch.setattr(LayerTrace, "weights", watched)
-    monkeypatch.setattr(shown_map, "BLOCK_BYTES", 200)
-    monkeypatch.setattr(row_distance, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 200)
     np.testing.assert_allclose(longer.map(3, "mean"), whole, atol=1e-6)
     np.testing.assert_allclose(longer.layer(2), distances, atol=1e-6)
     assert 0 < max(asked) <= 200

@@ -17,7 +17,7 @@ from viz_encoder.analyses.pair import pair
 from viz_encoder.bundled import asset
 from viz_encoder.inputs import Sample
 from viz_encoder.lesson import grammar as language
-from viz_encoder.trace import LayerTrace, Origin
+from viz_encoder.trace import LayerTrace, Origin, head_rows
 
 sweep = import_module("viz_encoder.analyses.findings.sweep")
 
@@ -329,7 +329,7 @@ def test_a_model_that_was_recorded():
 
 def test_it_is_computed_in_blocks_and_no_map_is_held(minilm, tired, monkeypatch):
     whole, held, weights = findings(tired, n=12), [], LayerTrace.weights
-    monkeypatch.setattr(sweep, "BLOCK_BYTES", 4 * 15 * 4)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * 15 * 4)
     monkeypatch.setattr(
         LayerTrace,
         "weights",
@@ -349,7 +349,7 @@ def test_even_attention_under_a_mask_is_computed_in_blocks_too(tired, monkeypatc
     mask = torch.ones(n, n).tril().bool()
     mask[5, 1:3] = False
     layer = replace(tired.layers[0], mask=mask[None])
-    monkeypatch.setattr(sweep, "BLOCK_BYTES", 4 * n * 4)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * n * 4)
     even = sweep.even_of(layer, 0, read(tired), (-1,))
     rows = mask.double() / mask.sum(dim=1, keepdim=True)
     assert even.share.numpy() == pytest.approx(rows.amax(dim=1).numpy(), abs=1e-6)

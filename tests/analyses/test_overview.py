@@ -1,7 +1,6 @@
 """Overview: merged, renormalized and pooled parts of a map, against loops over single weights."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,11 +9,9 @@ import torch
 import viz_encoder as vz
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace
+from viz_encoder.trace import LayerTrace, head_rows
 from viz_encoder.trace.layer import Origin
 from viz_encoder.trace.token_selection import shown_tokens
-
-module = import_module("viz_encoder.analyses.overview")
 
 N, HEADS = 13, 3
 WORDS = (None, 0, 0, 1, 2, 2, 2, None, 0, 1, 1, None, None)
@@ -126,7 +123,7 @@ def test_pooled_cells_are_the_largest_of_their_block(trace, size, entries):
 @pytest.mark.parametrize("entries", [SINGLE, ENTRIES])
 def test_few_rows_at_a_time_give_the_same(trace, entries, monkeypatch):
     whole = overview(trace, 0, (0, 2), rows=EVERYTHING, keys=EVERYTHING, tokens=entries, size=4)
-    monkeypatch.setattr(module, "BLOCK_BYTES", 4 * N * 2)  # two queries, fewer than a word has
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * N * 2)  # two queries, fewer than a word has
     again = overview(trace, 0, (0, 2), rows=EVERYTHING, keys=EVERYTHING, tokens=entries, size=4)
     close(again.values, whole.values)
     assert again.empty == whole.empty and again.total == pytest.approx(whole.total, rel=1e-6)

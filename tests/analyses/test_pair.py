@@ -1,7 +1,6 @@
 """One cell in every head against whole maps, and its means against sums of whole columns."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import swept_layers
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace, Origin
+from viz_encoder.trace import LayerTrace, Origin, head_rows
 from viz_encoder.trace.token_selection import shown_tokens
-
-module = import_module("viz_encoder.analyses.pair")
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 IT, ANIMAL = 10, 2
@@ -34,7 +31,7 @@ def whole_maps(trace) -> np.ndarray:
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
 def test_weights_means_and_ratios_are_those_of_whole_maps(traces, which, block_bytes, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     trace = traces[which]
     maps, real = whole_maps(trace), trace.valid.numpy()
     for query, key in [(0, 0), (3, 2), (1, 4)]:
@@ -153,7 +150,7 @@ def test_no_map_is_held(monkeypatch):
         lambda ran, *which: held.append(found := weights(ran, *which)) or found,
     )
     found = pair(long, 5, 77)
-    assert max(each.nbytes for each in held) <= module.BLOCK_BYTES
+    assert max(each.nbytes for each in held) <= head_rows.BLOCK_BYTES
     assert np.abs(found.means[0] - expected).max() <= 1e-7
 
 
@@ -168,7 +165,7 @@ def test_what_is_not_there_is_said(traces, query, key):
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
 def test_a_pair_of_what_is_shown(minilm, hide, renormalize, words, block_bytes, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     trace = vz.capture(minilm, "The electroencephalograph animal didn't cross")
     groups = [list(each) for each in shown_tokens(trace, hide_special=hide, words=words)]
     kept = [token for group in groups for token in group]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.analyses.findings import role_shares, sweep
+from viz_encoder.analyses.findings import role_shares
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace import head_rows
 
 TIRED = "The animal didn't cross the street because it was too tired"
 WOMAN = "the old woman saw the king because she was tired"
@@ -59,7 +60,7 @@ def test_offsets_of_a_padded_run_in_blocks_are_of_its_real_tokens(minilm, monkey
     trace = vz.capture(minilm, [WOMAN, f"{WOMAN}, and {TIRED}"])[0]
     n, real = trace.n_tokens, int(trace.valid.sum())
     assert real < n
-    monkeypatch.setattr(sweep, "BLOCK_BYTES", 4 * n * 3)  # three rows
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * n * 3)  # three rows
     found = role_shares(trace, "offset", offset=offset)
     bands = np.diagonal(whole_maps(trace)[:, :, :real, :real], offset, axis1=2, axis2=3)
     assert np.abs(found.shares - bands.mean(axis=-1)).max() <= 2e-5

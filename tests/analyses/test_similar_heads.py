@@ -1,15 +1,13 @@
 """Distances between heads against their definition in numpy over whole maps."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
 import viz_encoder as vz
 from viz_encoder.analyses.similar_heads import similar_heads
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace import head_rows
 
-module = import_module("viz_encoder.analyses.similar_heads")
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 
 
@@ -34,7 +32,7 @@ def by_definition(trace, layer, head, queries) -> np.ndarray:
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
 def test_distances_are_those_of_whole_maps(traces, which, block_bytes, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     trace = traces[which]
     real = trace.valid.nonzero().flatten().numpy()
     for layer, head in [(3, 1), (0, 0)]:

@@ -11,11 +11,9 @@ from torch import Tensor
 from viz_encoder.arguments import Token, public
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.map_view import Head, heads_of
 from viz_encoder.trace.token_selection import key_of
-
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,10 +60,7 @@ def column_blocks(
     """
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     n_keys, key = ran.k.shape[1], key_of(trace, key, layer)
-    budget = BLOCK_BYTES if ran.q.device.type == "cpu" else BLOCK_BYTES_GPU
-    step = max(1, budget // (4 * n_keys))
-    for start in range(0, trace.n_tokens, step):
-        rows = slice(start, min(start + step, trace.n_tokens))
+    for rows in row_blocks(trace.n_tokens, n_keys, ran.q.device):
         yield _part(ran, heads, head, key, rows).cpu().numpy()
 
 

@@ -15,11 +15,10 @@ from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.map_view import Head, heads_of
 from viz_encoder.trace.token_selection import query_of
 
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 # Tokens in order; several in one entry are merged. They are thousands, and checked all at once.
 Shown = Annotated[Sequence[int | Sequence[int]], AS_IT_IS]
 
@@ -184,8 +183,7 @@ class _Map:
     @property
     def fits(self) -> int:
         """Queries whose rows are held at a time."""
-        budget = BLOCK_BYTES if self.layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
-        return max(1, budget // (4 * self.layer.k.shape[1]))
+        return rows_at_once(self.layer.k.shape[1], self.layer.q.device)
 
     def rows(self, queries: _Side) -> Float[Tensor, "row col"]:
         """Whole rows over the kept keys, on the CPU; NaN where the mask forbids every pair."""

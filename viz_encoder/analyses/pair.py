@@ -11,13 +11,12 @@ from torch import Tensor
 from viz_encoder.arguments import Most, OneOf, Token, public
 from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.trace import Trace
+from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.kept_tokens import kept_tokens
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.shown_rows import shown_keys, shown_row
 from viz_encoder.trace.token_selection import key_of, place_of, query_of
 
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 SMALLEST = torch.finfo(torch.float32).tiny
 BY = ("weight", "ratio")
 By = Annotated[str, OneOf(BY)]
@@ -129,12 +128,9 @@ def _means(trace: Trace, number: int, key: int, view: MapView) -> Float[Tensor, 
     kept = kept_tokens(trace, layer, hide_special=view.hide_special, words=view.words)
     shares = kept.shares_of_mean()
     counts = (kept.real if shares is None else shares)[0]
-    budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
-    step = max(1, budget // (4 * n_keys))
     sums = torch.zeros(layer.n_heads, device=device)
     for head in range(layer.n_heads):
-        for start in range(0, len(counts), step):
-            rows = slice(start, min(start + step, len(counts)))
+        for rows in row_blocks(len(counts), n_keys, device):
             queries = rows if kept.queries is None else kept.queries[rows]
             weights = layer.weights(slice(head, head + 1), queries)[0].float()
             on_key = weights[:, unit].sum(dim=1)

@@ -11,10 +11,8 @@ from torch import Tensor
 from viz_encoder.arguments import Count, Most, public, read_index
 from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
-
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,9 +97,8 @@ def _distances(
 ) -> Float[np.ndarray, " head"]:
     """Distances to one layer's heads, a block of one head's rows at a time."""
     device = other.q.device
-    budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
     sums = torch.zeros(other.n_heads, dtype=torch.float64)
-    for block in queries.split(max(1, budget // (4 * other.k.shape[1]))):
+    for block in queries.split(rows_at_once(other.k.shape[1], device)):
         one = _rows(chosen, head, block.to(chosen.q.device))
         placed = one.to(device), entropies(one).to(device)
         for each in range(other.n_heads):

@@ -7,10 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.layer import LayerTrace
 
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 Positions = Int[Tensor, " token"]
 
 
@@ -54,7 +53,4 @@ def _weights(
 
 def _blocks(after: LayerTrace, before: LayerTrace, n: int) -> Iterator[slice]:
     """Iterate over the counted queries in blocks, in order."""
-    budget = BLOCK_BYTES if after.q.device.type == "cpu" else BLOCK_BYTES_GPU
-    step = max(1, budget // (4 * max(after.k.shape[1], before.k.shape[1])))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
+    return row_blocks(n, max(after.k.shape[1], before.k.shape[1]), after.q.device)

@@ -9,11 +9,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.map_view import Head
 
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 Unit = tuple[int, ...]  # one token's index, or those of a word's subwords
 
 
@@ -34,8 +33,7 @@ class ShownMap:
     @property
     def fits(self) -> int:
         """Number of query rows held at a time."""
-        budget = BLOCK_BYTES if self.layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
-        return max(1, budget // (4 * self.layer.k.shape[1]))
+        return rows_at_once(self.layer.k.shape[1], self.layer.q.device)
 
     def part(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]

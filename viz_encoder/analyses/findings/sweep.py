@@ -9,9 +9,8 @@ from torch import Tensor
 
 from viz_encoder.analyses.findings.reading import Reading
 from viz_encoder.trace import LayerTrace
+from viz_encoder.trace.head_rows import row_blocks, rows_at_once
 
-BLOCK_BYTES = 2**20  # one head's rows per block, small enough for the CPU cache
-BLOCK_BYTES_GPU = 2**26
 NEAR = 4  # tokens: at these distances many heads look at a place, whatever stands there
 FAR = 10  # tokens from which on a link is as telling as one that reaches further
 TINY = torch.finfo(torch.float32).tiny
@@ -49,15 +48,12 @@ class HeadLinks:
 def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
     """Factory of iterators over one head's rows; a map of one block is computed once."""
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
-    budget = BLOCK_BYTES if layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
-    step = max(1, budget // (4 * n_keys))
 
     def walk() -> Iterator[WeightRows]:
-        for start in range(0, n_queries, step):
-            rows = slice(start, min(start + step, n_queries))
+        for rows in row_blocks(n_queries, n_keys, layer.q.device):
             yield rows, layer.weights(slice(head, head + 1), rows)[0].float()
 
-    if step < n_queries:
+    if rows_at_once(n_keys, layer.q.device) < n_queries:
         return walk
     kept = list(walk())
     return lambda: iter(kept)
@@ -66,12 +62,10 @@ def blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
 def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRows]]:
     """The same blocks with every row uniform over the keys it may attend to."""
     n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
-    step = max(1, BLOCK_BYTES // (4 * n_keys))
 
     def walk() -> Iterator[WeightRows]:
-        for start in range(0, n_queries, step):
-            rows = slice(start, min(start + step, n_queries))
-            allowed = torch.ones(rows.stop - start, n_keys, device=layer.q.device)
+        for rows in row_blocks(n_queries, n_keys, layer.q.device):
+            allowed = torch.ones(rows.stop - rows.start, n_keys, device=layer.q.device)
             if layer.mask is not None:
                 mask = layer.mask[head if layer.mask.shape[0] > 1 else 0]
                 allowed = allowed * (mask[rows] if mask.shape[0] > 1 else mask)
