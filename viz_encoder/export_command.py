@@ -5,9 +5,10 @@ from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
+from viz_encoder.arguments.written import written_heads, written_number
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.whole_file import require_writable, shortened, write_whole
 
 KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg")
@@ -72,7 +73,11 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
     trace = Trace.load(given.trace)
     changes = {name: getattr(given, name) for name in ("hide_special", "renormalize", "words")}
     layer, query = _number("--layer", given.layer), _number("--query", given.query)
-    view = MapView(layer or 0, _head(given.head or "0"), scale=given.scale or "head", **changes)
+    head = given.head or "0"
+    heads = written_heads(head)  # a word; one that is none is refused later
+    view = MapView(
+        layer or 0, head if heads is None else heads, scale=given.scale or "head", **changes
+    )
     code = snippet(Path(given.trace), view, query=query)
     size = save_view(trace, path, view, query=query, snippet=code)
     return f"{path}: {size:,} bytes. {trace.proof.sentence}"
@@ -109,19 +114,10 @@ def _flags(given: argparse.Namespace) -> dict[str, str]:
 def _number(flag: str, text: str | None) -> int | None:
     if text is None:
         return None
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+    number = written_number(text)
+    if number is None:
         raise SelectionError(f"{flag} is {shown(text)}; it must be a whole number.")
-    return int(text)
-
-
-def _head(text: str) -> Head:
-    """A head's number, several joined by commas, or a word; one that is none is refused later."""
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        return text
-    numbers = tuple(dict.fromkeys(map(int, parts)))
-    return numbers[0] if len(numbers) == 1 else numbers
+    return number
 
 
 def _pair(text: str) -> tuple[str, str]:

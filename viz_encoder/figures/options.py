@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
+from viz_encoder.arguments.written import written_heads, written_number
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.view import SWITCH, Control, View
 from viz_encoder.trace import Trace
-
-MAX_DIGITS = 9
 
 
 def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
@@ -70,17 +69,12 @@ def _value(control: Control, text: str) -> Any:
                 f"{control.label} is {shown(text)}; choose {', '.join(control.choices)}."
             )
         return text == "yes" if control.choices == SWITCH else text
-    parts, counted = text.split(","), control.counts not in ("", "name")
-    if control.counts == "head" and len(parts) > 1 and all(map(_is_number, parts)):
-        return tuple(dict.fromkeys(map(int, parts)))
-    if control.counts != "name" and _is_number(text.removeprefix("-")):
-        return int(text)
-    if counted and text not in control.words:
+    heads, number = written_heads(text), written_number(text)
+    if control.counts == "head" and heads is not None:
+        return heads
+    if control.counts != "name" and number is not None:
+        return number
+    if control.counts not in ("", "name") and text not in control.words:
         also = "".join(f", or {word}" for word in control.words)
         raise SelectionError(f"{control.label} is {shown(text)}; give a whole number{also}.")
     return text
-
-
-def _is_number(text: str) -> bool:
-    """Plain digits; int() would also take "+3", "1_1" and digits of other scripts."""
-    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS

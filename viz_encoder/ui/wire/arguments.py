@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from viz_encoder.arguments import read_index
+from viz_encoder.arguments.written import is_digits, written_heads
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry
 
-MAX_DIGITS = 9
 MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 
 
@@ -71,21 +71,13 @@ def parse_head(head: object, trace: Trace) -> Head:
     """A head's number, "mean", "max", or several numbers joined by commas."""
     if head in ("mean", "max"):
         return str(head)
-    whole = isinstance(head, int) and not isinstance(head, bool)
-    parts = head.split(",") if isinstance(head, str) else [str(head)] if whole else [""]
-    last = trace.n_heads - 1
-    if not all(map(is_number, parts)):
+    found, last = written_heads("" if isinstance(head, bool) else str(head)), trace.n_heads - 1
+    if found is None:
         raise SelectionError(f"There is no head {shown(head)}; choose 0 to {last}, mean or max.")
-    numbers = tuple(dict.fromkeys(map(int, parts)))
-    for number in numbers:
+    for number in found if isinstance(found, tuple) else (found,):
         if number > last:
             raise SelectionError(f"There is no head {number}; this run has heads 0 to {last}.")
-    return numbers[0] if len(numbers) == 1 else numbers
-
-
-def is_number(text: str) -> bool:
-    """Whether these are plain digits; int() would also take "+3", "1_1" and digits of others."""
-    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+    return found
 
 
 def parse_index(what: str, value: object, count: int) -> int:
@@ -98,7 +90,7 @@ def parse_range(text: str, count: int) -> slice:
     """A range of tokens such as 3:9, either end of which may be left out."""
     start, _, stop = text.partition(":")
     first, last = start or "0", stop or str(count)
-    if not (is_number(first) and is_number(last)):
+    if not (is_digits(first) and is_digits(last)):
         raise SelectionError(f"{shown(text)} is not a range of tokens; write it as 0:{count}.")
     if not int(first) < int(last) <= count:
         raise SelectionError(f"{shown(text)} is not within this run's {count} tokens.")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from viz_encoder.analyses.pair import pair
+from viz_encoder.arguments.written import is_digits
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import Effect, TokenEffect, effect, joint, patch, tokens
 from viz_encoder.effects.heads import chosen
@@ -17,7 +18,6 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.ui.tabs.whatif.references import reference_of
-from viz_encoder.ui.wire.arguments import is_number
 from viz_encoder.ui.wire.bytes import finite
 
 MOST_TEXTS = 100
@@ -170,7 +170,7 @@ def together(
 ) -> dict[str, Any]:
     """Several heads removed at once, beside the sum of their single effects."""
     parts = [part.split(".") for part in heads.split(",")]
-    if not all(len(part) == 2 and all(map(is_number, part)) for part in parts):
+    if not all(len(part) == 2 and all(map(is_digits, part)) for part in parts):
         raise SelectionError(f"{heads[:40]!r} is not a list of heads; write them as 3.0,2.1.")
     places = chosen([(int(layer), int(head)) for layer, head in parts], encoder.config)
     single = effect(encoder, inputs, places, measure=measure or None, progress=tell)
