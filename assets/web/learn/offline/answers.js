@@ -44,7 +44,7 @@ export class Answers {
     },
     "learn/exercises": ({ held, asked }) => ({ exercises: this.#exercises(held, asked) }),
     predictions: ({ held, asked }) => predictions(this.runs.model, held.ran, blocksOf(asked)),
-    "whatif/offered": ({ held }) => ({ fixed: "", missing: "", measures: [], usual: "answer", twin: "", text: held.text }),
+    "whatif/offered": ({ held }) => ({ missing: "", measures: [], usual: "answer", twin: "", text: held.text }),
     "whatif/tokens": ({ held }) => knockOut(this.runs.model, this.runs.of(held.text).ran),
     "whatif/changed": ({ held, body }) => this.#changed(held, JSON.parse(String(body)).changes),
     "mask/run": ({ held, body }) => {
