@@ -13,7 +13,9 @@ from viz_encoder.errors import CheckpointError, ConfigError
 from viz_encoder.export.save import save_view
 from viz_encoder.figures.views import VIEWS
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import describe
+from viz_encoder.ui.state.store import Entry
 
 AXES = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_ff": 24, "vocab_size": 30}
 SMALL = vz.EncoderConfig(**AXES)
@@ -131,7 +133,7 @@ def test_everything_shown_of_it_says_untrained(how, tmp_path):
         assert run.origin.weights == "untrained" and "(untrained)" in run.origin.model
         assert any("untrained: its weights are random" in note for note in run.notes)
         assert "untrained" in repr(run)
-        described = describe("key", run, {"kind": "text", "model": "x"}, "text")
+        described = describe("key", Entry(run, Recipe.of_saved(run)), "")
         assert described["weights"] == "untrained"
         assert any("its weights are random" in note for note in described["notes"])
     save_view(trace, tmp_path / "out.html", MapView(0, 0))

@@ -1,9 +1,17 @@
-"""Runs like another one, as a page asks for them: with changes, or with a mask."""
+"""Runs as a store holds them: made elsewhere, or like another one."""
 
 from viz_encoder.ui.state.changed import PURPOSE
-from viz_encoder.ui.state.recipe import as_changes
+from viz_encoder.ui.state.recipe import Reading, Recipe, as_changes
+from viz_encoder.ui.state.store import Entry
 
 
 def changed_run(runner, key, codes):
     """The key of a run with these changes and no others."""
     return runner.rerun(key, PURPOSE, changes=as_changes(codes))
+
+
+def put(store, trace, encoder=None, inputs=None, owners=()):
+    """The key of a run that was made elsewhere, of the pages that show it."""
+    reading = None if encoder is None or inputs is None else Reading(encoder, inputs)
+    recipe = Recipe.of_saved(trace)
+    return store.keep(Entry(trace, recipe, encoder, inputs, reading, owners=set(owners)))

@@ -9,13 +9,15 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 import viz_encoder as vz
+from tests.ui.reruns import put
 from viz_encoder.errors import TooLong
 from viz_encoder.figures.views import VIEWS
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import MAX_NAME, describe
 from viz_encoder.ui.state.runner import MAX_MAPS, Runner, require_showable
-from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.state.store import Entry, TraceStore
 from viz_encoder.ui.tabs.attention import routes
 
 PATHS = (
@@ -69,7 +71,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("path", PATHS)
 def test_every_route_answers(client, store, trace, damage, path):
-    answer = client.get(f"/viz/run/{store.put(DAMAGES[damage](trace))}/{path}")
+    answer = client.get(f"/viz/run/{put(store, DAMAGES[damage](trace))}/{path}")
     assert answer.status_code in (200, 404, 422)
     if answer.headers["content-type"] == "application/json":
         content = json.loads(answer.text, parse_constant=refuse)
@@ -77,7 +79,7 @@ def test_every_route_answers(client, store, trace, damage, path):
 
 
 def test_what_nobody_foresaw_is_a_sentence_once(client, store, trace, monkeypatch):
-    path = f"/viz/run/{store.put(trace)}/statistics?layer=0"
+    path = f"/viz/run/{put(store, trace)}/statistics?layer=0"
     with monkeypatch.context() as patch:
         patch.setattr(routes, "finite", lambda values: 1 / 0)
         answer = client.get(path)
@@ -88,7 +90,8 @@ def test_what_nobody_foresaw_is_a_sentence_once(client, store, trace, monkeypatc
 def test_a_name_is_cut_in_its_middle(trace):
     names = ("x" * 200_000, "a" + "\u200b" * 200_000 + "b", "\ud800", *trace.tokens[3:])
     sample = replace(trace.sample, tokens=names, notes=("n" * 10**6,) * 200)
-    told = describe("key", replace(trace, sample=sample), {}, "text")
+    cut = replace(trace, sample=sample)
+    told = describe("key", Entry(cut, Recipe.of_saved(cut)), "")
     assert told["tokens"][0] == "x" * 39 + "…" + "x" * 39
     assert told["tokens"][1].startswith("a⟨U+200B⟩") and told["tokens"][1].endswith("b")
     assert told["tokens"][2] == "⟨U+D800⟩" and told["tokens"][3:] == list(trace.tokens[3:])
@@ -107,7 +110,7 @@ def test_more_heads_than_a_page_holds_are_refused(trace):
 def test_every_view_draws_tokens_that_have_no_utf8(store, client, minilm, trace, name):
     tokens = (*trace.tokens[:2], "a\ud800b", *trace.tokens[3:])
     broken = replace(trace, sample=replace(trace.sample, tokens=tokens, texts=("A \ud800 one",)))
-    key = store.put(broken, minilm, minilm.read("A short one"))
+    key = put(store, broken, minilm, minilm.read("A short one"))
     for kind in ("", ".csv", ".npz"):
         answer = client.get(f"/viz/run/{key}/figure/{name}{kind}")
         known = answer.status_code == 404 and json.loads(answer.content)["message"]

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from tests.ui.reruns import put
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.bundled import asset
 from viz_encoder.ui.serve import add_routes
@@ -64,11 +65,11 @@ def client(minilm, trace, grammar, masked, long_run):
     store, app = TraceStore(), FastAPI()
     add_routes(app, Runner(Models("cpu"), store))
     keys = {
-        "text": store.put(trace, encoder=minilm),
-        "masked": store.put(masked, encoder=grammar),
-        "long": store.put(long_run[0]),
-        "saved": store.put(vz.Trace.load(long_run[1])),
-        "attention": store.put(attention_alone()),
+        "text": put(store, trace, encoder=minilm),
+        "masked": put(store, masked, encoder=grammar),
+        "long": put(store, long_run[0]),
+        "saved": put(store, vz.Trace.load(long_run[1])),
+        "attention": put(store, attention_alone()),
     }
     with TestClient(app) as served:
         yield lambda run, path: served.get(f"/viz/run/{keys[run]}/hidden/{path}")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.reruns import changed_run
+from tests.ui.reruns import changed_run, put
 from viz_encoder.analyses.step import (
     attention_step,
     block_step,
@@ -133,7 +133,7 @@ def test_a_picture_and_a_long_text(runner):
 
 
 def test_a_saved_run_says_what_is_missing_and_why(runner, trace):
-    key = runner.store.put(trace)
+    key = put(runner.store, trace)
     told = token_numbers(runner.store.get(key), WHOLE)
     parts = ("embedding", "projection", "heads", "stages", "ffn")
     assert [told[name] for name in parts] == [None] * 5 and set(told["missing"]) == set(parts)
@@ -151,7 +151,7 @@ def test_a_model_with_its_own_softmax_has_weights_alone(runner):
     with vz.record(model) as recording:
         model(torch.randn(1, 2, 5, 4))
     trace = recording.trace()
-    told = token_numbers(runner.store.get(runner.store.put(trace)), NumbersAsked(0, 1, 3, 2, 0))
+    told = token_numbers(runner.store.get(put(runner.store, trace)), NumbersAsked(0, 1, 3, 2, 0))
     assert told["attention"]["q"] is None and told["attention"]["scores"] is None
     assert "computes its softmax itself" in told["missing"]["scores"]
     same(told["attention"]["weights"], trace.attention(0, 1)[3].numpy())
@@ -187,7 +187,7 @@ def whole():
 
 def test_a_recorded_encoder_of_torch_has_every_step(runner):
     trace = recorded(whole())
-    told = token_numbers(runner.store.get(runner.store.put(trace)), NumbersAsked(1, 2, 3, 4, 5))
+    told = token_numbers(runner.store.get(put(runner.store, trace)), NumbersAsked(1, 2, 3, 4, 5))
     assert told["missing"] == {} and 0 < told["agrees"] < 1e-6 and told["ids"] is None
     block = block_step(trace.parts, trace, 1, 3)
     same(told["stages"][-1]["vector"], block[-1].vector)
@@ -199,7 +199,7 @@ def test_a_recorded_encoder_of_torch_has_every_step(runner):
 
 def test_of_torch_s_attention_alone_the_other_steps_say_so(runner):
     trace = recorded(Mixed())
-    told = token_numbers(runner.store.get(runner.store.put(trace)), NumbersAsked(1, 2, 3, 4, 5))
+    told = token_numbers(runner.store.get(put(runner.store, trace)), NumbersAsked(1, 2, 3, 4, 5))
     missing = told["missing"]
     assert missing.pop("embedding") == "This run kept no hidden states."  # added outside of blocks
     why = "feed-forward part was not read: record() reads nn.TransformerEncoderLayer."
@@ -210,7 +210,7 @@ def test_of_torch_s_attention_alone_the_other_steps_say_so(runner):
 
 def test_a_saved_recording_says_how_to_see_its_weights(runner, tmp_path):
     recorded(whole()).save(tmp_path / "run.safetensors")
-    key = runner.store.put(vz.Trace.load(tmp_path / "run.safetensors"))
+    key = put(runner.store, vz.Trace.load(tmp_path / "run.safetensors"))
     told = token_numbers(runner.store.get(key), NumbersAsked(1, 2, 3, 4, 5))
     assert set(told["missing"]) == {"embedding", "projection", "heads", "stages", "ffn"}
     for why in told["missing"].values():

@@ -11,7 +11,7 @@ from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.painted_mask import Mistake, PaintedMask
+from viz_encoder.ui.state.painted_mask import PaintedMask
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -40,7 +40,7 @@ def test_a_mask_goes_through_a_link_and_back(n):
 
 
 def test_a_mask_too_large_for_a_link_is_named_so():
-    large = PaintedMask.of(masked(300), Mistake.NONE, "")
+    large = PaintedMask(mask_code(masked(300)))
     assert large.to_link() == {"ran": "large"}
     assert torch.equal(large.over(300, 6, 12).intent, masked(300))
     band = torch.arange(512)

@@ -9,12 +9,14 @@ import psutil
 import pytest
 
 import viz_encoder as vz
+from tests.ui.reruns import put
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.client import CLIENT
+from viz_encoder.ui.state.expiring_store import GRACE_SECONDS, MAX_AGE_SECONDS
 from viz_encoder.ui.state.memory import give_back
 from viz_encoder.ui.state.painted_mask import PaintedMask
-from viz_encoder.ui.state.store import GRACE_SECONDS, MAX_AGE_SECONDS, Entry, TraceStore
+from viz_encoder.ui.state.store import Entry, TraceStore
 
 sweeps = import_module("viz_encoder.analyses.survey")
 
@@ -40,18 +42,18 @@ def trace(minilm):
 
 def test_a_run_is_found_by_its_key_alone(trace, clock):
     store = TraceStore(clock=clock)
-    key = store.put(trace)
+    key = put(store, trace)
     assert store.get(key).trace is trace
-    assert len(key) >= 20 and key != store.put(trace)
+    assert len(key) >= 20 and key != put(store, trace)
     with pytest.raises(SelectionError, match="has expired"):
         store.get(key[:-1])
 
 
 def test_the_least_recently_used_goes_when_the_budget_is_spent(trace, clock):
     store = TraceStore(max_bytes=int(trace.nbytes * 2.5), clock=clock)
-    first, second = store.put(trace), store.put(trace)
+    first, second = put(store, trace), put(store, trace)
     store.get(first)
-    third = store.put(trace)
+    third = put(store, trace)
     assert store.get(first) and store.get(third)
     with pytest.raises(SelectionError):
         store.get(second)
@@ -59,12 +61,12 @@ def test_the_least_recently_used_goes_when_the_budget_is_spent(trace, clock):
 
 def test_one_run_over_the_budget_is_still_shown(trace, clock):
     store = TraceStore(max_bytes=1, clock=clock)
-    assert store.get(store.put(trace)).trace is trace
+    assert store.get(put(store, trace)).trace is trace
 
 
 def test_a_run_lives_for_as_long_as_it_is_used(trace, clock):
     store = TraceStore(clock=clock)
-    used, forgotten = store.put(trace), store.put(trace)
+    used, forgotten = put(store, trace), put(store, trace)
     for _ in range(5):
         clock.now += MAX_AGE_SECONDS - 1
         assert store.get(used).trace is trace
@@ -78,7 +80,7 @@ def test_a_run_lives_for_as_long_as_it_is_used(trace, clock):
 def held_by(store, client, trace, count):
     """So many runs of one client; their keys."""
     token = CLIENT.set(client)
-    keys = [store.put(trace) for _ in range(count)]
+    keys = [put(store, trace) for _ in range(count)]
     CLIENT.reset(token)
     return keys
 
@@ -103,7 +105,7 @@ def test_a_greedy_client_loses_its_own_runs_and_no_others(trace, clock):
 
 def test_a_run_two_pages_show_stays_until_both_are_closed(trace, clock):
     store = TraceStore(clock=clock)
-    key = store.put(trace, owners=["one"])
+    key = put(store, trace, owners=["one"])
     store.claim(key, "two")
     store.release("one")
     clock.now += GRACE_SECONDS + 1
@@ -116,7 +118,7 @@ def test_a_run_two_pages_show_stays_until_both_are_closed(trace, clock):
 def test_a_run_counts_all_that_is_held_for_it(minilm, clock):
     store = TraceStore(clock=clock)
     inputs = minilm.read("A short one")
-    entry = store.get(store.put(vz.capture(minilm, inputs)[0], minilm, inputs))
+    entry = store.get(put(store, vz.capture(minilm, inputs)[0], minilm, inputs))
     ran = entry.nbytes
     tensors = [entry.trace.output, *entry.trace.hidden_states, inputs.values]
     assert ran > sum(tensor.nbytes for tensor in tensors)
@@ -133,7 +135,7 @@ def test_a_run_counts_all_that_is_held_for_it(minilm, clock):
 
 def test_what_is_computed_of_held_runs_makes_room_too(trace, clock):
     store = TraceStore(max_bytes=int(trace.nbytes * 2.05), clock=clock)
-    first, second = store.put(trace), store.put(trace)
+    first, second = put(store, trace), put(store, trace)
     for layer in range(trace.n_layers):
         store.get(second).survey(layer)
     store.get(second)
@@ -148,7 +150,7 @@ def test_memory_is_flat_once_the_budget_is_reached(minilm, clock):
     def grown(runs):
         before = process.memory_info().rss
         for _ in range(runs):
-            entry = store.get(store.put(vz.capture(minilm, inputs)[0], minilm, inputs))
+            entry = store.get(put(store, vz.capture(minilm, inputs)[0], minilm, inputs))
             entry.survey(0)
         return process.memory_info().rss - before
 
@@ -158,7 +160,7 @@ def test_memory_is_flat_once_the_budget_is_reached(minilm, clock):
 
 def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
     store = TraceStore(clock=clock)
-    mine, other = (store.put(trace, owners=[page]) for page in ("mine", "other"))
+    mine, other = (put(store, trace, owners=[page]) for page in ("mine", "other"))
     store.release("mine")
     clock.now = GRACE_SECONDS - 1
     store.claim(mine, "mine again")
@@ -173,7 +175,7 @@ def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
 
 def test_a_run_that_a_reload_found_lives_by_its_use_as_before(trace, clock):
     store = TraceStore(clock=clock)
-    key = store.put(trace, owners=["a page"])
+    key = put(store, trace, owners=["a page"])
     store.release("a page")
     store.claim(key, "a page")
     for _ in range(3):
@@ -183,7 +185,7 @@ def test_a_run_that_a_reload_found_lives_by_its_use_as_before(trace, clock):
 
 def test_what_was_on_its_way_as_the_page_closed_keeps_the_run_no_longer(trace, clock):
     store = TraceStore(clock=clock)
-    key = store.put(trace, owners=["a page"])
+    key = put(store, trace, owners=["a page"])
     store.release("a page")
     clock.now = 1.0
     store.get(key)
@@ -193,9 +195,9 @@ def test_what_was_on_its_way_as_the_page_closed_keeps_the_run_no_longer(trace, c
 
 def test_a_pinned_run_stays(trace, clock):
     store = TraceStore(max_bytes=1, clock=clock)
-    pinned = store.put(trace)
+    pinned = put(store, trace)
     store.hold(pinned)
-    store.put(trace)
+    put(store, trace)
     store.claim(pinned, "a page")
     store.release("a page")
     clock.now = 10 * MAX_AGE_SECONDS
@@ -204,7 +206,7 @@ def test_a_pinned_run_stays(trace, clock):
 
 def test_a_survey_that_failed_can_be_asked_again(trace, clock, monkeypatch):
     store = TraceStore(clock=clock)
-    entry = store.get(store.put(trace))
+    entry = store.get(put(store, trace))
     whole = sweeps.survey_layers(trace)
     first = entry.survey(0)
     add, calls = sweeps.HeadSweep.add, []
@@ -227,12 +229,12 @@ def test_a_survey_that_failed_can_be_asked_again(trace, clock, monkeypatch):
 def test_freed_memory_is_given_back_when_a_run_is_dropped(trace, clock):
     calls = []
     store = TraceStore(int(trace.nbytes * 1.5), clock, lambda: calls.append(len(store._entries)))
-    store.put(trace)
+    put(store, trace)
     assert calls == []
-    store.put(trace)
+    put(store, trace)
     assert calls == [1]
     clock.now = MAX_AGE_SECONDS + 1
-    store.put(trace)
+    put(store, trace)
     assert calls == [1, 1]
 
 

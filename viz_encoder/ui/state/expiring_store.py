@@ -4,9 +4,11 @@ import math
 import secrets
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.client import CLIENT
@@ -16,15 +18,17 @@ MAX_AGE_SECONDS = 3600.0  # since it was used last
 MAX_BYTES = 4 * 2**30
 
 
-class StoreEntry(Protocol):
+@dataclass(eq=False, kw_only=True)
+class StoreEntry(ABC):
     """Entry of a store."""
 
-    expires: float
-    kept_for: float  # seconds after it was used
-    owners: set[str]  # the open pages that show it
-    client: str  # who had it made
+    owners: set[str] = field(default_factory=set)  # the open pages that show it
+    client: str = ""  # who had it made
+    expires: float = 0.0
+    kept_for: float = MAX_AGE_SECONDS  # after it was used
 
     @property
+    @abstractmethod
     def nbytes(self) -> int:
         """Its size in memory."""
 

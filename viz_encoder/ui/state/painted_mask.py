@@ -13,7 +13,7 @@ from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.errors import SelectionError
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
+from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_from_code
 
 TOO_LARGE = "large"  # in place of a mask too large for a link
 
@@ -85,11 +85,6 @@ class PaintedMask:
     code: str
     mistake: Mistake = Mistake.NONE
     scope: str = ""
-
-    @classmethod
-    def of(cls, intent: Bool[Tensor, "query key"], mistake: Mistake, scope: str) -> "PaintedMask":
-        """The mask of these cells."""
-        return cls(mask_code(intent), mistake, scope)
 
     @classmethod
     def from_link(cls, query: Mapping[str, str]) -> "PaintedMask | None":

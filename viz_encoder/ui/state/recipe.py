@@ -1,5 +1,6 @@
 """Recipe: how a run is made: what is read, by which model, with which mask, padding and changes."""
 
+import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from viz_encoder.ui.state.painted_mask import PaintedMask
 from viz_encoder.ui.state.source import Source
 
 ONE_PASS = threading.RLock()  # one forward pass at a time, whoever asks
-MADE_FROM = ("ran", "pad", "mistake", "scope", "cut")  # a link's parts besides source and model
 ALONE: dict[str, Any] = {"mask": None, "pad": None, "changes": ()}  # the source as it is
 OF_TEXT = (
     "Deleting or replacing a word gives the text new tokens, for which there is no mask and no "
@@ -81,7 +81,9 @@ class Recipe:
     @classmethod
     def of_saved(cls, trace: Trace, texts: tuple[str, ...] = ()) -> "Recipe":
         """Of a run that was made elsewhere; with the texts that its link can hold."""
-        return cls(Source.saved(trace, texts), trace.origin.model)
+        kind = "image" if trace.grid else "pair" if len(texts) == 2 else "text"
+        source = Source(kind, texts, held=secrets.token_hex(), of_file=not texts)
+        return cls(source, trace.origin.model)
 
     def to_link(self) -> dict[str, str]:
         """The link that asks for it; run="" where the key of the run belongs into it."""

@@ -1,7 +1,7 @@
 """Restoring: the run that a link asks for, as it is held, or made again from what it holds."""
 
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.ui.state.recipe import MADE_FROM, Recipe
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner, Tell, silent
 
@@ -39,7 +39,8 @@ def restore(
             if "kind" not in query or asked == runner.first:
                 raise
             _require_input(query)
-    link = {name: part for name, part in query.items() if name not in MADE_FROM}
+    made_from = {name for names in PARTS for name in names}
+    link = {name: part for name, part in query.items() if name not in made_from}
     if not link.get("model"):
         link["model"] = runner.models.names("image" if link.get("kind") == "image" else "text")[0]
     key, notes = runner.run(Recipe.from_link(link), tell=tell), []

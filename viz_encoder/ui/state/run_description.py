@@ -2,18 +2,21 @@
 
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any, TypedDict
 
 import numpy as np
 
+from viz_encoder.analyses.predictions import tasks
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_statistics import said
 from viz_encoder.trace.map_view import SCALES, MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.examples import is_example, swap_of
-from viz_encoder.ui.state.recipe import MADE_FROM
+from viz_encoder.ui.state.opening import opening_of
+from viz_encoder.ui.state.recipe import ALONE
+from viz_encoder.ui.state.store import Entry
 
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
 INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -39,7 +42,7 @@ class RunDescription(TypedDict):
     hasModel: bool
     tasks: list[str]
     masked: str
-    changed: Mapping[str, Any] | None
+    changed: dict[str, Any] | None
     nLayers: int
     nHeads: int
     tokens: list[str]
@@ -55,40 +58,26 @@ class RunDescription(TypedDict):
     vocabulary: dict[str, Any]
 
 
-def describe(
-    key: str,
-    trace: Trace,
-    link: dict[str, str],
-    kind: str,
-    tasks: Sequence[str] = (),
-    masked: str = "",
-    opening: dict[str, int] | None = None,
-    changed: Mapping[str, Any] | None = None,
-    has_model: bool = False,
-) -> RunDescription:
-    """Everything the page needs except the numbers.
-
-    `masked` says in a few words which mask a person ran it with; "" where there was none.
-    `opening` is where the page opens: layer, head, query and key. `changed` is what was taken away
-    from it, and the key of the run without that. `has_model` says whether the model is here, to run
-    again.
-    """
-    sample, origin = trace.sample, trace.origin
-    grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
+def describe(key: str, entry: Entry, plain: str) -> RunDescription:
+    """Everything the page needs but numbers; `plain` is the key of the run without changes."""
+    trace, recipe, encoder = entry.trace, entry.recipe, entry.encoder
+    sample, origin, grid = trace.sample, trace.origin, trace.grid
+    notes, as_read = list(dict.fromkeys((*sample.notes, *trace.notes))), replace(recipe, **ALONE)
+    own, link = as_read.to_link(), recipe.to_link()
     return {
         "key": key,
-        "kind": kind,
-        "link": _short(link, key),
+        "kind": recipe.source.kind,
+        "link": _short(link, own, key),
         "model": shortened(origin.model),
         "device": shortened(origin.device),
         "dtype": shortened(origin.dtype),
         "kernel": shortened(origin.kernel),
         "revision": shortened(origin.revision),
         "weights": shortened(origin.weights),
-        "hasModel": has_model,
-        "tasks": list(tasks),
-        "masked": masked,
-        "changed": changed,
+        "hasModel": encoder is not None,
+        "tasks": [] if encoder is None else [str(task) for task in tasks(encoder)],
+        "masked": entry.masked.words if entry.masked else "",
+        "changed": {"plain": plain, "changes": entry.changes_said} if recipe.changes else None,
         "nLayers": trace.n_layers,
         "nHeads": trace.n_heads,
         "tokens": [shortened(token) for token in trace.tokens],
@@ -100,9 +89,9 @@ def describe(
         if grid is None
         else {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix},
         "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
-        "swap": None if made_from(link) else swap_of(link.get("a", "")),
-        "example": not made_from(link) and is_example(link),
-        "opening": opening,
+        "swap": swap_of(link.get("a", "")) if recipe == as_read else None,
+        "example": recipe == as_read and is_example(link),
+        "opening": opening_of(entry),
         "vocabulary": _vocabulary(trace),
     }
 
@@ -148,15 +137,9 @@ def _vocabulary(trace: Trace) -> dict[str, Any]:
     }
 
 
-def made_from(link: Mapping[str, str]) -> bool:
-    """Whether a run was made from another one: with a mask, or with something taken away."""
-    return any(name in link for name in MADE_FROM)
-
-
-def _short(link: dict[str, str], key: str) -> dict[str, str]:
+def _short(link: dict[str, str], own: dict[str, str], key: str) -> dict[str, str]:
     """The link's own text where it is short; else the key, under which the run is held."""
-    inputs = {name: value for name, value in link.items() if name not in MADE_FROM}
-    if sum(map(len, inputs.values())) > MAX_LINK_CHARACTERS:
-        mask = {name: part for name, part in link.items() if name not in inputs}
-        return {"kind": link["kind"], "model": shortened(link["model"]), "run": key, **mask}
-    return link
+    if sum(map(len, own.values())) > MAX_LINK_CHARACTERS:
+        made = {name: part for name, part in link.items() if name not in own}
+        return {"kind": link["kind"], "model": shortened(link["model"]), **made, "run": key}
+    return link | ({"run": key} if "run" in link else {})

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from viz_encoder.analyses.predictions import tasks
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.trace import Trace
@@ -12,7 +11,6 @@ from viz_encoder.ui.state.built import Built, built_encoder
 from viz_encoder.ui.state.changed import PURPOSE
 from viz_encoder.ui.state.limits import LOCAL, Limits
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.opening import opening_of
 from viz_encoder.ui.state.recipe import ONE_PASS, Reading, Recipe
 from viz_encoder.ui.state.run_description import RunDescription, describe
 from viz_encoder.ui.state.saved_run import keep_saved
@@ -111,10 +109,14 @@ class Runner:
     ) -> str:
         key = self.store.key_of(recipe, encoder)
         if key is None:
-            with ONE_PASS:  # whoever asked for the same meanwhile finds it
-                key = self.store.key_of(recipe, encoder) or self.store.keep(
-                    entry_of(recipe, read(), weight_bytes)
-                )
+            with ONE_PASS:
+                key = self.store.key_of(recipe, encoder)  # somebody else asked meanwhile
+                if key is None:
+                    reading = read()
+                    trace, ran, inputs = recipe.run(reading)
+                    require_showable(trace)
+                    entry = Entry(trace, recipe, ran, inputs, reading, weight_bytes=weight_bytes)
+                    key = self.store.keep(entry)
         for owner in tuple(owners):
             self.store.claim(key, owner)
         return key
@@ -139,35 +141,10 @@ class Runner:
     def again(self, key: str, owner: str | None = None) -> RunDescription:
         """The description of a run that is still held."""
         entry = self.store.get(key)
-        trace = entry.trace
         if owner is not None:
             self.store.claim(key, owner)
-        link = entry.recipe.to_link()
-        link = {**link, "run": key} if "run" in link else link
-        changed = None
-        if entry.recipe.changes:
-            plain = self.rerun(key, PURPOSE, changes=())
-            changed = {"plain": plain, "changes": entry.changes_said}
-        masked = entry.masked.words if entry.masked else ""
-        tasks, here = _tasks(entry.encoder), entry.encoder is not None
-        kind, opening = entry.recipe.source.kind, opening_of(entry)
-        return describe(key, trace, link, kind, tasks, masked, opening, changed, here)
-
-
-def entry_of(recipe: Recipe, reading: Reading, weight_bytes: int = 0) -> Entry:
-    """A recipe's run, made now.
-
-    Raises:
-        TooLong: it is larger than the page shows.
-    """
-    trace, encoder, inputs = recipe.run(reading)
-    require_showable(trace)
-    return Entry(trace, recipe, encoder, inputs, reading, weight_bytes=weight_bytes)
-
-
-def _tasks(encoder: LoadedEncoder | None) -> list[str]:
-    """Tasks of the model's heads on its runs."""
-    return [] if encoder is None else [str(task) for task in tasks(encoder)]
+        plain = self.rerun(key, PURPOSE, changes=()) if entry.recipe.changes else ""
+        return describe(key, entry, plain)
 
 
 def require_few(trace: Trace, most: int | None) -> None:

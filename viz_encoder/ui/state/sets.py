@@ -7,24 +7,20 @@ from viz_encoder.analyses.attention_pooling import AttentionPooling
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.analyses.item_weights import ItemWeights
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS, KeyedStore
+from viz_encoder.ui.state.expiring_store import KeyedStore, StoreEntry
 from viz_encoder.ui.state.memory import give_back
 
 MAX_BYTES = 2**30
 
 
 @dataclass(eq=False)
-class SetEntry:
+class SetEntry(StoreEntry):
     """A set by every pooling; `rows` is its table, the best by silhouette first."""
 
     found: Collection
     encoder: LoadedEncoder
     rows: Sequence[Separation]  # () without labels
     pictures: tuple[bytes, ...]  # each item's as PNG; () of texts
-    owners: set[str]
-    client: str = ""
-    expires: float = 0.0
-    kept_for: float = MAX_AGE_SECONDS
 
     @property
     def nbytes(self) -> int:
@@ -34,16 +30,12 @@ class SetEntry:
 
 
 @dataclass(eq=False)
-class LearnedEntry:
+class LearnedEntry(StoreEntry):
     """A query that was learned, and what it weighs the tokens of its own set with."""
 
     learned: AttentionPooling
     encoder: LoadedEncoder
     items: Sequence[ItemWeights]
-    owners: set[str]
-    client: str = ""
-    expires: float = 0.0
-    kept_for: float = MAX_AGE_SECONDS
 
     @property
     def nbytes(self) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong
-from viz_encoder.trace import Trace
 from viz_encoder.ui.state.examples import OPENING, PICTURES
 
 KINDS = ("text", "pair", "image")
@@ -64,12 +63,6 @@ class Source:
                 f"{', '.join(PICTURES)}."
             )
         return cls("image", example=example, held="" if example else secrets.token_hex())
-
-    @classmethod
-    def saved(cls, trace: Trace, texts: tuple[str, ...] = ()) -> "Source":
-        """Of a run that was made elsewhere; with the texts that its link can hold."""
-        kind = "image" if trace.grid else "pair" if len(texts) == 2 else "text"
-        return cls(kind, texts, held=secrets.token_hex(), of_file=not texts)
 
     @classmethod
     def from_link(cls, query: Mapping[str, str]) -> "Source":

@@ -1,7 +1,6 @@
 """TraceStore: the runs that open pages look at, by unguessable key, within a budget of bytes."""
 
 import threading
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +18,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.recorded_parts import Source
 from viz_encoder.ui.state.built import Built
-from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
-from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
-from viz_encoder.ui.state.expiring_store import KeyedStore
+from viz_encoder.ui.state.expiring_store import KeyedStore, StoreEntry
 from viz_encoder.ui.state.painted_mask import Masked
 from viz_encoder.ui.state.recipe import Ran, Reading, Recipe
 from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
@@ -40,7 +37,7 @@ HEAD_REMOVED = (
 
 
 @dataclass(eq=False)
-class Entry:
+class Entry(StoreEntry):
     """One stored run, with its layers' thumbnails as they are computed."""
 
     trace: Trace
@@ -50,10 +47,6 @@ class Entry:
     reading: Reading | None = None  # for other runs of the same source
     why_alone: str = ""  # why a saved run has no model here; without full stop
     weight_bytes: int = 0  # of a model only this run holds
-    owners: set[str] = field(default_factory=set)
-    client: str = ""
-    expires: float = 0.0
-    kept_for: float = MAX_AGE_SECONDS
     _finding: threading.Lock = field(default_factory=threading.Lock)
     _findings: Findings | None = None
     _surveys: Surveys = field(init=False)
@@ -189,18 +182,6 @@ class TraceStore(KeyedStore[Entry]):
 
     gone = "This run has expired on the server; press Run to compute it again."
     fault = Expired
-
-    def put(
-        self,
-        trace: Trace,
-        encoder: LoadedEncoder | None = None,
-        inputs: Inputs | None = None,
-        owners: Collection[str] = (),
-    ) -> str:
-        """Keep a run that was made elsewhere, of the pages that show it, and return its key."""
-        both = None if encoder is None or inputs is None else Reading(encoder, inputs)
-        recipe = Recipe.of_saved(trace)
-        return self.keep(Entry(trace, recipe, encoder, inputs, both, owners=set(owners)))
 
     def key_of(self, recipe: Recipe, encoder: LoadedEncoder) -> str | None:
         """The key of the run that a recipe made with this very model, if it is held."""

@@ -21,16 +21,25 @@ async def body_of(request: Request, most: int, what: str) -> bytes:
     return bytes(content)
 
 
-def json_object(content: bytes) -> dict[str, Any]:
-    """The JSON object of a body.
+def read_json(content: bytes | str, fault: str = "What was sent is not JSON.") -> Any:
+    """What the JSON of a client holds.
 
     Raises:
         InputError: it is none.
     """
     try:
-        sent = json.loads(content)
+        return json.loads(content)
     except (ValueError, RecursionError):
-        sent = None
+        raise InputError(fault) from None
+
+
+def json_object(content: bytes, fault: str = "Send a JSON object.") -> dict[str, Any]:
+    """The JSON object of a body.
+
+    Raises:
+        InputError: it is none.
+    """
+    sent = read_json(content, fault)
     if not isinstance(sent, dict):
-        raise InputError("Send a JSON object.")
+        raise InputError(fault)
     return sent

@@ -1,6 +1,5 @@
 """Opening a run beside the one that is shown: what a link asks for, or a saved file."""
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
-from viz_encoder.ui.wire.bodies import body_of
+from viz_encoder.ui.wire.bodies import body_of, json_object
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
@@ -42,10 +41,7 @@ async def open_saved(request: Request, runs: Runs) -> Response:
 
 
 def _link(content: bytes) -> dict[str, str]:
-    try:
-        query = json.loads(content)
-    except (ValueError, RecursionError):
-        raise InputError(NO_LINK) from None
-    if not isinstance(query, dict) or not all(isinstance(part, str) for part in query.values()):
+    query = json_object(content, NO_LINK)
+    if not all(isinstance(part, str) for part in query.values()):
         raise InputError(NO_LINK)
     return query

@@ -15,6 +15,7 @@ from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
+from viz_encoder.ui.state.mask_link import mask_code
 from viz_encoder.ui.state.painted_mask import Masked, Mistake, PaintedMask
 from viz_encoder.ui.state.recipe import ALONE
 from viz_encoder.ui.state.runner import Runner
@@ -55,7 +56,7 @@ def run_masked(
     if tuple(intent.shape) != (n, n):
         raise InputError(f"The mask has shape {tuple(intent.shape)}; this run needs {(n, n)}.")
     places = MaskScope.parsed(scope, trace.n_layers, trace.n_heads)
-    mask = PaintedMask.of(intent, mistake, places.code)
+    mask = PaintedMask(mask_code(intent), mistake, places.code)
     return runner.rerun(key, PURPOSE, mask=mask)
 
 

@@ -1,6 +1,5 @@
 """Masks of a run: presets, files, runs with a mask, their maps, reach and code, by its key."""
 
-import json
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
-from viz_encoder.errors import InputError
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
@@ -24,7 +22,7 @@ from viz_encoder.ui.tabs.masks.masked_runs import (
 )
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
-from viz_encoder.ui.wire.bodies import body_of
+from viz_encoder.ui.wire.bodies import body_of, read_json
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ToldRoute
@@ -72,7 +70,7 @@ def intent(entry: Held) -> Response:
 async def preset(n_tokens: Size, request: Request) -> Response:
     """The mask of a preset, named as JSON, as bits."""
     content = await body_of(request, requests.MAX_JSON, "What was sent")
-    given = _json(content)
+    given = read_json(content)
     return await run_in_threadpool(lambda: _bits(requests.made_by(given, n_tokens)))
 
 
@@ -159,7 +157,7 @@ async def snippet(
     entry: Held, mask: Sent, kind: str, made: str = "null", scope: str = ""
 ) -> Response:
     """The lines of Python that give this mask to a call; `made` names its preset as JSON."""
-    given, call = _json(made.encode()), requests.call_of(entry, scope)
+    given, call = read_json(made), requests.call_of(entry, scope)
     code = await run_in_threadpool(lambda: requests.code_of(mask, kind, given, call))
     return Response(code, media_type="text/plain; charset=utf-8", headers=FRESH)
 
@@ -176,10 +174,3 @@ async def empty(entry: Held, request: Request) -> Response:
 def _bits(mask: Any, **more: str) -> Response:
     headers = {**FRESH, **more, "x-shape": ",".join(map(str, mask.shape))}
     return Response(requests.packed_bits(mask), media_type=answers.BYTES, headers=headers)
-
-
-def _json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise InputError("What was sent is not JSON.") from None

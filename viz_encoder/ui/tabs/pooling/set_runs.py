@@ -66,7 +66,7 @@ def compare(
     rows = found.table() if found.labels else ()
     pictures = tuple(_png(encoder, item) for item in items) if encoder.kind == "image" else ()
     _tell(report, 1.0, "Done")
-    entry = SetEntry(found, encoder, rows, pictures, pages(owner))
+    entry = SetEntry(found, encoder, rows, pictures, owners=pages(owner))
     return describe_set(runner.sets.compared.keep(entry), entry, named)
 
 
@@ -103,7 +103,7 @@ def learn(
         layer=found.layer,
         progress=_counted(report, "items weighed", 0.9, 1.0),
     )
-    kept = LearnedEntry(found, encoder, weights, pages(owner))
+    kept = LearnedEntry(found, encoder, weights, owners=pages(owner))
     whose = "the set above" if key else f"the built-in set, {BUILT_IN}"
     return describe_learned(runner.sets.learned.keep(kept), kept, items, whose)
 
