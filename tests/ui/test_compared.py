@@ -89,7 +89,7 @@ def test_the_signed_map_lies_over_this_runs_tokens(site, keys, traces):
     assert about == {"rows": [13, 14], "keys": [13, 14]}
     inner = ask(
         *(site, keys["really exhausted"], keys["tired"]),
-        *("&layer=3&head=1&special=false&rows=9:14&keys=1:3", "compared_map"),
+        *("&layer=3&head=1&hide_special=true&rows=9:14&keys=1:3", "compared_map"),
     )
     part = np.frombuffer(inner.content, "<f4").reshape(5, 2)  # [CLS] is left out: one place less
     np.testing.assert_allclose(part[:3], values[10:13, 2:4], rtol=0, atol=1e-6)
@@ -105,7 +105,7 @@ def test_the_signed_map_lies_over_this_runs_tokens(site, keys, traces):
 def test_the_signed_maps_of_a_layer_are_those_of_its_heads(site, keys):
     """At these lengths no cell is pooled, so that each is its head's own map."""
     pair = keys["really exhausted"], keys["tired"]
-    for kept in ("", "&special=false&renormalize=true"):
+    for kept in ("", "&hide_special=true&renormalize=true"):
         answer = ask(site, *pair, f"&layer=3{kept}", path="compared_maps")
         n_heads, n_rows, n_keys = map(int, answer.headers["x-shape"].split(","))
         every = np.frombuffer(answer.content, "<f4").reshape(n_heads, n_rows, n_keys)
@@ -141,7 +141,8 @@ def test_the_table_of_a_change_is_exact_and_empty_where_there_is_none(site, keys
 
 
 def test_the_table_of_a_change_has_what_is_shown(site, client, keys, traces):
-    pair, more = (keys["wide"], keys["tired"]), "&layer=3&head=1,4&special=false&renormalize=true"
+    pair = keys["wide"], keys["tired"]
+    more = "&layer=3&head=1,4&hide_special=true&renormalize=true"
     answer = ask(site, *pair, more, path="compared_map.csv")
     stem = "-3.1-4-change-no-special-renormalized.csv"
     assert stem in answer.headers["content-disposition"]

@@ -69,14 +69,14 @@ def test_what_nobody_foresaw_is_a_sentence(site, key, monkeypatch):
 
 @pytest.mark.parametrize("special", [True, False])
 def test_a_map_as_npz(site, key, trace, special):
-    with np.load(io.BytesIO(take(site, key, "npz", special=special).content)) as held:
+    with np.load(io.BytesIO(take(site, key, "npz", hide_special=not special).content)) as held:
         weights = held["weights"]
     expected = trace.attention(3, 5).numpy()
     assert np.allclose(weights, expected if special else expected[1:-1, 1:-1], atol=1e-6)
 
 
 def test_files_hold_and_name_what_is_shown(site, key, trace):
-    chosen = {"head": "1,4", "special": False, "renormalize": True, "words": True}
+    chosen = {"head": "1,4", "hide_special": True, "renormalize": True, "words": True}
     response = take(site, key, "npz", **chosen)
     assert "3.1-4-no-special-renormalized-words.npz" in response.headers["content-disposition"]
     with np.load(io.BytesIO(response.content)) as held:

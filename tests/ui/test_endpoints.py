@@ -224,7 +224,7 @@ def test_routes_give_exact_parts(site, run, trace):
     assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
     part = fetch(site, key, "map?layer=3&head=5&rows=2:6&keys=1:15")
     assert np.abs(part - whole[2:6, 1:15]).max() <= 1e-6
-    hidden = fetch(site, key, "map?layer=3&head=5&special=false")
+    hidden = fetch(site, key, "map?layer=3&head=5&hide_special=true")
     assert np.abs(hidden - whole[1:-1, 1:-1]).max() <= 1e-6
     row = fetch(site, key, "row?layer=3&head=5&query=7")
     assert np.abs(row - trace.attention(3, 5)[7].numpy()).max() <= 1e-6

@@ -97,7 +97,7 @@ def close(got, expected) -> None:
 
 @pytest.mark.parametrize("special", [True, False])
 def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special):
-    hidden, said = states(trace, special), f"special={str(special).lower()}"
+    hidden, said = states(trace, special), f"hide_special={str(not special).lower()}"
     each = np.stack([cosine_similarity(layer) for layer in hidden])
     close(array(client("text", f"cosine_similarities?{said}")), each)
     close(array(client("text", f"token_similarity?layer=4&{said}")), each[4])

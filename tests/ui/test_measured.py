@@ -201,7 +201,7 @@ def test_a_column_that_nobody_waits_for_stops(site, key, monkeypatch):
     assert begun.is_set() and ended.wait(20)
 
 
-SWITCHES = ["special=false", "renormalize=true", "words=true"]
+SWITCHES = ["hide_special=true", "renormalize=true", "words=true"]
 
 
 @pytest.mark.parametrize("flags", [*SWITCHES, "&".join(SWITCHES)])
@@ -215,7 +215,7 @@ def test_a_column_of_the_map_as_it_is_shown(site, key, trace, flags, monkeypatch
 
 
 def test_a_hidden_key_has_no_column(site, key):
-    answer = ask(site, key, "column?layer=3&head=5&key=0&special=false")
+    answer = ask(site, key, "column?layer=3&head=5&key=0&hide_special=true")
     assert (
         answer.status_code == 404
         and "special tokens are hidden; show them first, or choose another."

@@ -78,7 +78,7 @@ def test_the_route_follows_the_switches(site, client, minilm, renormalize, words
 
 def test_a_hidden_token_is_refused_with_the_reason(site, key):
     for query, token, says in ((0, 3, "Query 0 is a special"), (3, 0, "Key 0 is a special")):
-        address = f"{site}viz/run/{key}/pair?query={query}&key={token}&special=false"
+        address = f"{site}viz/run/{key}/pair?query={query}&key={token}&hide_special=true"
         answer = httpx.get(address, timeout=60)
         assert answer.status_code == 404 and says in answer.json()["message"]
 

@@ -92,7 +92,7 @@ test("a signed part comes with the weights now, and what only one run has is no 
   };
   const parts = new Tiles(map);
   await parts.load(run, async (answer) => answer);
-  assert.deepEqual(asked, ["compared_map?reference=b&layer=3&head=1&special=true&rows=0:2&keys=0:2"]);
+  assert.deepEqual(asked, ["compared_map?reference=b&layer=3&head=1&hide_special=false&rows=0:2&keys=0:2"]);
   const { value, now } = parts.at(0, 0);
   assert.deepEqual([value, now, parts.list[0].most, parts.list[0].masked], [-0.5, 0.25, 0.5, false]);
   assert.equal(map.node.dataset.painted, "r:3.1:all:change:b");
@@ -130,7 +130,7 @@ test("all heads' changes as a figure: each at its place, by the square root, gap
 test("the small signed maps are asked for anew where other tokens are shown", async () => {
   const [asked, told] = [[], []];
   const numbers = async (path) => {
-    asked.push(path.replace(/.*special=(\w+).*/, "$1"));
+    asked.push(path.replace(/.*hide_special=(\w+).*/, "$1"));
     return { values: Float32Array.of(asked.length / 4), shape: [1, 1, 1] };
   };
   const selection = { ...VIEW, change: true, kept: "all", on: (listener) => told.push(listener) };
@@ -142,6 +142,6 @@ test("the small signed maps are asked for anew where other tokens are shown", as
     await new Promise(setImmediate);
     return changes.most;
   };
-  assert.deepEqual([await turned({}), await turned({}), asked], [0.25, 0.25, ["true"]]);
-  assert.deepEqual([await turned({ kept: "hide", hide: true }), asked], [0.5, ["true", "false"]]);
+  assert.deepEqual([await turned({}), await turned({}), asked], [0.25, 0.25, ["false"]]);
+  assert.deepEqual([await turned({ kept: "hide", hide: true }), asked], [0.5, ["false", "true"]]);
 });

@@ -131,7 +131,7 @@ test("a run's maps are asked for as they are shown", async () => {
   const run = new Run(DESCRIPTION);
   answer = raw([0], { "x-shape": "1,1" });
   await run.map({ layer: 1, head: "mean", hide: true, renorm: true, words: false }, [0, 3], [1, 2], "&tops=true");
-  const query = "layer=1&head=mean&special=false&renormalize=true&rows=0:3&keys=1:2&tops=true";
+  const query = "layer=1&head=mean&hide_special=true&renormalize=true&rows=0:3&keys=1:2&tops=true";
   assert.equal(asked[0][1], `http://page/here/viz/run/k/map?${query}`);
 });
 

@@ -131,7 +131,7 @@ export class ExportPanel {
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
     const page = kind === "html"; // which opens on what is chosen here
     const more = { ...(row || page ? { query } : {}), ...(page ? { scale } : {}) };
-    const asked = { layer, head, special: !hide, renormalize: renorm, words, ...more };
+    const asked = { layer, head, hide_special: hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
     const { against } = this.map;
     const address = against && kind === "csv" ? "compared_map.csv" : `take/${kind}`;

@@ -20,7 +20,7 @@ export const AS_IT_RAN = { hide: false, renorm: false, words: false };
 
 // Query parameters for hidden tokens, renormalized rows and merged words.
 export const switched = (/** @type {Switches} */ { hide, renorm, words }) =>
-  `special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
+  `hide_special=${hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
 export const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
 /** "6 layers × 12 heads". @type {(run: { nLayers: number, nHeads: number }) => string} */
 export const sizeSaid = ({ nLayers, nHeads }) => `${counted(nLayers, "layer")} × ${counted(nHeads, "head")}`;
@@ -189,9 +189,9 @@ export class Run extends Described {
     return numbered(token, this.tokens[token]);
   }
 
-  // Real tokens by their numbers, with or without those that the model adds.
-  real(/** @type {boolean} */ special) {
-    return this.visible(!special).filter((index) => this.valid[index]);
+  // Real tokens by their numbers, without those that the model adds where they are hidden.
+  real(hide = false) {
+    return this.visible(hide).filter((index) => this.valid[index]);
   }
 
   // The tokens that are shown, by their numbers.

@@ -101,7 +101,7 @@ export class LogitLensPanel extends Panel {
 
   /** @type {(run: Run, found: LogitLens) => void} */
   #tell(run, { tokens, unit, task }) {
-    const real = run.real(true).length;
+    const real = run.real().length;
     const part =
       tokens.length < real && tokens[0] !== WHOLE
         ? ` ${tokens.length} of ${count(real)} tokens, around the chosen one.`

@@ -23,13 +23,13 @@ export class NearestPanel extends Panel {
   }
 
   /** @override @type {(state: State) => Table[]} */
-  tables({ token, layer, special }) {
-    return [["", `nearest_tokens?token=${token}&layer=${layer}&special=${special}`]];
+  tables({ token, layer, hide }) {
+    return [["", `nearest_tokens?token=${token}&layer=${layer}&hide_special=${hide}`]];
   }
 
   /** @override @type {Draw} */
   async draw(state, fresh) {
-    const { run, token, layer, special } = state;
+    const { run, token, layer, hide } = state;
     this.heading.textContent = `Nearest to ${run.named(token)} ${afterBlocks(layer)}`;
     if (!run.valid[token]) throw new Error(`Token ${token} is padding; choose a real token.`);
     const [[, path]] = this.tables(state);
@@ -39,7 +39,7 @@ export class NearestPanel extends Panel {
     this.list.replaceChildren(...neighbors.map((at, rank) => this.#item(run, at, cosines[rank] ?? NaN)));
     if (!neighbors.length) this.list.append(el("li", { class: "viz-caption" }, "This run has no other such token."));
     this.mark(this.hovered);
-    return `${token}:${layer}:${special}`;
+    return `${token}:${layer}:${hide}`;
   }
 
   /** @type {(run: Run, at: number, cosine: number) => HTMLElement} */

@@ -9,7 +9,7 @@ import { linkButton } from "../views/save_row.js";
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { ViewDescription } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
-/** @typedef {{ run: Run, layer: number, token: number, special: boolean }} State what is to be shown */
+/** @typedef {{ run: Run, layer: number, token: number, hide: boolean }} State what is to be shown */
 /** @typedef {{ hover: (token: number | null) => void, choose: (token: number) => void, layer: (at: number) => void }} Acts */
 /** @typedef {[text: string, path: string]} Table what its link says, and where its numbers are */
 /** @typedef {(state: State, fresh: Fresh) => Promise<string | null>} Draw gives what was drawn, for data-painted */
@@ -115,12 +115,12 @@ export class Panel {
   }
 
   /** @type {(state: State, view: ViewDescription, format: string) => Promise<void>} */
-  async #picture({ run, layer, token, special }, { name: view, controls }, format) {
+  async #picture({ run, layer, token, hide }, { name: view, controls }, format) {
     /** @type {Record<string, string | number>} */
     const given = { layer, token, ...this.choices() };
     const options = new URLSearchParams();
     for (const { name, choices } of controls) {
-      if (name === "tokens") options.set(name, choices[special ? 0 : 1]);
+      if (name === "tokens") options.set(name, choices[hide ? 1 : 0]);
       else if (name in given) options.set(name, String(given[name]));
     }
     this.say("Drawing the picture …");

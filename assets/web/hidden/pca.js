@@ -59,27 +59,27 @@ export class PcaPanel extends Panel {
   }
 
   /** @override @type {(state: State) => Table[]} */
-  tables({ special }) {
-    return [["", `projection?special=${special}&center=${encodeURIComponent(this.center.value)}`]];
+  tables({ hide }) {
+    return [["", `projection?hide_special=${hide}&center=${encodeURIComponent(this.center.value)}`]];
   }
 
   /** @override @type {Draw} */
   async draw(state, fresh) {
-    const { run, special, token, layer } = state;
+    const { run, hide, token, layer } = state;
     const center = this.center.value;
     const [[, path]] = this.tables(state);
     /** @type {Numbers<{ shares: number[] }>} */
     const { values, shape, about } = await fresh(run.numbers(`hidden/${path}`));
     const again = this.base && this.shown?.points === values;
     const [states, count] = shape;
-    this.shown = { ...state, points: values, states, count, shares: about.shares, kept: run.real(special) };
+    this.shown = { ...state, points: values, states, count, shares: about.shares, kept: run.real(hide) };
     this.canvas.setAttribute(
       "aria-label",
       `PCA of the tokens' hidden states, all layers. ${component(this.shown.shares, 0)}; ${component(this.shown.shares, 1)}. Its numbers are in the CSV below.`,
     );
     if (again) this.#marks();
     else this.#draw();
-    return `${layer}:${special}:${token}:${center}`;
+    return `${layer}:${hide}:${token}:${center}`;
   }
 
   /** @override @param {number | null} hovered */

@@ -33,23 +33,23 @@ export class ResidualChangePanel extends Panel {
   }
 
   /** @override @type {(state: State, missing: string) => Table[]} */
-  tables({ special }, missing) {
+  tables({ hide }, missing) {
     /** @type {Table[]} */
     const tables = [
-      ["Norms ", `hidden_change?special=${special}`],
-      ["Parts ", `residual_change?special=${special}`],
+      ["Norms ", `hidden_change?hide_special=${hide}`],
+      ["Parts ", `residual_change?hide_special=${hide}`],
     ];
     return missing ? tables.slice(0, 1) : tables;
   }
 
   /** @override @type {Draw} */
   async draw(state, fresh) {
-    const { run, special, token, layer } = state;
+    const { run, hide, token, layer } = state;
     const [first] = await fresh(this.views(run));
     const asked = this.tables(state, first?.missing ?? "").map(([, path]) => run.numbers(`hidden/${path}`));
     /** @type {Numbers<{ preNorm?: boolean }>[]} */
     const [change, parts] = await fresh(Promise.all(asked));
-    const place = run.real(special).indexOf(token);
+    const place = run.real(hide).indexOf(token);
     /** @type {Pair} */
     const pair = (numbers, series, from = 0) => pairOf(numbers, series, from, place, run.named(token));
     this.norms.show(pair(change, 0), layer);
@@ -61,7 +61,7 @@ export class ResidualChangePanel extends Panel {
         : POST
       : `${first.missing} Without it, the attention part and the feed-forward part cannot be told apart.`;
     if (parts) this.#parts(pair(parts, 2), pair(parts, 3), layer - 1);
-    return `${special}:${token}:${layer}`;
+    return `${hide}:${token}:${layer}`;
   }
 
   /** @type {(attention: Line[], forward: Line[], at: number) => void} */

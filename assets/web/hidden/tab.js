@@ -88,7 +88,7 @@ class HiddenTab extends TabShell {
     const where = blocksPassed(layer, run.nLayers);
     this.where.textContent = where[0].toUpperCase() + where.slice(1);
     this.source.show(run, token);
-    const state = { run, layer, token, special: this.special.checked };
+    const state = { run, layer, token, hide: !this.special.checked };
     this.loading = Promise.all(this.panels.map((panel) => panel.show(state)));
   }
 
@@ -110,7 +110,7 @@ class HiddenTab extends TabShell {
     const linked = run.key === current.selection.opened ? current.selection.noted(LAYER) : "";
     this.depth.layer = linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
     this.player.show({ nLayers: run.nLayers + 1 });
-    const [all, inner] = [run.real(true).length, run.real(false).length];
+    const [all, inner] = [run.real().length, run.real(true).length];
     this.special.disabled = inner === 0 || inner === all;
     if (this.special.disabled) this.special.checked = true;
     this.switch.title = !this.special.disabled

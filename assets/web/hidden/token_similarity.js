@@ -33,18 +33,18 @@ export class TokenSimilarityPanel extends Panel {
   }
 
   /** @override @type {(state: State) => Table[]} */
-  tables({ special, layer }) {
+  tables({ hide, layer }) {
     return [
-      ["Matrix ", `token_similarity?layer=${layer}&special=${special}`],
-      ["Lines ", `over_smoothing?special=${special}`],
+      ["Matrix ", `token_similarity?layer=${layer}&hide_special=${hide}`],
+      ["Lines ", `over_smoothing?hide_special=${hide}`],
     ];
   }
 
   /** @override @type {Draw} */
   async draw(state, fresh) {
-    const { run, special, layer, token } = state;
+    const { run, hide, layer, token } = state;
     /** @type {Promise<OverSmoothing>} */
-    const lines = run.json(`hidden/over_smoothing?special=${special}`);
+    const lines = run.json(`hidden/over_smoothing?hide_special=${hide}`);
     const [cells, spread] = await fresh(Promise.all([this.#cells(state, fresh.signal), lines]));
     this.#spread(spread, layer);
     this.matrix.show(run, cells, token);
@@ -52,7 +52,7 @@ export class TokenSimilarityPanel extends Panel {
     const pooled = cells.kept.length >= cells.edges.length;
     const of = pooled ? `; each cell is the mean of up to ${each} × ${each} tokens` : "";
     this.heading.textContent = `Cosine of every pair of tokens ${afterBlocks(layer)}${of}`;
-    return `${layer}:${special}:${token}`;
+    return `${layer}:${hide}:${token}`;
   }
 
   /** @override @param {number | null} hovered */
@@ -61,15 +61,15 @@ export class TokenSimilarityPanel extends Panel {
   }
 
   /** @type {(state: State, signal: AbortSignal) => Promise<Cells>} */
-  async #cells({ run, special, layer }, signal) {
-    const kept = run.real(special);
+  async #cells({ run, hide, layer }, signal) {
+    const kept = run.real(hide);
     const { length } = kept;
     if (length > TOGETHER) {
       /** @type {Numbers<{ edges: number[] }>} */
-      const found = await run.numbers(`hidden/token_similarity?layer=${layer}&special=${special}`, signal);
+      const found = await run.numbers(`hidden/token_similarity?layer=${layer}&hide_special=${hide}`, signal);
       return { kept, values: found.values, edges: found.about.edges };
     }
-    const { values } = await run.numbers(`hidden/cosine_similarities?special=${special}`);
+    const { values } = await run.numbers(`hidden/cosine_similarities?hide_special=${hide}`);
     const edges = Array.from({ length: length + 1 }, (_, at) => at);
     return { kept, values: values.subarray(layer * length ** 2, (layer + 1) * length ** 2), edges };
   }

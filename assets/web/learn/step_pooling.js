@@ -42,7 +42,7 @@ export class PoolingStep {
   /** @param {Shown} shown */
   headline({ run, texts }) {
     const [vector] = this.found?.key === run.key ? this.found.all : [];
-    return vector ? texts.pooling.headline(run.real(true).length, vector.length) : [];
+    return vector ? texts.pooling.headline(run.real().length, vector.length) : [];
   }
 
   /** @param {Shown} shown */
@@ -77,7 +77,7 @@ export class PoolingStep {
 
   /** @type {(shown: Shown, all: Float32Array[]) => void} */
   #draw({ run, place, texts }, all) {
-    const tokens = this.counted.checked ? run.tokens.map((_, token) => token) : run.real(true);
+    const tokens = this.counted.checked ? run.tokens.map((_, token) => token) : run.real();
     const vectors = tokens.map((token) => all[token]);
     const n = vectors.length;
     const each = (/** @type {(values: number[]) => number} */ pool) =>
@@ -94,7 +94,7 @@ export class PoolingStep {
     this.rows.show(rows, place.around, texts, 3);
     const dim = Math.min(place.around, mean.length - 1);
     const printed = vectors.slice(0, FIRST).map((vector, at) => (at ? signedText : fixed)(vector[dim], 3));
-    if (pads.length) this.#tell(mean, run.real(true), all, pads.length, words);
+    if (pads.length) this.#tell(mean, run.real(), all, pads.length, words);
     const more = n > FIRST ? [words.others(n - FIRST)] : [];
     this.sum.textContent = `(${[printed.join(" "), ...more].join(" + ")}) ÷ ${n} = ${fixed(mean[dim], 3)}`;
   }

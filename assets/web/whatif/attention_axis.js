@@ -52,9 +52,7 @@ export class AttentionAxis {
       const layers = Array.from({ length: run.nLayers }, (_, layer) => run.statistics(layer));
       return { title, along: (await Promise.all(layers)).map((known) => known[select.value]) };
     }
-    const found = /** @type {PairLinks} */ (
-      await run.json(`pair?query=${link.query}&key=${link.key}&special=true`, signal)
-    );
+    const found = /** @type {PairLinks} */ (await run.json(`pair?query=${link.query}&key=${link.key}`, signal));
     return { title, along: found.weights };
   }
 }

@@ -48,20 +48,23 @@ async def _map_view(
     entry: Held,
     layer: Layer,
     head: str,
-    special: bool = True,
+    hide_special: bool = False,
     renormalize: bool = False,
     words: bool = False,
     scale: str = "head",
 ) -> MapView:
-    changed = {"hide_special": not special, "renormalize": renormalize, "words": words}
-    return MapView(layer, parse_head(head, entry.trace), scale=scale, **changed)
+    chosen = parse_head(head, entry.trace)
+    switches = {"hide_special": hide_special, "renormalize": renormalize, "words": words}
+    return MapView(layer, chosen, scale=scale, **switches)
 
 
 Shown = Annotated[MapView, Depends(_map_view)]
 
 
-async def _kept(special: bool = True, renormalize: bool = False, words: bool = False) -> MapView:
-    return MapView(hide_special=not special, renormalize=renormalize, words=words)
+async def _kept(
+    hide_special: bool = False, renormalize: bool = False, words: bool = False
+) -> MapView:
+    return MapView(hide_special=hide_special, renormalize=renormalize, words=words)
 
 
 Kept = Annotated[MapView, Depends(_kept)]  # for every layer and head: only the switches

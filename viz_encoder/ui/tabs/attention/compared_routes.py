@@ -1,9 +1,10 @@
 """Routes of two runs: what one has changed against the other, the reference."""
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.comparison import (
@@ -79,15 +80,7 @@ def compared_map_csv(run: str, runs: Runs, view: Shown, reference: str) -> Respo
 
 
 @OF_TWO_RUNS.get("/compared_maps")
-def compared_maps(
-    run: str,
-    runs: Runs,
-    reference: str,
-    layer: Layer,
-    special: bool = True,
-    renormalize: bool = False,
-    words: bool = False,
-) -> Response:
+def compared_maps(run: str, runs: Runs, reference: str, layer: Layer, kept: Kept) -> Response:
     """One layer's signed maps, float32 "head row col", small; what is left out as of /map."""
-    view = MapView(layer, 0, hide_special=not special, renormalize=renormalize, words=words)
+    view = replace(kept, layer=layer)
     return answers.array(signed_thumbnails(compared_runs(runs.store, run, reference), view))

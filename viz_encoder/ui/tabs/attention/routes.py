@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable, statistics_said
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
@@ -73,9 +72,8 @@ def statistics(entry: Held, view: Kept, layer: Layer) -> Response:
 
 
 @ROUTER.get("/statistics/said")
-def statistics_words(entry: Held, special: bool = True, renormalize: bool = False) -> Response:
+def statistics_words(entry: Held, view: Kept) -> Response:
     """The statistics in words, with what they can be at most, over what is shown."""
-    view = MapView(hide_special=not special, renormalize=renormalize)
     return answers.plain(statistics_said(entry.trace, view))
 
 

@@ -29,21 +29,23 @@ PLACES = Places(2)  # results that are computed at the same time; the others wai
 async def _asked(
     layer: int = 0,
     token: int = 0,
-    special: bool = True,
+    hide_special: bool = False,
     center: str = "together",
     task: str = "",
 ) -> ResultSettings:
-    return ResultSettings(layer, token, not special, center, task)
+    return ResultSettings(layer, token, hide_special, center, task)
 
 
 Wanted = Annotated[ResultSettings, Depends(_asked)]
 
 
 @ROUTER.get("/cosine_similarities")
-async def cosine_similarities(entry: Held, request: Request, special: bool = True) -> Response:
+async def cosine_similarities(
+    entry: Held, request: Request, hide_special: bool = False
+) -> Response:
     """Cosines after every number of blocks, float32 "state token token", of a short run."""
     return await PLACES.answer(
-        request, lambda: answers.array(_together(entry, not special), about={})
+        request, lambda: answers.array(_together(entry, hide_special), about={})
     )
 
 
