@@ -1,7 +1,5 @@
 """1,000 different texts, one after the other, as a server holds them: whether its memory stays flat."""
 
-import json
-
 import psutil
 
 BUDGET = 32 * 10**6  # bytes of runs that are held; each takes some 0.9 MB with its survey
@@ -22,7 +20,7 @@ def growth_of_memory(rounds: int) -> float:
     runner = Runner(Models("cpu"), store)
     held: dict[int, int] = {}
     for number in range(1, LATE + 1):
-        entry = store.get(json.loads(runner.text(MODEL, TEXT.format(number)))["key"])
+        entry = store.get(runner.text(MODEL, TEXT.format(number))["key"])
         for layer in range(entry.trace.n_layers):
             entry.survey(layer)
         if number in (EARLY, LATE):

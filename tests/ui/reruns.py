@@ -10,8 +10,13 @@ def changed_run(runner, key, codes):
     return runner.rerun(key, PURPOSE, changes=as_changes(codes))
 
 
-def put(store, trace, encoder=None, inputs=None, owners=()):
-    """The key of a run that was made elsewhere, of the pages that show it."""
+def entry_of(trace, encoder=None, inputs=None, owners=()):
+    """A run that was made elsewhere, of the pages that show it."""
     reading = None if encoder is None or inputs is None else Reading(encoder, inputs)
     recipe = Recipe.of_saved(trace)
-    return store.keep(Entry(trace, recipe, encoder, inputs, reading, owners=set(owners)))
+    return Entry(trace, recipe, encoder, inputs, reading, owners=set(owners))
+
+
+def put(store, *given, **named):
+    """The key of such a run."""
+    return store.keep(entry_of(*given, **named))

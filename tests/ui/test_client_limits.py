@@ -231,10 +231,10 @@ def test_the_command_says_that_a_proxy_is_trusted():
 
 def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):
     seen = []
-    monkeypatch.setattr(Runner, "text", lambda *given: seen.append(CLIENT.get()) or "{}")
+    monkeypatch.setattr(Runner, "text", lambda *given: seen.append(CLIENT.get()) or {})
     gradio = Client(site, verbose=False)
     gradio.predict("A cat.", api_name="/run_text")
-    monkeypatch.setattr(open_run, "restore", lambda *given: seen.append(CLIENT.get()) or "{}")
+    monkeypatch.setattr(open_run, "restore", lambda *given: seen.append(CLIENT.get()) or {})
     httpx.post(f"{site}viz/open/link", json={"a": "A cat."}, timeout=60)
     assert seen == ["127.0.0.1"] * 2
 

@@ -7,9 +7,9 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.reruns import entry_of
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.findings import findings
-from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.attention.found import plain_findings
 
 store = import_module("viz_encoder.ui.state.store")
@@ -35,7 +35,7 @@ def test_route_and_endpoint_give_the_findings_of_the_run(site, client, minilm):
 
 
 def test_they_are_computed_once_and_asked_again_after_a_failure(minilm, monkeypatch):
-    entry = Entry(vz.capture(minilm, "A short one"))
+    entry = entry_of(vz.capture(minilm, "A short one"))
     calls = []
 
     def counted(trace):

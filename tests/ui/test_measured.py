@@ -12,6 +12,7 @@ from transformers import BertForMaskedLM
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import Case, save
+from tests.ui.reruns import entry_of
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.store import Entry
@@ -44,9 +45,9 @@ def array(site, key, path) -> np.ndarray:
     return np.frombuffer(answer.content, "<f4").reshape(shape)
 
 
-def entry_of(encoder, source) -> Entry:
+def run_of(encoder, source) -> Entry:
     inputs = encoder.read(source)
-    return Entry(vz.capture(encoder, inputs)[0], encoder, inputs)
+    return entry_of(vz.capture(encoder, inputs)[0], encoder, inputs)
 
 
 def test_a_column_by_route_and_endpoint(site, client, key, trace):
@@ -98,7 +99,7 @@ def test_lengths_of_several_heads(site, key, head, fuse):
 def test_relevance_is_of_the_likeliest_label_at_the_query(tmp_path):
     """Equations 5 and 6 of Chefer et al., on transformers' own maps and gradients."""
     reference = save(Case("x", "bert", build(BertForMaskedLM), None), tmp_path)
-    entry = entry_of(vz.load(tmp_path, device="cpu"), "w1 w2 [MASK] w3 w4")
+    entry = run_of(vz.load(tmp_path, device="cpu"), "w1 w2 [MASK] w3 w4")
     output = reference(entry.inputs.values, output_attentions=True)
     for query in (2, 4):
         scores = output.logits[0, query]
@@ -142,7 +143,7 @@ def test_what_is_not_there_is_said(site, key, path, says):
 
 
 def test_a_saved_run_has_no_model_to_ask(trace):
-    saved = Entry(trace)
+    saved = entry_of(trace)
     for measure in ("value", "relevance"):
         with pytest.raises(SelectionError, match="The model of this run is not loaded here"):
             Measures().of(saved, measure, 0, 0, 0)
@@ -152,13 +153,13 @@ def test_a_saved_run_has_no_model_to_ask(trace):
 def test_a_long_rollout_is_refused(trace, monkeypatch):
     monkeypatch.setattr(module, "MAX_ROLLOUT_TOKENS", 14)
     with pytest.raises(TooLong, match="This run has 15 tokens; the page computes rollout up to 14"):
-        Measures().of(Entry(trace), "rollout", 0, 0, 0)
+        Measures().of(entry_of(trace), "rollout", 0, 0, 0)
 
 
 def test_layers_come_from_one_computation_and_the_oldest_is_forgotten(trace, monkeypatch):
     asked, real = [], module.rollout
     monkeypatch.setattr(module, "rollout", lambda t, query: asked.append(query) or real(t, query))
-    measures, entry = Measures(), Entry(trace)
+    measures, entry = Measures(), entry_of(trace)
     for query in [0, 1, 2, 3, 4, 5, 0, 6, 0, 1]:
         for layer in range(trace.n_layers):
             measures.of(entry, "rollout", layer, 0, query)
@@ -168,7 +169,7 @@ def test_layers_come_from_one_computation_and_the_oldest_is_forgotten(trace, mon
 def test_two_who_ask_at_once_wait_for_one_computation(trace, monkeypatch):
     asked, both, real = [], threading.Barrier(2), module.rollout
     monkeypatch.setattr(module, "rollout", lambda t, query: asked.append(query) or real(t, query))
-    measures, entry = Measures(), Entry(trace)
+    measures, entry = Measures(), entry_of(trace)
 
     def ask_both():
         both.wait()

@@ -21,11 +21,11 @@ class HeldRuns:
         self.key, self.let_go = key, threading.Event()
         self.begun = self.ended = 0
 
-    def run(self, *arguments):
+    def run(self, *arguments, **named):
         self.begun += 1
         self.let_go.wait(timeout=30)
         try:
-            return self.key(*arguments)
+            return self.key(*arguments, **named)
         finally:
             self.ended += 1
 
@@ -35,8 +35,8 @@ def hold_runs(monkeypatch):
     """Hold all runs of the server from now on, until the test lets them go."""
 
     def hold():
-        held = HeldRuns(Runner._key)
-        monkeypatch.setattr(Runner, "_key", lambda *given: held.run(*given))
+        held = HeldRuns(Runner.run)
+        monkeypatch.setattr(Runner, "run", lambda *given, **named: held.run(*given, **named))
         return held
 
     return hold

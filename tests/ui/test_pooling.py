@@ -11,8 +11,8 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.checkpoints.cases.siglip import vision
 from tests.checkpoints.parity import Case, save
+from tests.ui.reruns import entry_of
 from tests.ui.texts import PICTURES, SENTENCES
-from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.pooling.results import pooled_plain
 
 TEXT = SENTENCES[0]
@@ -197,7 +197,7 @@ def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):
     reference = save(Case("x", "siglip_vision_model", vision(), None, kind="image"), tmp_path)
     encoder = vz.load(tmp_path, device="cpu")
     pixels = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(2))
-    entry = Entry(vz.capture(encoder, encoder.read(pixels))[0], encoder)
+    entry = entry_of(vz.capture(encoder, encoder.read(pixels))[0], encoder)
     with torch.no_grad():
         hidden, head = reference(pixels).last_hidden_state, reference.head
         _, weights = head.attention(head.probe, hidden, hidden)  # a mean over its heads

@@ -13,14 +13,14 @@ NOTE = ".viz-page-note:not([hidden])"
 @pytest.fixture
 def held(monkeypatch):
     """Runs that begin, and end only once the event is set."""
-    go_on, begun, key = threading.Event(), threading.Event(), Runner._key
+    go_on, begun, run = threading.Event(), threading.Event(), Runner.run
 
-    def wait(self, *given):
+    def wait(self, *given, **named):
         begun.set()
         assert go_on.wait(60)
-        return key(self, *given)
+        return run(self, *given, **named)
 
-    monkeypatch.setattr(Runner, "_key", wait)
+    monkeypatch.setattr(Runner, "run", wait)
     yield begun, go_on
     go_on.set()
 
