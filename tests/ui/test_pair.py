@@ -62,7 +62,7 @@ def test_the_route_follows_the_switches(site, client, minilm, renormalize, words
     text = "The woodpecker hammered unreadably"
     trace = vz.capture(minilm, text)
     run = client.predict(text, api_name="/run_text")["key"]
-    switches = {"special": False, "renormalize": renormalize, "words": words}
+    switches = {"hide_special": True, "renormalize": renormalize, "words": words}
     asked = {"query": 3, "key": 5, **switches}
     found = httpx.get(f"{site}viz/run/{run}/pair", params=asked, timeout=60).json()
     groups = [list(each) for each in shown_tokens(trace, hide_special=True, words=words)]

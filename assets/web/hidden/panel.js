@@ -117,12 +117,9 @@ export class Panel {
   /** @type {(state: State, view: ViewDescription, format: string) => Promise<void>} */
   async #picture({ run, layer, token, hide }, { name: view, controls }, format) {
     /** @type {Record<string, string | number>} */
-    const given = { layer, token, ...this.choices() };
+    const given = { layer, token, hide_special: hide ? "yes" : "no", ...this.choices() };
     const options = new URLSearchParams();
-    for (const { name, choices } of controls) {
-      if (name === "tokens") options.set(name, choices[hide ? 1 : 0]);
-      else if (name in given) options.set(name, String(given[name]));
-    }
+    for (const { name } of controls) if (name in given) options.set(name, String(given[name]));
     this.say("Drawing the picture …");
     try {
       await savePicture(await run.json(`figure/${view}?${options}`), view, format);
