@@ -379,7 +379,8 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     kept = cosine_similarity(states(masked, special=False)[2])
     mean = kept[~np.eye(len(kept), dtype=bool)].mean()
     until(opened, ".viz-hidden-sentence", f"{mean:.2f} after 2 blocks")
-    with page.expect_download() as taken:
+    drawn = "**/figure/token_similarity?*hide_special=yes*"
+    with page.expect_request(drawn), page.expect_download() as taken:
         page.locator("#viz-hidden-similarity").get_by_role("button", name="PNG").click()
     assert taken.value.suggested_filename == "token_similarity.png"
     assert taken.value.path().read_bytes()[:4] == b"\x89PNG"
