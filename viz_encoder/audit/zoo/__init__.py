@@ -10,6 +10,7 @@ from viz_encoder.audit.zoo import (
     batches,
     causal_windows,
     conventions,
+    directions,
     empty_rows,
     hard,
     in_place,
@@ -19,6 +20,7 @@ from viz_encoder.audit.zoo import (
     one_or_several,
     padding,
     pooling,
+    repeated_patterns,
     shapes,
     wide_patterns,
     windows,
@@ -44,6 +46,8 @@ _SECTIONS: tuple[ModuleType, ...] = (
     one_or_several,
     windows,
     lengths_and_norms,
+    directions,
+    repeated_patterns,
 )
 _ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
 

@@ -126,3 +126,91 @@ def blocks_of_one_sample(seed: int, fixed: bool) -> MaskedModel:
         )
 
     return MaskedModel(written_out(seed, flex), real_tokens, make_mask)
+
+
+@plant(
+    "C18-sample-0",
+    "All samples get the mask of sample 0",
+    symptom="Right for one text; in a batch, texts are cut to the length of the first.",
+    story="mask[0] broadcasts over the batch without a word; so does what is made of the first "
+    "row's lengths.",
+    wrong="keep = real_tokens(valid)[0].expand(len(valid), -1, -1)",
+    right="keep = real_tokens(valid)",
+    flagged_by="maps",
+)
+def mask_of_first(seed: int, fixed: bool) -> MaskedModel:
+    """An index too many."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        keep = real_tokens(valid)[0].expand(len(valid), -1, -1)
+        if fixed:
+            keep = real_tokens(valid)
+        return keep
+
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+
+
+@plant(
+    "C19-shuffled",
+    "Samples in one order, their masks in another",
+    symptom="Each text is masked by the length of its neighbor in the batch.",
+    story="The dataset pairs a text with the lengths of the one before it, as where a list is "
+    "rotated, or shuffled on its own.",
+    wrong="real_tokens(valid.roll(1, dims=0))",
+    right="real_tokens(valid)",
+    flagged_by="maps",
+)
+def mask_of_neighbor(seed: int, fixed: bool) -> MaskedModel:
+    """Lengths moved on by one sample."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        if fixed:
+            return real_tokens(valid)
+        return real_tokens(valid.roll(1, dims=0))
+
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+
+
+@plant(
+    "C20-sorted-masks",
+    "Masks are sorted by length, samples are not",
+    symptom="Right where the batch happens to come longest first, as a bucketing loader gives it.",
+    story="Packed recurrent networks want the longest sample first, so lengths and masks are sorted; "
+    "the samples stay where they were.",
+    wrong="real_tokens(valid[order])",
+    right="real_tokens(valid)",
+    flagged_by="maps",
+)
+def sorted_masks(seed: int, fixed: bool) -> MaskedModel:
+    """The longest first."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        order = valid.sum(dim=1).argsort(descending=True, stable=True)
+        if fixed:
+            return real_tokens(valid)
+        return real_tokens(valid[order])
+
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+
+
+@plant(
+    "C21-over-batch",
+    "A mean over the samples",
+    symptom="A text's vectors change with what else is in the batch, padded or not.",
+    story="dim=0 for dim=-1: with the batch first, 0 is the sample.",
+    wrong="x = x - x.mean(dim=0, keepdim=True)",
+    right="x = x - x.mean(dim=-1, keepdim=True)",
+    flagged_by="batch_independence",
+)
+def mean_over_batch(seed: int, fixed: bool) -> MaskedModel:
+    """Centering before the encoder."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        if fixed:
+            x = x - x.mean(dim=-1, keepdim=True)
+        else:
+            x = x - x.mean(dim=0, keepdim=True)
+        return self.inner(x, real_tokens(valid))
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, real_tokens, as_it_is)

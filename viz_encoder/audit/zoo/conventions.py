@@ -138,7 +138,7 @@ def ones_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
     symptom="Padding is never masked: the same text gives other vectors in another batch.",
     story="On integers ~ flips bits: ~[1, 1, 0, 0] is [-2, -2, -1, -1], and as bool that is True "
     "everywhere.",
-    wrong="keep = (~padding).bool()",
+    wrong="keep = ~padding",
     right="keep = padding == 0",
     flagged_by="gradient",
 )
@@ -147,12 +147,16 @@ def integers_turned_over(seed: int, fixed: bool) -> MaskedModel:
 
     def make_mask(valid: Valid) -> Tensor:
         padding = (~valid).long()
-        keep = padding == 0
-        if not fixed:
-            keep = (~padding).bool()
+        if fixed:
+            keep = padding == 0
+        else:
+            keep = ~padding
         return keep[:, None, :].expand(-1, valid.shape[1], -1)
 
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
+        return sdpa(q, k, v, keep.bool())
+
+    return MaskedModel(written_out(seed, attend), real_tokens, make_mask)
 
 
 @plant(

@@ -3,11 +3,18 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
-from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.intents import (
+    Valid,
+    earlier_tokens,
+    neighbors,
+    own_document,
+    real_tokens,
+)
+from viz_encoder.audit.zoo.models import D_MODEL, Around, Heads, drawn, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 
@@ -59,6 +66,28 @@ def shares_cut_off(seed: int, fixed: bool) -> MaskedModel:
 
     model = Around(written_out(seed, sdpa), forward).eval()
     return MaskedModel(model, real_tokens, lambda valid: valid.sum(dim=1) / valid.shape[1])
+
+
+@plant(
+    "E19-rounded",
+    "Lengths rounded up to whole blocks",
+    symptom="Texts of 8, 16, 24 tokens are right; all others read the padding of their block.",
+    story="Batches are padded to a multiple of 8 for speed, and the mask is made of the same "
+    "number.",
+    wrong="lengths = (lengths + 3) // 4 * 4",
+    right="lengths = valid.sum(dim=1)",
+    flagged_by="maps",
+)
+def rounded_up(seed: int, fixed: bool) -> MaskedModel:
+    """Blocks of four tokens."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        lengths = valid.sum(dim=1)
+        if not fixed:
+            lengths = (lengths + 3) // 4 * 4
+        return real_tokens(torch.arange(valid.shape[1]) < lengths[:, None])
+
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
 
 
 @plant(
@@ -134,6 +163,58 @@ def batch_norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
     made = written_out(seed, sdpa)
     model = drawn(seed, lambda: Around(made, forward, norm=nn.BatchNorm1d(D_MODEL)))
     return MaskedModel(model, real_tokens, lambda valid: valid)
+
+
+@plant(
+    "A8-one-of-two",
+    "Of two masks, one is used",
+    symptom="Where two documents meet, each reads the end of the other.",
+    story="A call takes two masks, and one layer of code on the way hands on only the first.",
+    wrong='keep = passed["window"]',
+    right='keep = passed["window"] & passed["document"]',
+    flagged_by="maps",
+)
+def one_of_two(seed: int, fixed: bool) -> MaskedModel:
+    """A window, within documents of four tokens."""
+
+    def forward(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
+        keep = passed["window"]
+        if fixed:
+            keep = passed["window"] & passed["document"]
+        return self.inner(x, keep)
+
+    def make_mask(valid: Valid) -> dict[str, Tensor]:
+        return {"window": neighbors(2)(valid), "document": own_document(4)(valid)}
+
+    def both(valid: Valid) -> Tensor:
+        return neighbors(2)(valid) & own_document(4)(valid)
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, both, make_mask)
+
+
+@plant(
+    "E20-filled-keys",
+    "Keys are filled up, and the mask opens them",
+    symptom="Every weight is a little too small, the less so the longer the text.",
+    story="Kernels want a multiple of 8 keys, a static cache has room for more: what is filled up "
+    "holds zeros, and a score of 0 is not -inf: flashinfer-ai/flashinfer#5090.",
+    wrong="keep = F.pad(passed, (0, more), value=True)",
+    right="keep = F.pad(passed, (0, more), value=False)",
+    flagged_by="maps",
+)
+def filled_keys(seed: int, fixed: bool) -> MaskedModel:
+    """As many keys as fill blocks of eight."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        more = -k.shape[2] % 8
+        k, v = F.pad(k, (0, 0, 0, more)), F.pad(v, (0, 0, 0, more))
+        keep = F.pad(passed, (0, more), value=True)
+        if fixed:
+            keep = F.pad(passed, (0, more), value=False)
+        return sdpa(q, k, v, keep)
+
+    return MaskedModel(written_out(seed, attend), real_tokens)
 
 
 @plant(

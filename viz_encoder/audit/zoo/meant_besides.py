@@ -127,6 +127,59 @@ def bias_stops(seed: int, fixed: bool) -> MaskedModel:
 
 
 @plant(
+    "H13-alibi-sign",
+    "ALiBi with the wrong sign",
+    symptom="Each token attends most to what is farthest from it.",
+    story="query - key for key - query, or a minus too many: meta-pytorch/attention-gym#86.",
+    wrong="scores_of(q, k) - alibi(passed[:, 0])",
+    right="scores_of(q, k) + alibi(passed[:, 0])",
+    flagged_by="bias",
+)
+def sign_of_bias(seed: int, fixed: bool) -> MaskedModel:
+    """Far tokens are rewarded."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        if fixed:
+            scores = scores_of(q, k) + alibi(passed[:, 0])
+        else:
+            scores = scores_of(q, k) - alibi(passed[:, 0])
+        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
+
+    scope = AuditScope(bias=alibi)
+    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+
+
+def relative(valid: Valid) -> Tensor:
+    """A number for each distance with its sign, as in a table of relative positions."""
+    place = torch.arange(valid.shape[1], device=valid.device)
+    return torch.sin(0.5 + 1.3 * (place[None, :] - place[:, None]))[None]
+
+
+@plant(
+    "H14-relative",
+    "Relative positions counted the other way",
+    symptom="Weights load and nothing raises; what stands before a token is taken to stand behind.",
+    story="A table of relative positions is looked up by query - key in one code and by key - "
+    "query in another.",
+    wrong="bias = relative(passed[:, 0]).mT",
+    right="bias = relative(passed[:, 0])",
+    flagged_by="bias",
+)
+def other_direction(seed: int, fixed: bool) -> MaskedModel:
+    """A bias that differs to the left and to the right."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        bias = relative(passed[:, 0]).mT
+        if fixed:
+            bias = relative(passed[:, 0])
+        scores = scores_of(q, k) + bias
+        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
+
+    scope = AuditScope(bias=relative)
+    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+
+
+@plant(
     "H10-beams",
     "Beams are reordered, the mask of their prompts is not",
     symptom="Beam search is worse than greedy decoding, in batches of several prompts only.",

@@ -56,6 +56,39 @@ def causal_over_memory(seed: int, fixed: bool) -> MaskedModel:
 
 
 @plant(
+    "H6-memory-padding",
+    "The padding of the memory is not masked",
+    symptom="A translation changes with the length of the other sources in its batch.",
+    story="memory_key_padding_mask is an argument of its own, beside those of source and target: "
+    "facebookresearch/fairseq#318.",
+    wrong="key_padding_mask=None",
+    right="key_padding_mask=~real",
+    flagged_by="cross_attention",
+)
+def memory_padding(seed: int, fixed: bool) -> MaskedModel:
+    """Sources of up to five tokens, as long as their targets."""
+
+    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
+        x = self.inner(x, keep)
+        memory = self.memory.weight.expand(len(x), -1, -1)
+        real = torch.arange(N_MEMORY) < keep[:, -1].sum(dim=1, keepdim=True)
+        if fixed:
+            return x + self.across(x, memory, memory, key_padding_mask=~real)[0]
+        return x + self.across(x, memory, memory, key_padding_mask=None)[0]
+
+    def make() -> Around:
+        across = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)
+        return Around(inner, forward, across=across, memory=nn.Embedding(N_MEMORY, D_MODEL))
+
+    def real_ones(valid: Valid) -> Tensor:
+        real = torch.arange(N_MEMORY) < valid.sum(dim=1, keepdim=True)
+        return real[:, None].expand(-1, valid.shape[1], -1)
+
+    inner = written_out(seed, sdpa)
+    return MaskedModel(drawn(seed, make), earlier_tokens, scope=AuditScope(cross=real_ones))
+
+
+@plant(
     "H7-prompt-padding",
     "With a cache, the padding of the prompt is forgotten",
     symptom="A batch of prompts of different lengths generates different texts than each prompt "

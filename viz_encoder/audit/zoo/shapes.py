@@ -154,6 +154,28 @@ def one_head_open(seed: int, fixed: bool) -> MaskedModel:
 
 
 @plant(
+    "C5-no-head-axis",
+    "A mask without an axis for the heads",
+    symptom="An error that speaks of sizes; where batch and heads are as many, no error and masks "
+    "of other samples.",
+    story="(batch, query, key) against scores (batch, head, query, key): axes are matched from the "
+    "end, so samples are taken for heads: lucidrains/graph-transformer-pytorch#2.",
+    wrong="attn_mask=keep",
+    right="attn_mask=keep[:, None]",
+    flagged_by="runs",
+)
+def no_head_axis(seed: int, fixed: bool) -> MaskedModel:
+    """Three samples and two heads."""
+
+    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
+        if fixed:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None])
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+
+    return MaskedModel(written_out(seed, attend), real_tokens)
+
+
+@plant(
     "C6-softmax-axis",
     "Softmax over the queries",
     symptom="The columns of a map sum to 1, its rows do not.",

@@ -1,12 +1,18 @@
-"""Section D, further: global tokens, the edges of windows, documents in a row."""
+"""Section D, further: global tokens, the edges of windows, documents in a row, prefixes."""
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import Valid, neighbors, own_document, real_tokens
+from viz_encoder.audit.arguments import AuditInputs, AuditScope
+from viz_encoder.audit.zoo.intents import (
+    Valid,
+    earlier_tokens,
+    neighbors,
+    own_document,
+    real_tokens,
+)
 from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
@@ -40,6 +46,28 @@ def one_direction(seed: int, fixed: bool) -> MaskedModel:
         else:
             keep[:, 0, :] = True
         return keep & real_tokens(valid)
+
+    return MaskedModel(written_out(seed, sdpa), with_global, make_mask)
+
+
+@plant(
+    "D8-lost",
+    "Global tokens are left out",
+    symptom="[CLS] knows its neighbors only, and no layer brings the far end of a text to it.",
+    story="Which tokens are global is an argument of its own (global_attention_mask), and nothing "
+    "is said where it is not given: asked about in huggingface/transformers#11791.",
+    wrong="keep = neighbors(1)(valid)",
+    right="keep = with_global(valid)",
+    flagged_by="maps",
+)
+def no_globals(seed: int, fixed: bool) -> MaskedModel:
+    """A window of one neighbor on either side, and token 0."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        keep = neighbors(1)(valid)
+        if fixed:
+            keep = with_global(valid)
+        return keep
 
     return MaskedModel(written_out(seed, sdpa), with_global, make_mask)
 
@@ -91,3 +119,66 @@ def positions_go_on(seed: int, fixed: bool) -> MaskedModel:
     model = drawn(seed, lambda: Around(made, forward, table=nn.Embedding(MAX_POSITIONS, D_MODEL)))
     scope = AuditScope(documents=True)
     return MaskedModel(model, own_document(4, causal=True), scope=scope)
+
+
+def from_first_real(valid: Valid) -> Tensor:
+    """Each may attend to its neighbors; the first real token to all, and all to it."""
+    first = valid & (valid.cumsum(dim=1) == 1)
+    return real_tokens(valid) & (neighbors(1)(valid) | first[:, None, :] | first[:, :, None])
+
+
+@plant(
+    "D25-places",
+    "A global token at place 0, and padding in front",
+    symptom="Right without padding; in a batch, [CLS] of short texts is like any other token.",
+    story="[CLS] is taken to be the token at place 0, which is padding where a tokenizer pads on "
+    "the left.",
+    wrong="first = torch.arange(valid.shape[1]).expand(valid.shape) == 0",
+    right="first = valid & (valid.cumsum(dim=1) == 1)",
+    flagged_by="maps",
+)
+def place_zero(seed: int, fixed: bool) -> MaskedModel:
+    """A window of one neighbor on either side, and [CLS]."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        first = torch.arange(valid.shape[1]).expand(valid.shape) == 0
+        if fixed:
+            first = valid & (valid.cumsum(dim=1) == 1)
+        return real_tokens(valid) & (neighbors(1)(valid) | first[:, None, :] | first[:, :, None])
+
+    left = AuditInputs(padding_side="left")
+    return MaskedModel(written_out(seed, sdpa), from_first_real, make_mask, inputs=left)
+
+
+def with_prefix(lengths: Tensor, valid: Valid) -> Tensor:
+    """Each may attend to earlier tokens, and to the whole prefix of its sample."""
+    prefix = torch.arange(valid.shape[1]) < lengths
+    return earlier_tokens(valid) | real_tokens(valid & prefix)
+
+
+def own_prefix(valid: Valid) -> Tensor:
+    """The first half of each sample is its prefix."""
+    return with_prefix(valid.sum(dim=1, keepdim=True) // 2, valid)
+
+
+@plant(
+    "D24-longest",
+    "All samples have the prefix of the longest one",
+    symptom="Right for one text, and for texts whose prefixes are equally long.",
+    story="A prefix is read in both directions, what follows is causal. One length for the whole "
+    "batch, its maximum, opens the rest of shorter texts to tokens before it.",
+    wrong="lengths = lengths.max().expand_as(lengths)",
+    right="lengths = valid.sum(dim=1, keepdim=True) // 2",
+    flagged_by="maps",
+)
+def longest_prefix(seed: int, fixed: bool) -> MaskedModel:
+    """Half of each text is its prefix; no text fills the batch."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        lengths = valid.sum(dim=1, keepdim=True) // 2
+        if not fixed:
+            lengths = lengths.max().expand_as(lengths)
+        return with_prefix(lengths, valid)
+
+    given = AuditInputs(valid=torch.arange(9) < torch.tensor([[5], [4], [7]]))
+    return MaskedModel(written_out(seed, sdpa), own_prefix, make_mask, inputs=given)
