@@ -175,8 +175,8 @@ def mask_of_neighbor(seed: int, fixed: bool) -> MaskedModel:
     "C20-sorted-masks",
     "Masks are sorted by length, samples are not",
     symptom="Right where the batch happens to come longest first, as a bucketing loader gives it.",
-    story="Packed recurrent networks want the longest sample first, so lengths and masks are sorted; "
-    "the samples stay where they were.",
+    story="Packed recurrent networks want the longest sample first, so lengths and masks are "
+    "sorted; the samples stay where they were.",
     wrong="real_tokens(valid[order])",
     right="real_tokens(valid)",
     flagged_by="maps",
@@ -198,8 +198,8 @@ def sorted_masks(seed: int, fixed: bool) -> MaskedModel:
     "A mean over the samples",
     symptom="A text's vectors change with what else is in the batch, padded or not.",
     story="dim=0 for dim=-1: with the batch first, 0 is the sample.",
-    wrong="x = x - x.mean(dim=0, keepdim=True)",
-    right="x = x - x.mean(dim=-1, keepdim=True)",
+    wrong="x - x.mean(dim=0, keepdim=True)",
+    right="x - x.mean(dim=-1, keepdim=True)",
     flagged_by="batch_independence",
 )
 def mean_over_batch(seed: int, fixed: bool) -> MaskedModel:
@@ -207,10 +207,8 @@ def mean_over_batch(seed: int, fixed: bool) -> MaskedModel:
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
         if fixed:
-            x = x - x.mean(dim=-1, keepdim=True)
-        else:
-            x = x - x.mean(dim=0, keepdim=True)
-        return self.inner(x, real_tokens(valid))
+            return self.inner(x - x.mean(dim=-1, keepdim=True), real_tokens(valid))
+        return self.inner(x - x.mean(dim=0, keepdim=True), real_tokens(valid))
 
     model = Around(written_out(seed, sdpa), forward).eval()
     return MaskedModel(model, real_tokens, as_it_is)

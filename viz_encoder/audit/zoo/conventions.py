@@ -147,10 +147,9 @@ def integers_turned_over(seed: int, fixed: bool) -> MaskedModel:
 
     def make_mask(valid: Valid) -> Tensor:
         padding = (~valid).long()
+        keep = ~padding
         if fixed:
             keep = padding == 0
-        else:
-            keep = ~padding
         return keep[:, None, :].expand(-1, valid.shape[1], -1)
 
     def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:

@@ -97,10 +97,9 @@ def layers_exchanged(seed: int, fixed: bool) -> MaskedModel:
     """A window in the first layer, blocks in the second, as in sparse transformers."""
 
     def in_turn(passed: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        blocks, window = passed
         if fixed:
             window, blocks = passed
-        else:
-            blocks, window = passed
         return window, blocks
 
     def first(q: Heads, k: Heads, v: Heads, passed: tuple[Tensor, Tensor]) -> Heads:
