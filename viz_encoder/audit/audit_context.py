@@ -39,6 +39,7 @@ class AuditContext:
     was_training: bool = False
     noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
     stopped: bool = False  # does not run, so other checks are skipped
+    unclear: str = ""  # what small numbers leave open, and what to give
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)

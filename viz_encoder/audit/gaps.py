@@ -20,6 +20,8 @@ def gaps(context: AuditContext, inputs: AuditInputs) -> tuple[str, ...]:
 def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     if not context.setting.pads:
         yield "Padding of any kind: your valid has none, so no check added any."
+    if context.unclear:
+        yield context.unclear
     if context.scope.may_leave_out:
         yield "Links that are missing: what the intent allows may be left out (may_leave_out=True)."
     if context.maps.left_out:

@@ -12,11 +12,10 @@ from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_atte
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.audit.pictures import picture_of_gradient
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
-
-FLATTER = 0.05
 
 
 def ask(context: AuditContext) -> Answer:
@@ -29,7 +28,7 @@ def ask(context: AuditContext) -> Answer:
         fault = _unless_deeper(context, found, fault)
     return (
         fault
-        or _lost(context, found)
+        or find_lost(context, context.base, found)
         or passes(
             f"Of {found.values[0].numel() * len(found.rows)} pairs, no forbidden one has a "
             f"gradient above {GRADIENT:g} of its row's largest."
@@ -156,38 +155,38 @@ def _square(found: Gradients, case: Case) -> Tensor:
     return square
 
 
-def _lost(context: AuditContext, found: Gradients) -> Answer | None:
+def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | None:
     """Pairs that are meant to be linked and are not, where no maps could tell."""
     if context.maps.layers or context.is_pooled or context.scope.may_leave_out:
         return None
-    links = _unlinked(context, found)
-    if not len(links):
+    links = missing_links(context, case, found)
+    if bool(links.faint.any()):
+        context.unclear = (
+            f"Links that are missing: {int(links.faint.sum())} gradients are as small as rounding, "
+            f"and in float64, which would tell, the model does not run ({links.why}). Let it run "
+            "there (model.double()), or let its softmax be seen: scores.softmax(dim=-1)."
+        )
+    if not bool(links.closed.any()):
         return None
-    with context.subject.weights(lambda weight: weight * FLATTER):
-        flat = context.gradients_on(context.base)
-    if isinstance(flat, str) or not len(_unlinked(context, flat)):
-        return None
-    row, key = (int(n) for n in links[0])
+    row, key = (int(n) for n in links.closed.nonzero()[0])
     sample, query = found.rows[row]
+    count = int(links.closed.sum())
     text = (
         f"Sample {sample}: token {query} does not depend on token {key}, which it may attend to; "
-        f"{len(links)} links are missing."
+        f"{count} links are missing."
     )
-    square = _square(found, context.base)
-    diagnosis = unseen_attention(context, context.base, square > 0)
-    shot = picture_of_gradient(
-        context.base, square[sample], context.must(context.base)[sample], sample
-    )
-    return Answer(
+    square = _square(found, case)
+    for number, (s, q) in enumerate(found.rows):
+        square[s, q] = square[s, q].masked_fill(links.closed[number], 0.0)
+    shot = picture_of_gradient(case, square[sample], context.must(case)[sample], sample)
+    answer = Answer(
         Verdict.FAIL, text, sample=sample, query=query, key=key, amount=0.0, pictures=(shot,)
-    ).because(by_trying(context, context.base, diagnosis))
-
-
-def _unlinked(context: AuditContext, found: Gradients) -> Tensor:
-    must = context.must(context.base)
-    wanted = torch.stack([must[s, q] & context.base.valid[s] for s, q in found.rows])
-    values = torch.stack([found.values[n, s] for n, (s, _) in enumerate(found.rows)])
-    return (wanted & (values == 0)).nonzero()
+    )
+    if case is not context.base:
+        return answer  # of which only some rows are known
+    wanted = context.must(case) & (square > 0)
+    diagnosis = unseen_attention(context, case, wanted | (square > GRADIENT))
+    return answer.because(by_trying(context, case, diagnosis))
 
 
 QUESTION = Question(

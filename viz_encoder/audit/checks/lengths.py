@@ -74,7 +74,9 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
         return found
     if not context.is_pooled:
         some = context.gradients_on(case, ROWS)
-        found = None if isinstance(some, str) else gradient.find_fault(context, case, some)
+        if not isinstance(some, str):
+            found = gradient.find_fault(context, case, some)
+            found = found or gradient.find_lost(context, case, some)
     found = found or perturbation.find_fault(context, case, out, most=6)
     found = found or padding_invariance.find_fault(context, case, out)
     return found and _with_cause(context, found)

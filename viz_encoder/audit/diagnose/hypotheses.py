@@ -13,13 +13,12 @@ from torch import Tensor
 
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
-from viz_encoder.audit.diagnose.padding_masks import other_keys
+from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
 from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid
 
 SHORT = 16  # up to so many tokens, every band is tried
-MOST_STEPS = 9  # how far a mask may be moved, and how long its blocks may be
 Heads = Bool[Tensor, " head"]
 Identity = tuple[str, str]  # the code of a cause, and its variant
 

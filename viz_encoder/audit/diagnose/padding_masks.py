@@ -9,7 +9,7 @@ from torch import Tensor
 from viz_encoder.model.masks import Valid
 
 Counts = Int[Tensor, " batch"]
-FARTHEST = 4
+MOST_STEPS = 9  # how far a mask may be moved: as far as in another order, which may look the same
 MULTIPLES = (4, 8, 16, 32, 64, 128)
 
 
@@ -39,7 +39,7 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
 def _steps(valid: Valid) -> Iterator[int]:
     """How far a mask may be shifted: a token, registers, or all that is put before the text."""
     front = int(valid.all(dim=0).long().cumprod(dim=0).sum())
-    for step in dict.fromkeys((*range(1, FARTHEST + 1), front)):
+    for step in dict.fromkeys((*range(1, MOST_STEPS + 1), front)):
         if 0 < step < valid.shape[1] - 1:
             yield from (step, -step)
 

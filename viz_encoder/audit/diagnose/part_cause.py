@@ -78,6 +78,8 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
         return of_parts(mixing, "tokens mix in")
     if not wrong or len(case.allowed) not in (1, len(parts)):
         return None
+    if context.n_layers not in (None, len(parts)):
+        return None  # a part of several layers looks like one with a wider window
     number = wrong[0]
     value = _measured(context, case, number)
     if value is not None and value < -0.95:
@@ -88,7 +90,14 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
         again, _ = _parted(mixing_parts(context.subject, other), other)
         if len(again) == len(parts):
             seen.append(_of_part(context, other, again[number], number))
-    return diagnose_maps(seen)  # several layers together tell less
+    found = diagnose_maps(seen)  # several layers together tell less
+    return found if context.n_layers or not found.code else _unsure(found)
+
+
+def _unsure(found: Diagnosis) -> Diagnosis:
+    """A cause of a part in which there may be more than one layer."""
+    known = found.cause.removeprefix("consistent with: ")
+    return found._replace(cause=f"consistent with: {known}")
 
 
 def _parted(parts: Sequence[MixingPart], case: Case) -> tuple[list[MixingPart], list[MixingPart]]:

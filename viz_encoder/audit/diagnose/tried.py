@@ -11,12 +11,14 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.measure.changed_tokens import content_of
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
+from viz_encoder.audit.missing_links import missing_links
 
 OPEN = ("ignored", "padding_ignored", "pattern_ignored")  # true, and not yet the whole cause
 VAGUE = ("", "as_passed", "not_seen")
@@ -58,11 +60,12 @@ def is_right_on(context: AuditContext, case: Case, places: Places | None = None)
     found = context.gradients_on(case)
     if isinstance(found, str) or context.is_pooled:
         return None
-    may, must = context.may(case), context.must(case)
+    if context.misses(missing_links(context, case, found).closed):
+        return False
+    may = context.may(case)
     depends = found.relative().nan_to_num(1.0) > GRADIENT
     return all(
         not bool((depends[n] & ~_of_sample(may, sample, query)).any())
-        and not context.misses(_of_sample(must, sample, query) & (found.values[n] == 0))
         for n, (sample, query) in enumerate(found.rows)
     )
 
@@ -83,11 +86,11 @@ def _right_with(context: AuditContext, case: Case, change: Callable[[Case], Any]
 def _of_another_tensor(context: AuditContext, case: Case) -> Diagnosis | None:
     """Whether all is right where the mask is put in place of something else that is passed."""
     meant = [r.where for r in readings(case.passed, case.valid) if _is_meant(r.allowed, case)]
-    tensors = dict(tensors_in(case.passed))
+    tensors, content = dict(tensors_in(case.passed)), content_of(case) if case.own else None
     for where in dict.fromkeys(meant):
         for name, other in tensors.items():
-            if name == where or other.shape != tensors[where].shape:
-                continue
+            if name == where or other is content or other.shape != tensors[where].shape:
+                continue  # other tokens are no trial: of equal ones no place could be told
             if not torch.equal(other, tensors[where].to(other.dtype)) and _right_with(
                 context, case, partial(_in_place_of, where, name)
             ):
@@ -110,6 +113,8 @@ def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
         if any(not torch.equal(one, given[where]) for where, one in turned.items()) and (
             _right_with(context, case, partial(_turned, step))
         ):
+            if step and bool(context.pattern(case).all()):
+                return either(["shifted", "order"])  # which differ in what comes in at the end
             moved = f"moved {'on' if step > 0 else 'back'} by {abs(step)}"
             return diagnose(
                 "order", more=f" (right is {moved if step else 'the other way around'})"

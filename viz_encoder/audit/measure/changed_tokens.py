@@ -19,12 +19,12 @@ def with_changed(case: Case, tokens: Bool[Tensor, "batch token"]) -> Case:
     """The case with other content in those tokens; the same where there is nothing to change."""
     if not case.own:
         return replace(case, x=_other(case.x, case, tokens))
-    content = _content(case)
+    content = content_of(case)
     passed = mapped(case.passed, lambda x: _other(x, case, tokens) if x is content else x)
     return replace(case, passed=passed)
 
 
-def _content(case: Case) -> Tensor | None:
+def content_of(case: Case) -> Tensor | None:
     """The tensor of a batch that holds what its tokens are: ids, else vectors or pictures."""
     given = list(tensors_in(case.passed))
     shape = case.valid.shape

@@ -1,0 +1,79 @@
+"""Links that are missing where no maps are seen: exactly, to rounding, and at other lengths."""
+
+import pytest
+import torch
+
+from tests.audit.audits import audit
+from tests.audit.plants import NoMaps, padding
+from viz_encoder.audit import AuditScope
+
+
+def near(width):
+    def intent(valid):
+        place = torch.arange(valid.shape[1])
+        return padding(valid) & ((place[:, None] - place).abs() <= width)
+
+    return intent
+
+
+class Banned(NoMaps):
+    """exp and sum, with that number in place of a score outside the window."""
+
+    def __init__(self, width, banned, n_layers=2, dtype=torch.float32):
+        super().__init__(n_layers=n_layers)
+        self.width, self.banned, self.dtype = width, banned, dtype
+
+    def forward(self, x, valid):
+        keep = near(self.width)(valid)[:, None]
+        for layer in self.layers:
+            q, k, v = (p.unflatten(2, (2, -1)).transpose(1, 2) for p in layer.qkv(x).chunk(3, -1))
+            scores = (q @ k.mT).masked_fill(~keep, self.banned)
+            weights = (scores - scores.amax(-1, keepdim=True)).exp()
+            weights = weights / weights.sum(-1, keepdim=True)
+            x = x + layer.out((weights @ v).transpose(1, 2).flatten(2)).to(self.dtype)
+        return x
+
+
+def own_mask(valid):
+    return valid
+
+
+def gradient_of(model, n_layers=2, intent=None, **more):
+    report = audit(model.eval(), intent or near(2), own_mask, n_layers=n_layers, **more)
+    return report, report.check("gradient")
+
+
+@pytest.mark.parametrize("banned", [-1e9, -100.0, -50.0, -30.0])
+def test_a_window_that_is_too_narrow_is_seen_whatever_bans_the_rest(banned):
+    _, wrong = gradient_of(Banned(1, banned))
+    assert wrong.verdict == "FAIL" and "links are missing" in wrong.evidence, wrong
+    assert wrong.cause.startswith(("consistent with", "not known")), wrong
+    _, right = gradient_of(Banned(2, banned))
+    assert right.verdict == "PASS", right
+
+
+def test_no_cause_is_certain_where_one_part_holds_several_layers():
+    _, wrong = gradient_of(Banned(1, -1e9, n_layers=3), n_layers=3)
+    assert wrong.verdict == "FAIL" and wrong.cause.startswith(("consistent", "not known")), wrong
+
+
+def test_links_are_sought_at_other_lengths_too():
+    """Of 7 tokens three layers reach all, whether by 2 or by 3."""
+    report, first = gradient_of(Banned(2, -1e9, n_layers=3), 3, near(3))
+    assert first.verdict == "PASS", first
+    assert report.failed[0].name == "lengths" and "missing" in report.failed[0].evidence
+    right, _ = gradient_of(Banned(3, -1e9, n_layers=3), 3, near(3))
+    assert right.verdict == "PASS", str(right)
+
+
+def test_a_model_that_cannot_run_in_float64_says_what_would_tell():
+    class Single(Banned):
+        def forward(self, x, valid):
+            assert x.dtype is torch.float32
+            return super().forward(x, valid)
+
+    report, told = gradient_of(Single(1, -50.0))
+    assert told.verdict == "PASS"
+    assert any("model.double()" in line for line in report.not_tested), str(report)
+    report, _ = gradient_of(Single(2, -50.0), scope=AuditScope(lengths=[7]))
+    assert not any("model.double()" in line for line in report.not_tested), str(report)

@@ -1,0 +1,91 @@
+"""Finds links that are meant and missing where no maps are seen, however small rounding left them.
+
+A gradient that is not exactly 0 may be rounding, or what a mask of -50 lets through. So a small one
+is measured again in float64, with weights so small that all scores are nearly equal.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.gradients import Gradients
+from viz_encoder.audit.measure.passed import mapped
+from viz_encoder.audit.measure.reach import reach
+from viz_encoder.audit.measure.setting import GRADIENT, Case
+
+FLATTER = 0.05
+CLOSED = 1e-9  # of the gradient that so many hops should have, in float64
+FAINT = 1e-4  # of it, in the model's own dtype: it may be rounding
+Pairs = Bool[Tensor, "row key"]
+
+
+class MissingLinks(NamedTuple):
+    """Pairs that are closed, those that may be, and why that cannot be told."""
+
+    closed: Pairs
+    faint: Pairs
+    why: str = ""
+
+
+def missing_links(context: AuditContext, case: Case, found: Gradients) -> MissingLinks:
+    """Of each row, the keys of its own sample that it must know of and does not."""
+    must = context.must(case)
+    wanted = torch.stack([must[s, q] & case.valid[s] for s, q in found.rows])
+    small = wanted & (_own(found, found.relative()) <= GRADIENT)
+    nothing = torch.zeros_like(wanted)
+    if not bool(small.any()):
+        return MissingLinks(nothing, nothing)
+    flat = _flat_gradients(context, _in_float64(case), torch.float64, len(found.rows))
+    if not isinstance(flat, str) and flat.rows == found.rows:
+        return MissingLinks(small & _below(flat, case, CLOSED), nothing)
+    why = flat if isinstance(flat, str) else ""
+    flat = _flat_gradients(context, case, None, len(found.rows))
+    if isinstance(flat, str):
+        return MissingLinks(nothing, small, why)
+    closed = small & (_own(found, found.values) == 0) & (_own(flat, flat.values) == 0)
+    return MissingLinks(closed, small & _below(flat, case, FAINT) & ~closed, why)
+
+
+def _flat_gradients(
+    context: AuditContext, case: Case, dtype: torch.dtype | None, n_rows: int
+) -> Gradients | str:
+    with context.subject.weights(lambda weight: weight.to(dtype or weight.dtype) * FLATTER):
+        try:
+            return context.gradients_on(case, n_rows)
+        except Exception as fault:  # the model's code may hold float32 tensors of its own
+            return f"{type(fault).__name__}: {fault}"
+
+
+def _in_float64(case: Case) -> Case:
+    def double(one: Tensor) -> Tensor:
+        return one.double() if one.is_floating_point() else one
+
+    return Case(double(case.x), case.valid, case.allowed, mapped(case.passed, double))
+
+
+def _own(found: Gradients, values: Tensor) -> Float[Tensor, "row key"]:
+    """The values of each row's own sample."""
+    return torch.stack([values[n, sample] for n, (sample, _) in enumerate(found.rows)])
+
+
+def _below(flat: Gradients, case: Case, share: float) -> Pairs:
+    """Where a gradient is less than this share of what as many hops should leave of it."""
+    values, hops = _own(flat, flat.values), _hops(flat, case)
+    itself, once = values[hops == 0].median(), values[hops == 1]
+    of_one = float(once.max()) / float(itself) if once.numel() else 0.0
+    expected = float(itself) * torch.tensor(of_one, dtype=torch.float64) ** hops
+    return (values < share * expected.to(values.device)) | (values == 0)
+
+
+def _hops(flat: Gradients, case: Case) -> Tensor:
+    """The number of layers that lead from a token to each other one, by the intent."""
+    together = torch.stack(case.allowed).any(dim=0)
+    n_tokens = case.valid.shape[1]
+    hops = torch.full(together.shape, n_tokens)
+    hops[:, torch.arange(n_tokens), torch.arange(n_tokens)] = 0
+    for number, known in enumerate(reach(together, n_tokens), 1):
+        hops = torch.where(known & (hops == n_tokens), number, hops)
+    return torch.stack([hops[sample, query] for sample, query in flat.rows])
