@@ -37,6 +37,7 @@ def told(monkeypatch):
 
 def test_each_batch_shows_the_same_part(told):
     context = SimpleNamespace(
+        n_layers=1,
         subject=SimpleNamespace(weights=lambda alter: nullcontext()),
         intent=lambda case, number: case.allowed[0],
         pattern=lambda case, number=None: case.allowed[0],

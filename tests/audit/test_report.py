@@ -35,7 +35,7 @@ def test_the_first_failure_is_shown_and_the_rest_folded_into_it(failing):
     text = str(failing)
     assert f"fix:   {failing.check('maps').cure}" in text.replace("\n" + 20 * " ", "\n")
     assert [check.name for check in failing.failed] == ["maps"]
-    assert "follows from it" in text and text.count("  FAIL") == 1
+    assert "by the same fault" in text and text.count("  FAIL") == 1
     followers = [check for check in failing.checks if check.follows_from]
     assert {check.follows_from for check in followers} == {"maps"}
     assert failing.sentence.startswith(failing.check("maps").evidence)

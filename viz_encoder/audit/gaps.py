@@ -10,6 +10,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.measure.flex_masks import is_flex
 from viz_encoder.audit.measure.passed import parts_of
+from viz_encoder.audit.measure.subject import first_tensor
 
 
 def gaps(context: AuditContext, inputs: AuditInputs) -> tuple[str, ...]:
@@ -35,8 +36,29 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
             yield "A KV cache whose samples are reordered, as in beam search: give reorder=."
     if not context.base.x.is_floating_point() and inputs.make is None:
         yield f"Real tokens with the id of the padding ({inputs.pad_id}): none were drawn."
+    yield from _other_outputs(context)
     for what in _unread(context.base.passed):
         yield f"What is inside the {what} that your code passes: it cannot be read as a mask."
+
+
+def _other_outputs(context: AuditContext) -> Iterator[str]:
+    """Outputs beside the one that is judged."""
+    case = context.base
+    out = context.subject.raw(case.x, case)
+    values = list(out.values()) if isinstance(out, dict) else out
+    if not isinstance(values, list | tuple):
+        return
+    first = first_tensor(out)
+    others = [
+        str(tuple(one.shape))
+        for one in values
+        if isinstance(one, Tensor) and one is not first and one.is_floating_point() and one.ndim
+    ]
+    if others:
+        yield (
+            f"Other outputs than the first, {tuple(first.shape)}: {', '.join(others)}. To judge "
+            "another, return it: lambda x, passed: model(x, passed)[1], with module=model."
+        )
 
 
 def _unread(passed: Any) -> Iterator[str]:

@@ -143,7 +143,8 @@ class MaskReport(TableResult):
                 lines += _lines(check)
                 followers = [c.title for c in self.checks if c.follows_from == check.name]
                 if followers:
-                    lines.append(f"{'':14}└ follows from it: {'; '.join(followers)}")
+                    told = "also red, probably by the same fault"
+                    lines.append(f"{'':14}└ {told}: {'; '.join(followers)}")
         if self.not_tested:
             lines += ["", "Not tested:", *(f"  - {what}" for what in self.not_tested)]
         return "\n".join([*lines, "", f"{self.seconds:.2f} s"])

@@ -91,7 +91,7 @@ def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Answer | None:
     reader, read = int(numbers[sample, query]), int(numbers[sample, key])
     text = (
         f"Document {reader} reads document {read}: token {query} of sample {sample} depends on "
-        f"token {key}, by {amount:.2g} of its row's largest gradient."
+        f"token {key}, by a gradient {amount:.2g} times that of the token it depends on most."
     )
     return Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount).because(
         diagnose("documents")

@@ -11,7 +11,7 @@ def ask(context: AuditContext) -> Answer:
     if context.was_training:
         text = "It was in training mode: audited in eval mode, and put back."
         return Answer(Verdict.INFO, text, cure="model.eval()")
-    return passes("It is in eval mode, or has none.")
+    return passes("The model was in eval mode, so dropout was off; or nothing in it has modes.")
 
 
 QUESTION = Question("eval_mode", "Eval mode", ask, order=30, one_sided=True)

@@ -1,4 +1,4 @@
-"""Whether an output depends on a token that no path of the mask leads to; exact, at any scale."""
+"""Whether an output changes with a token that it may not know of; exact, at any scale."""
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import in_another_order
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
+from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case
@@ -30,8 +31,8 @@ def ask(context: AuditContext) -> Answer:
         fault
         or find_lost(context, context.base, found)
         or passes(
-            f"Of {found.values[0].numel() * len(found.rows)} pairs, no forbidden one has a "
-            f"gradient above {GRADIENT:g} of its row's largest."
+            f"Each output of {len(found.rows)} was differentiated by all tokens: no token that it "
+            f"may not know of has more than {GRADIENT:g} times the largest gradient."
         )
     )
 
@@ -80,8 +81,8 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | 
     sample, query = found.rows[row]
     if other != sample:
         text = (
-            f"Sample {sample}, token {query} depends on sample {other}, token {key}: its gradient "
-            f"is {amount:.2g} of the row's largest."
+            f"The output of token {query} of sample {sample} changes with token {key} of sample "
+            f"{other}, by a gradient {amount:.2g} times that of the token it changes most with."
         )
         return Answer(
             Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount
@@ -98,17 +99,17 @@ def _leak(
 ) -> Answer:
     sample, query, key, amount = cell
     what = "token" if bool(case.valid[sample, key]) else "padding"
-    who = f"output of sample {sample}" if context.is_pooled else f"sample {sample}, token {query}"
+    who = f"sample {sample}" if context.is_pooled else f"token {query} of sample {sample}"
     text = (
-        f"The {who} depends on {what} {key}, which no path of the mask leads to: its gradient is "
-        f"{amount:.2g} of the row's largest; {int((leaks > GRADIENT).sum())} pairs leak."
+        f"The output of {who} changes with {what} {key}, which your intent does not let it know "
+        f"of, directly or over other tokens. The gradient is {amount:.2g} times that of the token "
+        f"it changes most with; {int((leaks > GRADIENT).sum())} pairs of tokens are like this."
     )
     answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
         right = context.maps.layers and not context.failed("maps")
-        return answer.because(
-            diagnose("pooling") if right else diagnose("padding_ignored", sure=False)
-        )
+        unmasked = by_pooling(context, sure=bool(right))
+        return answer.because(unmasked if right else _of_pooled(context, unmasked))
     square = _square(found, case)
     judged = context.maps.layers and not context.failed("maps", "cross_attention")
     if not context.failed("maps") and (unjudged := _unjudged(context)):
@@ -123,6 +124,13 @@ def _leak(
         diagnosis = unseen_attention(context, case, square > GRADIENT)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
     return answer._replace(pictures=(shot,)).because(by_trying(context, case, diagnosis))
+
+
+def _of_pooled(context: AuditContext, unmasked: Diagnosis) -> Diagnosis:
+    """One row a sample, where the layers below were not judged as right."""
+    if unmasked.code == "pooling_weights" and not context.failed("maps"):
+        return unmasked
+    return diagnose("padding_ignored", sure=False)
 
 
 def _unjudged(context: AuditContext) -> str:
@@ -172,8 +180,8 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
     sample, query = found.rows[row]
     count = int(links.closed.sum())
     text = (
-        f"Sample {sample}: token {query} does not depend on token {key}, which it may attend to; "
-        f"{count} links are missing."
+        f"The output of token {query} of sample {sample} does not change with token {key}, which "
+        f"your intent lets it know of, directly or over other tokens; {count} links are missing."
     )
     square = _square(found, case)
     for number, (s, q) in enumerate(found.rows):

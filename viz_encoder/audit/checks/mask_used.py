@@ -28,10 +28,10 @@ def ask(context: AuditContext) -> Answer:
         return passes(moved)
     if moved > 0:
         how = f"by {moved:.2g}" if math.isfinite(moved) else "to NaN"
-        text = f"The opposite mask changes the output {how}."
+        text = f"With the mask turned around, each True a False, the output changes {how}."
         unused = _unused(context)
         return Answer(Verdict.INFO, f"{text} {unused}") if unused else passes(text)
-    text = "The opposite of the mask gives the very same output: it is not used."
+    text = "With the mask turned around, each True a False, the output is the same: it is not used."
     if context.passed("gradient") or context.passed("maps"):
         more = " Real tokens still look where they should."
         return Answer(Verdict.INFO, text + more)
@@ -49,7 +49,7 @@ def _moved(context: AuditContext, turned: set[int]) -> float | str:
     try:
         other = context.subject.run(Case(case.x, case.valid, case.allowed, passed))
     except ModelFault as fault:
-        return f"The opposite mask is refused: {fault}."
+        return f"With the mask turned around, each True a False, the model raised {fault}."
     return gap(other, context.out, case.valid).amount
 
 

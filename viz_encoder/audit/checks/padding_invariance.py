@@ -9,6 +9,7 @@ from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import cut_samples, is_another_input
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -74,7 +75,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
     if context.passed("gradient") and out.ndim == 2:
         by_side = _holds_on_the_right(context, case)
-        return found.because(diagnose("positions" if by_side else "pooling", sure=False))
+        pooled = by_pooling(context, sure=False)
+        return found.because(diagnose("positions", sure=False) if by_side else pooled)
     if context.passed("gradient"):
         cause = (
             "consistent with: positions counted from the padding, pooling over padding, or a part "

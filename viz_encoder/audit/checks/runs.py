@@ -1,4 +1,4 @@
-"""Whether it runs at all, keeps its shape, gives numbers, and gives them again."""
+"""Whether it runs at all, gives one row a token or a sample, numbers, and the same again."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -66,7 +66,11 @@ def ask(context: AuditContext) -> Answer:
         return Answer(Verdict.FAIL, text, amount=apart).because(diagnose("kept"))
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
     pads = " Rows of padding hold NaN." if bool(bad.any()) else ""
-    return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")
+    row = "sample" if out.ndim == 2 else "token"
+    return passes(
+        f"An input {tuple(case.x.shape)} gives {tuple(out.shape)}, one row a {row}, and the same "
+        f"numbers a second time.{pads}"
+    )
 
 
 def _after_another(context: AuditContext) -> float:
@@ -178,4 +182,4 @@ def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
     return Answer(Verdict.FAIL, text, cure="Return one row per token, or one row per sample.")
 
 
-QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask, ("static",), order=20)
+QUESTION = Question("runs", "Runs, and gives numbers", ask, ("static",), order=20)

@@ -337,6 +337,16 @@ CAUSES = {
         "padding has a share in the pooled vector, though no real token looks at it",
         "(out * m).sum(1) / m.sum(1), with m = valid[..., None]; or masked_fill(~m, -inf).amax(1).",
     ),
+    "pooling_weights": Cause(
+        "the weights by which tokens are pooled are not masked, so padding has a share",
+        "Mask the scores before their softmax: scores.masked_fill(~valid, -torch.inf), with scores "
+        "(batch, token); of nn.MultiheadAttention key_padding_mask=~valid.",
+    ),
+    "packed_order": Cause(
+        "the lengths of packed samples (cu_seqlens) are in another order than the samples",
+        "Take cu_seqlens of the lengths as the samples are packed, F.pad(lengths.cumsum(0), (1, "
+        "0)); if lengths are sorted, sort the samples likewise.",
+    ),
     "norm": Cause(
         "a norm takes its mean and variance over tokens, so each token knows of all, padding too",
         "nn.LayerNorm(d_model), which norms each token by itself; or the mean and variance of real "

@@ -1,5 +1,7 @@
 """Why samples of one batch change each other: each explanation is tried, and named if it holds."""
 
+import itertools
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.parts import mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 
+MOST_SAMPLES = 5  # whose orders are all tried
 UNKNOWN = Diagnosis(
     "mixing",
     "not known: neither swapped axes, nor an earlier batch's mask, nor a mean or a count of the "
@@ -28,6 +31,7 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
         by_order(context, case, out)
         or _by_axes(context, case)
         or _by_earlier_mask(context, case)
+        or _by_packed_order(context, case)
         or _by_divisor(context, case, out)
         or _over_batch(context, case)
         or UNKNOWN
@@ -142,6 +146,28 @@ def _fits(context: AuditContext, found: Gradients, allowed: Case, case: Case) ->
         for number, (sample, query) in enumerate(found.rows)
         if bool(allowed.valid[sample, query] & case.valid[sample, query])
     )
+
+
+def _by_packed_order(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether the real tokens, in one row, are cut by the samples' lengths in another order."""
+    found = context.gradients_on(case)
+    counts = case.valid.sum(dim=1).tolist()
+    if isinstance(found, str) or context.is_pooled or len(counts) > MOST_SAMPLES:
+        return None
+    real = case.valid.flatten()
+    own = torch.tensor([case.valid.shape[1] * sample + query for sample, query in found.rows])
+    if not torch.equal(own, real.nonzero()[:, 0].cpu()):
+        return None
+    depends = found.relative().nan_to_num(0.0).flatten(1)[:, real].cpu() > GRADIENT
+    fits = []
+    for order in dict.fromkeys(itertools.permutations(counts)):
+        number = torch.arange(len(order)).repeat_interleave(torch.tensor(order))
+        same = number[:, None] == number
+        one_way = torch.equal(depends, depends.tril())
+        fits += [list(order)] if torch.equal(depends, same.tril() if one_way else same) else []
+    if len(fits) != 1 or fits[0] == counts:
+        return None
+    return diagnose("packed_order", more=f": {fits[0]} for {counts}")
 
 
 def _by_divisor(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:

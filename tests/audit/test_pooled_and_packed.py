@@ -1,0 +1,91 @@
+"""Padding in a pooled vector, lengths of packed samples, and outputs that are not judged."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.audit.audits import audit
+from tests.audit.plants import Stack, causal, padding
+
+
+class Pooled(Stack):
+    """One vector a sample, by weights of a softmax over its tokens, or by the mean."""
+
+    def __init__(self, by, masked):
+        super().__init__()
+        self.score, self.by, self.masked = nn.Linear(8, 1), by, masked
+        self.gate = nn.Linear(8, 3)
+
+    def forward(self, x, valid):
+        hidden = super().forward(x, padding(valid))
+        hidden = hidden * self.gate(hidden).softmax(dim=-1).amax(-1, keepdim=True)  # of experts
+        keep = valid[..., None] if self.masked else torch.ones_like(valid)[..., None]
+        if self.by == "mean":
+            return (hidden * keep).sum(1) / keep.sum(1)
+        return (self.score(hidden).masked_fill(~keep, -torch.inf).softmax(dim=1) * hidden).sum(1)
+
+
+def own_mask(valid):
+    return valid
+
+
+@pytest.mark.parametrize("by, code", [("softmax", "pooling_weights"), ("mean", "pooling")])
+def test_the_cure_of_unmasked_pooling_is_that_of_its_kind(by, code):
+    assert audit(Pooled(by, masked=True).eval(), padding, own_mask).ok
+    found = audit(Pooled(by, masked=False).eval(), padding, own_mask).failed[0]
+    assert found.code == code and ("before their softmax" in found.cure) is (by == "softmax")
+
+
+class PackedRow(Stack):
+    """All real tokens in one row, cut by the lengths of the samples in some order."""
+
+    def __init__(self, order, one_way):
+        super().__init__()
+        self.order, self.one_way = order, one_way
+
+    def forward(self, x, valid):
+        ends = self.order(valid.sum(dim=1)).cumsum(0)
+        number = torch.searchsorted(ends, torch.arange(int(ends[-1])), right=True)
+        keep = number[:, None] == number
+        keep = keep.tril() if self.one_way else keep
+        out = torch.zeros_like(x)
+        out[valid] = super().forward(x[valid][None], keep[None])[0]
+        return out
+
+
+def in_length(counts):
+    return counts.sort(descending=True).values
+
+
+@pytest.mark.parametrize("intent", [padding, causal])
+@pytest.mark.parametrize("order", [Tensor.clone, lambda counts: counts.flip(0), in_length])
+def test_lengths_in_another_order_are_named(order, intent):
+    model = PackedRow(order, one_way=intent is causal).eval()
+    report = audit(model, intent, own_mask)
+    if order is Tensor.clone:
+        assert report.verdict == "PASS", str(report)
+    else:
+        assert report.failed[0].code == "packed_order", str(report)
+
+
+def test_outputs_beside_the_first_are_told():
+    model = Stack().eval()
+
+    def two(x, keep):
+        out = model(x, keep)
+        return out, out.mean(dim=2), torch.arange(3)
+
+    report = audit(two, module=model)
+    assert any("Other outputs than the first" in line for line in report.not_tested)
+    assert not any("Other outputs" in line for line in audit(model).not_tested)
+
+
+def test_a_report_says_what_was_done_and_seen():
+    told = str(audit(lambda x, keep: Stack().eval()(x, keep | True), padding, own_padding))
+    for words in ("no path of the mask", "of the row's largest", "opposite mask", "follows from"):
+        assert words not in told
+    assert "With the mask turned around" in str(audit(Stack().eval()))
+
+
+def own_padding(valid):
+    return padding(valid)
