@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+import viz_encoder as vz
 from tests.audit.audits import audit
 from tests.audit.plants import Stack, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
@@ -111,4 +112,21 @@ def test_what_attention_may_leave_out_is_no_missing_link(model, intent, make_mas
 
 
 def test_without_it_the_link_is_missing():
-    assert audit(Deformable().eval(), padding, lambda valid: valid).verdict == "FAIL"
+    found = audit(Deformable().eval(), padding, lambda valid: valid).failed[0]
+    assert "AuditScope(may_leave_out=True)" in found.cure, found
+
+
+def test_a_batch_of_ones_own_may_leave_out_links_too():
+    class Chosen(Stack):
+        """The nearest two of all tokens that may be seen, by a mask."""
+
+        def forward(self, x, valid):
+            keep = padding(valid) & torch.ones(7, 7, dtype=torch.bool).tril(1).triu(-1)
+            return super().forward(x, keep)
+
+    valid = torch.arange(7) < torch.tensor([5, 7, 4])[:, None]
+    batch = {"x": torch.randn(3, 7, 8), "valid": valid}
+    found = vz.audit_batch(Chosen().eval(), batch, lambda given: padding(valid))
+    assert found.verdict == "FAIL", str(found)
+    left = vz.audit_batch(Chosen().eval(), batch, lambda given: padding(valid), may_leave_out=True)
+    assert left.verdict == "PASS", str(left)

@@ -262,6 +262,15 @@ class AuditContext:
         )
         return found._replace(cure=f"{found.cure} {told}".strip())
 
+    def unless_sparse(self, found: Answer) -> Answer:
+        """Links that are missing for no known cause; with how to say that they may be."""
+        give = "may_leave_out=True" if self.setting.fixed else "AuditScope(may_leave_out=True)"
+        told = (
+            "If attention may leave out what the intent allows (sparse, top-k, deformable), give "
+            f"{give}."
+        )
+        return found if found.code else found._replace(cure=f"{found.cure} {told}".strip())
+
     def misses(self, lost: Tensor) -> bool:
         """Whether any of these pairs is missing; none is where attention may leave out any."""
         return not self.scope.may_leave_out and bool(lost.any())

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, public
 from viz_encoder.audit.answer import Answer, passes, untested
-from viz_encoder.audit.arguments import require_intents
+from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place, row_sums
@@ -42,6 +42,7 @@ def audit_batch(
     *,
     pad_id: int | None = None,
     module: nn.Module | None = None,
+    may_leave_out: bool = False,
 ) -> MaskReport:
     """Whether the model looks where it may on this very batch, in its own mode.
 
@@ -63,6 +64,7 @@ def audit_batch(
             of them, one per layer, if layers differ.
         pad_id: the id of the padding; then real tokens that have it are counted.
         module: the nn.Module to watch, if `model` does not lead to it.
+        may_leave_out: attention may leave out what the intent allows (see AuditScope).
 
     Raises:
         InputError: intent(batch) is no Bool "batch query key", or forward does not take the batch.
@@ -74,7 +76,7 @@ def audit_batch(
     call = with_batch(model, batch)
     watched = module or (model if isinstance(model, nn.Module) else None)
     subject = Subject(call.run, watched)
-    context = AuditContext(subject, _only(case))
+    context = AuditContext(subject, _only(case), AuditScope(may_leave_out=may_leave_out))
     context.base = case
     with random_states_kept([subject.device]), subject.state.put_back_after():
         unlike = _as_its_loop_runs_it(context)

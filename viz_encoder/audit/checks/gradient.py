@@ -194,7 +194,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
         return answer  # of which only some rows are known
     wanted = context.must(case) & (square > 0)
     diagnosis = unseen_attention(context, case, wanted | (square > GRADIENT))
-    return answer.because(by_trying(context, case, diagnosis))
+    return context.unless_sparse(answer.because(by_trying(context, case, diagnosis)))
 
 
 QUESTION = Question(

@@ -262,7 +262,7 @@ def _losing(
         amount=0.0,
         pictures=(shot,),
     )
-    return context.unless_of_ids(answer.because(diagnosis))
+    return context.unless_sparse(context.unless_of_ids(answer.because(diagnosis)))
 
 
 QUESTION = Question(
