@@ -247,7 +247,7 @@ def test_where_nothing_can_be_changed_nothing_is_supposed():
         module=model,
     )
     assert report.verdict == report.check("maps").verdict == "NOT TESTED", str(report)
-    assert any("once per sample" in line for line in report.not_tested)
+    assert any("with a batch of 1" in line for line in report.not_tested)
 
 
 def test_padding_keeps_its_ids_where_a_sample_is_changed():

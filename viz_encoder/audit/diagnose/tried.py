@@ -33,6 +33,8 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
     """
     sure = not known.cause.startswith("consistent with")
     explained = any(one.verdict.is_red for one in context.answers.values())
+    if context.scope.may_leave_out:  # any mask that closes more would be right
+        return known
     if explained or (sure and known.code not in (*OPEN, *VAGUE)):
         return known
     with suppress(ModelFault):

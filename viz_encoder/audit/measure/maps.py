@@ -17,8 +17,8 @@ from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
 
 UNASSIGNED = (
-    "This model calls attention once per sample or document (with a batch of 1), and which call "
-    "belongs to which layer cannot be told."
+    "This model calls attention with a batch of 1, for one sample or document at a time or for all "
+    "in one row, and which of its tokens are whose cannot be told."
 )
 
 
