@@ -10,7 +10,6 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.measure.flex_masks import is_flex
 from viz_encoder.audit.measure.passed import parts_of
-from viz_encoder.audit.measure.subject import first_tensor
 
 
 def gaps(context: AuditContext, inputs: AuditInputs) -> tuple[str, ...]:
@@ -43,21 +42,11 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
 
 def _other_outputs(context: AuditContext) -> Iterator[str]:
     """Outputs beside the one that is judged."""
-    case = context.base
-    out = context.subject.raw(case.x, case)
-    values = list(out.values()) if isinstance(out, dict) else out
-    if not isinstance(values, list | tuple):
-        return
-    first = first_tensor(out)
-    others = [
-        str(tuple(one.shape))
-        for one in values
-        if isinstance(one, Tensor) and one is not first and one.is_floating_point() and one.ndim
-    ]
-    if others:
+    shapes = [str(shape) for shape in context.subject.beside]
+    if shapes:
         yield (
-            f"Other outputs than the first, {tuple(first.shape)}: {', '.join(others)}. To judge "
-            "another, return it: lambda x, passed: model(x, passed)[1], with module=model."
+            f"Other outputs than the first: {', '.join(shapes)}. To judge another, return it: "
+            "lambda x, passed: model(x, passed)[1], with module=model."
         )
 
 

@@ -46,6 +46,7 @@ class Subject:
         self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
         self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
+        self.beside: list[tuple[int, ...]] = []  # the shapes of outputs that are not judged
         self.grad = False  # whether it runs with gradients on where nothing else is said
         self.reading: ReadOutput = as_it_is  # which axis of its output is the tokens
 
@@ -66,6 +67,10 @@ class Subject:
             ModelFault: there is none, or it has other axes than that of the base case.
         """
         given = first_tensor(out)
+        if given is not out:
+            self.beside = [
+                tuple(one.shape) for one in _floats_in(out) if one is not given and one.ndim
+            ]
         try:
             return self.reading(given, valid)
         except (RuntimeError, IndexError) as fault:
@@ -128,12 +133,16 @@ def first_tensor(out: Any) -> Tensor:
     """
     if isinstance(out, Tensor):
         return out
-    values = list(out.values()) if isinstance(out, dict) else out
-    if isinstance(values, list | tuple):
-        found = [one for one in values if isinstance(one, Tensor) and one.is_floating_point()]
-        if found:
-            return next((one for one in found if one.ndim), found[0])
+    found = _floats_in(out)
+    if found:
+        return next((one for one in found if one.ndim), found[0])
     raise ModelFault(f"The model returned {type(out).__name__}, in which there is no tensor.")
+
+
+def _floats_in(out: Any) -> list[Tensor]:
+    values = list(out.values()) if isinstance(out, dict) else out
+    values = values if isinstance(values, list | tuple) else ()
+    return [one for one in values if isinstance(one, Tensor) and one.is_floating_point()]
 
 
 def rows_of_embedding(whole: nn.Module) -> int:
