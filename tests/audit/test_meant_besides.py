@@ -90,8 +90,8 @@ def test_the_numbers_are_those_of_numpy():
     found = audited(SPECIMENS["H8-alibi-lost"].build(0)).check("bias")
     distance = np.abs(np.arange(7) - found.query)
     scores = np.exp(-distance / 4.0)
-    assert found.head == 0 and found.query == found.key == 6
-    meant = scores[6] / scores.sum()
+    assert found.head == 0 and found.query == found.key and found.key in (0, 6)  # both ends alike
+    meant = scores[found.key] / scores.sum()
     assert (
         f"gives {1 / 7:.3g} of" in found.evidence and f"would give {meant:.3g}." in found.evidence
     )
