@@ -59,7 +59,7 @@ def test_pooling_by_queries_over_padding_is_no_wrong_batch_of_the_mask():
         return by_queries(MODEL(x, keep), keep | True, 5)
 
     found = vz.audit_mask(wrong, padding, d_model=8, module=MODEL)
-    assert found.verdict == "FAIL" and found.failed[0].code == "pooling", str(found)
+    assert found.verdict == "FAIL" and found.failed[0].code == "pooling_weights", str(found)
 
 
 REFUSED = {
