@@ -6,6 +6,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from viz_encoder.attribution import attribute as attribute
 from viz_encoder.audit import assert_mask as assert_mask
 from viz_encoder.audit import audit_batch as audit_batch
 from viz_encoder.audit import audit_mask as audit_mask

@@ -8,13 +8,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.arguments import Token, read_token
-from viz_encoder.config import HeadConfig, Task
+from viz_encoder.config import Task
 from viz_encoder.effects.measure import MeasureArguments, Outputs, Said
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs import TextReader
 from viz_encoder.shown import quoted
-from viz_encoder.trace.prediction_heads import choose_head, likelihoods, masked_tokens
+from viz_encoder.trace.prediction_heads import (
+    choose_head,
+    likelihoods,
+    masked_tokens,
+    read_label,
+)
 
 
 class Logits:
@@ -31,9 +35,13 @@ class Logits:
                 "compare; choose the measure 'pooled' or 'state'."
             )
         first, second = logits.topk(2).indices.tolist()
-        self.answer = first if asked.answer is None else label(asked.answer, run, self.head)
+        self.answer = (
+            first if asked.answer is None else read_label(run.encoder, self.head, asked.answer)
+        )
         rival = second if self.answer == first else first
-        self.other = rival if asked.other is None else label(asked.other, run, self.head)
+        self.other = (
+            rival if asked.other is None else read_label(run.encoder, self.head, asked.other)
+        )
         if self.answer == self.other:
             raise SelectionError(_one_answer(asked, self.name(self.answer)))
 
@@ -78,25 +86,6 @@ class Logits:
         shares, _ = likelihoods(self.head, self.logits(outputs))
         best = shares.max(dim=-1)
         return Said(best.indices.cpu().numpy(), best.values.cpu().numpy())
-
-
-def label(name: str, run: Rerun, head: HeadConfig) -> int:
-    """The number of a label or token.
-
-    Raises:
-        SelectionError: the head knows no such label.
-    """
-    if head.labels:
-        if name in head.labels:
-            return head.labels.index(name)
-        raise SelectionError(f"There is no label {name!r}; choose {', '.join(head.labels[:20])}.")
-    reader = run.encoder.reader
-    if isinstance(reader, TextReader):
-        for spelling in (name, f"Ġ{name}", f"▁{name}"):
-            number = reader.id_of(spelling)
-            if number is not None:
-                return int(number)
-    raise SelectionError(f"{name!r} is not a single token of this model; choose a word that is.")
 
 
 def _one_answer(asked: MeasureArguments, name: str) -> str:

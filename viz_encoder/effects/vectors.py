@@ -2,15 +2,16 @@
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.arguments import Token, read_token
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measure import Outputs
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError
+from viz_encoder.inputs import Sample
 from viz_encoder.model import pool
-from viz_encoder.model.pooling import PoolerHead
 
 
 class Pooled:
@@ -19,7 +20,7 @@ class Pooled:
     def __init__(self, run: Rerun, method: str | None) -> None:
         """Pool the untouched output; by the model's declared pooling if it can, else by mean."""
         self._run = run
-        self._method = method or _usual_pooling(run)
+        self._method = method or usual_pooling(run.encoder, run.sample, run.valid)
         self._before = self.vectors(run.output)
         self.words = f"1 − cosine between the pooled vector ({self._method}) and the untouched one"
 
@@ -38,32 +39,38 @@ class Pooled:
         """The pooled vector of each output."""
         run = self._run
         with torch.inference_mode():
-            return pool(
-                outputs,
-                run.valid.expand(len(outputs), -1),
-                self._method,
-                encoder=run.encoder,
-                head=own_pooler(run),
-                n_prefix=max(1, len(run.model.config.prefix)),
-                n_prompt=run.sample.n_prompt,
-            )
+            return pooled(run.encoder, run.sample, outputs, run.valid, self._method)
 
 
-def _usual_pooling(run: Rerun) -> str:
+def pooled(
+    encoder: LoadedEncoder,
+    sample: Sample,
+    outputs: Outputs,
+    valid: Bool[Tensor, "1 token"],
+    method: str,
+) -> Float[Tensor, "variant d_vector"]:
+    """The pooled vector of each output, by a method of `vz.pool`."""
+    heads = encoder.model.heads
+    return pool(
+        outputs,
+        valid.expand(len(outputs), -1),
+        method,
+        encoder=encoder,
+        head=heads["pool"] if "pool" in heads else None,  # noqa: SIM401 (a ModuleDict has no get)
+        n_prefix=max(1, len(encoder.config.prefix)),
+        n_prompt=sample.n_prompt,
+    )
+
+
+def usual_pooling(encoder: LoadedEncoder, sample: Sample, valid: Bool[Tensor, "1 token"]) -> str:
     """The model's own; mean where it declares none, or none of so many tokens."""
-    if run.encoder.declared is None:
+    if encoder.declared is None:
         return "mean"
     try:
-        run.encoder.declared.require(run.valid, run.sample.n_prompt)
+        encoder.declared.require(valid, sample.n_prompt)
     except InputError:
         return "mean"
     return "declared"
-
-
-def own_pooler(run: Rerun) -> PoolerHead | None:
-    """The model's own pooler, if it has one."""
-    heads = run.model.heads
-    return heads["pool"] if "pool" in heads else None  # noqa: SIM401 (a ModuleDict has no get)
 
 
 class State:

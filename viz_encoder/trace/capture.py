@@ -115,7 +115,7 @@ def capture(
     noted += note_of(mask, encoder.config.n_layers, encoder.config.n_heads)
     if noted:
         traces = [replace(trace, notes=(*trace.notes, *noted)) for trace in traces]
-    return traces if len(traces) > 1 or _is_several(source) else traces[0]
+    return traces if len(traces) > 1 or is_several(source) else traces[0]
 
 
 def captured(
@@ -126,7 +126,14 @@ def captured(
     if said:  # an ablation replaces outputs before W_O, so the weights no longer explain them
         edits = {layer: _keeping(put, layer, edits) for layer in range(encoder.config.n_layers)}
     result = run(encoder, inputs, mask, edits)
-    origin = _origin(encoder, result)
+    return traces_of(encoder, inputs, result, put)
+
+
+def traces_of(
+    encoder: LoadedEncoder, inputs: Inputs, result: EncoderOutput, put: Mapping[int, Tensor]
+) -> list[Trace]:
+    """One trace per row of a run; `put` is what W_O was given, by layer, during an ablation."""
+    said, origin = said_here(), _origin(encoder, result)
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
     notes += tuple(each.note for each in said)
     gone = {head for each in said if each.module is encoder.model for head in each.removed}
@@ -178,7 +185,7 @@ def _real(attention_mask: Any, valid: Any) -> Tensor:
     return from_one_means_keep(plain_tensor(given, "attention_mask"))
 
 
-def _is_several(source: object) -> bool:
+def is_several(source: object) -> bool:
     """Whether to return a list even for one row: true for a list, unless of numbers."""
     if isinstance(source, list):
         return not isinstance(source[0], Integral)

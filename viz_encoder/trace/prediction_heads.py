@@ -6,9 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import read_index
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import TextReader
 from viz_encoder.trace.trace import Trace
 
 SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector predicts nothing
@@ -43,6 +45,27 @@ def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
         f"{encoder.card.name} has no prediction head {str(task)!r}; it has "
         f"{', '.join(map(str, known))}."
     )
+
+
+def read_label(encoder: LoadedEncoder, head: HeadConfig, label: int | str) -> int:
+    """The number of a label, or of a word of the vocabulary, by its name or number.
+
+    Raises:
+        SelectionError: the head knows no such label.
+    """
+    if not isinstance(label, str):
+        return read_index("label", label, head.n_out, also=", or one of its names")
+    if head.labels:
+        if label in head.labels:
+            return head.labels.index(label)
+        known = ", ".join(head.labels[:20])
+        raise SelectionError(f"There is no label {label!r}; choose {known}.")
+    if isinstance(encoder.reader, TextReader):
+        for spelling in (label, f"Ġ{label}", f"▁{label}"):
+            number = encoder.reader.id_of(spelling)
+            if number is not None:
+                return int(number)
+    raise SelectionError(f"{label!r} is not a single token of this model; choose a word that is.")
 
 
 def head_input(

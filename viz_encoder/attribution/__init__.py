@@ -1,0 +1,10 @@
+"""Attribution: what carried a score, split exactly over tokens, blocks, heads and links."""
+
+from viz_encoder.attribution.attribute import attribute as attribute
+from viz_encoder.attribution.attribution import Attribution as Attribution
+from viz_encoder.exported import exported
+
+
+def __dir__() -> list[str]:
+    """The public names, without the modules that define them."""
+    return exported(globals())

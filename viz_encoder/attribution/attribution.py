@@ -1,0 +1,300 @@
+"""Attribution: a score split exactly over tokens, blocks, heads and links."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.arguments import Most, at_least, public, read_index
+from viz_encoder.attribution.beside import Beside, beside
+from viz_encoder.attribution.columns import Columns
+from viz_encoder.attribution.frozen_run import Flow
+from viz_encoder.attribution.routes import Edge, Routes
+from viz_encoder.effects import Effect
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, largest
+from viz_encoder.result import Columns as Table
+from viz_encoder.shown import quoted
+from viz_encoder.trace import LayerTrace
+
+Head = tuple[int, int]
+FEW = 3  # tokens that the sentence names
+BLOCK_BYTES = 16 * 2**20  # links held at once where all are looked through
+CANCELS = 0.5  # below this share of what is added up, a percentage of the sum misleads
+
+
+TINY = float(np.finfo(np.float32).tiny)
+Places = Float[np.ndarray, "layer token"]
+
+
+class Link(NamedTuple):
+    """What one head brought from a key to a query."""
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    share: float
+
+
+class Part(NamedTuple):
+    """One run's part in the score: added, or subtracted, at some columns."""
+
+    sign: float
+    flow: Flow
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution(ArrayResult, main="tokens"):
+    """Where a score came from; everything is in the unit of the score, logits or length.
+
+    Shares are signed and may cancel: a share of 2 beside a score of 0.1 is no error. They tell what
+    carried this score on this run with its attention weights held, not what would happen without a
+    token or head (see `vz.effect`), nor why the weights are what they are.
+
+    score: the number that is split.
+    tokens: the share of each token's input embedding.
+    biases: the share of all biases together; tokens and biases add up to the score.
+    states: where the score sat after n blocks; states[0] is tokens. A row and the biases of later
+        blocks add up to the score.
+    heads: what each head brought to the score, its values' biases included.
+    unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
+    names: of the tokens; of two runs "tired/wide" where one stands for the other.
+    words: what the score is.
+    """
+
+    score: float
+    tokens: Float[np.ndarray, " token"]
+    biases: float
+    states: Float[np.ndarray, "state token"]
+    heads: Float[np.ndarray, "layer head"]
+    unexplained: float
+    names: tuple[str, ...]
+    words: str
+    unit: str
+    through: str
+    parts: tuple[Part, ...]
+
+    @property
+    def large(self) -> bool:
+        """Whether the score is large beside what cancels in it, so that percentages say much."""
+        added = abs(self.tokens).sum() + abs(self.biases)
+        return abs(self.score) >= CANCELS * added
+
+    @property
+    def sentence(self) -> str:
+        """What carried the score most, in one sentence."""
+        order = np.argsort(-abs(self.tokens), kind="stable")[:FEW]
+        most = [f"{self._said(self.tokens[at])} from {quoted(self.names[at])}" for at in order]
+        (layer, head), *_ = self.ranked(1)
+        brought = f"head {layer}.{head} brings most, {self._said(self.heads[layer, head])}"
+        first, rest = self.words[:1].upper(), self.words[1:]
+        exact = "" if self.through == "values" else " By AttnLRP, whose parts do not add up to it."
+        return f"{first}{rest} is {self.score:.2f}: {', '.join(most)}; {brought}.{exact}"
+
+    def _said(self, share: float) -> str:
+        said = f"{share / self.score:.0%}" if self.large else f"{share:+.2f}"
+        return said.replace("-", "−")
+
+    @public
+    def ranked(self, n: Most = 10) -> tuple[Head, ...]:
+        """The n heads that brought most, whatever the sign, as (layer, head)."""
+        return largest(abs(self.heads), n)
+
+    @public
+    def strongest(self, n: Most = 10) -> tuple[Link, ...]:
+        """The n links that carried most, whatever the sign, over all heads.
+
+        Every map is looked through, some rows at a time.
+        """
+        found: list[Link] = []
+        for layer in range(len(self.heads)):
+            for rows, links in self.blocks(layer):
+                flat = links.flatten()
+                at = flat.abs().topk(min(n, len(flat))).indices
+                places = np.unravel_index(at.numpy(), links.shape)
+                for head, query, key, share in zip(*places, flat[at].tolist(), strict=True):
+                    found.append(Link(layer, int(head), rows.start + int(query), int(key), share))
+            found = sorted(found, key=lambda link: -abs(link.share))[:n]
+        return tuple(found)
+
+    @public
+    def links(
+        self, layer: int, head: int | None = None, rows: slice | None = None
+    ) -> Float[np.ndarray, "*head query key"]:
+        """What each link carried: weight × ⟨gradient at the head's output, value⟩.
+
+        Computed from queries, keys, values and gradients. A head's links add up to its share.
+
+        Args:
+            layer: counted from 0.
+            head: one head, counted from 0; all if not given.
+            rows: which queries, as a forward slice; all if not given.
+
+        Returns:
+            "head query key", or "query key" for one head.
+
+        Raises:
+            SelectionError: no such layer or head, or through="attention", whose links are not of
+                this form.
+        """
+        self._require_links()
+        layer = read_index("layer", layer, len(self.heads))
+        every = slice(0, self.heads.shape[1])
+        at = None if head is None else read_index("head", head, self.heads.shape[1])
+        chosen = every if at is None else slice(at, at + 1)
+        found = self._links(layer, chosen, rows or slice(None)).numpy()
+        return found if at is None else found[0]
+
+    def blocks(self, layer: int) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
+        """A layer's links, some rows at a time."""
+        self._require_links()
+        n_tokens, n_heads = len(self.names), self.heads.shape[1]
+        step = max(1, BLOCK_BYTES // (4 * n_heads * n_tokens))
+        for start in range(0, n_tokens, step):
+            rows = slice(start, min(start + step, n_tokens))
+            yield rows, self._links(layer, slice(0, n_heads), rows)
+
+    @public
+    def routes(self, least: Annotated[float, at_least(0)] = 0.02) -> Routes:
+        """How the score got to where it was read: tokens across, blocks upward.
+
+        Args:
+            least: a link is drawn if its share, over all heads, is at least this part of the score
+                or, where shares cancel, of all tokens' shares together.
+        """
+        bound = max(TINY, least * max(abs(self.score), float(abs(self.tokens).sum())))
+        edges = [edge for layer in range(len(self.heads)) for edge in self._edges(layer, bound)]
+        own, links, biases = self._incoming()
+        return Routes(self.states, own, links, biases, tuple(edges), self.names, self.unit)
+
+    def _edges(self, layer: int, bound: float) -> Iterator[Edge]:
+        """Links of a layer, summed over its heads, of at least that share."""
+        for rows, links in self.blocks(layer):
+            total = links.sum(dim=0)
+            for query, key in (total.abs() >= bound).nonzero().tolist():
+                each = links[:, query, key]
+                share = float(total[query, key])
+                head = int((each * (1 if share > 0 else -1)).argmax())
+                yield Edge(layer, rows.start + query, key, share, head, float(each[head]))
+
+    def _incoming(self) -> tuple[Places, Places, Places]:
+        """What comes into each node after the embeddings: from below, by links, from biases."""
+        n_columns = len(self.names)
+        links = at_columns(self.parts, "brought", n_columns).sum(axis=1)
+        biases = at_columns(self.parts, "after", n_columns)
+        return self.states[1:] - links - biases, links, biases
+
+    @public
+    def beside(self, effect: Effect) -> Beside:
+        """Each head's share beside the effect of removing it.
+
+        Raises:
+            SelectionError: the effects are of another model's heads.
+        """
+        return beside(self.heads, effect)
+
+    def columns(self) -> Table:
+        """One line a token."""
+        each = dict(zip(("token", "share"), (list(self.names), self.tokens.tolist()), strict=True))
+        return {"number": list(range(len(self.names))), **each}
+
+    def _require_links(self) -> None:
+        if self.through != "values":
+            raise SelectionError(
+                'Links are exact where weights are held; ask with through="values".'
+            )
+
+    def _links(self, layer: int, heads: slice, rows: slice) -> Float[Tensor, "head query key"]:
+        """The links of some columns' queries, over all runs."""
+        n_columns = len(self.names)
+        wanted = range(*rows.indices(n_columns))
+        total: Tensor | None = None
+        for sign, flow, columns in self.parts:
+            one = _links_of(flow, layer, heads, columns, wanted) * sign
+            if columns != tuple(range(n_columns)):
+                one = _spread(one, columns, n_columns)
+            total = one if total is None else total + one
+        assert total is not None
+        return total
+
+
+def _links_of(
+    flow: Flow, layer: int, heads: slice, columns: tuple[int, ...], wanted: range
+) -> Float[Tensor, "head query token"]:
+    """One run's links, at the queries of the wanted columns; 0 where it has none."""
+    ran, gradients = flow.trace.layers[layer], flow.gradients[layer][heads]
+    queries = {column: token for token, column in enumerate(columns)}
+    tokens = [queries.get(column, -1) for column in wanted]
+    rows = torch.tensor(tokens, device=ran.q.device)
+    if wanted.step == 1 and tokens and tokens == list(range(tokens[0], tokens[0] + len(tokens))):
+        kept: Any = slice(tokens[0], tokens[0] + len(tokens)) if tokens[0] >= 0 else rows
+    else:
+        kept = rows
+    weights = ran.weights(heads, kept)
+    shares = weights * (gradients[:, kept].to(weights.dtype) @ values_of(ran, heads).to(weights).mT)
+    return shares.masked_fill((rows < 0)[:, None], 0.0).cpu()
+
+
+def values_of(ran: LayerTrace, heads: slice) -> Float[Tensor, "head key d_value"]:
+    """Values of some query heads, repeated where heads share them."""
+    group = ran.n_heads // ran.v.shape[0]
+    each = torch.arange(ran.n_heads, device=ran.v.device)[heads]
+    return ran.v[heads] if group == 1 else ran.v[each // group]
+
+
+def _spread(
+    links: Float[Tensor, "head query token"], columns: tuple[int, ...], n_columns: int
+) -> Float[Tensor, "head query column"]:
+    """Each token's links at its column."""
+    spread = links.new_zeros(*links.shape[:2], n_columns)
+    kept = [token for token, column in enumerate(columns) if column >= 0]
+    spread[..., [columns[token] for token in kept]] = links[..., kept]
+    return spread
+
+
+def put_together(
+    score: float, parts: tuple[Part, ...], columns: Columns, words: str, unit: str, through: str
+) -> Attribution:
+    """The result of one run, or of two."""
+    n_columns = len(columns.names)
+    states = at_columns(parts, "states", n_columns)
+    heads = sum(part.sign * part.flow.brought.sum(axis=-1) for part in parts)
+    biases = sum(
+        part.sign * (part.flow.before.sum() + part.flow.after.sum() + part.flow.read)
+        for part in parts
+    )
+    assert isinstance(heads, np.ndarray)
+    tokens, biases = states[0], float(biases)
+    large = max(abs(score), abs(tokens).sum(), np.finfo(np.float32).tiny)
+    unexplained = float(abs(tokens.sum() + biases - score) / large)
+    return Attribution(
+        score,
+        tokens,
+        biases,
+        states,
+        heads,
+        unexplained,
+        columns.names,
+        words,
+        unit,
+        through,
+        parts,
+    )
+
+
+def at_columns(
+    parts: tuple[Part, ...], name: str, n_columns: int
+) -> Float[np.ndarray, "*row column"]:
+    """A flow's field of all runs together, each token at its column."""
+    fields = [getattr(part.flow, name) for part in parts]
+    found = np.zeros((*fields[0].shape[:-1], n_columns))
+    for part, shares in zip(parts, fields, strict=True):
+        places = np.array(part.columns)
+        found[..., places[places >= 0]] += part.sign * shares[..., places >= 0]
+    return found

@@ -1,0 +1,71 @@
+"""Frozen: a mode in which a model runs unchanged, and its gradients are those of a linear map."""
+
+from types import FunctionType
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.attribution.rules import LINEAR, Ledger, Rules, Through, computed
+
+SAYS_ITS_OWN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class Frozen(TorchFunctionMode):
+    """While it is entered, gradients hold a run's attention weights, norms and gates fixed.
+
+    through="values": attention weights are constants, so a score is linear in the leaf (the tensor
+    that requires a gradient) and in what is added on the way.
+    through="attention": the rules of AttnLRP (Achtibat et al., 2024, arXiv:2402.05602), where a
+    product of two tensors gives half to each; its parts do not add up to the score.
+
+    Only this thread's calls are changed, so a shared model may run elsewhere at the same time.
+
+    Attributes:
+        ledger: what each constant added, once a gradient was taken.
+        unruled: names of the functions of the leaf that have no rule, and how often they ran.
+    """
+
+    def __init__(self, through: Through = "values", swap: tuple[Tensor, Tensor] | None = None):
+        super().__init__()
+        self.ledger = Ledger()
+        self.unruled: dict[str, int] = {}
+        self.rules = Rules(through, self.ledger)
+        self._swap = swap  # a tensor, and the leaf that takes its place
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run the function by its rule; one that does not touch the leaf runs as it is."""
+        args = self._bare(tuple(args))
+        kwargs = {name: self._bare(each) for name, each in (kwargs or {}).items()}
+        if not computed((*args, *kwargs.values())):
+            return func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        name = name.strip("_") if name.startswith("__") else name
+        rule = self.rules.get(name)
+        if rule is not None:
+            return rule(func, *args, **kwargs)
+        if isinstance(func, FunctionType) and func.__module__ == F.__name__:
+            return self._inside(func, args, kwargs)
+        if name not in LINEAR:
+            self.unruled[name] = self.unruled.get(name, 0) + 1
+        return func(*args, **kwargs)
+
+    def _bare(self, x: Any) -> Any:
+        """Weights are constants; the tensor that is swapped becomes the leaf."""
+        if isinstance(x, nn.Parameter):
+            return x.detach()
+        if type(x) in (list, tuple):
+            return type(x)(self._bare(each) for each in x)
+        return self._swap[1] if self._swap is not None and x is self._swap[0] else x
+
+    def _inside(self, func: FunctionType, args: Any, kwargs: Any) -> Any:
+        """A function that is made of others: its own code, with this mode on."""
+        names = {**func.__globals__, **dict.fromkeys(SAYS_ITS_OWN, lambda *_: False)}
+        code, defaults = func.__code__, func.__defaults__
+        body = FunctionType(code, names, func.__name__, defaults, func.__closure__)
+        body.__kwdefaults__ = func.__kwdefaults__
+        with self:
+            return body(*args, **kwargs)

@@ -1,0 +1,194 @@
+"""FrozenRun: one sequence through our encoder, linear in its input embeddings and its biases."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.attribution.frozen import Frozen
+from viz_encoder.attribution.rules import Through
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.model.attention import Given, LayerRecord
+from viz_encoder.model.encoder import EncoderOutput
+from viz_encoder.trace.capture import arguments, traces_of
+from viz_encoder.trace.recomputed import angles_of, require_as_ran
+from viz_encoder.trace.recomputed import apart as difference
+from viz_encoder.trace.same_model import require_made_by
+from viz_encoder.trace.trace import Trace
+
+BEFORE, AFTER = "before", "after"  # the heads of a block: where a bias is added
+READ = "read"  # the final norm and the prediction head or the pooling
+
+
+class Start(NamedTuple):
+    """A sequence as it enters the first block."""
+
+    x: Float[Tensor, "1 token d_model"]
+    given: list[Given]
+    valid: Bool[Tensor, "1 token"]
+    sample: Sample
+    inputs: Inputs | None = None  # what was read, if it has not run yet
+    trace: Trace | None = None  # the run, if it has
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Where a score sat in one run, and what moved it; all in the unit of the score.
+
+    states: after n blocks, at each token. Each row adds up to the score with the biases of later
+        blocks.
+    brought: what each head brought to each token.
+    before, after: by block, what biases added at each token, before its heads and after them.
+    read: what the biases of the final norm and of what is read added.
+    gradients: of the score, at each head's output.
+    """
+
+    trace: Trace
+    states: Float[np.ndarray, "state token"]
+    brought: Float[np.ndarray, "layer head token"]
+    before: Float[np.ndarray, "layer token"]
+    after: Float[np.ndarray, "layer token"]
+    read: float
+    gradients: tuple[Float[Tensor, "head query d_value"], ...]
+
+
+def starts_of(encoder: LoadedEncoder, inputs: Inputs) -> list[Start]:
+    """Each row of a batch, as it enters the first block."""
+    values, valid, segments = arguments(encoder, inputs)
+    found = []
+    for at, sample in enumerate(inputs.samples):
+        row = slice(at, at + 1)
+        mine = None if valid is None else valid[row]
+        with torch.no_grad():
+            x = encoder.model.embed(values[row], None if segments is None else segments[row])
+            given = encoder.model.given(x, values[row], mine)
+        whole = inputs.valid[row].to(encoder.device)
+        alone = Inputs(inputs.values[row], inputs.valid[row], (sample,))
+        found.append(Start(x, given, whole, sample, inputs=alone))
+    return found
+
+
+def start_of(encoder: LoadedEncoder, trace: Trace) -> Start:
+    """A run of this encoder again, from its own embeddings, under its own masks.
+
+    Raises:
+        SelectionError: a run of another model or of other weights.
+    """
+    require_made_by(encoder, trace)
+    x = trace.hidden(0)[None].to(encoder.device, encoder.dtype)
+    given = [
+        Given(
+            None if layer.mask is None else layer.mask[None].to(encoder.device),
+            angles_of(encoder, trace, number),
+            None if layer.relative is None else layer.relative.to(encoder.device),
+        )
+        for number, layer in enumerate(trace.layers)
+    ]
+    return Start(x, given, trace.valid[None].to(encoder.device), trace.sample, trace=trace)
+
+
+class FrozenRun:
+    """One run whose weights, norms and gates are held; its output can be split."""
+
+    def __init__(self, encoder: LoadedEncoder, start: Start, through: Through) -> None:
+        """Run it.
+
+        Raises:
+            TraceError: it differs from the run that it repeats.
+        """
+        self.encoder, self.start = encoder, start
+        self.frozen = Frozen(through)
+        self._mixed: list[Tensor] = []
+        records: list[LayerRecord] | None = None if start.trace else []
+        x = start.x.detach().clone().requires_grad_()
+        self.hidden = [x]
+        with self.frozen:
+            for number, block in enumerate(encoder.model.layers):
+                self.frozen.ledger.stage = number, BEFORE
+                x = block(x, start.given[number]._replace(edit=self._keeping(number)), records)
+                self.hidden.append(x)
+            self.frozen.ledger.stage = READ
+            self.output: Float[Tensor, "1 token d_model"] = encoder.model.final_norm(x)
+        self.trace = start.trace or self._traced(records or [])
+        if start.trace:
+            found = difference(self.output[0], start.trace.output)
+            require_as_ran(found, "The output", self.output.dtype)
+
+    def flow(self, score: Tensor) -> Flow:
+        """Split a score, which was read from the output while the mode was on."""
+        wanted = [*self.hidden, *self._mixed]
+        found = torch.autograd.grad(score, wanted, allow_unused=True)
+        gradients = [
+            torch.zeros_like(x) if g is None else g for x, g in zip(wanted, found, strict=True)
+        ]
+        to_states, to_heads = gradients[: len(self.hidden)], gradients[len(self.hidden) :]
+        states = [_inner(x, g) for x, g in zip(self.hidden, to_states, strict=True)]
+        brought = [_inner(x, g) for x, g in zip(self._mixed, to_heads, strict=True)]
+        before, after, read = self._biases()
+        kept = tuple(g[0].detach() for g in to_heads)
+        return Flow(self.trace, np.stack(states), np.stack(brought), before, after, read, kept)
+
+    def _keeping(self, number: int) -> Any:
+        """An edit that keeps what the heads give; heads that the run left out stay left out."""
+        trace = self.start.trace
+        put = None if trace is None else trace.layers[number].put
+
+        def keep(mixed: Tensor) -> Tensor:
+            self._mixed.append(mixed)
+            self.frozen.ledger.stage = number, AFTER
+            gone = [] if trace is None else [head for at, head in trace.removed if at == number]
+            if put is None or not gone:
+                return mixed
+            where = torch.zeros(mixed.shape[1], 1, 1, dtype=torch.bool, device=mixed.device)
+            where[gone] = True
+            return torch.where(where, put[None].to(mixed), mixed)
+
+        return keep
+
+    def _traced(self, records: list[LayerRecord]) -> Trace:
+        """This run as a trace, without what gradients need."""
+        assert self.start.inputs is not None
+        still = tuple(
+            each._replace(
+                **{part: getattr(each, part).detach() for part in ("q", "k", "v", "signature")}
+            )
+            for each in records
+        )
+        hidden = tuple(x.detach() for x in self.hidden)
+        result = EncoderOutput(self.output.detach(), hidden, still)
+        (trace,) = traces_of(self.encoder, self.start.inputs, result, {})
+        return trace
+
+    def _biases(
+        self,
+    ) -> tuple[Float[np.ndarray, "layer token"], Float[np.ndarray, "layer token"], float]:
+        """What biases added, by block and token, and while the output was read."""
+        sums: dict[Any, Any] = defaultdict(float)
+        for stage, places in self.frozen.ledger.told:
+            places = places.detach().double().cpu()
+            sums[stage] = sums[stage] + (places.sum() if stage == READ else _by_token(places))
+        n_layers, n_tokens = len(self._mixed), self.start.x.shape[1]
+        before, after = (
+            np.stack([np.zeros(n_tokens) + np.asarray(sums[n, when]) for n in range(n_layers)])
+            for when in (BEFORE, AFTER)
+        )
+        return before, after, float(sums[READ])
+
+
+def _by_token(places: Float[Tensor, "1 *head token"]) -> Float[np.ndarray, " token"]:
+    """Summed over all axes but that of tokens, which is the last: d_model is summed already."""
+    total: Float[np.ndarray, " token"] = places.flatten(0, -2).sum(0).numpy()
+    return total
+
+
+def _inner(x: Tensor, g: Tensor) -> Float[np.ndarray, "*place"]:
+    """⟨x, gradient⟩ of each token, or of each head and token."""
+    product: Float[np.ndarray, "*place"] = (
+        (x.detach()[0].double() * g[0].double()).sum(-1).cpu().numpy()
+    )
+    return product

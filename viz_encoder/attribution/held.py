@@ -1,0 +1,155 @@
+"""Steps of a model as they ran, each with the gradient of the linear map it was on this run.
+
+A norm divides by a number, an activation multiplies by f(x) / x, attention mixes by its weights.
+Held at what they were, all of these are linear, so a score splits exactly (Ali et al., 2022,
+arXiv:2202.07304). The values are those of torch's own functions, bit for bit.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.model.attention import attention_weights
+
+Back = Callable[[Tensor], tuple[Tensor | None, ...]]
+Tell = Callable[[Tensor], None]  # is told what a constant adds to the score, in each place
+BLOCK_BYTES = 4 * 2**20  # weights held at once: what fits into a processor's cache
+
+
+class _Held(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, back: Back, *_: Tensor) -> Tensor:
+        ctx.back = back
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, None, *ctx.back(gradients[0])
+
+
+def held(value: Tensor, back: Back, *inputs: Tensor) -> Tensor:
+    """The value, with `back` as its gradient: of the value's gradient, one for each input."""
+    found: Tensor = _Held.apply(value, back, *inputs)  # type: ignore[no-untyped-call]
+    return found
+
+
+def plus(value: Tensor, x: Tensor, constant: Tensor | float, tell: Tell) -> Tensor:
+    """The sum `value` of x and a constant, which is told what the constant adds."""
+
+    def back(g: Tensor) -> tuple[Tensor]:
+        tell(added(g, constant))
+        return (g.sum_to_size(x.shape),)
+
+    return held(value, back, x)
+
+
+def added(g: Tensor, constant: Tensor | float) -> Tensor:
+    """⟨gradient, constant⟩ in each place; a mask's −∞ adds nothing, as its weight is 0."""
+    product = g * constant
+    product = torch.where(torch.isfinite(product), product, 0.0)
+    return product.sum(dim=-1) if product.ndim > 1 else product.sum()
+
+
+def scaled(x: Tensor, factor: float) -> Tensor:
+    """X itself, with its gradient times a factor."""
+    return held(x.detach(), lambda g: (g * factor,), x)
+
+
+def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
+    """f(x) as x · (f(x) − f(0)) / x, with that factor held, plus the constant f(0)."""
+    wide = x.detach()
+    value, rest = f(wide), f(torch.zeros((), dtype=x.dtype, device=x.device))
+
+    def back(g: Tensor) -> tuple[Tensor]:
+        if float(rest):
+            tell(added(g, rest))
+        return (g * torch.where(wide == 0, 0.0, (value - rest) / wide),)
+
+    return held(value, back, x)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, tell: Tell) -> Tensor:
+    """x · Wᵀ + b."""
+
+    def back(g: Tensor) -> tuple[Tensor]:
+        if bias is not None:
+            tell(g @ bias)
+        return (g @ weight,)
+
+    return held(F.linear(x.detach(), weight, bias), back, x)
+
+
+def layer_norm(
+    x: Tensor,
+    shape: tuple[int, ...],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    tell: Tell,
+) -> Tensor:
+    """LayerNorm with its divisor held; its mean is linear and stays."""
+    value, _, divisor = torch.native_layer_norm(x.detach(), shape, weight, bias, eps)
+    axes = tuple(range(-len(shape), 0))
+
+    def back(g: Tensor) -> tuple[Tensor]:
+        if bias is not None:
+            tell(added(g, bias))
+        g = g if weight is None else g * weight
+        return ((g - g.mean(dim=axes, keepdim=True)) * divisor.to(g.dtype),)
+
+    return held(value, back, x)
+
+
+def rms_norm(x: Tensor, shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> Tensor:
+    """RMSNorm with its divisor held."""
+    wide, axes = x.detach(), tuple(range(-len(shape), 0))
+    value = F.rms_norm(wide, shape, weight, eps)
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    whole = wide.to(torch.promote_types(x.dtype, torch.float32))
+    divisor = (whole.square().mean(dim=axes, keepdim=True) + eps).rsqrt().to(x.dtype)
+
+    def back(g: Tensor) -> tuple[Tensor]:
+        return ((g if weight is None else g * weight) * divisor,)
+
+    return held(value, back, x)
+
+
+def mixed(
+    value: Float[Tensor, "*axes head query d_value"],
+    q: Float[Tensor, "*axes head query d_head"],
+    k: Float[Tensor, "*axes head key d_head"],
+    v: Float[Tensor, "*axes head key d_value"],
+    mask: Tensor | None,
+    bias: Tensor | None,
+    scale: float,
+) -> Tensor:
+    """What attention gave, with its weights held: the values' gradient is weightsᵀ · gradient.
+
+    The weights are computed again, some rows at a time, and never held whole.
+    """
+    q, k = q.detach(), k.detach()
+
+    def back(g: Tensor) -> tuple[Tensor]:
+        found = torch.zeros_like(v, dtype=torch.promote_types(v.dtype, torch.float32))
+        for rows in row_blocks(q, k):
+            weights = attention_weights(
+                q[..., rows, :], k, _rows(mask, rows), scale, _rows(bias, rows)
+            )
+            found += weights.mT @ g[..., rows, :].to(weights.dtype)
+        return (found.to(v.dtype),)
+
+    return held(value, back, v)
+
+
+def row_blocks(q: Tensor, k: Tensor) -> list[slice]:
+    """Slices of queries whose weights fit into a block."""
+    n_rows = max(1, BLOCK_BYTES // (4 * q.shape[:-2].numel() * k.shape[-2]))
+    return [slice(at, at + n_rows) for at in range(0, q.shape[-2], n_rows)]
+
+
+def _rows(x: Tensor | None, rows: slice) -> Tensor | None:
+    return x if x is None or x.shape[-2] == 1 else x[..., rows, :]

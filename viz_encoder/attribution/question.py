@@ -1,0 +1,132 @@
+"""Question: a direction of what is read, and its words: the score is the vector along it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.attribution.readout import Answer, Readout, State
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.shown import quoted
+from viz_encoder.trace.prediction_heads import read_label
+
+RUNNER_UP = "runner-up"
+Vector = Float[Tensor, " n"]
+
+
+class Question(NamedTuple):
+    """What a score is: the sum of the vectors read, along a direction."""
+
+    direction: Vector
+    words: str  # the score as the subject of a sentence, without a full stop
+    unit: str  # "logits", or "length"
+
+
+def of_one(
+    encoder: LoadedEncoder,
+    sample: Sample,
+    readout: Readout,
+    vector: Vector,
+    label: int | str | None,
+    rival: int | str | None,
+) -> Question:
+    """The question about one run: a label's logit, or a vector along itself."""
+    vector = vector.detach()
+    if not isinstance(readout, Answer):
+        return Question(_unit(vector), _whose(readout, sample), "length")
+    number = _likeliest(vector) if label is None else read_label(encoder, readout.head, label)
+    name = quoted(encoder.output_name(readout.head, number))
+    if rival is None:
+        return Question(_one(vector, number), f"the logit of {name}", "logits")
+    other = _rival(encoder, readout, vector, number, rival)
+    its = quoted(encoder.output_name(readout.head, other))
+    direction = _one(vector, number) - _one(vector, other)
+    return Question(direction, f"the logit of {name} minus that of {its}", "logits")
+
+
+def of_two(
+    encoder: LoadedEncoder,
+    sample: Sample,
+    readout: Readout,
+    vectors: tuple[Vector, Vector],
+    label: int | str | None,
+) -> Question:
+    """The question about two runs: what makes the first differ from the second.
+
+    For answers, the logit of the first run's label minus that of the second's likeliest, in the
+    first run minus in the second. Otherwise the distance of the two vectors.
+    """
+    here, there = (vector.detach() for vector in vectors)
+    if not isinstance(readout, Answer):
+        if not bool((here - there).norm() > 0):
+            raise SelectionError(
+                "The two runs give the same vector, so nothing made them differ; give another text."
+            )
+        return Question(_unit(here - there), f"the change of {_whose(readout, sample)}", "length")
+    number = _likeliest(here) if label is None else read_label(encoder, readout.head, label)
+    other = _likeliest(there)
+    name = quoted(encoder.output_name(readout.head, number))
+    if other == number:
+        return Question(_one(here, number), f"the change of the logit of {name}", "logits")
+    its = quoted(encoder.output_name(readout.head, other))
+    direction = _one(here, number) - _one(here, other)
+    return Question(direction, f"the change of {name} over {its}, in logits", "logits")
+
+
+def toward(vector: Vector, given: Any) -> Question:
+    """The pooled vector along another one, of length 1.
+
+    Raises:
+        InputError: it is no vector of that size, or of length 0.
+    """
+    other = torch.as_tensor(np.asarray(given) if not isinstance(given, Tensor) else given)
+    if other.shape != vector.shape or not bool(other.norm() > 0):
+        raise InputError(
+            f"toward has shape {tuple(other.shape)}; give a text, or a vector of "
+            f"{len(vector)} numbers that are not all 0."
+        )
+    return Question(
+        _unit(other.to(vector.detach())), "the sentence vector toward the other", "length"
+    )
+
+
+def _rival(
+    encoder: LoadedEncoder, readout: Answer, vector: Vector, number: int, rival: int | str
+) -> int:
+    if rival == RUNNER_UP:
+        if len(vector) < 2:
+            raise SelectionError(
+                f"{encoder.card.name} gives a single score, so there is no runner-up; leave out "
+                "against=."
+            )
+        first, second = vector.topk(2).indices.tolist()
+        return int(second if first == number else first)
+    other = read_label(encoder, readout.head, rival)
+    if other == number:
+        name = quoted(encoder.output_name(readout.head, number))
+        raise SelectionError(f"label and against are both {name}; give two different ones.")
+    return other
+
+
+def _whose(readout: Readout, sample: Sample) -> str:
+    if isinstance(readout, State):
+        return f"the final state of {quoted(sample.tokens[readout.token])}"
+    return "the sentence vector"
+
+
+def _likeliest(vector: Vector) -> int:
+    return int(vector.argmax())
+
+
+def _one(vector: Vector, number: int) -> Vector:
+    found = torch.zeros_like(vector)
+    found[number] = 1.0
+    return found
+
+
+def _unit(vector: Vector) -> Vector:
+    return vector / vector.norm()

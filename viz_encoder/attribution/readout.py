@@ -1,0 +1,126 @@
+"""Readout: the vector that is read from a run, of which a score is one direction."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.arguments import Token, read_token
+from viz_encoder.attribution.frozen_run import FrozenRun
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import HeadConfig, HeadPool, Task
+from viz_encoder.effects.vectors import pooled, usual_pooling
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.trace.prediction_heads import choose_head, masked_tokens, tasks
+
+Of = Literal["answer", "state", "pooled"]
+Vector = Float[Tensor, " n"]
+
+
+@runtime_checkable
+class Readout(Protocol):
+    """What is read from an output."""
+
+    def vector(self, run: FrozenRun) -> Vector:
+        """The vector, from which gradients reach the run."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The logits of a prediction head, at one token or of the whole input."""
+
+    head: HeadConfig
+    token: int | None
+
+    def vector(self, run: FrozenRun) -> Vector:
+        """One logit a label."""
+        speak = run.encoder.model.heads[str(self.head.task)]
+        if self.token is None:
+            return speak(run.output, run.start.valid)[0]
+        return speak(run.output[:, self.token : self.token + 1])[0, 0]
+
+
+@dataclass(frozen=True)
+class State:
+    """A token's final state."""
+
+    token: int
+
+    def vector(self, run: FrozenRun) -> Vector:
+        """The state, after the final norm."""
+        return run.output[0, self.token]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The vector that stands for the whole input."""
+
+    method: str
+
+    def vector(self, run: FrozenRun) -> Vector:
+        """The pooled vector."""
+        start = run.start
+        return pooled(run.encoder, start.sample, run.output, start.valid, self.method)[0]
+
+
+def readout_of(
+    encoder: LoadedEncoder, sample: Sample, valid: Tensor, of: Of | None, token: Token | None
+) -> Readout:
+    """What is read; if `of` is None: an answer, else the token's state, else the pooled vector.
+
+    Raises:
+        SelectionError: no head that answers, no such token, or a token where none is read.
+    """
+    at = None if token is None else read_token(token, sample.tokens, valid=valid[0])
+    match of or _usual(encoder, sample, at):
+        case "answer":
+            return _answer(encoder, sample, at)
+        case "state":
+            if at is None:
+                raise SelectionError('of="state" needs a token; say which, such as token=3.')
+            return State(at)
+        case _:
+            if at is not None:
+                raise SelectionError("The pooled vector is of no single token; leave out token=.")
+            return Pooled(usual_pooling(encoder, sample, valid))
+
+
+def _usual(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Of:
+    known, masks = tasks(encoder), masked_tokens(sample.tokens)
+    if Task.MASKED in known and masks and token in (None, *masks):
+        return "answer"
+    if token is None:
+        return "answer" if _whole(encoder) else "pooled"
+    return "answer" if {Task.TOKENS, Task.REPLACED} & {*known} else "state"
+
+
+def _whole(encoder: LoadedEncoder) -> bool:
+    """Whether a head answers for the whole input."""
+    heads = encoder.config.prediction_heads
+    return any(head.task is Task.CLASSIFY for head in heads)
+
+
+def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer:
+    known, masks = tasks(encoder), masked_tokens(sample.tokens)
+    if not known:
+        raise SelectionError(
+            f'{encoder.card.name} has no prediction head, so it gives no answer. Ask of="state" '
+            'with a token, or of="pooled".'
+        )
+    each = [task for task in known if choose_head(encoder, task).pool is HeadPool.EACH]
+    if token is None and Task.MASKED in known and masks:
+        return Answer(choose_head(encoder, Task.MASKED), masks[0])
+    if token is None and _whole(encoder):
+        return Answer(choose_head(encoder, Task.CLASSIFY), None)
+    if not each:
+        raise SelectionError(f"{encoder.card.name} answers for the whole input; leave out token=.")
+    if token is None:
+        what = (
+            "replace a word with [MASK], or say which token" if Task.MASKED in each else "say which"
+        )
+        raise SelectionError(
+            f"{encoder.card.name} answers for each token; {what}, such as token=3."
+        )
+    return Answer(choose_head(encoder, each[0]), token)

@@ -1,0 +1,324 @@
+"""Rules: what each torch function becomes when a run's weights, norms and gates are held fixed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from viz_encoder.attribution import held
+
+Through = Literal["values", "attention"]
+Rule = Callable[..., Any]
+
+# f(x) as x · f(x) / x.
+GATES = (
+    *("gelu", "relu", "silu", "tanh", "sigmoid", "erf", "elu", "leaky_relu", "selu", "celu"),
+    *("softplus", "mish", "hardswish", "hardtanh", "relu6", "logsigmoid", "hardsigmoid"),
+)
+# Where an activation is written out, such a factor is the gate of the other one.
+FACTORS = ("tanh", "sigmoid", "erf", "hardsigmoid")
+# What another value is divided by, and weights before they are normalized.
+DIVISORS = ("rsqrt", "sqrt", "reciprocal", "std", "var", "norm", "vector_norm", "exp", "abs")
+# Functions whose own gradient is that of a linear map, or that only choose.
+LINEAR = frozenset((
+    *("dropout", "alpha_dropout", "reshape", "view", "flatten", "unflatten", "transpose"),
+    *("permute", "contiguous", "clone", "to", "float", "half", "double", "bfloat16", "type"),
+    *("type_as", "expand", "expand_as", "unsqueeze", "squeeze", "split", "chunk", "unbind", "cat"),
+    *("concat", "stack", "getitem", "select", "narrow", "index_select", "gather", "sum", "mean"),
+    *("take_along_dim", "neg", "T", "mT", "get", "roll", "flip", "pad", "repeat", "unfold"),
+    *("repeat_interleave", "movedim", "swapaxes", "cumsum", "tril", "triu", "amax", "max"),
+    *("avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "detach", "item", "requires_grad_"),
+))  # fmt: skip
+NAMES = {
+    "sum_of": ("add", "iadd", "radd"),
+    "difference": ("sub", "isub", "rsub", "subtract"),
+    "product": ("mul", "imul", "rmul", "multiply"),
+    "matrix_product": ("matmul", "rmatmul", "bmm", "mm", "einsum"),
+    "quotient": ("div", "truediv", "itruediv", "rtruediv", "rdiv", "divide"),
+    "power": ("pow",),
+    "square": ("square",),
+    "linear": ("linear",),
+    "product_and_sum": ("addmm", "baddbmm"),
+    "convolution": ("conv1d", "conv2d"),
+    "layer_norm": ("layer_norm",),
+    "rms_norm": ("rms_norm",),
+    "weights": ("softmax",),
+    "choice": ("where",),
+    "filled": ("masked_fill",),
+    "attention": ("scaled_dot_product_attention",),
+    "gate": GATES,
+    "held": DIVISORS,
+}
+BY_NAME = {name: rule for rule, names in NAMES.items() for name in names}
+
+
+class Attended(NamedTuple):
+    """One attention call: what it mixed, each "*axes head token d", and its output."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    mask: Tensor | None  # True = may attend
+    bias: Tensor | None  # added to the scores
+    scale: float
+    output: Tensor
+
+
+class Told(NamedTuple):
+    """What one constant (a bias, as a rule) adds to the score, in each place where it is added."""
+
+    stage: Any
+    places: Tensor
+
+
+@dataclass
+class Ledger:
+    """What constants add; `stage` is what runs now, under which it is filed."""
+
+    stage: Any = None
+    told: list[Told] = field(default_factory=list)
+
+    def tell(self) -> held.Tell:
+        """Files under the stage of now."""
+        stage, told = self.stage, self.told
+        return lambda places: told.append(Told(stage, places))
+
+
+class Rules:
+    """The rules, by the names of torch's functions. What is computed comes from the leaf.
+
+    Attributes:
+        attended: the calls of scaled_dot_product_attention, in the order of the run.
+    """
+
+    def __init__(self, through: Through, ledger: Ledger) -> None:
+        self.through, self._tell = through, ledger.tell
+        self.attended: list[Attended] = []
+        self._factors: set[int] = set()
+        self._kept: list[Tensor] = []  # so that no id is used twice
+
+    def get(self, name: str) -> Rule | None:
+        """The rule of this function, if it has one."""
+        rule = BY_NAME.get(name)
+        return None if rule is None else getattr(self, rule)
+
+    def gate(self, func: Rule, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """An activation: x times f(x) / x, which is held."""
+        found = held.gate(x, lambda at: func(at.clone(), *args, **kwargs), self._tell())
+        return self._factor(found) if func.__name__ in FACTORS else found
+
+    def sum_of(self, func: Rule, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+        """a + b; what is not computed is told."""
+        return self._told_sum(torch.add(*_tensors(a, b), alpha=alpha), (a, b), (1, alpha))
+
+    def difference(self, func: Rule, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
+        """a − b, or b − a; what is not computed is told."""
+        if func.__name__.strip("_") == "rsub":
+            a, b = b, a
+        return self._told_sum(torch.sub(*_tensors(a, b), alpha=alpha), (a, b), (1, -alpha))
+
+    def product(self, func: Rule, a: Any, b: Any) -> Tensor:
+        """a · b: of two that are computed a gate is held, otherwise each gets half."""
+        if not (computed(a) and computed(b)):
+            found: Tensor = torch.mul(a, b)
+            other = a if computed(a) else b
+            return self._factor(found) if id(other) in self._factors else found
+        factors = [id(x) in self._factors for x in (a, b)]
+        if factors[0] != factors[1]:
+            return torch.mul(
+                *(x.detach() if is_gate else x for x, is_gate in zip((a, b), factors, strict=True))
+            )
+        return torch.mul(held.scaled(a, 0.5), held.scaled(b, 0.5))
+
+    def matrix_product(self, func: Rule, *args: Any, **kwargs: Any) -> Tensor:
+        """A matrix product; of two factors that are computed each gets half."""
+        share = 1 / max(1, sum(map(computed, args)))
+        halves = (held.scaled(x, share) if computed(x) and share < 1 else x for x in args)
+        found: Tensor = func(*halves, **kwargs)
+        return found
+
+    def quotient(self, func: Rule, a: Any, b: Any, **kwargs: Any) -> Tensor:
+        """a / b, its divisor held."""
+        if "r" in func.__name__.strip("_")[:1]:
+            a, b = b, a
+        return torch.div(*_tensors(a, _still(b), still=False), **kwargs)
+
+    def power(self, func: Rule, x: Any, power: Any) -> Tensor:
+        """xᵖ as x times xᵖ⁻¹, which is held; a divisor is held whole."""
+        if not computed(x) or not isinstance(power, int | float) or power < 1:
+            return self.held(func, x, power)
+        found: Tensor = x * x.detach() ** (power - 1)
+        return found
+
+    def square(self, func: Rule, x: Tensor) -> Tensor:
+        """x², as a power."""
+        return self.power(func, x, 2)
+
+    def linear(self, func: Rule, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """A linear map; its bias is told."""
+        return held.linear(x, weight, bias, self._tell())
+
+    def product_and_sum(
+        self, func: Rule, added: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
+    ) -> Tensor:
+        """A matrix product and what is added to it."""
+        product = self.matrix_product(torch.matmul, a, b) * alpha
+        if beta == 0:
+            return product
+        return self.sum_of(torch.add, product, added if beta == 1 else added * beta)
+
+    def convolution(
+        self, func: Rule, x: Tensor, weight: Tensor, bias: Tensor | None = None, *a: Any, **k: Any
+    ) -> Tensor:
+        """A convolution; its bias is told."""
+        found: Tensor = func(x, weight, None, *a, **k)
+        if bias is None:
+            return found
+        return self.sum_of(torch.add, found, bias.reshape(-1, *(1,) * (weight.ndim - 2)))
+
+    def layer_norm(
+        self,
+        func: Rule,
+        x: Tensor,
+        shape: Sequence[int],
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-5,
+    ) -> Tensor:
+        """LayerNorm, its divisor held; its bias is told."""
+        return held.layer_norm(x, tuple(shape), weight, bias, eps, self._tell())
+
+    def rms_norm(
+        self,
+        func: Rule,
+        x: Tensor,
+        shape: Sequence[int],
+        weight: Tensor | None = None,
+        eps: float | None = None,
+    ) -> Tensor:
+        """RMSNorm, its divisor held."""
+        return held.rms_norm(x, tuple(shape), weight, eps)
+
+    def held(self, func: Rule, *args: Any, **kwargs: Any) -> Any:
+        """A function whose result is held as it ran."""
+        return func(*map(_still, args), **kwargs)
+
+    def weights(self, func: Rule, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """A softmax: held, or, for AttnLRP, with its own gradient."""
+        found: Tensor = func(x if self.through == "attention" else x.detach(), *args, **kwargs)
+        return found
+
+    def choice(self, func: Rule, *args: Any) -> Tensor:
+        """torch.where, or a tensor's; what is chosen that is not computed is told."""
+        if func.__qualname__.startswith("_VariableFunctions") or args[0].dtype == torch.bool:
+            where, a, b = args
+        else:
+            a, where, b = args
+        nothing = torch.zeros((), dtype=(a if computed(a) else b).dtype, device=where.device)
+        return self.sum_of(
+            torch.add, torch.where(where, a, nothing), torch.where(where, nothing, b)
+        )
+
+    def filled(self, func: Rule, x: Tensor, mask: Tensor, value: Any) -> Tensor:
+        """Places filled with a constant, which is told."""
+        constants = torch.zeros_like(x, requires_grad=False).masked_fill(mask, value)
+        return self.sum_of(torch.add, x.masked_fill(mask, 0.0), constants)
+
+    def attention(
+        self,
+        func: Rule,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        """Attention: its weights held, or, for AttnLRP, a quarter for queries and for keys."""
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        if enable_gqa:
+            repeats = query.shape[-3] // key.shape[-3]
+            key, value = (x.repeat_interleave(repeats, dim=-3) for x in (key, value))
+        attend = _Attend(func, attn_mask, is_causal, scale)
+        if self.through == "attention":
+            q, k = held.scaled(query, 0.25), held.scaled(key, 0.25)
+            return attend(q, k, held.scaled(value, 0.5))
+        q, k, v = query.detach(), key.detach(), value.detach()
+        mask, bias = _split(attn_mask, is_causal, q, k)
+        output = attend(q, k, v)
+        if computed(value):
+            output = held.mixed(output, q, k, value, mask, bias, scale)
+        self.attended.append(Attended(q, k, v, mask, bias, scale, output))
+        return output
+
+    def _told_sum(self, found: Tensor, terms: Sequence[Any], signs: Sequence[float]) -> Tensor:
+        """The sum, whose computed terms get its gradient; the others are told."""
+        both = list(zip(terms, signs, strict=True))
+        from_leaf = [(x, sign) for x, sign in both if computed(x)]
+        constants = [x * sign for x, sign in both if not computed(x)]
+        tell = self._tell()
+
+        def back(g: Tensor) -> tuple[Tensor, ...]:
+            for x in constants:
+                tell(held.added(g, x))
+            return tuple((g * sign).sum_to_size(x.shape).to(x.dtype) for x, sign in from_leaf)
+
+        made = held.held(found, back, *(x for x, _ in from_leaf))
+        is_factor = len(from_leaf) == 1 and id(from_leaf[0][0]) in self._factors
+        return self._factor(made) if is_factor else made
+
+    def _factor(self, x: Tensor) -> Tensor:
+        self._factors.add(id(x))
+        self._kept.append(x)
+        return x
+
+
+class _Attend(NamedTuple):
+    """torch's own attention, with all but its three tensors."""
+
+    func: Rule
+    mask: Tensor | None
+    is_causal: bool
+    scale: float
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        found: Tensor = self.func(
+            q, k, v, attn_mask=self.mask, is_causal=self.is_causal, scale=self.scale
+        )
+        return found
+
+
+def computed(x: Any) -> bool:
+    """Whether it comes from the leaf."""
+    if isinstance(x, list | tuple):
+        return any(map(computed, x))
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def _still(x: Any) -> Any:
+    return x.detach() if isinstance(x, Tensor) else x
+
+
+def _tensors(a: Any, b: Any, *, still: bool = True) -> tuple[Any, Any]:
+    """Two operands, of which one may be a number."""
+    one = a if isinstance(a, Tensor) else b
+    both = (x if isinstance(x, Tensor) else torch.as_tensor(x, device=one.device) for x in (a, b))
+    first, second = (_still(x) if still else x for x in both)
+    return first, second
+
+
+def _split(
+    given: Tensor | None, is_causal: bool, q: Tensor, k: Tensor
+) -> tuple[Tensor | None, Tensor | None]:
+    """Which keys are allowed (True = may attend), and what is added to the scores."""
+    if is_causal:
+        shape = q.shape[-2], k.shape[-2]
+        return torch.ones(shape, dtype=torch.bool, device=q.device).tril(), None
+    if given is None or given.dtype == torch.bool:
+        return given, None
+    allowed = given != -torch.inf
+    return allowed, given.masked_fill(~allowed, 0.0)
