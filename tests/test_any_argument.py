@@ -49,6 +49,7 @@ def everyone(batch: torch.Tensor) -> torch.Tensor:
     return torch.ones(len(batch), batch.shape[1], batch.shape[1], dtype=torch.bool)
 
 
+EFFECT = vz.effect(GRAMMAR, TEXT)
 NAMED = {  # a valid value, by the parameter's name
     **{"trace": TRACE, "other": OTHER, "reference": OTHER, "masked": TRACE, "plain": TRACE},
     **{"encoder": GRAMMAR, "layer": 0, "head": 0, "query": 2, "key": 3, "token": 2},
@@ -59,7 +60,7 @@ NAMED = {  # a valid value, by the parameter's name
     **{"path": Path("run.safetensors"), "folder": Path("saved"), "task": "masked"},
     **{"codes": ["h0.0"], "heads": "all"},
     **{"clean": TEXT, "cuts": {}, "call": lambda model: model(BATCH)},
-    **{"name": "previous", "item": 0},
+    **{"name": "previous", "item": 0, "effect": EFFECT},
 }
 CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not tell
     "analyses.attention_pooling": {"items": ITEMS, "steps": 2, "seeds": [0]},
@@ -84,7 +85,8 @@ RESULTS = (  # whose methods are public as well
     vz.analyses.token_pairs(TRACE, OTHER),
     vz.analyses.similar_heads(TRACE, 0, 0),
     vz.analyses.collection(GRAMMAR, ITEMS),
-    vz.effect(GRAMMAR, TEXT),
+    EFFECT,
+    vz.attribute(GRAMMAR, TEXT),
 )
 
 

@@ -45,7 +45,7 @@ def held(request):
     found = vz.attribute(encoder, vectors, of="state", token=4)
     mask = torch.ones(6, 6, dtype=torch.bool).tril() if encoder.config.causal else None
     with torch.no_grad():
-        plain = Carried(encoder, found.parts[0].flow.trace.hidden(0), mask)
+        plain = Carried(encoder, found.trace.hidden(0), mask)
         return found, plain
 
 
@@ -107,7 +107,7 @@ def test_shares_and_biases_add_up(minilm, ask):
     found = vz.attribute(minilm, TEXT, **ask)
     assert found.unexplained < 1e-6
     assert np.isclose(found.tokens.sum() + found.biases, found.score, atol=1e-5)
-    trace = found.parts[0].flow.trace
+    trace = found.trace
     again = vz.attribute(minilm, vz.capture(minilm, TEXT), **ask)
     assert np.allclose(again.tokens, found.tokens, atol=1e-5)
     assert torch.equal(trace.output, vz.capture(minilm, TEXT).output)
@@ -157,7 +157,7 @@ def test_a_batch_gives_a_list_and_padding_changes_nothing(minilm):
     one, two = vz.attribute(minilm, [TEXT, "The key"], of="state", token=1)
     alone = vz.attribute(minilm, TEXT, of="state", token=1)
     assert np.allclose(one.tokens, alone.tokens, atol=1e-5)
-    assert np.allclose(two.tokens[two.parts[0].flow.trace.valid.numpy() == 0], 0)
+    assert np.allclose(two.tokens[two.trace.valid.numpy() == 0], 0)
 
 
 def test_a_head_that_was_removed_brought_nothing(minilm):
@@ -169,7 +169,7 @@ def test_a_head_that_was_removed_brought_nothing(minilm):
 
 def test_a_picture():
     found = vz.attribute(vz.load("scene", device="cpu"), asset("examples/digit.png"))
-    assert found.unexplained < 1e-5 and found.parts[0].flow.trace.grid is not None
+    assert found.unexplained < 1e-5 and found.trace.grid is not None
 
 
 def test_attnlrp_says_that_it_does_not_add_up(minilm):

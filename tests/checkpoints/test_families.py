@@ -24,7 +24,9 @@ from tests.checkpoints.parity import (
 )
 from tests.checkpoints.table import NONE
 from viz_encoder.checkpoints.families import FAMILIES
+from viz_encoder.config import HeadPool
 from viz_encoder.errors import CheckpointError
+from viz_encoder.trace.prediction_heads import choose_head, tasks
 
 OF_TRANSFORMERS = [case.name for case in CASES if case.save is None]
 NAMED = {case.name: case for case in CASES}
@@ -68,6 +70,22 @@ def test_it_equals_the_reference(saved, name):
     case, found = NAMED[name], saved(name)
     apart = compare(loaded(case, found.folder), found.asked)
     assert apart.worst <= TOLERANCE * case.loose, apart
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_score_splits_exactly(saved, name):
+    """Over tokens and biases, which are random here, so that each that is forgotten shows."""
+    case, found = NAMED[name], saved(name)
+    encoder = loaded(case, found.folder)
+    biased = any(name.endswith("bias") for name, _ in encoder.model.layers.named_parameters())
+    asks = [{"of": "state", "token": 0}, {"of": "pooled"}]
+    if known := tasks(encoder):
+        each = choose_head(encoder, known[0]).pool is HeadPool.EACH
+        asks.append({"of": "answer", "token": 0 if each else None})
+    for question in asks:
+        for one in vz.attribute(encoder, found.asked[-1].inputs, **question):
+            assert one.unexplained <= 1e-5
+            assert (abs(one.biases) > 1e-4 * abs(one.tokens).sum()) or not biased
 
 
 @pytest.mark.parity

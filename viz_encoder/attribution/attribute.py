@@ -1,6 +1,6 @@
 """attribute: what carried an answer, a state or a vector, split exactly."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import torch
 from torch import Tensor
@@ -14,8 +14,9 @@ from viz_encoder.attribution.question import toward as along
 from viz_encoder.attribution.readout import Answer, Pooled, Readout, State, readout_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TraceError
+from viz_encoder.model import Encoder
 from viz_encoder.trace import Trace
-from viz_encoder.trace.capture import is_several
+from viz_encoder.trace.capture import One, is_several, loaded
 from viz_encoder.trace.prediction_heads import read_label
 from viz_encoder.trace.recomputed import allowed
 from viz_encoder.trace.run_facts import require_no_knock
@@ -24,9 +25,21 @@ Of = Annotated[str, OneOf(("answer", "state", "pooled"))]
 ThroughWhat = Annotated[str, OneOf(("values", "attention"))]
 
 
-@public
+@overload
 def attribute(
-    encoder: LoadedEncoder,
+    encoder: LoadedEncoder | Encoder,
+    text: One | Trace,
+    *,
+    of: Of | None = None,
+    label: int | str | None = None,
+    token: Token | None = None,
+    against: Any = None,
+    toward: Any = None,
+    through: ThroughWhat = "values",
+) -> Attribution: ...
+@overload
+def attribute(
+    encoder: LoadedEncoder | Encoder,
     text: Any,
     *,
     of: Of | None = None,
@@ -35,7 +48,19 @@ def attribute(
     against: Any = None,
     toward: Any = None,
     through: ThroughWhat = "values",
-) -> Attribution | list[Attribution]:
+) -> Any: ...
+@public
+def attribute(
+    encoder: Any,  # the overloads give the types of what is given, and of what comes
+    text: Any,
+    *,
+    of: Of | None = None,
+    label: int | str | None = None,
+    token: Token | None = None,
+    against: Any = None,
+    toward: Any = None,
+    through: ThroughWhat = "values",
+) -> Any:
     """Split an answer, a state or a sentence vector exactly over tokens, heads and links.
 
     With a run's attention weights, norm divisors and activation factors held as they ran, the
@@ -67,6 +92,7 @@ def attribute(
         InputError: inputs that the encoder cannot read, or a score that is not a number.
         TraceError: the shares do not add up to the score.
     """
+    encoder = loaded(encoder, "attribute")
     _require_ready(encoder)
     starts, one = _starts(encoder, text)
     asked = _Asked(encoder, of, label, token, against, toward, through)

@@ -19,7 +19,8 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, largest
 from viz_encoder.result import Columns as Table
 from viz_encoder.shown import quoted
-from viz_encoder.trace import LayerTrace
+from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.trace import forward_rows
 
 Head = tuple[int, int]
 FEW = 3  # tokens that the sentence names
@@ -81,6 +82,11 @@ class Attribution(ArrayResult, main="tokens"):
     parts: tuple[Part, ...]
 
     @property
+    def trace(self) -> Trace:
+        """The run that was split; the first of two."""
+        return self.parts[0].flow.trace
+
+    @property
     def large(self) -> bool:
         """Whether the score is large beside what cancels in it, so that percentages say much."""
         added = abs(self.tokens).sum() + abs(self.biases)
@@ -114,7 +120,7 @@ class Attribution(ArrayResult, main="tokens"):
         """
         found: list[Link] = []
         for layer in range(len(self.heads)):
-            for rows, links in self.blocks(layer):
+            for rows, links in self._blocks(layer):
                 flat = links.flatten()
                 at = flat.abs().topk(min(n, len(flat))).indices
                 places = np.unravel_index(at.numpy(), links.shape)
@@ -148,17 +154,8 @@ class Attribution(ArrayResult, main="tokens"):
         every = slice(0, self.heads.shape[1])
         at = None if head is None else read_index("head", head, self.heads.shape[1])
         chosen = every if at is None else slice(at, at + 1)
-        found = self._links(layer, chosen, rows or slice(None)).numpy()
+        found = self._links(layer, chosen, forward_rows(rows)).numpy()
         return found if at is None else found[0]
-
-    def blocks(self, layer: int) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
-        """A layer's links, some rows at a time."""
-        self._require_links()
-        n_tokens, n_heads = len(self.names), self.heads.shape[1]
-        step = max(1, BLOCK_BYTES // (4 * n_heads * n_tokens))
-        for start in range(0, n_tokens, step):
-            rows = slice(start, min(start + step, n_tokens))
-            yield rows, self._links(layer, slice(0, n_heads), rows)
 
     @public
     def routes(self, least: Annotated[float, at_least(0)] = 0.02) -> Routes:
@@ -175,7 +172,7 @@ class Attribution(ArrayResult, main="tokens"):
 
     def _edges(self, layer: int, bound: float) -> Iterator[Edge]:
         """Links of a layer, summed over its heads, of at least that share."""
-        for rows, links in self.blocks(layer):
+        for rows, links in self._blocks(layer):
             total = links.sum(dim=0)
             for query, key in (total.abs() >= bound).nonzero().tolist():
                 each = links[:, query, key]
@@ -204,6 +201,15 @@ class Attribution(ArrayResult, main="tokens"):
         each = dict(zip(("token", "share"), (list(self.names), self.tokens.tolist()), strict=True))
         return {"number": list(range(len(self.names))), **each}
 
+    def _blocks(self, layer: int) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
+        """A layer's links, some rows at a time."""
+        self._require_links()
+        n_tokens, n_heads = len(self.names), self.heads.shape[1]
+        step = max(1, BLOCK_BYTES // (4 * n_heads * n_tokens))
+        for start in range(0, n_tokens, step):
+            rows = slice(start, min(start + step, n_tokens))
+            yield rows, self._links(layer, slice(0, n_heads), rows)
+
     def _require_links(self) -> None:
         if self.through != "values":
             raise SelectionError(
@@ -231,7 +237,7 @@ def _links_of(
     ran, gradients = flow.trace.layers[layer], flow.gradients[layer][heads]
     queries = {column: token for token, column in enumerate(columns)}
     tokens = [queries.get(column, -1) for column in wanted]
-    rows = torch.tensor(tokens, device=ran.q.device)
+    rows = torch.tensor(tokens, dtype=torch.long, device=ran.q.device)
     if wanted.step == 1 and tokens and tokens == list(range(tokens[0], tokens[0] + len(tokens))):
         kept: Any = slice(tokens[0], tokens[0] + len(tokens)) if tokens[0] >= 0 else rows
     else:

@@ -1,12 +1,13 @@
 """Question: a direction of what is read, and its words: the score is the vector along it."""
 
+import math
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import said
 from viz_encoder.attribution.readout import Answer, Readout, State
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
@@ -37,7 +38,7 @@ def of_one(
     """The question about one run: a label's logit, or a vector along itself."""
     vector = vector.detach()
     if not isinstance(readout, Answer):
-        return Question(_unit(vector), _whose(readout, sample), "length")
+        return Question(_unit(vector), f"the length of the {_whose(readout, sample)}", "length")
     number = _likeliest(vector) if label is None else read_label(encoder, readout.head, label)
     name = quoted(encoder.output_name(readout.head, number))
     if rival is None:
@@ -66,15 +67,22 @@ def of_two(
             raise SelectionError(
                 "The two runs give the same vector, so nothing made them differ; give another text."
             )
-        return Question(_unit(here - there), f"the change of {_whose(readout, sample)}", "length")
+        return Question(
+            _unit(here - there),
+            f"the distance between the two {_whose(readout, sample, 2)}",
+            "length",
+        )
     number = _likeliest(here) if label is None else read_label(encoder, readout.head, label)
     other = _likeliest(there)
     name = quoted(encoder.output_name(readout.head, number))
     if other == number:
-        return Question(_one(here, number), f"the change of the logit of {name}", "logits")
+        return Question(
+            _one(here, number), f"the logit of {name}, in this text minus in the other,", "logits"
+        )
     its = quoted(encoder.output_name(readout.head, other))
     direction = _one(here, number) - _one(here, other)
-    return Question(direction, f"the change of {name} over {its}, in logits", "logits")
+    words = f"the logit of {name} minus that of {its}, in this text minus in the other,"
+    return Question(direction, words, "logits")
 
 
 def toward(vector: Vector, given: Any) -> Question:
@@ -83,15 +91,16 @@ def toward(vector: Vector, given: Any) -> Question:
     Raises:
         InputError: it is no vector of that size, or of length 0.
     """
-    other = torch.as_tensor(np.asarray(given) if not isinstance(given, Tensor) else given)
-    if other.shape != vector.shape or not bool(other.norm() > 0):
+    try:
+        other = torch.as_tensor(given).to(vector.detach())
+    except (TypeError, ValueError, RuntimeError) as fault:
+        raise InputError(f"toward is {said(given)}; give a text or a vector.") from fault
+    if other.shape != vector.shape or not 0 < float(other.norm()) < math.inf:
         raise InputError(
             f"toward has shape {tuple(other.shape)}; give a text, or a vector of "
             f"{len(vector)} numbers that are not all 0."
         )
-    return Question(
-        _unit(other.to(vector.detach())), "the sentence vector toward the other", "length"
-    )
+    return Question(_unit(other), "the part of the vector along the other", "length")
 
 
 def _rival(
@@ -112,10 +121,10 @@ def _rival(
     return other
 
 
-def _whose(readout: Readout, sample: Sample) -> str:
+def _whose(readout: Readout, sample: Sample, n: int = 1) -> str:
     if isinstance(readout, State):
-        return f"the final state of {quoted(sample.tokens[readout.token])}"
-    return "the sentence vector"
+        return f"final state{'s' * (n > 1)} of {quoted(sample.tokens[readout.token])}"
+    return "vectors" if n > 1 else "vector of the whole input"
 
 
 def _likeliest(vector: Vector) -> int:

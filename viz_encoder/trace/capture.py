@@ -95,7 +95,7 @@ def capture(
         InputError: the encoder cannot read the source, a row is all padding, or this model does not
             support padding.
     """
-    encoder = _loaded(encoder)
+    encoder = loaded(encoder, "capture")
     if attention_mask is not None:
         valid = _real(attention_mask, valid)
     if not isinstance(source, Inputs):
@@ -152,12 +152,17 @@ def _keeping(put: dict[int, Tensor], layer: int, edits: Edits) -> HeadEdit:
     return keep
 
 
-def _loaded(encoder: object) -> LoadedEncoder:
+def loaded(encoder: object, name: str) -> LoadedEncoder:
+    """The encoder, given as such or as a bare model of ours; `name` is the function's.
+
+    Raises:
+        InputError: it is another model.
+    """
     found = as_loaded(encoder)
     if found is None:
         raise InputError(
-            f"capture takes what vz.load returns, not {type(encoder).__name__}; write "
-            "vz.capture(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
+            f"{name} takes what vz.load returns, not {type(encoder).__name__}; write "
+            f"vz.{name}(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
         )
     return found
 

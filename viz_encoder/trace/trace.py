@@ -124,7 +124,7 @@ class Trace:
             SelectionError: there is no such layer or head, or rows is not a forward slice.
         """
         ran, heads = self._choose(layer, head)
-        weights = ran.weights(heads, _forward(rows))
+        weights = ran.weights(heads, forward_rows(rows))
         return weights if head is None else weights[0]
 
     @public
@@ -193,7 +193,7 @@ class Trace:
             yield from (x for part in TENSORS if (x := getattr(ran, part)) is not None)
 
 
-def _forward(rows: slice | None) -> slice:
+def forward_rows(rows: slice | None) -> slice:
     """All rows for None; reversed slices are refused because they would select other rows."""
     rows = slice(None) if rows is None else rows
     if rows.indices(1)[2] < 0:
