@@ -76,8 +76,12 @@ def test_how_to_read_a_map_runs_as_it_says():
     assert "ln 12 = 2.48 nats" in ran.printed and least.min() >= 0 and least.max() < 2.48
     rollout = ran.shown[2]
     assert rollout.data
-    cosine = ran.shown[3]["cosine"]
-    assert list(ran.shown[3]["blocks"]) == list(range(7)) and cosine[6] > cosine[0]
+    shares = ran.scope["found"]
+    assert shares.sentence in ran.printed and ran.shown[3][
+        "share"
+    ].max() == shares.tokens.max().round(2)
+    cosine = ran.shown[4]["cosine"]
+    assert list(ran.shown[4]["blocks"]) == list(range(7)) and cosine[6] > cosine[0]
 
 
 def test_finding_heads_runs_as_it_says():
