@@ -1,5 +1,7 @@
 """attribute: shares against vectors carried forward in float64, and what it refuses."""
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -229,3 +231,20 @@ def test_heads_that_steer_are_named(minilm):
     object.__setattr__(effect, "values", effects[None])
     beside = found.beside(effect)
     assert beside.steering == ((0, 10),) and "0.10" in beside.sentence
+
+
+def n_tensors() -> int:
+    return sum(isinstance(each, torch.Tensor) for each in gc.get_objects())
+
+
+def test_nothing_of_a_run_is_kept_once_its_result_is_gone(minilm):
+    """Its graph holds the rules; if these held the graph, each call would keep its activations."""
+    vz.attribute(minilm, TEXT, token="it")
+    gc.collect()
+    gc.disable()
+    try:
+        before = n_tensors()
+        vz.attribute(minilm, TEXT, token="it")
+        assert n_tensors() == before
+    finally:
+        gc.enable()
