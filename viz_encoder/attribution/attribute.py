@@ -1,11 +1,13 @@
 """attribute: what carried an answer, a state or a vector, split exactly."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, overload
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from viz_encoder.arguments import OneOf, Token, public
+from viz_encoder.attribution.any_model import ModelShares, attribute_model
 from viz_encoder.attribution.attribution import Attribution, Part, put_together
 from viz_encoder.attribution.columns import columns_of
 from viz_encoder.attribution.frozen_run import FrozenRun, Start, start_of, starts_of
@@ -49,6 +51,14 @@ def attribute(
     toward: Any = None,
     through: ThroughWhat = "values",
 ) -> Any: ...
+@overload
+def attribute(
+    encoder: nn.Module,
+    text: Callable[[Any], Any],
+    *,
+    score: Callable[[Any], Tensor],
+    at: nn.Module | Tensor | None = None,
+) -> ModelShares: ...
 @public
 def attribute(
     encoder: Any,  # the overloads give the types of what is given, and of what comes
@@ -60,6 +70,8 @@ def attribute(
     against: Any = None,
     toward: Any = None,
     through: ThroughWhat = "values",
+    score: Any = None,
+    at: Any = None,
 ) -> Any:
     """Split an answer, a state or a sentence vector exactly over tokens, heads and links.
 
@@ -83,8 +95,13 @@ def attribute(
         through: "values", or "attention", the rules of AttnLRP (Achtibat et al., 2024,
             arXiv:2402.05602), whose shares do not add up to the score.
 
+        score, at: for any PyTorch model, vz.attribute(model, run, score=…): `run(model)` calls it,
+            `score(output)` is the number to split, `at` the module whose output are the input
+            embeddings, or the tensor that `run` passes; found where there is one.
+
     Returns:
-        One result for one input, a list of them for a batch.
+        One result for one input, a list of them for a batch. For another model, the shares of its
+        tokens and biases.
 
     Raises:
         SelectionError: no head that answers, no such label or token, options that do not go
@@ -92,6 +109,10 @@ def attribute(
         InputError: inputs that the encoder cannot read, or a score that is not a number.
         TraceError: the shares do not add up to the score.
     """
+    if isinstance(encoder, nn.Module) and not isinstance(encoder, Encoder):
+        return attribute_model(encoder, text, score, at)
+    if score is not None or at is not None:
+        raise SelectionError("score= and at= are for other models; ask this one by of= and label=.")
     encoder = loaded(encoder, "attribute")
     _require_ready(encoder)
     starts, one = _starts(encoder, text)

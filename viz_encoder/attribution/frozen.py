@@ -3,6 +3,7 @@
 from types import FunctionType
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -44,9 +45,12 @@ class Frozen(TorchFunctionMode):
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         name = name.strip("_") if name.startswith("__") else name
-        rule = self.rules.get(name)
-        if rule is not None:
+        rule = self.rules.get(name.removesuffix("_"))
+        if rule is not None and not name.endswith("_"):
             return rule(func, *args, **kwargs)
+        if rule is not None and computed(args[0]):
+            with torch.enable_grad():
+                return args[0].copy_(rule(func, *args, **kwargs))  # in place, as x += y
         if isinstance(func, FunctionType) and func.__module__ == F.__name__:
             return self._inside(func, args, kwargs)
         if name not in LINEAR:

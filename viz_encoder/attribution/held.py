@@ -24,6 +24,7 @@ class _Held(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, value: Tensor, back: Back, *_: Tensor) -> Tensor:
         ctx.back = back
+        ctx.mark_dirty(value)  # the value itself is given back, not a view that none may change
         return value
 
     @staticmethod
@@ -32,7 +33,10 @@ class _Held(torch.autograd.Function):
 
 
 def held(value: Tensor, back: Back, *inputs: Tensor) -> Tensor:
-    """The value, with `back` as its gradient: of the value's gradient, one for each input."""
+    """The value, with `back` as its gradient: of the value's gradient, one for each input.
+
+    It must be a tensor of its own, and `back` must not refer to it.
+    """
     found: Tensor = _Held.apply(value, back, *inputs)  # type: ignore[no-untyped-call]
     return found
 
@@ -56,18 +60,21 @@ def added(g: Tensor, constant: Tensor | float) -> Tensor:
 
 def scaled(x: Tensor, factor: float) -> Tensor:
     """X itself, with its gradient times a factor."""
-    return held(x.detach(), lambda g: (g * factor,), x)
+    same = x.view_as(x)
+    same.register_hook(lambda g: g * factor)
+    return same
 
 
 def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
     """f(x) as x · (f(x) − f(0)) / x, with that factor held, plus the constant f(0)."""
     wide = x.detach()
     value, rest = f(wide), f(torch.zeros((), dtype=x.dtype, device=x.device))
+    kept = value.detach()  # not the value, which will hold the graph that holds `back`
 
     def back(g: Tensor) -> tuple[Tensor]:
         if float(rest):
             tell(added(g, rest))
-        return (g * torch.where(wide == 0, 0.0, (value - rest) / wide),)
+        return (g * torch.where(wide == 0, 0.0, (kept - rest) / wide),)
 
     return held(value, back, x)
 

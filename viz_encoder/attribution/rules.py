@@ -32,11 +32,11 @@ LINEAR = frozenset((
     *("avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "detach", "item", "requires_grad_"),
 ))  # fmt: skip
 NAMES = {
-    "sum_of": ("add", "iadd", "radd"),
-    "difference": ("sub", "isub", "rsub", "subtract"),
-    "product": ("mul", "imul", "rmul", "multiply"),
+    "sum_of": ("add", "radd"),
+    "difference": ("sub", "rsub", "subtract"),
+    "product": ("mul", "rmul", "multiply"),
     "matrix_product": ("matmul", "rmatmul", "bmm", "mm", "einsum"),
-    "quotient": ("div", "truediv", "itruediv", "rtruediv", "rdiv", "divide"),
+    "quotient": ("div", "truediv", "rtruediv", "rdiv", "divide"),
     "power": ("pow",),
     "square": ("square",),
     "linear": ("linear",),

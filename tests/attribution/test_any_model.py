@@ -1,0 +1,166 @@
+"""Scores of models that are not ours split exactly, and where they do not, it is said."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+import transformers as hf
+from torch import nn
+
+import viz_encoder as vz
+from viz_encoder.checkpoints.builtin import BUILTIN
+from viz_encoder.errors import InputError, SelectionError, TraceError
+
+SIZES = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+}  # fmt: skip
+WORDS = {"vocab_size": 50, "max_position_embeddings": 32}
+T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 50}
+PICTURE = {"image_size": 16, "patch_size": 4}
+GROUPED = {**SIZES, **WORDS, "num_key_value_heads": 2, "head_dim": 8}
+SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1,
+           "sep_token_id": 2}  # fmt: skip
+IDS = torch.tensor([[7, 31, 12, 9, 44, 5, 20]])
+PIXELS = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+X = torch.randn(1, 7, 32, generator=torch.Generator().manual_seed(2))
+ALONG = torch.linspace(-1, 1, 32)
+LAYER = {"batch_first": True, "dim_feedforward": 48}
+
+
+def with_ids(model: Any) -> Any:
+    return model(input_ids=IDS)
+
+
+def with_pixels(model: Any) -> Any:
+    return model(pixel_values=PIXELS)
+
+
+def state(out: Any) -> torch.Tensor:
+    return out.last_hidden_state[0, 2] @ ALONG
+
+
+class Case(NamedTuple):
+    model: Callable[[], nn.Module]
+    run: Callable[[Any], Any] = with_ids
+    score: Callable[[Any], torch.Tensor] = state
+    at: torch.Tensor | None = None
+
+
+def eager() -> nn.Module:
+    return hf.BertModel._from_config(hf.BertConfig(**SIZES, **WORDS), attn_implementation="eager")
+
+
+def deberta() -> nn.Module:
+    relative = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+    return hf.DebertaV2Model(hf.DebertaV2Config(**SIZES, **WORDS, **relative))
+
+
+def torchs(**axes: Any) -> Callable[[], nn.Module]:
+    layer = nn.TransformerEncoderLayer(32, 4, **LAYER, **axes)
+    return lambda: nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+CASES = {
+    "BERT": Case(lambda: hf.BertModel(hf.BertConfig(**SIZES, **WORDS))),
+    "BERT, eager": Case(eager),
+    "BERT's pooler": Case(lambda: hf.BertModel(hf.BertConfig(**SIZES, **WORDS)),
+                          score=lambda out: out.pooler_output[0] @ ALONG),
+    "BERT's classifier": Case(
+        lambda: hf.BertForSequenceClassification(hf.BertConfig(**SIZES, **WORDS)),
+        score=lambda out: out.logits[0, 0]),
+    "RoBERTa": Case(lambda: hf.RobertaModel(hf.RobertaConfig(**SIZES, **WORDS))),
+    "ModernBERT": Case(
+        lambda: hf.ModernBertModel(hf.ModernBertConfig(**SIZES, vocab_size=50, **SPECIAL))),
+    "DistilBERT": Case(lambda: hf.DistilBertModel(
+        hf.DistilBertConfig(dim=32, n_layers=2, n_heads=4, hidden_dim=48, **WORDS))),
+    "ALBERT": Case(lambda: hf.AlbertModel(hf.AlbertConfig(**SIZES, embedding_size=16, **WORDS))),
+    "MPNet": Case(lambda: hf.MPNetModel(hf.MPNetConfig(**SIZES, **WORDS))),
+    "DeBERTa-v2": Case(deberta),
+    "ELECTRA": Case(
+        lambda: hf.ElectraModel(hf.ElectraConfig(**SIZES, embedding_size=16, **WORDS))),
+    "ViT": Case(lambda: hf.ViTModel(hf.ViTConfig(**SIZES, **PICTURE)), with_pixels),
+    "DINOv2": Case(lambda: hf.Dinov2Model(hf.Dinov2Config(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, **PICTURE)), with_pixels),
+    "CLIP": Case(
+        lambda: hf.CLIPVisionModel(hf.CLIPVisionConfig(**SIZES, **PICTURE)), with_pixels),
+    "SigLIP": Case(
+        lambda: hf.SiglipVisionModel(hf.SiglipVisionConfig(**SIZES, **PICTURE)), with_pixels),
+    "T5": Case(lambda: hf.T5EncoderModel(hf.T5Config(**T5))),
+    "T5, gated": Case(
+        lambda: hf.T5EncoderModel(hf.T5Config(**T5, feed_forward_proj="gated-gelu"))),
+    "Qwen3": Case(lambda: hf.Qwen3Model(hf.Qwen3Config(**GROUPED))),
+    "Gemma 3": Case(lambda: hf.Gemma3TextModel(hf.Gemma3TextConfig(**GROUPED))),
+    "torch, post-norm": Case(torchs(), lambda m: m(X), lambda out: out[0, 2] @ ALONG, X),
+    "torch, pre-norm": Case(torchs(norm_first=True, activation="gelu"), lambda m: m(X),
+                            lambda out: out[0, 2] @ ALONG, X),
+}  # fmt: skip
+
+
+def uneven(case: Case) -> nn.Module:
+    """The model, its biases random, so that each that is forgotten shows."""
+    torch.manual_seed(5)
+    model = case.model().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    return model
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_splits_exactly_and_the_model_runs_as_it_would(name):
+    case = CASES[name]
+    model = uneven(case)
+    with torch.no_grad():
+        plain = float(case.score(case.run(model)))
+    found = vz.attribute(model, case.run, score=case.score, at=case.at)
+    assert abs(found.score - plain) <= 2e-5 * abs(plain)
+    assert found.unexplained <= 2e-6
+    assert np.isclose(found.tokens.sum() + found.biases, found.score, rtol=1e-4, atol=1e-5)
+
+
+def test_it_says_the_same_as_our_own_encoder(minilm):
+    """MiniLM by transformers' code: the same shares of the same score."""
+    text = "The animal slept because it was tired"
+    ours = vz.attribute(minilm, text, token="it")
+    at = ours.names.index("it")
+    along = torch.nn.functional.normalize(ours.trace.output[at], dim=0)
+    folder = BUILTIN["all-MiniLM-L6-v2"].folder()
+    model = hf.BertModel.from_pretrained(folder).eval()
+    ids = minilm.read(text).values
+    theirs = vz.attribute(
+        model,
+        lambda model: model(input_ids=ids),
+        score=lambda out: out.last_hidden_state[0, at] @ along,
+    )
+    assert np.abs(ours.tokens - theirs.tokens).max() <= 2e-5 * np.abs(ours.tokens).max()
+
+
+class Bent(nn.Module):
+    """A model with a step that is linear in no sense."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.atan(x) + 1.0
+
+
+def test_a_function_without_a_rule_is_named():
+    with pytest.raises(TraceError, match="no rule: atan"):
+        vz.attribute(Bent().eval(), lambda m: m(X), score=lambda out: out[0, 0].sum(), at=X)
+
+
+def test_what_cannot_be_asked(minilm):
+    model = uneven(CASES["BERT"])
+    with pytest.raises(InputError, match="one finite number"):
+        vz.attribute(model, with_ids, score=lambda out: out.last_hidden_state)
+    with pytest.raises(InputError, match="does not depend"):
+        vz.attribute(model, with_ids, score=lambda out: torch.ones(()))
+    with pytest.raises(SelectionError, match="at="):
+        vz.attribute(Bent().eval(), lambda m: m(X), score=lambda out: out.sum())
+    with pytest.raises(InputError, match="give one input"):
+        both = X.expand(2, -1, -1).contiguous()
+        vz.attribute(torchs()().eval(), lambda m: m(both), score=lambda o: o.sum(), at=both)
+    with pytest.raises(SelectionError, match="training mode"):
+        vz.attribute(model.train(), with_ids, score=state)
+    with pytest.raises(SelectionError, match="for other models"):
+        vz.attribute(minilm, "a", score=state)

@@ -1,0 +1,145 @@
+"""attribute_model: a score of any PyTorch model, split over its input embeddings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from viz_encoder.arguments import public
+from viz_encoder.attribution.frozen import Frozen
+from viz_encoder.errors import InputError, SelectionError, TraceError
+from viz_encoder.result import ArrayResult
+
+TOLERANCE = 1e-4  # of what is added up; in half precision, 16 roundings
+FEW = 8  # functions that an error names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelShares(ArrayResult, main="tokens"):
+    """A score of a model that is not ours, split; everything is in the unit of the score.
+
+    tokens: the share of each token's input embedding.
+    biases: what all constants added together; tokens and biases add up to the score.
+    unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
+    """
+
+    score: float
+    tokens: Float[np.ndarray, " token"]
+    biases: float
+    unexplained: float
+
+
+@public
+def attribute_model(
+    model: nn.Module,
+    run: Callable[[nn.Module], Any],
+    score: Callable[[Any], Tensor],
+    at: nn.Module | Tensor | None = None,
+) -> ModelShares:
+    """Split a score of any PyTorch model, whose code stays as it is.
+
+    While it runs, each torch function has the gradient of the linear map that it was: softmaxes,
+    norm divisors and activation factors are held, and a product of two computed tensors gives
+    half to each. So the sum is the proof: where it is not the score, nothing is shown.
+
+    Args:
+        model: in eval mode; one input at a time.
+        run: calls the model, such as lambda model: model(**inputs).
+        score: the number to split, of what `run` returned.
+        at: the module whose output are the input embeddings, or the tensor that `run` passes;
+            found if the model has a module named embeddings, or `get_input_embeddings`.
+
+    Raises:
+        SelectionError: no such module, or a model in training mode.
+        InputError: the module runs more than once, the score is no number, or several inputs.
+        TraceError: the shares do not add up to the score; the functions without a rule are named.
+    """
+    if model.training:
+        raise SelectionError("The model is in training mode; call model.eval() first.")
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf, found, frozen = _run(model, run, score, at)
+        (gradient,) = torch.autograd.grad(found, leaf)
+    shares = _by_token((leaf.detach().double() * gradient.double()).sum(dim=-1))
+    biases = sum(float(told.places.double().sum()) for told in frozen.ledger.told)
+    value = float(found.detach())
+    unexplained = abs(shares.sum() + biases - value) / max(abs(value), abs(shares).sum(), 1e-30)
+    if not unexplained <= max(TOLERANCE, 16 * torch.finfo(leaf.dtype).eps):
+        raise TraceError(_why(shares.sum() + biases, value, frozen.unruled))
+    return ModelShares(value, shares, biases, float(unexplained))
+
+
+def _run(
+    model: nn.Module,
+    run: Callable[[nn.Module], Any],
+    score: Callable[[Any], Tensor],
+    at: nn.Module | Tensor | None,
+) -> tuple[Tensor, Tensor, Frozen]:
+    """The leaf, the score, and the mode under which it was computed."""
+    if isinstance(at, Tensor):
+        leaf = at.detach().clone().requires_grad_()
+        frozen = Frozen(swap=(at, leaf))
+        with frozen:
+            return leaf, _number(score(run(model))), frozen
+    leaves: list[Tensor] = []
+
+    def swap(module: nn.Module, given: Any, output: Tensor) -> Tensor:
+        leaves.append(output.detach().clone().requires_grad_())
+        return leaves[-1].clone()  # which the model may change in place
+
+    hooks = [each.register_forward_hook(swap) for each in _embeddings(model, at)]
+    frozen = Frozen()
+    try:
+        with frozen:
+            found = score(run(model))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if len(leaves) != 1:
+        raise InputError(f"The module at= ran {len(leaves)} times; name one that runs once.")
+    return leaves[0], _number(found), frozen
+
+
+def _embeddings(model: nn.Module, at: nn.Module | None) -> list[nn.Module]:
+    """The module whose output is the leaf; several that share their rows, of which one runs."""
+    if at is not None:
+        return [at]
+    named = [
+        module for name, module in model.named_modules() if name.split(".")[-1] == "embeddings"
+    ]
+    if named:
+        return named[:1]
+    words = getattr(model, "get_input_embeddings", lambda: None)()
+    if isinstance(words, nn.Embedding):
+        each = (module for module in model.modules() if isinstance(module, nn.Embedding))
+        return [module for module in each if module.weight is words.weight]
+    raise SelectionError(
+        f"{type(model).__name__} has no module named embeddings; say which gives them, such as "
+        "at=model.embed, or at=x for a tensor that run passes."
+    )
+
+
+def _number(found: Any) -> Tensor:
+    if not isinstance(found, Tensor) or found.numel() != 1 or not bool(torch.isfinite(found)):
+        raise InputError("score must give one finite number, such as out.logits[0, 2].")
+    if not found.requires_grad:
+        raise InputError("The score does not depend on the input embeddings; choose another at=.")
+    return found.reshape(())
+
+
+def _by_token(shares: Tensor) -> Float[np.ndarray, " token"]:
+    """One axis: the others are of one input."""
+    if sum(size > 1 for size in shares.shape) > 1:
+        raise InputError(f"The embeddings are of shape {tuple(shares.shape)}; give one input.")
+    found: Float[np.ndarray, " token"] = shares.flatten().cpu().numpy()
+    return found
+
+
+def _why(total: float, value: float, unruled: dict[str, int]) -> str:
+    names = ", ".join(sorted(unruled)[:FEW])
+    without = f" These functions have no rule: {names}." if names else ""
+    apart = f"The shares add up to {total:.4g} and the score is {value:.4g}"
+    return f"{apart}, so they are not shown.{without}"
