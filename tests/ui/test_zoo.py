@@ -172,8 +172,14 @@ def test_the_lines_for_ones_own_code_run(capsys):
     assert capsys.readouterr().out.startswith("PASS")
 
 
+UNWRITTEN = ("D18-other-layer", "D23-random-keys")  # an intent a layer; drawn keys
+
+
 @pytest.mark.parametrize("specimen", SPECIMENS.values(), ids=lambda one: one.identifier)
 def test_the_lines_for_ones_own_code_have_the_specimens_intent(specimen):
+    if specimen.identifier in UNWRITTEN:
+        assert "yours to write" in own_code(specimen)
+        return
     wrong, right = (specimen.build(0, fixed=fixed) for fixed in (False, True))
     valid = context_of(right).setting.first_valid()
     told = [one for part in zoo()["sections"] for one in part["specimens"]]

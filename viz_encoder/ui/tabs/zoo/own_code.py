@@ -15,8 +15,9 @@ from viz_encoder.audit.zoo.intents import (
     real_tokens,
     windows_of,
 )
+from viz_encoder.audit.zoo.repeated_patterns import chunks_so_far, every_key
 from viz_encoder.audit.zoo.specimen import Intent
-from viz_encoder.audit.zoo.wide_patterns import with_global
+from viz_encoder.audit.zoo.wide_patterns import from_first_real, own_prefix, with_global
 
 CODE = """\
 {imports}import viz_encoder as vz
@@ -38,6 +39,23 @@ WINDOWS = """\
     rows, columns = ((torch.arange(n) + {moved}) // 4 for n in ({height}, 4))  # 4 × 4 windows
     window = (rows[:, None] * 8 + columns).flatten()
     return may & (window[:, None] == window)"""
+STEP = 2  # between the keys of a strided pattern
+BOTH = """\
+    document = torch.arange(valid.shape[1]) // 4
+    return may.tril(2).triu(-2) & (document[:, None] == document)"""
+CHUNKS = """\
+    chunk = torch.arange(valid.shape[1]) // 2
+    return may & (chunk <= chunk[:, None])"""
+STRIDED = """\
+    place = torch.arange(valid.shape[1])
+    apart = (place[:, None] - place).abs()
+    return may & (apart % {step} == 0) & (apart <= 2 * {step})"""
+PREFIX = """\
+    prefix = torch.arange(valid.shape[1]) < valid.sum(dim=1, keepdim=True) // 2
+    return may.tril() | (may & prefix[:, None, :])"""
+FIRST_REAL = """\
+    first = valid & (valid.cumsum(dim=1) == 1)
+    return may.tril(1).triu(-1) | (may & (first[:, None, :] | first[:, :, None]))"""
 SHIFTED = "each sees its shifted window of the picture"
 INTENTS = (  # in words, and as code
     (real_tokens, "all see real tokens", ALL),
@@ -50,6 +68,15 @@ INTENTS = (  # in words, and as code
     (neighbors(2), "each sees real tokens up to 2 away", "    return may.tril(2).triu(-2)"),
     (own_document(4, causal=True), "causal within documents, here of 4 tokens", DOCUMENTS),
     (with_global, "neighbors; the first token sees all and is seen by all", GLOBAL),
+    (
+        lambda valid: neighbors(2)(valid) & own_document(4)(valid),
+        "neighbors up to 2 away, within documents, here of 4 tokens",
+        BOTH,
+    ),
+    (chunks_so_far, "each sees its chunk of two tokens and those before it", CHUNKS),
+    (every_key(STEP), "each sees keys some steps apart", STRIDED.format(step=STEP)),
+    (own_prefix, "a prefix, here the first half, is seen by all; the rest is causal", PREFIX),
+    (from_first_real, "neighbors; the first real token sees all and is seen by all", FIRST_REAL),
     (windows_of(8, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8)),
     (windows_of(7, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=7)),
     (windows_of(8, 4, 4), "each sees its window of the picture", WINDOWS.format(moved=0, height=8)),
