@@ -31,7 +31,7 @@ def expected(weights, groups, renormalize):
 @pytest.mark.parametrize("words", [False, True])
 def test_small_maps_are_of_the_tokens_that_are_kept(site, client, trace, hide, renormalize, words):
     run = client.predict(TEXT, api_name="/run_text")
-    query = {"layer": 2, "special": not hide, "renormalize": renormalize, "words": words}
+    query = {"layer": 2, "hide_special": hide, "renormalize": renormalize, "words": words}
     answer = httpx.get(f"{site}viz/run/{run['key']}/thumbnails", params=query)
     shape = [int(side) for side in answer.headers["x-shape"].split(",")]
     found = np.frombuffer(answer.content, np.float32).reshape(shape)
