@@ -67,7 +67,7 @@ def test_runs_of_other_lengths_are_compared_on_the_tokens_that_both_have(site, k
 @pytest.mark.parametrize("which", [0, 2])
 def test_the_change_and_the_cell_follow_the_switches(site, keys, minilm, which):
     """Special tokens hidden, rows divided by their sums: by place, or on the tokens of both."""
-    switches = {"reference": keys[which], "special": False, "renormalize": True}
+    switches = {"reference": keys[which], "hide_special": True, "renormalize": True}
     traces = vz.capture(minilm, TEXTS[1]), vz.capture(minilm, TEXTS[which])
     maps = []
     for trace in traces:
