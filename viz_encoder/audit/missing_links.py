@@ -7,13 +7,13 @@ is measured again in float64, with weights so small that all scores are nearly e
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.passed import mapped
-from viz_encoder.audit.measure.reach import reach
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
 FLATTER = 0.05
@@ -80,12 +80,16 @@ def _below(flat: Gradients, case: Case, share: float) -> Pairs:
     return (values < share * expected.to(values.device)) | (values == 0)
 
 
-def _hops(flat: Gradients, case: Case) -> Tensor:
-    """The number of layers that lead from a token to each other one, by the intent."""
-    together = torch.stack(case.allowed).any(dim=0)
-    n_tokens = case.valid.shape[1]
-    hops = torch.full(together.shape, n_tokens)
-    hops[:, torch.arange(n_tokens), torch.arange(n_tokens)] = 0
-    for number, known in enumerate(reach(together, n_tokens), 1):
-        hops = torch.where(known & (hops == n_tokens), number, hops)
-    return torch.stack([hops[sample, query] for sample, query in flat.rows])
+def _hops(flat: Gradients, case: Case) -> Int[Tensor, "row key"]:
+    """The number of layers that lead from each row's token to each key; n_tokens if none do."""
+    together, n_tokens = torch.stack(case.allowed).any(dim=0), case.valid.shape[1]
+    step = torch.stack([together[sample] for sample, _ in flat.rows]).float()
+    known = F.one_hot(torch.tensor([query for _, query in flat.rows]), n_tokens).to(step)
+    hops = torch.where(known > 0, 0, n_tokens)
+    for number in range(1, n_tokens):
+        known = known + (known[:, None] @ step)[:, 0].sign()
+        new = (known > 0) & (hops == n_tokens)
+        if not bool(new.any()):
+            break
+        hops = hops.masked_fill(new, number)
+    return hops
