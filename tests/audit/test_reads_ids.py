@@ -44,9 +44,35 @@ def test_documents_that_end_at_an_eos_pass_and_those_that_are_not_separated_fail
     assert report.failed[0].code == "documents", str(report)
 
 
+@pytest.mark.parametrize("intent, make_mask", [(packed, packed), ([packed, packed], None)])
+def test_what_is_passed_may_be_made_of_the_ids(intent, make_mask):
+    model = Packed().eval()
+
+    def run(ids, passed):
+        keep = passed if make_mask else passed[0]
+        return Stack.forward(model, model.table(ids), keep)
+
+    assert audit(run, intent, make_mask, inputs=IDS, module=model).verdict == "PASS"
+
+
+def test_each_step_of_a_cache_gets_the_mask_of_the_ids_so_far():
+    model = Packed().eval()
+
+    def run(ids, keep):
+        return Stack.forward(model, model.table(ids), keep)
+
+    def step(ids, cache, keep):
+        seen = ids if cache is None else torch.cat([cache, ids], dim=1)
+        return run(seen, keep)[:, -ids.shape[1] :], seen
+
+    scope = AuditScope(step=step, reorder=lambda cache, order: cache[order])
+    report = audit(run, packed, packed, inputs=IDS, scope=scope, module=model)
+    assert report.check("cache").verdict == report.check("beam_reorder").verdict == "PASS", report
+
+
 def test_changed_ids_are_judged_unless_they_end_a_document():
     class Leaky(Packed):
-        """The mean of the ids in front: no gradient sees it."""
+        """Adds the sum of the ids from each token on, which no gradient sees."""
 
         def forward(self, ids):
             return super().forward(ids) + ids.flip(1).cumsum(1).flip(1)[..., None].float()

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit.calling import require_one_stack, with_mask
-from viz_encoder.audit.measure.setting import Intent
+from viz_encoder.audit.measure.setting import Intent, given_to
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding
 from viz_encoder.errors import InputError
 from viz_encoder.model import Encoder
 
-MakeMask = Callable[[Tensor], Any]
+MakeMask = Callable[..., Any]  # of valid, or of valid and x
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,9 @@ def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
 
 
 def _first_intent(intent: Any) -> MakeMask:
-    return intent if callable(intent) else lambda valid: [one(valid) for one in intent]
+    if callable(intent):
+        return intent
+    return lambda valid, x: [one(*given_to(one, valid, x)) for one in intent]
 
 
 def transformer_encoder(

@@ -50,7 +50,7 @@ def quiet() -> Iterator[None]:
 def audit_mask(
     model: Audited,
     intent: Annotated[Intent | Sequence[Intent], AS_IT_IS],  # see require_intents
-    make_mask: Callable[[Tensor], Any] | None = None,
+    make_mask: Callable[[Tensor], Any] | Callable[[Tensor, Tensor], Any] | None = None,
     *,
     d_model: Annotated[int, at_least(1), at_most(MAX_WIDTH)] | None = None,
     n_layers: Annotated[int, at_least(1), at_most(MAX_LAYERS)] | None = None,

@@ -35,9 +35,10 @@ def _fault(context: AuditContext, case: Case) -> Answer | None:
     half = max(n_tokens // 2, int((~case.valid).sum(dim=1).max()))  # then all are real
     x = torch.cat([case.x[order, :half], case.x[:, half:]], dim=1)
     valid = torch.cat([case.valid[order, :half], case.valid[:, half:]], dim=1)
-    whole = context.subject.run(context.setting.case(valid, x=x))
+    beams = context.setting.case(valid, x=x)
+    whole = context.subject.run(beams)
     try:
-        out = _stepped(context, case, valid, order, half)
+        out = _stepped(context, case, beams, order, half)
     except Exception as fault:
         text = f"With beams in another order, step raised {type(fault).__name__}: {fault}."
         return Answer(Verdict.FAIL, text)
@@ -60,20 +61,21 @@ def _fault(context: AuditContext, case: Case) -> Answer | None:
     return found.because(diagnose("beam", sure=False))
 
 
-def _stepped(context: AuditContext, case: Case, valid: Tensor, order: Tensor, half: int) -> Tensor:
+def _stepped(context: AuditContext, case: Case, beams: Case, order: Tensor, half: int) -> Tensor:
     """The prompt at once, then the rest token by token on the reordered cache."""
     step, reorder = context.scope.step, context.scope.reorder
     assert step is not None and reorder is not None
 
-    def more(seen: Tensor) -> list[object]:
-        return [context.setting.make_mask(seen)] if takes_mask(step) else []
+    def more(seen: Case, count: int) -> list[object]:
+        valid, x = seen.valid[:, :count], seen.x[:, :count]
+        return [context.setting.passed(valid, x)] if takes_mask(step) else []
 
     with torch.no_grad():
-        _, cache = step(case.x[:, :half].clone(), None, *more(case.valid[:, :half]))
+        _, cache = step(case.x[:, :half].clone(), None, *more(case, half))
         cache, rows = reorder(cache, order.clone()), []
         for at in range(half, case.valid.shape[1]):
-            out, cache = step(case.x[:, at : at + 1].clone(), cache, *more(valid[:, : at + 1]))
-            rows.append(context.subject.read(out, valid[:, at : at + 1]))
+            out, cache = step(case.x[:, at : at + 1].clone(), cache, *more(beams, at + 1))
+            rows.append(context.subject.read(out, beams.valid[:, at : at + 1]))
     return torch.cat(rows, dim=1)
 
 

@@ -105,9 +105,9 @@ def _stepped(context: AuditContext, case: Case, sizes: list[int]) -> Tensor:
     assert step is not None
     with torch.no_grad():
         for size in sizes:
-            seen = case.valid[:, : start + size]
-            more = [context.setting.make_mask(seen)] if takes_mask(step) else []
-            out, cache = step(case.x[:, start : start + size].clone(), cache, *more)
+            seen, x = case.valid[:, : start + size], case.x[:, : start + size]
+            more = [context.setting.passed(seen, x)] if takes_mask(step) else []
+            out, cache = step(x[:, start:].clone(), cache, *more)
             rows.append(context.subject.read(out, seen[:, start:]))
             start += size
     return torch.cat(rows, dim=1)

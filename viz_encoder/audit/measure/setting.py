@@ -73,7 +73,7 @@ class Setting:
     """Makes the cases of an audit."""
 
     intents: tuple[Intent, ...]
-    make_mask: Callable[[Tensor], Any]
+    make_mask: Callable[..., Any]  # (valid) or (valid, x) → what the caller's code passes
     make_x: Callable[[int, int, int], Tensor]  # (seed, batch, length) → x
     seed: int = 0
     given: Tensor | None = None  # the caller's own valid
@@ -131,9 +131,13 @@ class Setting:
             x[sample, token] = one
         return x
 
+    def passed(self, valid: Tensor, x: Tensor) -> Any:
+        """What the caller's code passes for these tokens."""
+        return self.make_mask(*given_to(self.make_mask, valid, x))
+
     def _passed(self, valid: Tensor, x: Tensor) -> Any:
         try:
-            return self.make_mask(*_given(self.make_mask, valid, x))
+            return self.passed(valid, x)
         except Exception as fault:
             sizes = f"batch {valid.shape[0]}, {valid.shape[1]} tokens"
             raise ModelFault(f"{type(fault).__name__} in make_mask: {fault} ({sizes})") from fault
@@ -205,7 +209,7 @@ class Setting:
         """
         x = self._made(valid, self.seed) if x is None and self.reads_input else x
         given = (
-            called(intent, "intent(valid)", *_given(intent, valid, x)) for intent in self.intents
+            called(intent, "intent(valid)", *given_to(intent, valid, x)) for intent in self.intents
         )
         return tuple(read_intent(each, "intent(valid)", valid) for each in given)
 
@@ -220,7 +224,8 @@ def takes_input(function: Callable[..., Any]) -> bool:
     return sum(one.default is one.empty and one.kind in kinds for one in taken) == 2
 
 
-def _given(function: Callable[..., Any], valid: Tensor, x: Tensor | None) -> tuple[Any, ...]:
+def given_to(function: Callable[..., Any], valid: Tensor, x: Tensor | None) -> tuple[Any, ...]:
+    """What it is called with: valid, and x if it takes both."""
     return (valid, x) if takes_input(function) else (valid,)
 
 
