@@ -37,11 +37,16 @@ def is_mask_mod(given: Any) -> TypeGuard[MaskMod]:
     """Whether it is a function of batch, head, query and key."""
     if not inspect.isroutine(given) and not hasattr(given, "func"):  # or a functools.partial
         return False
+    return n_needed(given) == 4
+
+
+def n_needed(function: Any) -> int | None:
+    """The number of positional arguments without a default; None if there is no signature."""
     try:
-        taken = inspect.signature(given).parameters.values()
+        taken = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return False
-    return sum(one.default is one.empty and one.kind in _BY_PLACE for one in taken) == 4
+        return None
+    return sum(one.default is one.empty and one.kind in _BY_PLACE for one in taken)
 
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

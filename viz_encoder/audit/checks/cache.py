@@ -1,6 +1,5 @@
 """Whether token by token with a cache gives what the whole sequence gives at once."""
 
-import inspect
 from typing import Any
 
 import torch
@@ -13,8 +12,7 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
-
-_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+from viz_encoder.model.mask_mods import n_needed
 
 
 def ask(context: AuditContext) -> Answer:
@@ -64,12 +62,7 @@ def ask(context: AuditContext) -> Answer:
 
 def takes_mask(step: Any) -> bool:
     """Whether it takes what the caller's code passes, as a third argument."""
-    try:
-        taken = inspect.signature(step).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    needed = [one for one in taken if one.default is one.empty and one.kind in _BY_PLACE]
-    return len(needed) == 3
+    return n_needed(step) == 3
 
 
 def _padded(context: AuditContext) -> Answer | None:

@@ -4,7 +4,6 @@ Batch, length and heads all differ, so that no two axes can be taken for one ano
 of the samples differ, so that no sample's mask fits another.
 """
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from viz_encoder.audit.measure.intents import read_intent
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.token_axis import can_be_cut, may_have
 from viz_encoder.errors import InputError, VizEncoderError
+from viz_encoder.model.mask_mods import n_needed
 
 FIRST_LENGTH = 7
 LONG = 128  # tokens above which fewer rows are differentiated and fewer tokens changed
@@ -215,13 +215,8 @@ class Setting:
 
 
 def takes_input(function: Callable[..., Any]) -> bool:
-    """Whether it is a function of valid and x, and not of valid alone."""
-    try:
-        taken = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.default is one.empty and one.kind in kinds for one in taken) == 2
+    """Whether it needs x besides valid."""
+    return n_needed(function) == 2
 
 
 def given_to(function: Callable[..., Any], valid: Tensor, x: Tensor | None) -> tuple[Any, ...]:
