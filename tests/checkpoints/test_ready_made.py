@@ -1,5 +1,6 @@
 """Ids, pixels and vectors that come ready made: a trace a row; padding is never in silence."""
 
+import copy
 from functools import cache
 from pathlib import Path
 
@@ -105,12 +106,13 @@ def test_a_list_of_inputs_is_a_list_of_traces(source):
 
 
 def test_rows_of_several_lengths_are_padded():
-    traces = vz.capture(bert(), [[7, 8, 9], [6], torch.tensor([5, 9])])
+    encoder = copy.deepcopy(bert()).to(torch.device("cpu"), torch.float64)
+    traces = vz.capture(encoder, [[7, 8, 9], [6], torch.tensor([5, 9])])
     assert [trace.valid.tolist() for trace in traces] == [
         [True, True, True], [True, False, False], [True, True, False],
     ]  # fmt: skip
     for trace, row in zip(traces, ([7, 8, 9], [6], [5, 9]), strict=True):
-        alone = vz.capture(bert(), row)
+        alone = vz.capture(encoder, row)
         assert torch.allclose(trace.output[: len(row)], alone.output, atol=1e-6)
         real = trace.attention(1)[:, : len(row)]
         assert torch.allclose(real[..., : len(row)], alone.attention(1), atol=1e-6)

@@ -216,7 +216,8 @@ class ImageReader:
     ) -> Float[Tensor, "batch channel height width"]:
         pixels = torch.from_numpy(pictures[..., : self.n_channels]).permute(0, 3, 1, 2) / 255
         mean, std = (torch.tensor(each)[:, None, None] for each in (self.mean, self.std))
-        return ((pixels - mean) / std).contiguous()
+        # A copy: with one channel, contiguous() keeps strides that choose another convolution.
+        return ((pixels - mean) / std).clone(memory_format=torch.contiguous_format)
 
 
 def _grey(picture: Image.Image, notes: list[str]) -> Image.Image:
