@@ -10,11 +10,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from viz_encoder.arguments import public
+from viz_encoder.attribution.attribution import unexplained
 from viz_encoder.attribution.frozen import Frozen
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.result import ArrayResult
+from viz_encoder.trace.recomputed import allowed
 
-TOLERANCE = 1e-4  # of what is added up; in half precision, 16 roundings
 FEW = 8  # functions that an error names
 
 
@@ -50,8 +51,8 @@ def attribute_model(
         model: in eval mode; one input at a time.
         run: calls the model, such as lambda model: model(**inputs).
         score: the number to split, of what `run` returned.
-        at: the module whose output are the input embeddings, or the tensor that `run` passes;
-            found if the model has a module named embeddings, or `get_input_embeddings`.
+        at: the module that outputs the input embeddings, or the tensor of embeddings that `run`
+            passes. Default: the module named "embeddings", or `get_input_embeddings()`.
 
     Raises:
         SelectionError: no such module, or a model in training mode.
@@ -66,10 +67,10 @@ def attribute_model(
     shares = _by_token((leaf.detach().double() * gradient.double()).sum(dim=-1))
     biases = sum(float(told.places.double().sum()) for told in frozen.ledger.told)
     value = float(found.detach())
-    unexplained = abs(shares.sum() + biases - value) / max(abs(value), abs(shares).sum(), 1e-30)
-    if not unexplained <= max(TOLERANCE, 16 * torch.finfo(leaf.dtype).eps):
+    missing = unexplained(value, shares, biases)
+    if not missing <= allowed(leaf.dtype):
         raise TraceError(_why(shares.sum() + biases, value, frozen.unruled))
-    return ModelShares(value, shares, biases, float(unexplained))
+    return ModelShares(value, shares, biases, missing)
 
 
 def _run(

@@ -1,30 +1,32 @@
 """attribute: what carried an answer, a state or a vector, split exactly."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, overload
+from dataclasses import dataclass
+from typing import Any, overload
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.arguments import OneOf, Token, public
+from viz_encoder.arguments import Token, public
 from viz_encoder.attribution.any_model import ModelShares, attribute_model
 from viz_encoder.attribution.attribution import Attribution, Part, put_together
 from viz_encoder.attribution.columns import columns_of
 from viz_encoder.attribution.frozen_run import FrozenRun, Start, start_of, starts_of
 from viz_encoder.attribution.question import RUNNER_UP, Question, of_one, of_two
 from viz_encoder.attribution.question import toward as along
-from viz_encoder.attribution.readout import Answer, Pooled, Readout, State, readout_of
+from viz_encoder.attribution.readout import Answer, Of, Pooled, Readout, State, readout_of
+from viz_encoder.attribution.rules import Through
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.measures import require_number
+from viz_encoder.effects.vectors import pooled
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.model import Encoder
 from viz_encoder.trace import Trace
-from viz_encoder.trace.capture import One, is_several, loaded
+from viz_encoder.trace.capture import One, capture, is_several, loaded
 from viz_encoder.trace.prediction_heads import read_label
 from viz_encoder.trace.recomputed import allowed
 from viz_encoder.trace.run_facts import require_no_knock
-
-Of = Annotated[str, OneOf(("answer", "state", "pooled"))]
-ThroughWhat = Annotated[str, OneOf(("values", "attention"))]
 
 
 @overload
@@ -37,7 +39,7 @@ def attribute(
     token: Token | None = None,
     against: Any = None,
     toward: Any = None,
-    through: ThroughWhat = "values",
+    through: Through = "values",
 ) -> Attribution: ...
 @overload
 def attribute(
@@ -49,7 +51,7 @@ def attribute(
     token: Token | None = None,
     against: Any = None,
     toward: Any = None,
-    through: ThroughWhat = "values",
+    through: Through = "values",
 ) -> Any: ...
 @overload
 def attribute(
@@ -69,7 +71,7 @@ def attribute(
     token: Token | None = None,
     against: Any = None,
     toward: Any = None,
-    through: ThroughWhat = "values",
+    through: Through = "values",
     score: Any = None,
     at: Any = None,
 ) -> Any:
@@ -94,10 +96,11 @@ def attribute(
         toward: for "pooled", a text or a vector: the score is the dot product with it, at length 1.
         through: "values", or "attention", the rules of AttnLRP (Achtibat et al., 2024,
             arXiv:2402.05602), whose shares do not add up to the score.
-
-        score, at: for any PyTorch model, vz.attribute(model, run, score=…): `run(model)` calls it,
-            `score(output)` is the number to split, `at` the module whose output are the input
-            embeddings, or the tensor that `run` passes; found where there is one.
+        score: for any other PyTorch model, `vz.attribute(model, run, score=score)`: a function that
+            returns the number to split, given what `run(model)` returned.
+        at: for any other model, the module that outputs the input embeddings, or the tensor of
+            embeddings that `run` passes. Default: the module named "embeddings", or
+            `get_input_embeddings()`.
 
     Returns:
         One result for one input, a list of them for a batch. For another model, the shares of its
@@ -121,33 +124,29 @@ def attribute(
     return found[0] if one else found
 
 
+@dataclass(frozen=True)
 class _Asked:
     """The arguments of one call."""
 
-    def __init__(
-        self,
-        encoder: LoadedEncoder,
-        of: str | None,
-        label: int | str | None,
-        token: Token | None,
-        against: Any,
-        toward: Any,
-        through: str,
-    ) -> None:
-        self.encoder, self.kind, self.label, self.token = encoder, of, label, token
-        self.against, self.toward, self.through = against, toward, through
+    encoder: LoadedEncoder
+    kind: Of | None
+    label: int | str | None
+    token: Token | None
+    against: Any
+    toward: Any
+    through: Through
 
     def of(self, start: Start) -> Attribution:
         """One input, split."""
         encoder, valid = self.encoder, start.valid
-        readout = readout_of(encoder, start.sample, valid, self.kind, self.token)  # type: ignore[arg-type]
+        readout = readout_of(encoder, start.sample, valid, self.kind, self.token)
         self._check(readout)
         with torch.inference_mode(False), torch.enable_grad():
-            run = FrozenRun(encoder, start, self.through)  # type: ignore[arg-type]
+            run = FrozenRun(encoder, start, self.through)
             other = self._other(readout)
             if other is None:
                 return self._split(readout, (run,))
-            return self._split(readout, (run, FrozenRun(encoder, other, self.through)))  # type: ignore[arg-type]
+            return self._split(readout, (run, FrozenRun(encoder, other, self.through)))
 
     def _split(self, readout: Readout, runs: tuple[FrozenRun, ...]) -> Attribution:
         vectors, readouts = [], [readout]
@@ -163,8 +162,8 @@ class _Asked:
         for run, sign, vector, places in zip(runs, signs, vectors, columns[1:], strict=False):
             score = (vector * question.direction).sum()
             scores.append(sign * float(score.detach()))
-            parts.append(Part(sign, run.flow(score), places))
-        total = _require_number(sum(scores))
+            parts.append(Part(sign, run.flow(score), np.array(places)))
+        total = require_number(sum(scores), "The score is not a number")
         found = put_together(
             total, tuple(parts), columns, question.words, question.unit, self.through
         )
@@ -172,27 +171,32 @@ class _Asked:
 
     def _question(self, run: FrozenRun, readout: Readout, vectors: list[Tensor]) -> Question:
         encoder, sample = self.encoder, run.start.sample
-        if self.toward is not None:
-            return along(vectors[0], self._toward(readout, vectors[0]))
+        if isinstance(readout, Pooled) and self.toward is not None:
+            return along(vectors[0], self._toward(readout))
         if len(vectors) > 1:
             return of_two(encoder, sample, readout, (vectors[0], vectors[1]), self.label)
         return of_one(encoder, sample, readout, vectors[0], self.label, self.against)
 
-    def _toward(self, readout: Readout, vector: Tensor) -> Any:
+    def _toward(self, readout: Pooled) -> Any:
         """Another text's pooled vector, or the vector that was given."""
-        if isinstance(self.toward, Tensor) or hasattr(self.toward, "__array__"):
-            return self.toward
-        if isinstance(self.toward, list) and all(isinstance(x, float) for x in self.toward):
-            return torch.tensor(self.toward)
-        (start,) = _single(self.encoder, self.toward, "toward")
-        return readout.vector(FrozenRun(self.encoder, start, "values")).detach()
+        given = self.toward
+        if hasattr(given, "__array__") or (
+            isinstance(given, list) and all(isinstance(x, float) for x in given)
+        ):
+            return given
+        made = given if isinstance(given, Trace) else capture(self.encoder, given)
+        trace = _one_of(made, "toward")
+        output, valid = trace.output[None].to(self.encoder.device), trace.valid[None]
+        return pooled(self.encoder, trace.sample, output, valid.to(output.device), readout.method)[
+            0
+        ]
 
     def _other(self, readout: Readout) -> Start | None:
         """The run to subtract, if `against` is a text and no label."""
         if self.against is None or self._is_label(readout):
             return None
-        (start,) = _single(self.encoder, self.against, "against")
-        return start
+        starts, _ = _starts(self.encoder, self.against)
+        return _one_of(starts, "against")
 
     def _is_label(self, readout: Readout) -> bool:
         if not isinstance(readout, Answer) or not isinstance(self.against, int | str):
@@ -247,11 +251,12 @@ def _starts(encoder: LoadedEncoder, text: Any) -> tuple[list[Start], bool]:
     return starts_of(encoder, inputs), len(inputs.samples) == 1 and not is_several(text)
 
 
-def _single(encoder: LoadedEncoder, given: Any, name: str) -> list[Start]:
-    starts, _ = _starts(encoder, given)
-    if len(starts) != 1:
-        raise InputError(f"{name} has {len(starts)} inputs; give one.")
-    return starts
+def _one_of(found: Any, name: str) -> Any:
+    """The only one of a list, or what is no list."""
+    each = found if isinstance(found, list) else [found]
+    if len(each) != 1:
+        raise InputError(f"{name} has {len(each)} inputs; give one.")
+    return each[0]
 
 
 def _require_ready(encoder: LoadedEncoder) -> None:
@@ -261,12 +266,3 @@ def _require_ready(encoder: LoadedEncoder) -> None:
             f"{encoder.card.name} is in training mode, where dropout changes its answers; call "
             "encoder.model.eval() first."
         )
-
-
-def _require_number(score: float) -> float:
-    if score != score or abs(score) == float("inf"):
-        raise InputError(
-            "The score is not a number: the model's weights or its output hold NaN or infinite "
-            "values. Look at vz.capture(…).output first."
-        )
-    return score

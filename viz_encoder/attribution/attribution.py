@@ -2,32 +2,30 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from viz_encoder.arguments import Most, at_least, public, read_index
 from viz_encoder.attribution.beside import Beside, beside
 from viz_encoder.attribution.columns import Columns
 from viz_encoder.attribution.frozen_run import Flow
+from viz_encoder.attribution.held import row_blocks
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.effects import Effect
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, largest
 from viz_encoder.result import Columns as Table
 from viz_encoder.shown import quoted
-from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace import Trace
 from viz_encoder.trace.trace import forward_rows
 
 Head = tuple[int, int]
 FEW = 3  # tokens that the sentence names
-BLOCK_BYTES = 16 * 2**20  # links held at once where all are looked through
 CANCELS = 0.5  # below this share of what is added up, a percentage of the sum misleads
-
-
 TINY = float(np.finfo(np.float32).tiny)
 Places = Float[np.ndarray, "layer token"]
 
@@ -43,11 +41,11 @@ class Link(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One run's part in the score: added, or subtracted, at some columns."""
+    """One run's part in the score, added or subtracted; each token stands at a column, or none."""
 
     sign: float
     flow: Flow
-    columns: tuple[int, ...]
+    columns: Int[np.ndarray, " token"]  # −1: none, as for padding of one of two runs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,16 +196,14 @@ class Attribution(ArrayResult, main="tokens"):
 
     def columns(self) -> Table:
         """One line a token."""
-        each = dict(zip(("token", "share"), (list(self.names), self.tokens.tolist()), strict=True))
-        return {"number": list(range(len(self.names))), **each}
+        numbers = list(range(len(self.names)))
+        return {"number": numbers, "token": list(self.names), "share": self.tokens.tolist()}
 
     def _blocks(self, layer: int) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
         """A layer's links, some rows at a time."""
         self._require_links()
         n_tokens, n_heads = len(self.names), self.heads.shape[1]
-        step = max(1, BLOCK_BYTES // (4 * n_heads * n_tokens))
-        for start in range(0, n_tokens, step):
-            rows = slice(start, min(start + step, n_tokens))
+        for rows in row_blocks(n_tokens, n_heads * n_tokens):
             yield rows, self._links(layer, slice(0, n_heads), rows)
 
     def _require_links(self) -> None:
@@ -218,50 +214,25 @@ class Attribution(ArrayResult, main="tokens"):
 
     def _links(self, layer: int, heads: slice, rows: slice) -> Float[Tensor, "head query key"]:
         """The links of some columns' queries, over all runs."""
-        n_columns = len(self.names)
-        wanted = range(*rows.indices(n_columns))
-        total: Tensor | None = None
-        for sign, flow, columns in self.parts:
-            one = _links_of(flow, layer, heads, columns, wanted) * sign
-            if columns != tuple(range(n_columns)):
-                one = _spread(one, columns, n_columns)
-            total = one if total is None else total + one
-        assert total is not None
-        return total
+        every = [
+            part.sign * _links_of(part, layer, heads, rows, len(self.names)) for part in self.parts
+        ]
+        return torch.stack(every).sum(dim=0)
 
 
 def _links_of(
-    flow: Flow, layer: int, heads: slice, columns: tuple[int, ...], wanted: range
-) -> Float[Tensor, "head query token"]:
-    """One run's links, at the queries of the wanted columns; 0 where it has none."""
-    ran, gradients = flow.trace.layers[layer], flow.gradients[layer][heads]
-    queries = {column: token for token, column in enumerate(columns)}
-    tokens = [queries.get(column, -1) for column in wanted]
-    rows = torch.tensor(tokens, dtype=torch.long, device=ran.q.device)
-    if wanted.step == 1 and tokens and tokens == list(range(tokens[0], tokens[0] + len(tokens))):
-        kept: Any = slice(tokens[0], tokens[0] + len(tokens)) if tokens[0] >= 0 else rows
-    else:
-        kept = rows
-    weights = ran.weights(heads, kept)
-    shares = weights * (gradients[:, kept].to(weights.dtype) @ values_of(ran, heads).to(weights).mT)
-    return shares.masked_fill((rows < 0)[:, None], 0.0).cpu()
-
-
-def values_of(ran: LayerTrace, heads: slice) -> Float[Tensor, "head key d_value"]:
-    """Values of some query heads, repeated where heads share them."""
-    group = ran.n_heads // ran.v.shape[0]
-    each = torch.arange(ran.n_heads, device=ran.v.device)[heads]
-    return ran.v[heads] if group == 1 else ran.v[each // group]
-
-
-def _spread(
-    links: Float[Tensor, "head query token"], columns: tuple[int, ...], n_columns: int
+    part: Part, layer: int, heads: slice, rows: slice, n_columns: int
 ) -> Float[Tensor, "head query column"]:
-    """Each token's links at its column."""
-    spread = links.new_zeros(*links.shape[:2], n_columns)
-    kept = [token for token, column in enumerate(columns) if column >= 0]
-    spread[..., [columns[token] for token in kept]] = links[..., kept]
-    return spread
+    """One run's links between columns; 0 where it has no token."""
+    ran, gradients = part.flow.trace.layers[layer], part.flow.gradients[layer][heads]
+    tokens = np.full(n_columns + 1, -1)  # of each column; what stands at none goes to the last
+    tokens[part.columns] = np.arange(len(part.columns))
+    keys = torch.from_numpy(tokens[:-1]).to(ran.q.device)
+    queries = keys[rows]
+    weights = ran.weights(heads, queries)
+    moved = weights * (gradients[:, queries].to(weights) @ ran.values_of(heads).to(weights).mT)
+    there = (queries >= 0)[:, None] & (keys >= 0)
+    return moved[..., keys].masked_fill(~there, 0.0).cpu()
 
 
 def put_together(
@@ -277,21 +248,16 @@ def put_together(
     )
     assert isinstance(heads, np.ndarray)
     tokens, biases = states[0], float(biases)
-    large = max(abs(score), abs(tokens).sum(), np.finfo(np.float32).tiny)
-    unexplained = float(abs(tokens.sum() + biases - score) / large)
+    missing = unexplained(score, tokens, biases)
     return Attribution(
-        score,
-        tokens,
-        biases,
-        states,
-        heads,
-        unexplained,
-        columns.names,
-        words,
-        unit,
-        through,
-        parts,
+        score, tokens, biases, states, heads, missing, columns.names, words, unit, through, parts
     )
+
+
+def unexplained(score: float, tokens: Float[np.ndarray, " token"], biases: float) -> float:
+    """What the shares leave of the score, as a part of what is added up."""
+    largest = max(abs(score), abs(tokens).sum(), TINY)
+    return float(abs(tokens.sum() + biases - score) / largest)
 
 
 def at_columns(
@@ -301,6 +267,6 @@ def at_columns(
     fields = [getattr(part.flow, name) for part in parts]
     found = np.zeros((*fields[0].shape[:-1], n_columns))
     for part, shares in zip(parts, fields, strict=True):
-        places = np.array(part.columns)
-        found[..., places[places >= 0]] += part.sign * shares[..., places >= 0]
+        there = part.columns >= 0
+        found[..., part.columns[there]] += part.sign * shares[..., there]
     return found

@@ -1,5 +1,6 @@
 """Columns: the tokens of one run, or of two side by side."""
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from viz_encoder.trace import Trace
@@ -31,8 +32,8 @@ def columns_of(trace: Trace, reference: Trace | None = None) -> Columns:
     names: list[str] = []
     ours, theirs = sorted(found.only_here), sorted(found.only_there)
     for a, b in (*sorted(found.pairs), (trace.n_tokens, reference.n_tokens)):
-        before, its = [at for at in ours if at < a], [at for at in theirs if at < b]
-        ours, theirs = ours[len(before) :], theirs[len(its) :]
+        before, ours = _cut(ours, a)
+        its, theirs = _cut(theirs, b)
         pairs: list[tuple[int | None, int | None]]
         if len(before) == len(its):
             pairs = list(zip(before, its, strict=True))
@@ -45,6 +46,12 @@ def columns_of(trace: Trace, reference: Trace | None = None) -> Columns:
                 there[other] = len(names)
             names.append(_name(trace, reference, one, other))
     return Columns(tuple(names), tuple(here), tuple(there))
+
+
+def _cut(places: list[int], end: int) -> tuple[list[int], list[int]]:
+    """Sorted places below the end, and the rest."""
+    at = bisect_left(places, end)
+    return places[:at], places[at:]
 
 
 def _name(trace: Trace, reference: Trace, one: int | None, other: int | None) -> str:

@@ -5,7 +5,7 @@ Held at what they were, all of these are linear, so a score splits exactly (Ali 
 arXiv:2202.07304). The values are those of torch's own functions, bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from viz_encoder.model.attention import attention_weights
 
 Back = Callable[[Tensor], tuple[Tensor | None, ...]]
 Tell = Callable[[Tensor], None]  # is told what a constant adds to the score, in each place
-BLOCK_BYTES = 4 * 2**20  # weights held at once: what fits into a processor's cache
+BLOCK_BYTES = 4 * 2**20  # of all heads together: a fifth faster than 1 MiB at 2,048 tokens
 
 
 class _Held(torch.autograd.Function):
@@ -41,16 +41,6 @@ def held(value: Tensor, back: Back, *inputs: Tensor) -> Tensor:
     return found
 
 
-def plus(value: Tensor, x: Tensor, constant: Tensor | float, tell: Tell) -> Tensor:
-    """The sum `value` of x and a constant, which is told what the constant adds."""
-
-    def back(g: Tensor) -> tuple[Tensor]:
-        tell(added(g, constant))
-        return (g.sum_to_size(x.shape),)
-
-    return held(value, back, x)
-
-
 def added(g: Tensor, constant: Tensor | float) -> Tensor:
     """⟨gradient, constant⟩ in each place; a mask's −∞ adds nothing, as its weight is 0."""
     product = g * constant
@@ -59,7 +49,7 @@ def added(g: Tensor, constant: Tensor | float) -> Tensor:
 
 
 def scaled(x: Tensor, factor: float) -> Tensor:
-    """X itself, with its gradient times a factor."""
+    """The same tensor; its gradient is multiplied by the factor."""
     same = x.view_as(x)
     same.register_hook(lambda g: g * factor)
     return same
@@ -142,7 +132,7 @@ def mixed(
 
     def back(g: Tensor) -> tuple[Tensor]:
         found = torch.zeros_like(v, dtype=torch.promote_types(v.dtype, torch.float32))
-        for rows in row_blocks(q, k):
+        for rows in row_blocks(q.shape[-2], q.shape[:-2].numel() * k.shape[-2]):
             weights = attention_weights(
                 q[..., rows, :], k, _rows(mask, rows), scale, _rows(bias, rows)
             )
@@ -152,10 +142,10 @@ def mixed(
     return held(value, back, v)
 
 
-def row_blocks(q: Tensor, k: Tensor) -> list[slice]:
-    """Slices of queries whose weights fit into a block."""
-    n_rows = max(1, BLOCK_BYTES // (4 * q.shape[:-2].numel() * k.shape[-2]))
-    return [slice(at, at + n_rows) for at in range(0, q.shape[-2], n_rows)]
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """All rows in order, as many at a time as fit into a block, each of so many float32."""
+    step = max(1, BLOCK_BYTES // (4 * n_columns))
+    return (slice(at, min(at + step, n_rows)) for at in range(0, n_rows, step))
 
 
 def _rows(x: Tensor | None, rows: slice) -> Tensor | None:

@@ -89,7 +89,7 @@ def toward(vector: Vector, given: Any) -> Question:
     """The pooled vector along another one, of length 1.
 
     Raises:
-        InputError: it is no vector of that size, or of length 0.
+        InputError: `given` is not a vector of the same size, or its norm is 0.
     """
     try:
         other = torch.as_tensor(given).to(vector.detach())

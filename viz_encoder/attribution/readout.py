@@ -10,6 +10,7 @@ from viz_encoder.arguments import Token, read_token
 from viz_encoder.attribution.frozen_run import FrozenRun
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
+from viz_encoder.effects.measures import available
 from viz_encoder.effects.vectors import pooled, usual_pooling
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
@@ -88,18 +89,12 @@ def readout_of(
 
 
 def _usual(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Of:
-    known, masks = tasks(encoder), masked_tokens(sample.tokens)
-    if Task.MASKED in known and masks and token in (None, *masks):
-        return "answer"
+    known = available(encoder, sample)
     if token is None:
-        return "answer" if _whole(encoder) else "pooled"
-    return "answer" if {Task.TOKENS, Task.REPLACED} & {*known} else "state"
-
-
-def _whole(encoder: LoadedEncoder) -> bool:
-    """Whether a head answers for the whole input."""
-    heads = encoder.config.prediction_heads
-    return any(head.task is Task.CLASSIFY for head in heads)
+        return "answer" if known[0] in ("masked", "logit") else "pooled"
+    if "masked" in known and token in masked_tokens(sample.tokens):
+        return "answer"
+    return "answer" if {Task.TOKENS, Task.REPLACED} & {*tasks(encoder)} else "state"
 
 
 def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer:
@@ -112,7 +107,7 @@ def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer
     each = [task for task in known if choose_head(encoder, task).pool is HeadPool.EACH]
     if token is None and Task.MASKED in known and masks:
         return Answer(choose_head(encoder, Task.MASKED), masks[0])
-    if token is None and _whole(encoder):
+    if token is None and Task.CLASSIFY in known:
         return Answer(choose_head(encoder, Task.CLASSIFY), None)
     if not each:
         raise SelectionError(f"{encoder.card.name} answers for the whole input; leave out token=.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -54,18 +55,6 @@ NAMES = {
 BY_NAME = {name: rule for rule, names in NAMES.items() for name in names}
 
 
-class Attended(NamedTuple):
-    """One attention call: what it mixed, each "*axes head token d", and its output."""
-
-    q: Tensor
-    k: Tensor
-    v: Tensor
-    mask: Tensor | None  # True = may attend
-    bias: Tensor | None  # added to the scores
-    scale: float
-    output: Tensor
-
-
 class Told(NamedTuple):
     """What one constant (a bias, as a rule) adds to the score, in each place where it is added."""
 
@@ -87,15 +76,10 @@ class Ledger:
 
 
 class Rules:
-    """The rules, by the names of torch's functions. What is computed comes from the leaf.
-
-    Attributes:
-        attended: the calls of scaled_dot_product_attention, in the order of the run.
-    """
+    """The rules, by the names of torch's functions. What is computed comes from the leaf."""
 
     def __init__(self, through: Through, ledger: Ledger) -> None:
         self.through, self._tell = through, ledger.tell
-        self.attended: list[Attended] = []
         self._factors: set[int] = set()
         self._kept: list[Tensor] = []  # so that no id is used twice
 
@@ -111,13 +95,13 @@ class Rules:
 
     def sum_of(self, func: Rule, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
         """a + b; what is not computed is told."""
-        return self._told_sum(torch.add(*_tensors(a, b), alpha=alpha), (a, b), (1, alpha))
+        return self._sum(a, b if alpha == 1 else b * alpha)
 
     def difference(self, func: Rule, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
         """a − b, or b − a; what is not computed is told."""
         if func.__name__.strip("_") == "rsub":
             a, b = b, a
-        return self._told_sum(torch.sub(*_tensors(a, b), alpha=alpha), (a, b), (1, -alpha))
+        return self._sum(a, b * -alpha)
 
     def product(self, func: Rule, a: Any, b: Any) -> Tensor:
         """a · b: of two that are computed a gate is held, otherwise each gets half."""
@@ -139,11 +123,12 @@ class Rules:
         found: Tensor = func(*halves, **kwargs)
         return found
 
-    def quotient(self, func: Rule, a: Any, b: Any, **kwargs: Any) -> Tensor:
+    def quotient(self, func: Rule, a: Any, b: Any) -> Tensor:
         """a / b, its divisor held."""
-        if "r" in func.__name__.strip("_")[:1]:
+        if func.__name__.strip("_").startswith("r"):
             a, b = b, a
-        return torch.div(*_tensors(a, _still(b), still=False), **kwargs)
+        found: Tensor = a / _still(b)
+        return found
 
     def power(self, func: Rule, x: Any, power: Any) -> Tensor:
         """xᵖ as x times xᵖ⁻¹, which is held; a divisor is held whole."""
@@ -167,7 +152,7 @@ class Rules:
         product = self.matrix_product(torch.matmul, a, b) * alpha
         if beta == 0:
             return product
-        return self.sum_of(torch.add, product, added if beta == 1 else added * beta)
+        return self._sum(product, added if beta == 1 else added * beta)
 
     def convolution(
         self, func: Rule, x: Tensor, weight: Tensor, bias: Tensor | None = None, *a: Any, **k: Any
@@ -176,7 +161,7 @@ class Rules:
         found: Tensor = func(x, weight, None, *a, **k)
         if bias is None:
             return found
-        return self.sum_of(torch.add, found, bias.reshape(-1, *(1,) * (weight.ndim - 2)))
+        return self._sum(found, bias.reshape(-1, *(1,) * (weight.ndim - 2)))
 
     def layer_norm(
         self,
@@ -217,14 +202,12 @@ class Rules:
         else:
             a, where, b = args
         nothing = torch.zeros((), dtype=(a if computed(a) else b).dtype, device=where.device)
-        return self.sum_of(
-            torch.add, torch.where(where, a, nothing), torch.where(where, nothing, b)
-        )
+        return self._sum(torch.where(where, a, nothing), torch.where(where, nothing, b))
 
     def filled(self, func: Rule, x: Tensor, mask: Tensor, value: Any) -> Tensor:
         """Places filled with a constant, which is told."""
         constants = torch.zeros_like(x, requires_grad=False).masked_fill(mask, value)
-        return self.sum_of(torch.add, x.masked_fill(mask, 0.0), constants)
+        return self._sum(x.masked_fill(mask, 0.0), constants)
 
     def attention(
         self,
@@ -243,53 +226,36 @@ class Rules:
         if enable_gqa:
             repeats = query.shape[-3] // key.shape[-3]
             key, value = (x.repeat_interleave(repeats, dim=-3) for x in (key, value))
-        attend = _Attend(func, attn_mask, is_causal, scale)
+        attend = partial(func, attn_mask=attn_mask, is_causal=is_causal, scale=scale)
         if self.through == "attention":
             q, k = held.scaled(query, 0.25), held.scaled(key, 0.25)
             return attend(q, k, held.scaled(value, 0.5))
-        q, k, v = query.detach(), key.detach(), value.detach()
+        q, k, output = query.detach(), key.detach(), attend(*map(_still, (query, key, value)))
+        if not computed(value):
+            return output
         mask, bias = _split(attn_mask, is_causal, q, k)
-        output = attend(q, k, v)
-        if computed(value):
-            output = held.mixed(output, q, k, value, mask, bias, scale)
-        self.attended.append(Attended(q, k, v, mask, bias, scale, output))
-        return output
+        return held.mixed(output, q, k, value, mask, bias, scale)
 
-    def _told_sum(self, found: Tensor, terms: Sequence[Any], signs: Sequence[float]) -> Tensor:
+    def _sum(self, *terms: Any) -> Tensor:
         """The sum, whose computed terms get its gradient; the others are told."""
-        both = list(zip(terms, signs, strict=True))
-        from_leaf = [(x, sign) for x, sign in both if computed(x)]
-        constants = [x * sign for x, sign in both if not computed(x)]
+        first, second = map(_still, terms)
+        from_leaf = [x for x in terms if computed(x)]
+        constants = [x for x in terms if not computed(x)]
         tell = self._tell()
 
         def back(g: Tensor) -> tuple[Tensor, ...]:
             for x in constants:
                 tell(held.added(g, x))
-            return tuple((g * sign).sum_to_size(x.shape).to(x.dtype) for x, sign in from_leaf)
+            return tuple(g.sum_to_size(x.shape).to(x.dtype) for x in from_leaf)
 
-        made = held.held(found, back, *(x for x, _ in from_leaf))
-        is_factor = len(from_leaf) == 1 and id(from_leaf[0][0]) in self._factors
+        made = held.held(first + second, back, *from_leaf)
+        is_factor = len(from_leaf) == 1 and id(from_leaf[0]) in self._factors
         return self._factor(made) if is_factor else made
 
     def _factor(self, x: Tensor) -> Tensor:
         self._factors.add(id(x))
         self._kept.append(x)
         return x
-
-
-class _Attend(NamedTuple):
-    """torch's own attention, with all but its three tensors."""
-
-    func: Rule
-    mask: Tensor | None
-    is_causal: bool
-    scale: float
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        found: Tensor = self.func(
-            q, k, v, attn_mask=self.mask, is_causal=self.is_causal, scale=self.scale
-        )
-        return found
 
 
 def computed(x: Any) -> bool:
@@ -301,14 +267,6 @@ def computed(x: Any) -> bool:
 
 def _still(x: Any) -> Any:
     return x.detach() if isinstance(x, Tensor) else x
-
-
-def _tensors(a: Any, b: Any, *, still: bool = True) -> tuple[Any, Any]:
-    """Two operands, of which one may be a number."""
-    one = a if isinstance(a, Tensor) else b
-    both = (x if isinstance(x, Tensor) else torch.as_tensor(x, device=one.device) for x in (a, b))
-    first, second = (_still(x) if still else x for x in both)
-    return first, second
 
 
 def _split(

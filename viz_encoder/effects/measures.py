@@ -72,18 +72,21 @@ def _require_used(name: str, asked: MeasureArguments) -> None:
             )
 
 
-def require_number(before: float) -> float:
-    """The measure untouched, if it is a number.
+UNTOUCHED = "The measure is not a number even with all heads in place"
+
+
+def require_number(value: float, fault: str = UNTOUCHED) -> float:
+    """The value, if it is finite.
 
     Raises:
-        InputError: it is not, so that no change can be told.
+        InputError: it is not; `fault` says of what value.
     """
-    if not math.isfinite(before):
+    if not math.isfinite(value):
         raise InputError(
-            "The measure is not a number even with all heads in place: the model's weights or its "
-            "output hold NaN or infinite values. Look at vz.capture(…).output first."
+            f"{fault}: the model's weights or its output hold NaN or infinite values. Look at "
+            "vz.capture(…).output first."
         )
-    return before
+    return value
 
 
 def kind_of(encoder: LoadedEncoder) -> str:

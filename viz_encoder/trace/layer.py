@@ -96,12 +96,20 @@ class LayerTrace(OneLine):
             rows = slice(start, min(start + step, n_queries))
             yield rows, self.weights(heads, rows)
 
+    def values_of(self, heads: slice) -> Float[Tensor, "head key d_value"]:
+        """Values of some query heads, repeated where query heads share them."""
+        return self._of_heads(self.v, heads)
+
     def _keys(self, heads: slice) -> Float[Tensor, "head key d_head"]:
-        """Keys of some query heads, repeated where query heads share a key head."""
-        group = self.n_heads // self.k.shape[0]
+        """Keys of some query heads."""
+        return self._of_heads(self.k, heads)
+
+    def _of_heads(self, shared: Float[Tensor, "kv_head key d"], heads: slice) -> Tensor:
+        """Those of some query heads, repeated where query heads share a key head."""
+        group = self.n_heads // shared.shape[0]
         if group == 1:
-            return self.k[heads]
-        return self.k[torch.arange(self.n_heads, device=self.k.device)[heads] // group]
+            return shared[heads]
+        return shared[torch.arange(self.n_heads, device=shared.device)[heads] // group]
 
 
 def _part(x: Tensor | None, heads: slice, rows: Rows) -> Tensor | None:
