@@ -6,7 +6,6 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from viz_encoder.attribution import attribute as attribute
 from viz_encoder.audit import assert_mask as assert_mask
 from viz_encoder.audit import audit_batch as audit_batch
 from viz_encoder.audit import audit_mask as audit_mask
@@ -36,11 +35,13 @@ if TYPE_CHECKING:
     from viz_encoder import analyses as analyses
     from viz_encoder import effects as effects
     from viz_encoder import figures as figures
+    from viz_encoder.attribution import attribute as attribute
     from viz_encoder.ui.launch import launch as launch
 
-# Imported only when they are asked for: Gradio and Plotly are slow.
+# Imported only when they are asked for: Gradio and Plotly are slow, and a start needs none of these.
 _LAZY = {
     "analyses": "viz_encoder.analyses",
+    "attribute": "viz_encoder.attribution",
     "effects": "viz_encoder.effects",
     "figures": "viz_encoder.figures",
     "launch": "viz_encoder.ui.launch",
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> _Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'viz_encoder' has no attribute {name!r}")
     module = _import_module(_LAZY[name])
-    return getattr(module, name) if name == "launch" else module
+    return getattr(module, name, module)  # what the module defines, or the package itself
 
 
 def __dir__() -> list[str]:
