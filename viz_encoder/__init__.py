@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from viz_encoder.attribution import attribute as attribute
     from viz_encoder.ui.launch import launch as launch
 
-# Imported only when they are asked for: Gradio and Plotly are slow, and a start needs none of these.
+# Imported only when asked for: Gradio and Plotly are slow, and a start needs none of these.
 _LAZY = {
     "analyses": "viz_encoder.analyses",
     "attribute": "viz_encoder.attribution",
