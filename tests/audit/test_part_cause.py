@@ -38,7 +38,7 @@ def told(monkeypatch):
 def test_each_batch_shows_the_same_part(told):
     context = SimpleNamespace(
         n_layers=1,
-        subject=SimpleNamespace(weights=lambda alter: nullcontext()),
+        subject=SimpleNamespace(flattened=nullcontext),
         intent=lambda case, number: case.allowed[0],
         pattern=lambda case, number=None: case.allowed[0],
         further=lambda case: [case_of(5), case_of(9)],

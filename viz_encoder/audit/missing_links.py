@@ -16,7 +16,6 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
-FLATTER = 0.05
 CLOSED = 1e-9  # of the gradient that so many hops should have, in float64
 FAINT = 1e-4  # of it, in the model's own dtype: it may be rounding
 Pairs = Bool[Tensor, "row key"]
@@ -52,7 +51,7 @@ def missing_links(context: AuditContext, case: Case, found: Gradients) -> Missin
 def _flat_gradients(
     context: AuditContext, case: Case, dtype: torch.dtype | None, n_rows: int
 ) -> Gradients | str:
-    with context.subject.weights(lambda weight: weight.to(dtype or weight.dtype) * FLATTER):
+    with context.subject.flattened(dtype):
         try:
             return context.gradients_on(case, n_rows)
         except Exception as fault:  # the model's code may hold float32 tensors of its own

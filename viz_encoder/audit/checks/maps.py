@@ -23,8 +23,6 @@ from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
 
-FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0
-
 
 def ask(context: AuditContext) -> Answer:
     """Every layer, head and sample, never averaged; with gradients and without."""
@@ -160,7 +158,7 @@ def _sink(layer: LayerRun) -> Tensor:
 
 def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
     """Whether weights are 0 by a mask, and not because scores lie far apart."""
-    with context.subject.weights(lambda weight: weight * FLATTER):
+    with context.subject.flattened():
         flat = maps_of(context.subject, case)
     if len(flat.layers) <= number:
         return False

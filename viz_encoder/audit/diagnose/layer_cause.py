@@ -20,7 +20,6 @@ from viz_encoder.audit.measure.maps import in_own_order, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 
 NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
-FLATTER = 0.05  # weights so small that all scores are nearly 0
 
 
 def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
@@ -82,7 +81,7 @@ def _measured(context: AuditContext, case: Case, number: int, forbidden: Tensor)
 
     A score that only has a number added keeps it there; one that is not masked at all gives 0.
     """
-    with context.subject.weights(lambda weight: weight * FLATTER):
+    with context.subject.flattened():
         layers = maps_of(context.subject, case).layers
     if len(layers) <= number or layers[number].has_sink:
         return None
@@ -137,7 +136,7 @@ def equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) 
     found = _equal_mask(context, case, layer, number)
     if found.code or layer.sure:
         return found
-    with context.subject.weights(lambda weight: weight * FLATTER):  # then no weight is about 0
+    with context.subject.flattened():
         layers = maps_of(context.subject, case).layers
         flat = _equal_mask(context, case, layers[number], number) if len(layers) > number else found
     return flat if flat.code else found

@@ -14,7 +14,6 @@ from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.parts import MixingPart, mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
-FLATTER = 0.05  # weights so small that all scores are nearly 0
 ELSEWHERE = "Mask padding there too, or let it work on each token by itself."
 
 
@@ -115,7 +114,7 @@ def _is_wrong(context: AuditContext, case: Case, part: MixingPart, number: int) 
 
 def _measured(context: AuditContext, case: Case, number: int) -> float | None:
     """The log of a forbidden gradient over an allowed one where all scores are nearly 0."""
-    with context.subject.weights(lambda weight: weight * FLATTER):
+    with context.subject.flattened():
         parts, _ = _parted(mixing_parts(context.subject, case), case)
     if len(parts) <= number:
         return None

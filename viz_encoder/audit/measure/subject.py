@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import CodeType
 from typing import Any
 
@@ -16,6 +16,7 @@ from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
+FLATTER = 0.05
 DEPTH = 4  # how far a model's functions are followed in search of its modules
 
 
@@ -123,6 +124,10 @@ class Subject:
         finally:
             for one, data in held:
                 one.data = data
+
+    def flattened(self, dtype: torch.dtype | None = None) -> AbstractContextManager[None]:
+        """Weights so small that all scores are nearly equal, and no weight of attention is 0."""
+        return self.weights(lambda weight: weight.to(dtype or weight.dtype) * FLATTER)
 
 
 def first_tensor(out: Any) -> Tensor:
