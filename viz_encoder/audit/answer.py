@@ -5,6 +5,8 @@ from typing import NamedTuple
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Picture, Verdict
 
+UNSURE = "consistent with: "  # before a cause that is one of several
+
 
 class Diagnosis(NamedTuple):
     """A cause by its code, and what to say about it."""
@@ -33,6 +35,20 @@ class Answer(NamedTuple):
     def because(self, diagnosis: Diagnosis) -> "Answer":
         """Add the cause and fix."""
         return self._replace(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
+
+    def advised(self, advice: str) -> "Answer":
+        """Add a sentence to the fix."""
+        return self._replace(cure=f"{self.cure} {advice}".strip())
+
+
+def is_sure(cause: str) -> bool:
+    """Whether the cause is certain."""
+    return not cause.startswith(UNSURE)
+
+
+def unsure(cause: str) -> str:
+    """The cause as one of several; "" if there is none."""
+    return f"{UNSURE}{cause}" if cause and is_sure(cause) else cause
 
 
 def passes(evidence: str) -> Answer:

@@ -252,25 +252,6 @@ class AuditContext:
         """The intent of a layer."""
         return case.allowed[layer if len(case.allowed) > 1 else 0]
 
-    def unless_of_ids(self, found: Answer) -> Answer:
-        """A fault without a known cause; with how to say it, if the mask may be made of the ids."""
-        if found.code or self.setting.reads_input or self.base.x.is_floating_point():
-            return found
-        told = (
-            "If the model makes its mask of its ids, as where documents end at an EOS, let the "
-            "intent read them: def intent(valid, ids)."
-        )
-        return found._replace(cure=f"{found.cure} {told}".strip())
-
-    def unless_sparse(self, found: Answer) -> Answer:
-        """Links that are missing for no known cause; with how to say that they may be."""
-        give = "may_leave_out=True" if self.setting.fixed else "AuditScope(may_leave_out=True)"
-        told = (
-            "If attention may leave out what the intent allows (sparse, top-k, deformable), give "
-            f"{give}."
-        )
-        return found if found.code else found._replace(cure=f"{found.cure} {told}".strip())
-
     def misses(self, lost: Tensor) -> bool:
         """Whether any of these pairs is missing; none is where attention may leave out any."""
         return not self.scope.may_leave_out and bool(lost.any())

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from viz_encoder.audit.advice import suggest_leaving_out
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -194,7 +195,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
         return answer  # of which only some rows are known
     wanted = context.must(case) & (square > 0)
     diagnosis = unseen_attention(context, case, wanted | (square > GRADIENT))
-    return context.unless_sparse(answer.because(by_trying(context, case, diagnosis)))
+    return suggest_leaving_out(context, answer.because(by_trying(context, case, diagnosis)))
 
 
 QUESTION = Question(

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, raised, untested
+from viz_encoder.audit.answer import Answer, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
 from viz_encoder.audit.diagnose.part_cause import by_parts
@@ -53,14 +53,14 @@ def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer
             f"{length}, give AuditScope(lengths=[{given}, {length}]), for there it is wrong: "
             f"{found.evidence}"
         )
-    sure = found.code and not found.cause.startswith("consistent with")
+    sure = found.code and is_sure(found.cause)
     if sure or not context.scope.leaves_lengths_open or context.failed(*SEEN_FIRST):
         return found
     alone = (
         f"If the model takes {given} tokens only, or of a picture or frames a fixed number, give "
         f"the lengths it takes: AuditScope(lengths=[{given}])."
     )
-    return found._replace(cure=f"{found.cure} {alone}".strip())
+    return found.advised(alone)
 
 
 def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:

@@ -5,7 +5,8 @@ from contextlib import suppress
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.advice import suggest_leaving_out, suggest_reading_ids
+from viz_encoder.audit.answer import Answer, passes, unsure, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -67,8 +68,7 @@ def _with_gradients(context: AuditContext, found: Answer) -> Answer:
     found = found._replace(evidence=f"{found.evidence[:-1]} (with gradients on{told}).")
     if quiet:
         return found.because(diagnose("path"))
-    likely = found.cause and not found.cause.startswith("consistent with")
-    return found._replace(cause=f"consistent with: {found.cause}") if likely else found
+    return found._replace(cause=unsure(found.cause))
 
 
 def _holds_without_gradients(context: AuditContext) -> bool | None:
@@ -201,7 +201,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
         amount=amount,
         pictures=pictures,
     )
-    return context.unless_of_ids(answer.because(diagnosis))
+    return suggest_reading_ids(context, answer.because(diagnosis))
 
 
 def _leaking_key(
@@ -260,7 +260,8 @@ def _losing(
         amount=0.0,
         pictures=(shot,),
     )
-    return context.unless_sparse(context.unless_of_ids(answer.because(diagnosis)))
+    found = suggest_reading_ids(context, answer.because(diagnosis))
+    return suggest_leaving_out(context, found)
 
 
 QUESTION = Question(

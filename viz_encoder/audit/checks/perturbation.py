@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.advice import suggest_reading_ids
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.difference import Gap, gap
@@ -70,7 +71,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     found = Answer(
         Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount
     )
-    return context.unless_of_ids(found) if context.passed("gradient") else found
+    return suggest_reading_ids(context, found) if context.passed("gradient") else found
 
 
 def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[Tensor, " batch"]:

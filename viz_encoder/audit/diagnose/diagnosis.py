@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from viz_encoder.audit.answer import Diagnosis
+from viz_encoder.audit.answer import UNSURE, Diagnosis
 from viz_encoder.audit.diagnose.causes import CAUSES
 
 UNKNOWN = Diagnosis(
@@ -17,14 +17,14 @@ UNKNOWN = Diagnosis(
 def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
     """The cause of that code in words."""
     cause, cure = CAUSES[code]
-    return Diagnosis(code, f"{'' if sure else 'consistent with: '}{cause}{more}.", cure)
+    return Diagnosis(code, f"{'' if sure else UNSURE}{cause}{more}.", cure)
 
 
 def either(codes: Sequence[str]) -> Diagnosis:
     """One of several causes that cannot be told apart."""
     first = diagnose(codes[0], sure=False)
     also = "; or ".join(CAUSES[code].sentence for code in codes)
-    return Diagnosis(codes[0], f"consistent with: {also}.", first.cure)
+    return Diagnosis(codes[0], f"{UNSURE}{also}.", first.cure)
 
 
 def diagnose_constant(value: float) -> Diagnosis:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
+from viz_encoder.audit.answer import Diagnosis, unsure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
@@ -90,13 +90,9 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
         if len(again) == len(parts):
             seen.append(_of_part(context, other, again[number], number))
     found = diagnose_maps(seen)  # several layers together tell less
-    return found if context.n_layers or not found.code else _unsure(found)
-
-
-def _unsure(found: Diagnosis) -> Diagnosis:
-    """A cause of a part in which there may be more than one layer."""
-    known = found.cause.removeprefix("consistent with: ")
-    return found._replace(cause=f"consistent with: {known}")
+    if context.n_layers or not found.code:
+        return found
+    return found._replace(cause=unsure(found.cause))  # a part may hold more than one layer
 
 
 def _parted(parts: Sequence[MixingPart], case: Case) -> tuple[list[MixingPart], list[MixingPart]]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
+from viz_encoder.audit.answer import Diagnosis, is_sure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
@@ -31,7 +31,7 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
 
     They take time, and what fails after another check is explained by that one.
     """
-    sure = not known.cause.startswith("consistent with")
+    sure = is_sure(known.cause)
     explained = any(one.verdict.is_red for one in context.answers.values())
     if context.scope.may_leave_out:  # any mask that closes more would be right
         return known
