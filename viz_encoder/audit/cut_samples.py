@@ -8,7 +8,7 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.tried import is_right_on
-from viz_encoder.audit.measure.difference import Gap, gap
+from viz_encoder.audit.measure.difference import Gap, gap, own_rows
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.errors import InputError
@@ -43,9 +43,9 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
             refused += [] if why_not else [fault]
             continue
         n_compared += 1
-        padded = out[sample][None] if out.ndim == 2 else out[sample, real][None]
         rows = apart_from[sample, real][None]
-        apart = gap(padded, other, rows.all(dim=1, keepdim=True) if out.ndim == 2 else rows)
+        rows = rows.all(dim=1, keepdim=True) if out.ndim == 2 else rows
+        apart = gap(own_rows(out, sample, real), other, rows)
         worst = max(worst, apart._replace(sample=sample))
     return CutSamples(n_compared, worst, refused, why_not)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.difference import gap, own_rows
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
@@ -27,15 +27,24 @@ UNKNOWN = Diagnosis(
 
 def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis:
     """The first of the explanations that holds on this case."""
+    known = by_order(context, case, out)
+    if known is not None:
+        return known
+    found = _gradients(context, case)
     return (
-        by_order(context, case, out)
-        or _by_axes(context, case)
+        (_by_axes(found) if found else None)
         or _by_earlier_mask(context, case)
-        or _by_packed_order(context, case)
+        or (_by_packed_order(case, found) if found else None)
         or _by_divisor(context, case, out)
-        or _over_batch(context, case)
+        or (_over_batch(context, case, found) if found else None)
         or UNKNOWN
     )
+
+
+def _gradients(context: AuditContext, case: Case) -> Gradients | None:
+    """Of each token; None if there are none, or if outputs are pooled."""
+    found = "pooled" if context.is_pooled else context.gradients_on(case)
+    return None if isinstance(found, str) else found
 
 
 def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
@@ -54,10 +63,7 @@ def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None
         fits = [
             other
             for other, (one, valid) in enumerate(alone)
-            if gap(
-                out[sample : sample + 1] if out.ndim == 2 else out[sample, valid][None], one
-            ).amount
-            <= limit
+            if gap(own_rows(out, sample, valid), one).amount <= limit
         ]
         if not fits:
             return None
@@ -68,11 +74,8 @@ def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None
     return diagnose("sample_order", more=f" (sample {', sample '.join(pairs)})")
 
 
-def _by_axes(context: AuditContext, case: Case) -> Diagnosis | None:
+def _by_axes(found: Gradients) -> Diagnosis | None:
     """Whether tokens depend on their own place in other samples, and on no other of their own."""
-    found = context.gradients_on(case)
-    if isinstance(found, str) or context.is_pooled:
-        return None
     depends = found.relative().nan_to_num(0.0) > GRADIENT
     own, elsewhere = False, False
     for number, (_, query) in enumerate(found.rows):
@@ -83,13 +86,12 @@ def _by_axes(context: AuditContext, case: Case) -> Diagnosis | None:
     return diagnose("axes") if own and not elsewhere else None
 
 
-def _over_batch(context: AuditContext, case: Case) -> Diagnosis | None:
+def _over_batch(context: AuditContext, case: Case, found: Gradients) -> Diagnosis | None:
     """Whether tokens depend on every other sample alike: on their own place there, or as on theirs.
 
     So does what is left of a mean, a norm or a softmax over the samples.
     """
-    found = context.gradients_on(case)
-    if isinstance(found, str) or context.is_pooled or len(case.valid) < 3:
+    if len(case.valid) < 3:
         return None
     depends = found.relative().nan_to_num(0.0) > GRADIENT
     alike, there, where = True, False, torch.arange(case.valid.shape[1], device=depends.device)
@@ -132,8 +134,8 @@ def _same(layer: LayerRun, allowed: Tensor, rows: Tensor) -> bool:
 
 
 def _depends_as(context: AuditContext, case: Case, other: Case) -> bool:
-    found = context.gradients_on(case)
-    if isinstance(found, str) or context.is_pooled:
+    found = _gradients(context, case)
+    if found is None:
         return False
     return _fits(context, found, other, case) and not _fits(context, found, case, case)
 
@@ -148,26 +150,28 @@ def _fits(context: AuditContext, found: Gradients, allowed: Case, case: Case) ->
     )
 
 
-def _by_packed_order(context: AuditContext, case: Case) -> Diagnosis | None:
-    """Whether the real tokens, in one row, are cut by the samples' lengths in another order."""
-    found = context.gradients_on(case)
-    counts = case.valid.sum(dim=1).tolist()
-    if isinstance(found, str) or context.is_pooled or len(counts) > MOST_SAMPLES:
+def _by_packed_order(case: Case, found: Gradients) -> Diagnosis | None:
+    """Whether packed samples are separated by their lengths in another order."""
+    counts = tuple(case.valid.sum(dim=1).tolist())
+    if len(counts) > MOST_SAMPLES:
         return None
     real = case.valid.flatten()
     own = torch.tensor([case.valid.shape[1] * sample + query for sample, query in found.rows])
     if not torch.equal(own, real.nonzero()[:, 0].cpu()):
         return None
     depends = found.relative().nan_to_num(0.0).flatten(1)[:, real].cpu() > GRADIENT
-    fits = []
-    for order in dict.fromkeys(itertools.permutations(counts)):
+    one_way = torch.equal(depends, depends.tril())
+
+    def separated(order: tuple[int, ...]) -> Tensor:
         number = torch.arange(len(order)).repeat_interleave(torch.tensor(order))
         same = number[:, None] == number
-        one_way = torch.equal(depends, depends.tril())
-        fits += [list(order)] if torch.equal(depends, same.tril() if one_way else same) else []
+        return same.tril() if one_way else same
+
+    orders = dict.fromkeys(itertools.permutations(counts))
+    fits = [order for order in orders if torch.equal(depends, separated(order))]
     if len(fits) != 1 or fits[0] == counts:
         return None
-    return diagnose("packed_order", more=f": {fits[0]} for {counts}")
+    return diagnose("packed_order", more=f": {[*fits[0]]} for {[*counts]}")
 
 
 def _by_divisor(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
@@ -180,7 +184,7 @@ def _by_divisor(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | N
         if single is None:
             return None
         one = context.subject.run(single)
-        mine = out[sample : sample + 1] if out.ndim == 2 else out[sample, case.valid[sample]][None]
+        mine = own_rows(out, sample, case.valid[sample])
         for number, ratio in enumerate(ratios):
             away = gap(mine * float(ratio[sample]), one).amount
             fits[number] &= away <= 10 * context.tolerance(one)

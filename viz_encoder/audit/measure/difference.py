@@ -32,6 +32,11 @@ def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = N
     return Gap(float(away.flatten()[flat]), flat // away.shape[1], flat % away.shape[1])
 
 
+def own_rows(out: Tensor, sample: int, real: Bool[Tensor, " token"]) -> Tensor:
+    """The rows of one sample's real tokens, as a batch of one; its only row if it is pooled."""
+    return out[sample][None] if out.ndim == 2 else out[sample, real][None]
+
+
 def nonfinite_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
     """The rows of real tokens, or of pooled samples, that are NaN or inf."""
     bad = ~out.detach().isfinite().flatten(out.ndim - 1).all(dim=-1)
