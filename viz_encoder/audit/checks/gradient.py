@@ -108,9 +108,7 @@ def _leak(
     )
     answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
-        right = context.maps.layers and not context.failed("maps")
-        unmasked = by_pooling(context, sure=bool(right))
-        return answer.because(unmasked if right else _of_pooled(context, unmasked))
+        return answer.because(_of_pooled(context))
     square = _square(found, case)
     judged = context.maps.layers and not context.failed("maps", "cross_attention")
     if not context.failed("maps") and (unjudged := _unjudged(context)):
@@ -127,10 +125,13 @@ def _leak(
     return answer._replace(pictures=(shot,)).because(by_trying(context, case, diagnosis))
 
 
-def _of_pooled(context: AuditContext, unmasked: Diagnosis) -> Diagnosis:
-    """One row a sample, where the layers below were not judged as right."""
-    if unmasked.code == "pooling_weights" and not context.failed("maps"):
-        return unmasked
+def _of_pooled(context: AuditContext) -> Diagnosis:
+    """One row a sample: the pooling is to blame where maps are right, or a softmax pools."""
+    if not context.failed("maps"):
+        right = bool(context.maps.layers)
+        found = by_pooling(context, sure=right)
+        if right or found.code == "pooling_weights":
+            return found
     return diagnose("padding_ignored", sure=False)
 
 

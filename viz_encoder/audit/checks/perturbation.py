@@ -51,8 +51,10 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     most = min(most, MOST_IF_LONG) if case.valid.shape[1] > LONG else most
     sizes = (1, 30) if case.x.is_floating_point() else (1,)
     changes = [Change(key, size) for key in _positions(context, case, most) for size in sizes]
-    still = _still(context, case, changes) if changes else case.valid
-    if not changes or _all_hold_together(context, case, out, changes, still):
+    if not changes:
+        return None
+    still = _still(context, case, changes)
+    if _all_hold_together(context, case, out, changes, still):
         return None
     worst, at = Gap(limit, 0, 0), changes[0]
     for change, rows in zip(changes, still, strict=True):
@@ -110,10 +112,9 @@ def _still(
     """The rows that may not move when each change is made."""
     rows = ~context.may(case)[:, :, [change.key for change in changes]].permute(2, 0, 1)
     if context.setting.reads_input:
-        rows = (
-            rows & torch.stack([_means_the_same(context, case, one) for one in changes])[..., None]
-        )
-    return rows if context.is_pooled else rows & case.valid & _settled(case)
+        same = torch.stack([_means_the_same(context, case, one) for one in changes])
+        rows = rows & same[..., None]
+    return rows if context.is_pooled else rows & case.judged
 
 
 def _finite(moved: Tensor) -> Bool[Tensor, "batch row"]:
@@ -130,11 +131,6 @@ def _positions(context: AuditContext, case: Case, most: int) -> list[int]:
         return picks
     # A model may make its mask, or its positions, of the ids: another id there is a token there.
     return [key for key in picks if bool(case.valid[:, key].all())]
-
-
-def _settled(case: Case) -> Tensor:
-    """Rows with something to attend to in every layer; of the others nothing is known."""
-    return torch.stack([one.any(dim=-1) for one in case.allowed]).all(dim=0)
 
 
 def _changed(case: Case, change: Change, seed: int) -> Tensor:
