@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.audit.audits import audit
-from tests.audit.plants import NoMaps, padding
+from tests.audit.plants import NoMaps, own_mask, padding
 from viz_encoder.audit import AuditScope
 
 
@@ -32,10 +32,6 @@ class Banned(NoMaps):
             weights = weights / weights.sum(-1, keepdim=True)
             x = x + layer.out((weights @ v).transpose(1, 2).flatten(2)).to(self.dtype)
         return x
-
-
-def own_mask(valid):
-    return valid
 
 
 def gradient_of(model, n_layers=2, intent=None, **more):

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.audit.audits import audit
-from tests.audit.plants import Stack, causal, padding
+from tests.audit.plants import Stack, causal, own_mask, padding
 
 
 class Pooled(Stack):
@@ -23,10 +23,6 @@ class Pooled(Stack):
         if self.by == "mean":
             return (hidden * keep).sum(1) / keep.sum(1)
         return (self.score(hidden).masked_fill(~keep, -torch.inf).softmax(dim=1) * hidden).sum(1)
-
-
-def own_mask(valid):
-    return valid
 
 
 @pytest.mark.parametrize("by, code", [("softmax", "pooling_weights"), ("mean", "pooling")])
@@ -81,11 +77,7 @@ def test_outputs_beside_the_first_are_told():
 
 
 def test_a_report_says_what_was_done_and_seen():
-    told = str(audit(lambda x, keep: Stack().eval()(x, keep | True), padding, own_padding))
+    told = str(audit(lambda x, keep: Stack().eval()(x, keep | True), padding, padding))
     for words in ("no path of the mask", "of the row's largest", "opposite mask", "follows from"):
         assert words not in told
     assert "With the mask turned around" in str(audit(Stack().eval()))
-
-
-def own_padding(valid):
-    return padding(valid)

@@ -6,7 +6,7 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.audits import audit
-from tests.audit.plants import Stack, causal, padding
+from tests.audit.plants import Stack, causal, own_mask, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.errors import InputError
 
@@ -127,7 +127,7 @@ class Deformable(nn.Module):
 
 @pytest.mark.parametrize(
     "model, intent, make_mask",
-    [(TopK, padding, None), (TopK, causal, None), (Deformable, padding, lambda valid: valid)],
+    [(TopK, padding, None), (TopK, causal, None), (Deformable, padding, own_mask)],
 )
 def test_what_attention_may_leave_out_is_no_missing_link(model, intent, make_mask):
     right = audit(model().eval(), intent, make_mask, scope=SPARSE)
@@ -138,7 +138,7 @@ def test_what_attention_may_leave_out_is_no_missing_link(model, intent, make_mas
 
 
 def test_without_it_the_link_is_missing():
-    found = audit(Deformable().eval(), padding, lambda valid: valid).failed[0]
+    found = audit(Deformable().eval(), padding, own_mask).failed[0]
     assert "AuditScope(may_leave_out=True)" in found.cure, found
 
 

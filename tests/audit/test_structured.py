@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.audit.audits import audit
-from tests.audit.plants import Stack, causal, padding
+from tests.audit.plants import Stack, causal, own_mask, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 
 FRAME, PICTURE = 4, 9
@@ -51,10 +51,6 @@ class Captioner(Stack):
         size = self.size if self.text is None else x.shape[1] - self.text
         x = x if self.text else torch.cat([x[:, :size] + self.places, x[:, size:]], dim=1)
         return super().forward(x, before_text(valid, size))
-
-
-def own_mask(valid):
-    return valid
 
 
 def test_frames_pass_at_the_lengths_that_are_given():
