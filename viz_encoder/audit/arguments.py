@@ -55,8 +55,8 @@ class AuditScope:
     """What an audit tries in addition to one plain batch.
 
     Attributes:
-        lengths: numbers of tokens to audit, the first in full if `valid` is not given. A model that
-            takes only some, as of pictures or frames, is given those.
+        lengths: numbers of tokens to audit, the first in full if `valid` is not given. Give those
+            that the model takes if it does not take all, as with pictures or frames.
         window: the width of a sliding window: lengths below, at and above it are audited too.
         max_positions: the longest input: lengths just below and at it are audited too.
         dtype: the dtype it will run in, if that is not the module's own; it is tried too.
@@ -75,7 +75,7 @@ class AuditScope:
         cross: cross(valid) → Bool "batch query memory", True = may attend: what cross-attention may
             look at. Memory may have any number of tokens.
         may_leave_out: attention may leave out what the intent allows, as sparse, top-k and
-            deformable attention do: only what it forbids is judged, and no link is missing.
+            deformable attention do. Then only forbidden links are judged, never missing ones.
         variants: implementations that must agree with the model on real tokens, by name.
     """
 
@@ -118,7 +118,7 @@ class AuditScope:
 
     @property
     def leaves_lengths_open(self) -> bool:
-        """Whether nothing says which lengths to try."""
+        """Whether no lengths, window or maximum are given."""
         return not (self.lengths or self.window or self.max_positions)
 
     def other_lengths(self, first: int) -> tuple[int, ...]:

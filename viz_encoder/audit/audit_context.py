@@ -39,7 +39,7 @@ class AuditContext:
     was_training: bool = False
     noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
     stopped: bool = False  # does not run, so other checks are skipped
-    unclear: str = ""  # what small numbers leave open, and what to give
+    unclear: str = ""  # what gradients as small as rounding leave open, and what to do
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
@@ -92,10 +92,10 @@ class AuditContext:
         return self.scope.other_lengths(self.setting.first_valid().shape[1])
 
     def was_asked_for(self, length: int) -> bool:
-        """Whether the model has to be right at this length: any, unless the caller chose some.
+        """Whether the model must be right at this length.
 
-        A batch of the caller's own may have a structure (frames, a picture before a text) that
-        another number of tokens has not.
+        Any length counts, unless the caller chose lengths or gave a batch. Then only those do: a
+        structure, such as frames or a picture before a text, need not exist at other lengths.
         """
         asked = () if self.scope.leaves_lengths_open else self.other_lengths
         chosen = self.setting.given is not None or bool(self.scope.lengths)
@@ -253,7 +253,7 @@ class AuditContext:
         return case.allowed[layer if len(case.allowed) > 1 else 0]
 
     def misses(self, lost: Tensor) -> bool:
-        """Whether any of these pairs is missing; none is where attention may leave out any."""
+        """Whether any of these pairs is missing: none is if attention may leave out any."""
         return not self.scope.may_leave_out and bool(lost.any())
 
     def tolerance(self, out: Tensor) -> float:

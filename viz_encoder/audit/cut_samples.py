@@ -1,4 +1,4 @@
-"""Compares each padded sample with itself cut to its real tokens, where such an input exists."""
+"""Compares each padded sample with itself after its padding is cut off."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,16 +15,16 @@ from viz_encoder.errors import InputError
 
 
 class CutSamples(NamedTuple):
-    """What the cut samples gave."""
+    """The result of `cut_samples`."""
 
     n_compared: int
     worst: Gap
-    refused: Sequence[ModelFault]  # though the model takes as many tokens
-    why_not: str  # why one was not compared, and what to give; "" if all were
+    refused: Sequence[ModelFault]  # raised at lengths that the model accepts in other batches
+    why_not: str  # why a sample was not compared, and what to give; "" if all were
 
 
 def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
-    """Every sample with some padding; rows that are meant to know of padding are not compared."""
+    """Compare every padded sample, except in the rows that may know of padding by the intent."""
     n_compared, worst, why_not = 0, Gap(0.0, 0, 0), ""
     refused: list[ModelFault] = []
     reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
@@ -51,7 +51,7 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
 
 
 def _alone(context: AuditContext, case: Case, sample: int) -> Case | str:
-    """The sample cut to its real tokens; why not, where the intent says another thing of it."""
+    """The sample without its padding, or the reason why it cannot be compared."""
     real = case.valid[sample]
     try:
         alone = context.setting.alone(case, sample)
@@ -69,7 +69,7 @@ def _alone(context: AuditContext, case: Case, sample: int) -> Case | str:
 
 
 def _refusal(context: AuditContext, alone: Case, fault: ModelFault) -> str:
-    """What to give, if the model takes no batch of so many tokens; "" if it does."""
+    """Why nothing is compared, if the model accepts no batch of this length; "" if it does."""
     n_tokens = alone.valid.shape[1]
     whole = torch.ones_like(context.setting.padding(n_tokens))
     try:
@@ -84,10 +84,10 @@ def _refusal(context: AuditContext, alone: Case, fault: ModelFault) -> str:
 
 
 def is_another_input(context: AuditContext, case: Case, sample: int) -> bool:
-    """Whether the cut sample has a length that nobody asked for, and is wrong by that alone.
+    """Whether the sample differs because of its length alone, and nobody asked for that length.
 
-    The model looks as it should with the padding, also in a batch of one, and otherwise without: so
-    what it makes of its tokens depends on how many there are.
+    True if attention is correct on the sample with its padding, in a batch of one, and wrong
+    without it: what the model does then depends on the number of tokens, not on the padding.
     """
     alone = context.setting.alone(case, sample)
     if alone is None or context.was_asked_for(alone.valid.shape[1]):

@@ -41,7 +41,7 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
 
 
 def _other_outputs(context: AuditContext) -> Iterator[str]:
-    """Outputs beside the one that is judged."""
+    """Outputs that are not judged."""
     shapes = [str(shape) for shape in context.subject.beside]
     if shapes:
         yield (

@@ -1,7 +1,7 @@
-"""Finds links that are meant and missing where no maps are seen, however small rounding left them.
+"""Finds intended links that a model lacks, from gradients, where its maps cannot be seen.
 
-A gradient that is not exactly 0 may be rounding, or what a mask of -50 lets through. So a small one
-is measured again in float64, with weights so small that all scores are nearly equal.
+A gradient that is small but not 0 may be rounding, or what a mask of -50 lets through. It is
+measured again in float64, with weights so small that all scores are nearly equal.
 """
 
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
-CLOSED = 1e-9  # of the gradient that so many hops should have, in float64
-FAINT = 1e-4  # of it, in the model's own dtype: it may be rounding
+CLOSED = 1e-9  # in float64, a smaller share of the expected gradient is no link
+FAINT = 1e-4  # in the model's own dtype, a smaller share of it may be rounding
 Pairs = Bool[Tensor, "row key"]
 
 
 class MissingLinks(NamedTuple):
-    """Pairs that are closed, those that may be, and why that cannot be told."""
+    """Pairs that are closed, pairs that may be, and why the latter cannot be told."""
 
     closed: Pairs
     faint: Pairs
@@ -30,7 +30,7 @@ class MissingLinks(NamedTuple):
 
 
 def missing_links(context: AuditContext, case: Case, found: Gradients) -> MissingLinks:
-    """Of each row, the keys of its own sample that it must know of and does not."""
+    """The keys that each row must know of by the intent, and does not."""
     must = context.must(case)
     wanted = torch.stack([must[s, q] & case.valid[s] for s, q in found.rows])
     small = wanted & (_own(found, found.relative()) <= GRADIENT)
@@ -71,7 +71,7 @@ def _own(found: Gradients, values: Tensor) -> Float[Tensor, "row key"]:
 
 
 def _below(flat: Gradients, case: Case, share: float) -> Pairs:
-    """Where a gradient is less than this share of what as many hops should leave of it."""
+    """Where a gradient is below this share of the one expected after as many layers."""
     values, hops = _own(flat, flat.values), _hops(flat, case)
     itself, once = values[hops == 0].median(), values[hops == 1]
     of_one = float(once.max()) / float(itself) if once.numel() else 0.0

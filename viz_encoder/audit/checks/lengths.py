@@ -42,9 +42,10 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer:
-    """The fault; not judged where only the audit chose that length, for the input may have a form.
+    """The fault, or NOT TESTED if only the audit chose this length.
 
-    A picture before a text, or frames, have their number of tokens; no other is any such input.
+    An input with a structure, such as frames or a picture before a text, exists only at some
+    lengths.
     """
     given = context.base.valid.shape[1]
     if not context.was_asked_for(length):

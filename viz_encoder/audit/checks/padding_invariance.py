@@ -87,7 +87,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
 
 
 def _refused(n_compared: int, refused: Sequence[ModelFault], why_not: str) -> Answer | None:
-    """Samples that could not be run or compared alone, where those that could agree."""
+    """What to say of samples that could not be run or compared alone; None if there are none."""
     if refused:
         answer = raised(refused[0], title="Alone and with padding")
         if n_compared or answer.verdict is not Verdict.FAIL:

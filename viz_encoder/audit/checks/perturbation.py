@@ -77,7 +77,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
 
 
 def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[Tensor, " batch"]:
-    """The samples of which an intent that reads the input says the same after the change."""
+    """Samples whose intent, which reads the input, is the same after the change."""
     x = _changed(case, change, context.setting.seed)
     pairs = zip(context.setting.allowed(case.valid, x), case.allowed, strict=True)
     return torch.stack([(now == was).flatten(1).all(dim=1) for now, was in pairs]).all(dim=0)

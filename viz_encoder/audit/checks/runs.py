@@ -116,7 +116,7 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
 
 
 def _other_length(context: AuditContext) -> int | None:
-    """A number of tokens with which it runs, padded or not, where the audit chose the first."""
+    """The first of LENGTHS with which the model runs, if the caller chose no length."""
     setting = context.setting
     if setting.given is not None or not context.scope.leaves_lengths_open:
         return None

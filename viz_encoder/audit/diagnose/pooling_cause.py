@@ -1,4 +1,4 @@
-"""How padding gets into a pooled vector: by a mean or maximum, or by weights of a softmax."""
+"""How padding gets into a pooled vector: by a mean or maximum, or by softmax weights."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Whether a pooled vector is made with softmax weights: one for each token of a sample."""
+"""Detects pooling by softmax weights, one for each token of a sample."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ SOFTMAX = (torch.softmax, F.softmax, Tensor.softmax)
 
 
 class _Watch(TorchFunctionMode):
-    """Notes the shape of what a softmax gives, and the length of the axis over which it runs."""
+    """Records the shape of each softmax, and the size of the axis that it normalizes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class _Watch(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Run it, and look at what it gave."""
+        """Run it, and record it if it is a softmax."""
         named = kwargs or {}
         out = func(*args, **named)
         dim = named.get("dim", args[1] if len(args) > 1 else None)
@@ -35,7 +35,7 @@ class _Watch(TorchFunctionMode):
 
 
 def pools_by_softmax(run: Callable[[], Any], valid: Tensor) -> bool:
-    """Whether this run takes a softmax over the tokens with no second axis of them (queries)."""
+    """Whether a softmax runs over the tokens, and no other axis holds them, as queries would."""
     watch = _Watch()
     with watch:
         run()

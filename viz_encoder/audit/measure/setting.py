@@ -163,7 +163,7 @@ class Setting:
             )
 
     def _require_read(self, valid: Tensor) -> None:
-        """Raise where an intent reads the input, and finds in it nothing that it looks for."""
+        """Raise if an intent reads the input, and says the same whatever the input is."""
         x = self._made(valid, self.seed) if self.reads_input else None
         if x is None or x.shape[:2] != valid.shape:
             return
@@ -198,11 +198,11 @@ class Setting:
 
     @property
     def reads_input(self) -> bool:
-        """Whether what is meant depends on the input, such as on ids that end documents."""
+        """Whether any intent depends on the input, such as on ids that end documents."""
         return any(takes_input(intent) for intent in self.intents)
 
     def allowed(self, valid: Tensor, x: Tensor | None = None) -> tuple[Allowed, ...]:
-        """The intent of each layer as Bool "batch query key", of that input.
+        """The intent of each layer as Bool "batch query key", for that input.
 
         Raises:
             InputError: an intent raises, or gives something else.

@@ -47,7 +47,7 @@ class Subject:
         self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
         self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
-        self.beside: list[tuple[int, ...]] = []  # the shapes of outputs that are not judged
+        self.beside: list[tuple[int, ...]] = []  # shapes of the outputs that are not judged
         self.grad = False  # whether it runs with gradients on where nothing else is said
         self.reading: ReadOutput = as_it_is  # which axis of its output is the tokens
 
