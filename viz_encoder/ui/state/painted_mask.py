@@ -52,6 +52,7 @@ class Masked:
     intent: Bool[Tensor, "query key"]
     mistake: Mistake
     scope: MaskScope  # the layers and heads that it was meant for
+    preset: str = ""  # name of the preset that makes it, if one does
 
     @property
     def passed(self) -> CustomMask | None:
@@ -67,7 +68,7 @@ class Masked:
         if not forbidden and self.mistake is Mistake.NONE:
             return ""
         pairs = f"{forbidden:,} of {n_pairs:,} pairs forbidden" if forbidden else "forbids nothing"
-        name = _preset_name(self.intent) if forbidden else ""
+        name = PRESETS[self.preset].label.lower() if forbidden and self.preset else ""
         mistaken = "" if self.mistake is Mistake.NONE else f"; the code {self.mistake.words}"
         where = "" if self.scope.whole else f", in {self.scope.words}"
         return f"{name}{', ' if name else ''}{pairs}{where}{mistaken}"
@@ -91,7 +92,7 @@ class PaintedMask:
         """The mask of a link, if it has one.
 
         Raises:
-            SelectionError: it was too large for the link, or there is no such mistake.
+            SelectionError: the mask was too large for the link, or the mistake is unknown.
         """
         code = query.get("ran")
         if code == TOO_LARGE:
@@ -110,14 +111,9 @@ class PaintedMask:
         """The mask over the tokens of a run.
 
         Raises:
-            SelectionError: a mask over other tokens, or a scope that is not in the model.
+            SelectionError: the mask has another number of tokens, or the scope names layers or
+                heads that the model does not have.
         """
         scope = MaskScope.parsed(self.scope, n_layers, n_heads)
-        return Masked(mask_from_code(self.code, n_tokens), self.mistake, scope)
-
-
-def _preset_name(mask: Bool[Tensor, "query key"]) -> str:
-    """Name of a preset with its usual sizes, such as "causal"."""
-    n_tokens = len(mask)
-    same = (its for its in PRESETS.values() if bool((its.mask(n_tokens) == mask).all()))
-    return next((its.label.lower() for its in same), "")
+        preset = self.code if self.code in PRESETS else ""
+        return Masked(mask_from_code(self.code, n_tokens), self.mistake, scope, preset)
