@@ -1,5 +1,6 @@
 """Parses and checks runs, layers, heads, tokens and ranges in a client's URL."""
 
+from dataclasses import replace
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Annotated
 
@@ -44,23 +45,6 @@ Layer = Annotated[int, Depends(_layer)]
 Query = Annotated[int, Depends(_query)]
 
 
-async def _map_view(
-    entry: Held,
-    layer: Layer,
-    head: str,
-    hide_special: bool = False,
-    renormalize: bool = False,
-    words: bool = False,
-    scale: str = "head",
-) -> MapView:
-    chosen = parse_head(head, entry.trace)
-    switches = {"hide_special": hide_special, "renormalize": renormalize, "words": words}
-    return MapView(layer, chosen, scale=scale, **switches)
-
-
-Shown = Annotated[MapView, Depends(_map_view)]
-
-
 async def _kept(
     hide_special: bool = False, renormalize: bool = False, words: bool = False
 ) -> MapView:
@@ -68,6 +52,15 @@ async def _kept(
 
 
 Kept = Annotated[MapView, Depends(_kept)]  # for every layer and head: only the switches
+
+
+async def _map_view(
+    entry: Held, layer: Layer, head: str, kept: Kept, scale: str = "head"
+) -> MapView:
+    return replace(kept, layer=layer, head=parse_head(head, entry.trace), scale=scale)
+
+
+Shown = Annotated[MapView, Depends(_map_view)]
 
 
 def parse_head(head: object, trace: Trace) -> Head:
