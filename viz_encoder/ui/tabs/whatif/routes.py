@@ -89,7 +89,7 @@ async def proof_route(entry: Held, request: Request) -> Response:
 
 
 @ROUTER.get("/heads")
-async def heads_route(
+def heads_route(
     run: str, plain: Plain, runs: Runs, request: Request, measure: str = "", how: str = "zero"
 ) -> StreamingResponse:
     """The effect of removing each head, as lines of JSON."""
