@@ -122,7 +122,8 @@ def check_changes(changes: Sequence[Change], sample: Sample, n_layers: int, n_he
     """Refuse changes that cannot be made to this run.
 
     Raises:
-        SelectionError: too many, one of what is not there, or two of one word.
+        SelectionError: too many changes, a change of something that does not exist or that cannot
+            be changed, or two changes of one word.
     """
     if len(changes) > MOST:
         raise SelectionError(

@@ -71,13 +71,13 @@ def capture_entered(
     changes: Sequence[Change],
     mask: CustomMask | None = None,
 ) -> Trace:
-    """The first row's run, with changes of what the inputs do not have in them already.
+    """Run inputs in which words and masked tokens are changed already; the trace is of row 0.
 
     Args:
         encoder: the model, switched as the changes say.
         inputs: what `entered` returns.
         changes: all of them.
-        mask: a custom mask besides, as `vz.capture` takes it.
+        mask: a custom mask in addition, as `vz.capture` takes it.
     """
     config, cuts = encoder.config, removed(changes)
     masks = joined_masks(mask, changes, inputs.samples[0], config.n_layers)

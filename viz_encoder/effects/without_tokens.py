@@ -111,7 +111,7 @@ def mask_name(encoder: LoadedEncoder) -> str:
     """This model's spelling of [MASK].
 
     Raises:
-        SelectionError: it has none.
+        SelectionError: the model has no [MASK] token.
     """
     reader = encoder.reader
     if isinstance(reader, TextReader):

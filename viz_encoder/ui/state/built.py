@@ -1,4 +1,4 @@
-"""Built: an encoder that a person put together from its axes, untrained, and its run on a text."""
+"""Built: an encoder that a person put together from its axes, untrained, and its tokenizer."""
 
 import re
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Built:
         """The axes of an address or a JSON object; those that are not named are the usual ones.
 
         Raises:
-            ConfigError: an axis that cannot be.
+            ConfigError: an axis has an invalid value.
         """
         usual = cls()
         found: dict[str, Any] = {}
@@ -68,7 +68,7 @@ class Built:
         """As an EncoderConfig; pre-norm adds a final norm.
 
         Raises:
-            ConfigError: axes that do not go together.
+            ConfigError: axes that cannot be combined.
         """
         if self.positions not in POSITIONS:
             raise ConfigError(
@@ -128,7 +128,7 @@ def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> Lo
     """The encoder with seeded random weights, and a reader of this text's words.
 
     Raises:
-        ConfigError: axes that do not go together, or more weights than are allowed.
+        ConfigError: axes that cannot be combined, or more weights than are allowed.
     """
     config = built.config
     if config.n_parameters > most:

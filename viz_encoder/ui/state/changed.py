@@ -17,7 +17,7 @@ def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
     """The model, and the inputs of the run without changes.
 
     Raises:
-        SelectionError: a run whose model is not here, or that was made with a mask.
+        SelectionError: the model of the run is not loaded here, or the run was made with a mask.
     """
     if entry.recipe.mask is not None:
         raise SelectionError(MASKED)
@@ -29,7 +29,7 @@ def outcome_of(entry: Entry, changes: tuple[Change, ...] | None = None) -> Outco
     """Outcome of a run's changes, or of others in their place, which are run just for this.
 
     Raises:
-        SelectionError: no change at all, or one that is not there.
+        SelectionError: no change is given, or a change does not fit this run.
     """
     reading, recipe = entry.read(PURPOSE), entry.recipe
     if changes is not None:
@@ -39,6 +39,7 @@ def outcome_of(entry: Entry, changes: tuple[Change, ...] | None = None) -> Outco
     if recipe == entry.recipe and entry.inputs is not None:
         ran = entry.trace, entry.inputs
     else:
-        ran = recipe.run(reading)[::2]
+        made = recipe.run(reading)
+        ran = made.trace, made.inputs
     before, mask = recipe.untouched(reading), recipe.passed(reading)
     return outcome(reading.encoder, before, ran, recipe.changes, mask)

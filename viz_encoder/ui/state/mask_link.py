@@ -30,10 +30,10 @@ def mask_code(mask: Bool[Tensor, "query key"]) -> str:
 
 
 def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
-    """The mask over so many tokens.
+    """The mask of a code, over that many tokens.
 
     Raises:
-        SelectionError: it is neither a preset nor the bits of a mask over so many tokens.
+        SelectionError: the code is neither a preset nor a packed mask of that many tokens.
     """
     if n_tokens > MAX_TOKENS:
         raise SelectionError(f"{UNREAD}: this run has {n_tokens:,} tokens, over {MAX_TOKENS:,}.")

@@ -47,7 +47,7 @@ class Padding:
         """The padding of a code such as "end:2"; None where it adds no token.
 
         Raises:
-            SelectionError: it is no such code.
+            SelectionError: the code cannot be read.
         """
         found = CODE.fullmatch(code)
         if found is None:
@@ -129,8 +129,10 @@ class Padding:
 
 def of_first(mask: CustomMask | None) -> CustomMask | None:
     """A mask of the row alone as one of the batch of two; nothing masks the other row."""
-    if mask is None or isinstance(mask, Tensor):
-        return None if mask is None else _beside_an_open_one(mask)
+    if mask is None:
+        return None
+    if isinstance(mask, Tensor):
+        return _beside_an_open_one(mask)
     return {place: _beside_an_open_one(one) for place, one in mask.items()}
 
 

@@ -108,10 +108,10 @@ class Recipe:
         return reading.inputs if self.pad is None else self.pad.beside(*reading)
 
     def run(self, reading: Reading) -> Ran:
-        """Make it.
+        """Run the model as the recipe says.
 
         Raises:
-            SelectionError: a mask, padding or change that this input or model cannot have.
+            SelectionError: the input or model does not allow the mask, the padding or a change.
             TooLong: more tokens than the model reads.
         """
         config, before = reading.encoder.config, self.untouched(reading)

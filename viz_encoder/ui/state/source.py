@@ -37,8 +37,8 @@ class Source:
         """One text, or a pair unless the second is blank.
 
         Raises:
-            InputError: no text.
-            TooLong: more characters than are read.
+            InputError: a text is not a string.
+            TooLong: a text has more characters than allowed.
         """
         for text in (text_a, text_b):
             if not isinstance(text, str):
@@ -69,7 +69,7 @@ class Source:
         """What a link asks for; the first example where it names nothing.
 
         Raises:
-            SelectionError: a kind or example that is not there.
+            SelectionError: an unknown kind or example.
         """
         kind = query.get("kind", "text")
         if kind not in KINDS:

@@ -95,7 +95,7 @@ class Entry(StoreEntry):
         """The model and what it read, for another run.
 
         Raises:
-            SelectionError: the model is not here, as of a saved run.
+            SelectionError: the model is not loaded here, as for a saved run.
         """
         if self.reading is None:
             raise SelectionError(self.model_gone(purpose))
@@ -105,7 +105,7 @@ class Entry(StoreEntry):
         """The model that ran.
 
         Raises:
-            SelectionError: it is not here, as of a saved run.
+            SelectionError: the model is not loaded here, as for a saved run.
         """
         if self.encoder is None:
             raise SelectionError(self.model_gone(purpose))
@@ -129,7 +129,7 @@ class Entry(StoreEntry):
         """The model, or else the weights kept with the run.
 
         Raises:
-            SelectionError: it is not here, as of a saved run, which keeps no weights.
+            SelectionError: the model is not loaded here, and the run keeps no weights.
         """
         return self.model(purpose) if self.weights is None else self.weights
 
@@ -145,7 +145,7 @@ class Entry(StoreEntry):
         """Like `source`, but only if every head of the model ran.
 
         Raises:
-            SelectionError: it is not here, or a head was removed from this run.
+            SelectionError: the model is not loaded here, or a head was removed from this run.
         """
         if self.removed:
             raise SelectionError(HEAD_REMOVED)

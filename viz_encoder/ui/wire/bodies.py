@@ -25,7 +25,7 @@ def read_json(content: bytes | str, fault: str = "What was sent is not JSON.") -
     """What the JSON of a client holds.
 
     Raises:
-        InputError: it is none.
+        InputError: the content is not JSON.
     """
     try:
         return json.loads(content)
@@ -37,7 +37,7 @@ def json_object(content: bytes, fault: str = "Send a JSON object.") -> dict[str,
     """The JSON object of a body.
 
     Raises:
-        InputError: it is none.
+        InputError: the content is not a JSON object.
     """
     sent = read_json(content, fault)
     if not isinstance(sent, dict):

@@ -161,12 +161,13 @@ def file_bytes(n_tokens: int) -> int:
 def from_file(
     content: bytes, name: str, convention: str, n_tokens: int, sample: int = 0
 ) -> tuple[Mask, int]:
-    """One mask of an uploaded .npy or .csv, and of how many samples the file has them.
+    """One mask of an uploaded .npy or .csv file, and the number of samples in the file.
 
     One row, a value a token, is meant for every query.
 
     Raises:
-        InputError: it is no mask, not of this run, or does not fit the convention.
+        InputError: the file is not a mask, has another number of tokens than this run, or does not
+            fit the convention.
         SelectionError: the file has no such sample.
     """
     with tempfile.TemporaryDirectory() as folder:
