@@ -158,6 +158,19 @@ def test_a_link_brings_padding_back():
     assert unmasked["tokens"] == made["tokens"] and unmasked["masked"] == ""
 
 
+def test_changes_of_a_link_are_of_the_padded_text_or_are_left_out():
+    runner = Runner(Models("cpu"), TraceStore())
+    link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "pad": "start:2", "cut": "t4"}
+    unmasked = restore(runner, {**link, "ran": "large"})  # whose mask no link could hold
+    assert unmasked["notes"][-1].endswith("; the run is shown without a mask.")
+    hidden = f"\u201c{unmasked['tokens'][4]}\u201d hidden from all"
+    assert unmasked["tokens"][:3] == ["[PAD]", "[PAD]", "[CLS]"]
+    assert unmasked["changed"]["changes"] == [{"code": "t4", "words": hidden}]
+    unpadded = restore(runner, {**link, "pad": "nonsense"})
+    assert unpadded["changed"] is None and len(unpadded["tokens"]) == 15
+    assert unpadded["notes"][-1].endswith("; the run is shown unchanged.")
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width):
     page = visit(tab="masks", width=width).page

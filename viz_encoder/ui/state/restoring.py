@@ -5,10 +5,12 @@ from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner, Tell, silent
 
-PARTS = {  # of a link, the first of which it needs, and how a note ends that says they are left out
-    ("ran", "pad", "mistake", "scope"): "the run is shown without a mask.",
+# Parts of a link, the first of which it needs, and how a note ends that says they are left out.
+PARTS = {
     ("pad",): "the run is shown without padding.",
-    ("cut",): "the run is shown unchanged.",
+    # Both count the tokens of the padded text, so they are not for the text alone.
+    ("ran", "mistake", "scope", "pad"): "the run is shown without a mask.",
+    ("cut", "pad"): "the run is shown unchanged.",
 }
 NOT_AS_LINKED = tuple(PARTS.values())
 PURPOSE = "see it as the link has it"
@@ -45,7 +47,7 @@ def restore(
         link["model"] = runner.models.names("image" if link.get("kind") == "image" else "text")[0]
     key, notes = runner.run(Recipe.from_link(link), tell=tell), []
     for names, without in PARTS.items():
-        if not query.get(names[0]) or (names == ("pad",) and query.get("ran")):
+        if not query.get(names[0]):
             continue
         more = {name: query[name] for name in names if query.get(name)}
         try:
