@@ -426,3 +426,14 @@ def test_a_run_with_a_mask_is_changed_and_loses_the_mask_alone(visit, minilm):
     page.click("#viz-masked-chip")
     page.wait_for_function("!vizTab.run.masked && vizTab.run.changed")
     assert [*page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)")] == ["h3.1"]
+
+
+def test_a_padded_run_loses_its_mask_and_keeps_the_changes_that_count_its_padding(visit):
+    opened = visit(layer=3, head=1, ran="padding-left", pad="start:2", cut="t4,h3.1", **LINK)
+    page = ready(opened)
+    tokens = page.evaluate("vizTab.run.tokens")
+    assert tokens[:2] == ["[PAD]"] * 2 and page.is_visible("#viz-masked-chip")
+    page.click("#viz-masked-chip")
+    page.wait_for_function("!vizTab.run.masked")
+    made = page.evaluate("vizTab.run.changed?.changes.map(({ code }) => code)")
+    assert (made, page.evaluate("vizTab.run.tokens")) == (["t4", "h3.1"], tokens)
