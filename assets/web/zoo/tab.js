@@ -14,7 +14,7 @@ import { SpecimenList } from "./specimen_list.js";
 
 const NOTE = "zoo.bug"; // in the link
 const OWN =
-  "intent says which query may attend to which key: True = may attend, rows = queries; here, what this specimen means. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
+  "intent says which query may attend to which key: True = may attend, rows = queries; its comment says what is meant here. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
 const TERMINAL =
   "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 if the audit fails:";
 
