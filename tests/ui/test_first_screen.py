@@ -298,7 +298,7 @@ def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
     page = opened.page
     has_focus = "part => document.activeElement.matches(part)"
     page.keyboard.press("Tab")
-    assert page.evaluate(has_focus, ".viz-skip")
+    page.wait_for_function(has_focus, arg=".viz-skip")
     assert page.locator(".viz-skip").bounding_box()["x"] >= 0
     before = page.url
     page.keyboard.press("Enter")

@@ -138,6 +138,15 @@ def test_patches_that_are_not_kept_show_the_picture(shaded, wide):
     assert outputs == ["1%", "100% of the sum"]
 
 
+def largest_said(title):
+    return float(re.search(r": largest weight on a patch (\d\.\d{4})$", title)[1])
+
+
+def rounded(weight):
+    """Four digits; two processors may round a weight halfway between two to either."""
+    return pytest.approx(weight, abs=5.1e-5)
+
+
 def test_every_head_of_every_layer_over_the_picture(shaded, wide):
     """One request a layer; the numbers, and the color of a patch, are those of the weights."""
     opened = shaded(**WIDE)
@@ -153,7 +162,7 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
         assert np.abs(np.array(got).reshape(expected.shape) - expected).max() <= 1e-6
     row = wide.attention(2, 1)[30, 1:].numpy()
     said = page.get_attribute("[data-overlay='2.1']", "title")
-    assert said == f"Head 2.1: largest weight on a patch {row.max():.4f}"
+    assert said.startswith("Head 2.1: ") and largest_said(said) == rounded(row.max())
     top = np.unravel_index(int(row.argmax()), (wide.grid.n_rows, wide.grid.n_cols))
     assert page.evaluate(PATCH_OF, ["2.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]) == [
         *(255, 59, 20),
@@ -185,7 +194,7 @@ def test_every_head_follows_what_is_hidden_and_divided(shaded, wide):
         got = page.evaluate(f"Array.from(window.vizTab.source.heads.rowsOf({layer}))")
         assert np.abs(np.array(got).reshape(shown.shape) - shown).max() <= 2e-5 * shown.max()
         said = page.get_attribute(f"[data-overlay='{layer}.1']", "title")
-        assert said.endswith(f"largest weight on a patch {shown[1].max():.4f}")
+        assert largest_said(said) == rounded(shown[1].max())
     top = np.unravel_index(int(shown[1].argmax()), (wide.grid.n_rows, wide.grid.n_cols))
     place = ["3.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]
     assert page.evaluate(PATCH_OF, place) == [255, 59, 20, 255]
