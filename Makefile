@@ -21,9 +21,9 @@ run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
 
 test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and the tests
-	$(call test_with,-m "not outside")
+	$(call test_with,-m "not outside and not slow")
 
-test-all: $(STAMPS)/chromium $(STAMPS)/firefox check ## the same, and on Ray, JupyterLab and Firefox
+test-all: $(STAMPS)/chromium $(STAMPS)/firefox check ## the same with every case, and on Ray, JupyterLab and Firefox
 	$(call test_with)
 
 define test_with

@@ -16,12 +16,21 @@ from tests.audit.cause_cases import (
     halves_of_all,
 )
 from tests.audit.causes import CASES, MENDED, audit, first_of, grade
+from tests.slow import slow, slow_but
 from viz_encoder.audit.diagnose.causes import CAUSES
 
 HIDDEN = {"one pair too few, unseen"}  # another layer brings it, and no map shows it
 KNOWN = [name for name, one in CASES.items() if one.right]
+BUGS = [name for name, *_ in MASKS]
+ONCE = {code: name for name in reversed(KNOWN) for code in CASES[name].right[:1]}
 
 
+@pytest.mark.parametrize("name", ONCE.values())
+def test_each_cause_is_named(name):
+    assert grade(name) in ("right", "near")  # near: one of two that look alike
+
+
+@pytest.mark.slow
 def test_no_cause_is_wrong_and_nearly_all_are_right():
     grades = {name: grade(name) for name in CASES}
     assert [name for name, one in grades.items() if one == "wrong"] == []
@@ -31,7 +40,7 @@ def test_no_cause_is_wrong_and_nearly_all_are_right():
         assert count["right"] >= 0.95 * len(names), count
 
 
-@pytest.mark.parametrize("name", [name for name, *_ in MASKS])
+@pytest.mark.parametrize("name", slow_but(BUGS[:2], BUGS))
 def test_the_same_bug_gets_the_same_words_whatever_the_kernel(name):
     said = {(found.code, found.cause, found.cure) for found in _each(name)}
     assert len(said) == 1, said
@@ -41,13 +50,13 @@ def _each(name):
     return [first_of(f"{name}, {kind}") for kind in KERNELS]
 
 
-@pytest.mark.parametrize("case", MENDED, ids=lambda one: one.name)
+@pytest.mark.parametrize("case", slow_but(MENDED[::8], MENDED), ids=lambda one: one.name)
 def test_the_mended_twin_of_a_public_kind_passes(case):
     report = audit(case)
     assert report.verdict == "PASS", str(report)
 
 
-@pytest.mark.parametrize("name", [name for name, *_ in STRANGE])
+@pytest.mark.parametrize("name", slow_but([STRANGE[0][0]], [name for name, *_ in STRANGE]))
 def test_a_mask_that_is_made_wrong_in_no_known_way_is_said_to_be_obeyed(name):
     for kind in KERNELS:
         found = first_of(f"{name}, {kind}")
@@ -61,8 +70,8 @@ def test_what_nobody_foresaw_is_told_and_not_explained(case):
     assert (found.code, found.cause) == ("", "not known.") and found.evidence and found.cure
 
 
-@pytest.mark.parametrize("lengths", [(6, 4, 9, 2), (12, 20, 7)])
-@pytest.mark.parametrize("case", MASKS, ids=lambda one: one[0])
+@pytest.mark.parametrize("lengths", [(6, 4, 9, 2), slow((12, 20, 7))])
+@pytest.mark.parametrize("case", slow_but(MASKS[::4], MASKS), ids=lambda one: one[0])
 def test_on_one_batch_of_ones_own_no_cause_is_wrong_either(case, lengths):
     _, intent, mask, right, near = case
     valid = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]

@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from tests.audit.table import SPECIMENS, of_specimen
+from tests.slow import slow_but
 from viz_encoder.audit import Verdict
 
+ONE_A_CHECK = {one.flagged_by: identifier for identifier, one in SPECIMENS.items()}
 
-@pytest.mark.parametrize("identifier", SPECIMENS)
+
+@pytest.mark.parametrize("identifier", slow_but(ONE_A_CHECK.values(), SPECIMENS))
 def test_the_mended_line_passes(identifier):
     report = of_specimen(identifier, 0, True)
     assert report.verdict is Verdict.PASS, report

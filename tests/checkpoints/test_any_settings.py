@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import viz_encoder as vz
 from tests.checkpoints.faults import a_sentence
+from tests.slow import slow_but
 from viz_encoder.checkpoints import readers
 from viz_encoder.checkpoints.families import FAMILIES
 from viz_encoder.config import Embedding
@@ -46,7 +47,9 @@ def sources(family) -> list[str]:
 
 
 @pytest.mark.usefixtures("quick_loads")
-@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize(
+    "name", slow_but(["bert", "timm_wrapper", "siglip_vision_model"], DISTINCT)
+)
 @SLOW
 @given(data=st.data())
 def test_any_json_for_any_setting(name, data):

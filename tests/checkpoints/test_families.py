@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import viz_encoder as vz
-from tests.checkpoints.cases import CASES
+from tests.checkpoints.cases import CASES, FIRST, KINDS
 from tests.checkpoints.parity import (
     TOLERANCE,
     Asked,
@@ -23,6 +23,7 @@ from tests.checkpoints.parity import (
     save,
 )
 from tests.checkpoints.table import NONE
+from tests.slow import slow, slow_but
 from viz_encoder.checkpoints.families import FAMILIES
 from viz_encoder.config import HeadPool
 from viz_encoder.errors import CheckpointError
@@ -30,7 +31,11 @@ from viz_encoder.trace.prediction_heads import choose_head, tasks
 
 OF_TRANSFORMERS = [case.name for case in CASES if case.save is None]
 NAMED = {case.name: case for case in CASES}
-WRONG = [(case.name, key) for case in CASES for key in case.wrong]
+WRONG = [
+    (slow if case.name not in KINDS else pytest.param)(case.name, key)
+    for case in CASES
+    for key in case.wrong
+]
 
 
 @dataclass(frozen=True)
@@ -65,14 +70,14 @@ def loaded(case: Case, folder: Path) -> vz.checkpoints.LoadedEncoder:
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", slow_but({*FIRST.values(), *KINDS}, NAMED))
 def test_it_equals_the_reference(saved, name):
     case, found = NAMED[name], saved(name)
     apart = compare(loaded(case, found.folder), found.asked)
     assert apart.worst <= TOLERANCE * case.loose, apart
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", slow_but(KINDS, NAMED))
 def test_a_score_splits_exactly(saved, name):
     """Over tokens and biases, which are random here, so that each that is forgotten shows."""
     case, found = NAMED[name], saved(name)
@@ -89,7 +94,7 @@ def test_a_score_splits_exactly(saved, name):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", OF_TRANSFORMERS)
+@pytest.mark.parametrize("name", slow_but(["BERT", "DINOv3"], OF_TRANSFORMERS))
 def test_settings_that_config_json_leaves_out(tmp_path, saved, name):
     case, found = NAMED[name], saved(name)
     folder = found.copy(tmp_path)

@@ -33,6 +33,7 @@ from tests.checkpoints.cases import CASES
 from tests.checkpoints.cases.bert import SIZES
 from tests.checkpoints.faults import a_sentence
 from tests.checkpoints.parity import TOLERANCE, Case, ask, compare, save
+from tests.slow import slow, slow_but
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import CheckpointError, InputError, KeyMismatch, UnknownFamily
 from viz_encoder.model.declared import Declared
@@ -47,6 +48,7 @@ def first_of_each() -> dict[str, Case]:
 
 
 ONE = first_of_each()
+SOME = ["bert", "roberta", "dinov3_vit", "siglip text", "t5", "vit_mae"]
 
 
 @cache
@@ -82,7 +84,7 @@ def same_weights(a: LoadedEncoder, b: LoadedEncoder) -> bool:
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("name", slow_but(SOME, ONE))
 def test_it_equals_the_reference(name):
     reference, _, from_files = saved(name)
     encoder = vz.load(reference, device="cpu", part=ONE[name].part)
@@ -97,7 +99,7 @@ def test_it_equals_the_reference(name):
     assert encoder.padding.no_position == from_files.padding.no_position
 
 
-@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("name", slow_but(SOME[:2], ONE))
 def test_a_model_that_was_never_in_a_file(name, tmp_path):
     torch.manual_seed(4)
     model = ONE[name].model().eval()
@@ -220,7 +222,7 @@ def as_timm_builds_it(case: Case, folder: Path) -> tuple[nn.Module, nn.Module]:
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("case", OF_TIMM, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", slow_but(OF_TIMM[:1], OF_TIMM), ids=lambda case: case.name)
 def test_a_vit_of_timm(case, tmp_path):
     model, reference = as_timm_builds_it(case, tmp_path)
     encoder, from_files = vz.load(model, device="cpu"), vz.load(tmp_path, device="cpu")
@@ -253,7 +255,7 @@ def test_what_a_name_of_timm_does_not_tell_is_compared(change, says, given, tmp_
     assert a_sentence(fault.value)
 
 
-@pytest.mark.parametrize("where", ["file", "arguments", "memory"])
+@pytest.mark.parametrize("where", [slow("file"), slow("arguments"), "memory"])
 @pytest.mark.parametrize("pool", ["max", ""])
 def test_a_classifier_of_timm_that_reads_another_pooling_is_named(pool, where, tmp_path):
     case = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
@@ -273,7 +275,7 @@ OF_TORCH = [case for case in CASES if case.model_type == "torch_transformer_enco
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("case", OF_TORCH, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", slow_but(OF_TORCH[1:2], OF_TORCH), ids=lambda case: case.name)
 def test_an_encoder_of_torch(case, tmp_path):
     reference = save(case, tmp_path)
     encoder, from_files = vz.load(reference, device="cpu"), vz.load(tmp_path, device="cpu")
@@ -283,7 +285,9 @@ def test_an_encoder_of_torch(case, tmp_path):
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
-@pytest.mark.parametrize("activation", [nn.GELU(), nn.GELU("tanh"), nn.functional.silu, nn.ReLU()])
+@pytest.mark.parametrize(
+    "activation", [nn.GELU(), nn.GELU("tanh"), slow(nn.functional.silu), slow(nn.ReLU())]
+)
 def test_an_encoder_of_torch_with_any_axes_and_activation(activation, batch_first):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 12, activation=activation, batch_first=batch_first)

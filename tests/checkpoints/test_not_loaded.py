@@ -9,9 +9,10 @@ import transformers
 from safetensors import safe_open
 
 import viz_encoder as vz
-from tests.checkpoints.cases import CASES
+from tests.checkpoints.cases import CASES, KINDS
 from tests.checkpoints.cases.bert import SIZES
 from tests.checkpoints.parity import Case, save
+from tests.slow import slow_but
 from viz_encoder.checkpoints import plan
 from viz_encoder.checkpoints.not_loaded import names_a_head
 from viz_encoder.cli import main
@@ -50,7 +51,9 @@ def unnamed(model: object, folder: Path, part: str) -> tuple[list[str], tuple[st
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("model_type", OF_TRANSFORMERS)
+@pytest.mark.parametrize(
+    "model_type", slow_but(["bert", "t5", "modernbert", "siglip_vision_model"], OF_TRANSFORMERS)
+)
 def test_every_head_of_every_family_is_loaded_or_named(tmp_path, model_type):
     case = OF_TRANSFORMERS[model_type]
     config = case.model().config
@@ -73,7 +76,7 @@ LACKING = {"as it was trained": ["sop_classifier.classifier"], "for answers": ["
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", slow_but(KINDS, NAMED))
 def test_a_head_that_is_loaded_has_no_note(tmp_path, name):
     """All heads of the cases are compared with the reference, but for these."""
     case = NAMED[name]

@@ -10,9 +10,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
-from tests.checkpoints.cases import CASES
+from tests.checkpoints.cases import CASES, KINDS
 from tests.checkpoints.faults import a_sentence
 from tests.checkpoints.parity import inputs_of, save
+from tests.slow import slow, slow_but
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.cli import main
 from viz_encoder.errors import CheckpointError, InputError, KeyMismatch
@@ -39,7 +40,7 @@ def require_same(a: LoadedEncoder, b: LoadedEncoder, inputs: object) -> None:
     assert torch.equal(first.attention(0), second.attention(0))
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", slow_but(KINDS, NAMED))
 def test_every_family_comes_back_bit_for_bit(name, tmp_path):
     case = NAMED[name]
     source = tmp_path / "source"
@@ -60,7 +61,7 @@ def test_every_family_comes_back_bit_for_bit(name, tmp_path):
         assert first.replace(b'"source"', b'"ours"') == second, file
 
 
-@pytest.mark.parametrize("name", ["grammar", "scene", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("name", ["grammar", "scene", slow("all-MiniLM-L6-v2")])
 def test_the_built_in_models(name, tmp_path):
     encoder = vz.load(name, device="cpu")
     encoder.save(tmp_path / "copy")

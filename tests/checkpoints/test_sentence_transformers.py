@@ -29,6 +29,7 @@ from transformers import (
 )
 
 import viz_encoder as vz
+from tests.slow import slow_but
 from viz_encoder.analyses.collection import collection
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model, write_declared
 from viz_encoder.cli import main
@@ -185,8 +186,10 @@ def test_the_built_in_model(minilm):
     folder = minilm_folder()
     model = SentenceTransformer(str(folder), device="cpu")
     texts = ["The bank approved the loan.", "river", "word " * 300]
-    found = collection(minilm, texts, methods=["declared"], layers=[-1])
-    equal(found.of("declared", -1), wanted(model, texts))
+    found = collection(minilm, texts, methods=["declared", "mean"], layers=[-1])
+    expected = wanted(model, texts)
+    equal(found.of("declared", -1), expected)
+    equal(found.cosine("mean"), expected @ expected.T)  # this model ends with a normalization
     assert "302 tokens" in found.notes[0] and "the last 46 were cut" in found.notes[0]
     read = vz.load(folder, device="cpu").declared
     assert said(read) == said(minilm.declared)
@@ -282,7 +285,7 @@ def test_a_prompt_is_told_and_kept_with_the_run(tmp_path):
     assert vz.Trace.load(tmp_path / "run.safetensors").sample.n_prompt == 3
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_but(["all, dense, norm", "prompts"], CASES))
 def test_what_is_written_is_read_by_both(case, tmp_path):
     modules, options = CASES[case]()
     model, folder = saved(tmp_path, modules, options)
@@ -299,7 +302,7 @@ def test_what_is_written_is_read_by_both(case, tmp_path):
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_but(["all, dense, norm", "prompts"], CASES))
 def test_a_model_in_memory_declares_the_same(case, tmp_path):
     modules, options = CASES[case]()
     model, folder = saved(tmp_path, modules, options)
@@ -371,7 +374,7 @@ def test_a_wrapper_that_computes_something_else_is_not_pooled_for(other, says, t
     assert encoder.card.notes == (str(fault.value),)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", slow_but(["all, dense, norm", "prompts"], CASES))
 def test_a_plain_wrapper_equals_its_modules(case, tmp_path):
     """With its own tokenizer, and with one that reads otherwise, which `encode` would not use."""
     modules, options = CASES[case]()

@@ -13,6 +13,7 @@ import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.faults import a_sentence, write
 from tests.checkpoints.parity import save
+from tests.slow import slow, slow_but
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model import Encoder
 
@@ -20,6 +21,8 @@ WEIGHTS = "model.safetensors"
 HEADED = {"BERT for masked tokens", "BERT, 3 labels", "CLIP text, projected", "SigLIP, 3 labels"}
 SPOILED = {case.model_type: case for case in reversed(CASES)}
 SPOILED |= {case.name: case for case in CASES if case.name in HEADED}
+TEXTS = [name for name, case in SPOILED.items() if case.kind == "text" and not case.part]
+SOME = ["BERT, 3 labels", "SigLIP, 3 labels", "torch_transformer_encoder"]
 CHANGES = {
     "one number": lambda t: torch.tensor(1.0),
     "empty": lambda t: torch.zeros(0),
@@ -68,7 +71,7 @@ def loads(folder, case):
 
 
 @pytest.mark.usefixtures("quick_loads")
-@pytest.mark.parametrize("case", SPOILED, indirect=True)
+@pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
 def test_each_tensor_spoiled(tmp_path, case):
     """A tensor that is needed and of another shape, of whole numbers or NaN is always refused."""
     tensors = load_file(tmp_path / WEIGHTS)
@@ -89,7 +92,7 @@ BY_SHAPE = {"timm_wrapper": ("one row less",), "torch_transformer_encoder": ("on
 
 
 @pytest.mark.usefixtures("quick_loads")
-@pytest.mark.parametrize("case", SPOILED, indirect=True)
+@pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
 def test_each_tensor_left_out(tmp_path, case):
     """Without a tensor that is needed the file is refused, or a head or tied decoder is gone."""
     tensors = load_file(tmp_path / WEIGHTS)
@@ -104,7 +107,7 @@ def test_each_tensor_left_out(tmp_path, case):
             assert fewer or smaller, f"{name} was not missed"
 
 
-@pytest.mark.parametrize("case", SPOILED, indirect=True)
+@pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
 def test_a_tensor_too_many(tmp_path, case):
     tensors = load_file(tmp_path / WEIGHTS)
     for name in ("evil", "layers.0.attn.q.weight", "../x", "encoder.layer.0", "\u202e", "x" * 999):
@@ -112,7 +115,7 @@ def test_a_tensor_too_many(tmp_path, case):
         assert loads(tmp_path, case) is None, f"{name} was let pass"
 
 
-@pytest.mark.parametrize("case", SPOILED, indirect=True)
+@pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
 def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
     """No encoder, no file, no module, and nothing in the folder was run or changed."""
     tensors = load_file(tmp_path / WEIGHTS)
@@ -134,7 +137,7 @@ def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
 EVIL = {"auto_map": {"AutoModel": "modeling_evil.Evil", "AutoTokenizer": ["evil.Evil", None]}}
 
 
-@pytest.mark.parametrize("case", SPOILED, indirect=True)
+@pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
 def test_code_of_its_own_is_never_run(tmp_path, case):
     (tmp_path / "modeling_evil.py").write_text("raise SystemExit('this was run')")
     for name in ("tokenizer_config.json", "preprocessor_config.json"):
@@ -158,23 +161,21 @@ def test_code_of_its_own_is_never_run(tmp_path, case):
         {"0": "x" * 10**6}, {"\ud800": "a"},
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("case", ["BERT, 3 labels", "SigLIP, 3 labels"], indirect=True)
+@pytest.mark.parametrize("case", ["BERT, 3 labels", slow("SigLIP, 3 labels")], indirect=True)
 def test_garbled_labels(tmp_path, case, labels):
     change(tmp_path, id2label=labels)
     assert loads(tmp_path, case) is None
 
 
 @pytest.mark.parametrize("count", [0, -1, 2, 4, 1e3, 10**9, 10**30, "3", None, [3], True])
-@pytest.mark.parametrize("case", ["BERT, 3 labels", "SigLIP, 3 labels"], indirect=True)
+@pytest.mark.parametrize("case", ["BERT, 3 labels", slow("SigLIP, 3 labels")], indirect=True)
 def test_absurd_counts_of_labels(tmp_path, case, count):
     change(tmp_path, id2label=None, num_labels=count)
     assert loads(tmp_path, case) is None
 
 
 @pytest.mark.usefixtures("quick_loads")
-@pytest.mark.parametrize(
-    "case", [n for n, c in SPOILED.items() if c.kind == "text" and not c.part], indirect=True
-)
+@pytest.mark.parametrize("case", slow_but(["bert"], TEXTS), indirect=True)
 def test_absurd_padding(tmp_path, case):
     for pad_id in ("x", -1, 45, 10**9, 10**30, [1], 1.5, True, {}, 1e400):
         change(tmp_path, pad_token_id=pad_id)

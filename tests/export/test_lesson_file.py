@@ -9,6 +9,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.lesson.by_hand import VOCABULARY, Run, windowed, without
+from tests.slow import slow
 from tests.ui.firefox import firefox_path, running
 from tests.ui.test_accessibility import AXE, findings
 from viz_encoder.cli import main
@@ -120,9 +121,13 @@ def near(found, wanted):
     np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-6 * np.abs(wanted).max())
 
 
-def test_it_is_one_file_of_at_most_three_megabytes(file):
-    assert file.stat().st_size < 1_300_000
+@pytest.mark.slow
+def test_with_all_seats_it_has_at_most_three_megabytes():
     assert len(draw_lesson(range(1, MOST_SEATS + 1))) <= MAX_BYTES
+
+
+def test_it_is_one_file_of_which_each_seat_adds_little(file):
+    assert file.stat().st_size < 1_300_000
     content = file.read_text(encoding="utf-8")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', content)[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -265,7 +270,7 @@ def test_changes_run_here_and_are_taken_back(opened):
     near(weights(page), Run(OWN_SENTENCE).blocks[LAYER]["weights"][HEAD, QUERY])
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", [slow("en"), "de"])
 def test_a_seat_has_its_exercises_and_a_result_code(opened, grammar, language):
     page = opened(f"?learn=1&seed=17&learn.lang={language}")
     asked = asked_at(grammar, 17)
@@ -325,7 +330,7 @@ def test_a_browser_that_keeps_the_address_of_a_file(opened):
     shown(page, 5)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [slow("light"), "dark"])
 def test_on_a_phone_and_for_axe(opened, scheme):
     page = opened("?learn=1", scheme=scheme, width=390)
     page.evaluate(AXE.read_text("utf-8"))

@@ -265,6 +265,7 @@ def test_the_policy_lets_nothing_out_and_nothing_else_run(opened, trace):
     assert page.evaluate("window.ran") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [1.0, 0.2])
 def test_bert_base_at_256_tokens_is_within_5_mb(opened, spread):
     trace = random_trace(256, 12, 12, spread)

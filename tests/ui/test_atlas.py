@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -59,7 +60,7 @@ def selected(opened) -> list[str]:
 
 
 @pytest.mark.parametrize("statistic", ["entropy", "next"])
-@pytest.mark.parametrize("order", ["highest", "lowest"])
+@pytest.mark.parametrize("order", ["highest", slow("lowest")])
 def test_the_order_is_that_of_the_statistic(opened, surveyed, statistic, order):
     before = shown(opened)
     assert before == names(range(72))
@@ -110,6 +111,7 @@ def test_arrows_move_in_the_order_shown(opened):
     assert caption.startswith(f"Layer {layer}, head {head}: ") and "number 12 of 72" in caption
 
 
+@pytest.mark.slow
 def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
     opened = visit()
     opened.painted()
@@ -125,6 +127,7 @@ def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_it_waits_for_all_layers(visit):
     opened = visit()
     page = opened.page
@@ -212,7 +215,7 @@ def test_what_is_not_understood_is_said_and_dims_nothing(opened, text, says):
     assert opened.page.locator(".viz-out").count() == 0
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [slow(1280), 390])
 def test_the_strongest_heads_are_named_and_chosen_by_their_names(visit, surveyed, width):
     opened = visit(layer=3, head=5, width=width)
     page = opened.page
@@ -290,6 +293,7 @@ def test_the_change_against_a_reference(fresh, minilm, trace):
     assert page.locator("#viz-statistic optgroup").count() == 0
 
 
+@pytest.mark.slow
 def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(fresh, surveyed, minilm):
     page = fresh.page
     before = vz.capture(minilm, page.input_value("#viz-text-a textarea"))
@@ -310,6 +314,7 @@ def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(fresh, surve
     assert shown(fresh) == names(np.argsort(-np.array(found), kind="stable"))
 
 
+@pytest.mark.slow
 def test_a_reference_that_is_gone_is_said(fresh):
     run(fresh, SWAPPED, keep=True)
     fresh.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
@@ -333,6 +338,7 @@ def run(opened, text, *, keep=False):
     page.wait_for_selector(f"{KNOWN}:not([data-painted='{key}'])", timeout=60_000)
 
 
+@pytest.mark.slow
 def test_nothing_below_moves_as_layers_come(visit):
     opened = visit(kind="text", a=SENTENCES[0])
     page = opened.page
@@ -351,7 +357,7 @@ def test_nothing_below_moves_as_layers_come(visit):
     assert page.evaluate(place) == before
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, slow(1440)])
 def test_each_head_has_a_cell_that_can_be_hit(opened, width):
     page = opened.page
     page.set_viewport_size({"width": width, "height": 844})

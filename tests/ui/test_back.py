@@ -1,5 +1,7 @@
 """Back and Forward: each run and each tab that was open, with the place that was selected there."""
 
+import pytest
+
 CAT = "The cat sat on the mat."
 PLACE = """() => {
   const { run, selection: { layer, head, query, key } } = window.vizTab;
@@ -59,6 +61,7 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     opened.map_painted("4.1")
 
 
+@pytest.mark.slow
 def test_back_from_a_changed_run_is_the_run_before(visit):
     opened = visit(layer=3, head=1, query=10, key=2)
     opened.painted()
@@ -74,6 +77,7 @@ def test_back_from_a_changed_run_is_the_run_before(visit):
     assert page.is_visible(".viz-changed-line")
 
 
+@pytest.mark.slow
 def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
     opened = visit()
     opened.painted()

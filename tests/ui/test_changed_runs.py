@@ -402,6 +402,7 @@ def without_a_head(visit):
     return opened.page
 
 
+@pytest.mark.slow
 def test_a_removed_head_is_said_to_add_nothing(without_a_head):
     page = without_a_head
     page.wait_for_function(
@@ -413,6 +414,7 @@ def test_a_removed_head_is_said_to_add_nothing(without_a_head):
     assert until == "All tabs but What if show this run until you restore it."
 
 
+@pytest.mark.slow
 def test_the_reference_of_a_change_goes_with_its_text(without_a_head):
     """Another text after a change: nothing is compared with the run before the change."""
     page = without_a_head

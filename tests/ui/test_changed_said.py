@@ -35,6 +35,7 @@ def test_the_row_of_a_changed_run_says_what_it_was(visit, grammar):
     assert "key 2 “keys” 1.0000" in row_said(opened.page, "“keys” 1.0000, [^;]*$")
 
 
+@pytest.mark.slow
 def test_a_text_whose_mask_is_deleted_is_compared_without_any_fault(visit):
     opened = visit(kind="text", a=TEXT, model=MODEL, cut="d6")
     page = opened.page

@@ -18,6 +18,7 @@ from viz_encoder.ui.wire.closed_page import MAX_NAME
 from viz_encoder.ui.wire.listeners import LISTENERS
 
 
+@pytest.mark.slow
 def test_an_open_page_holds_no_connection(visit):
     """A browser has six to a server: the seventh page would never load."""
     opened = visit(a="Held by a link", kind="text")  # as it opens it runs that, by Gradio's queue

@@ -46,6 +46,7 @@ def long_page(visit, long_key):
     return open_long
 
 
+@pytest.mark.slow
 def test_a_thumbnail_stands_in_until_the_map_comes(long_page, long_run):
     trace, _ = long_run
     opened = long_page()
@@ -125,6 +126,7 @@ def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run)
         assert [s <= g for s, g in zip(shown, green, strict=True)] == [True] * len(green)
 
 
+@pytest.mark.slow
 def test_the_view_stays_where_special_tokens_go(long_page):
     page = long_page().page
     page.evaluate("() => { const { map } = vizTab; map.view.center(300, 420, 40); map.moved(); }")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.slow import slow
+
 # Each text's color and every background behind it, red, green, blue and opacity, nearest first.
 COLORS = """() => {
   const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
@@ -45,7 +47,7 @@ def contrast(one: dict) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [slow("light"), "dark"])
 def test_text_stands_out(visit, theme):
     opened = visit(__theme=theme, head="1,4")
     opened.painted()

@@ -64,6 +64,7 @@ def previous_by_hand(encoder, texts) -> np.ndarray:
     return np.mean(rows, axis=0)
 
 
+@pytest.mark.slow
 def test_the_shipped_table_is_what_its_sentences_give(minilm):
     shipped = HeadTable.load(asset(sources.TABLE))
     made = vz.corpus(minilm, asset(sources.SENTENCES))
@@ -330,6 +331,7 @@ def test_an_example_runs_in_the_other_tabs_with_its_pair_chosen(opened):
     assert chosen == [first.texts[0], first.query, first.key]
 
 
+@pytest.mark.slow
 def test_the_link_holds_statistic_and_head(opened, visit):
     page = opened.page
     page.select_option("#viz-corpus-statistic", "entropy")

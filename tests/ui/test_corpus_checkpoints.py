@@ -39,6 +39,7 @@ def test_only_the_layers_from_the_change_on_differ(tables):
     assert before.about.digest != after.about.digest
 
 
+@pytest.mark.slow
 def test_the_page_subtracts_one_from_the_other(opened, tables):
     page, (files, (before, after)) = opened.page, tables
     for file in files:

@@ -162,6 +162,7 @@ def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
     assert over.startswith("2 uploaded pictures (2 pictures, scene)") and "over pictures" in over
 
 
+@pytest.mark.slow
 def test_a_pair_runs_in_the_other_tabs(opened):
     page = opened.page
     page.wait_for_function("document.querySelector('#viz-run') !== null")

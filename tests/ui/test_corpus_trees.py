@@ -17,6 +17,7 @@ def wanted(grammar):
     return relations(grammar, "grammar")
 
 
+@pytest.mark.slow
 def test_an_uploaded_treebank_has_its_relations(site, wanted):
     content = asset("examples/grammar.conllu").read_bytes()
     found = measured(site, content, name="mine.conllu", model="grammar")["result"]
@@ -34,6 +35,7 @@ def test_a_bad_treebank_is_a_plain_sentence(site):
     assert many.startswith("The page takes up to 2,000 sentences. Use fewer, or run viz-encoder")
 
 
+@pytest.mark.slow
 def test_the_example_treebank_is_one_click_away(opened, wanted):
     page = opened.page
     assert not page.is_visible(".viz-corpus-relations")

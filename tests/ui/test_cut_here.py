@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.conftest import PAINTED, of_another_model
 from tests.ui.texts import PICTURES, SENTENCES
 
@@ -116,6 +117,7 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(animal, minilm, plain):
     assert page.evaluate("vizTab.measures.changes[4]") == pytest.approx(moved.tolist(), abs=2e-5)
 
 
+@pytest.mark.slow
 def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(animal, minilm, plain):
     opened = animal(layer=2, head="1,4", query=IT, key=ANIMAL)
     page = ready(opened)
@@ -230,6 +232,7 @@ def shares(grammar, trace):
     return zip(guess.labels, guess.shares.tolist(), strict=True)
 
 
+@pytest.mark.slow
 def test_a_chip_takes_its_change_away_and_restore_all_of_them(animal, plain):
     """By the keyboard; the plain run is shown again, with its link, and nothing is compared."""
     opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
@@ -277,6 +280,7 @@ def test_the_menu_of_the_word_is_reached_and_left_by_keys(animal):
     assert page.evaluate("vizTab.run.changed") is None
 
 
+@pytest.mark.slow
 def test_a_link_opens_the_changed_run_and_its_comparison(animal, minilm, plain):
     opened = animal(layer=4, head=11, query=IT, key=ANIMAL)
     page = ready(opened)
@@ -322,6 +326,7 @@ def test_a_fault_is_said_where_it_was_asked_for_and_nothing_changes(animal):
     opened.faults[:] = [fault for fault in opened.faults if "422" not in fault]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_changed_says_why(visit, animal, minilm, tmp_path):
     opened = visit(kind="image", example=next(iter(PICTURES)), layer=0, head=0, query=1, key=2)
     page = ready(opened)
@@ -354,6 +359,7 @@ WATCH = """(parts) => { window.moved = []; const look = () => {
 SEEN = "(() => { const seen = window.moved; window.moved = null; return seen; })()"
 
 
+@pytest.mark.slow
 def test_nothing_but_the_banner_moves(animal):
     """What is looked at keeps its place in the window, from the click until all is known."""
     page = ready(animal(key=8))
@@ -368,7 +374,7 @@ def test_nothing_but_the_banner_moves(animal):
     assert max(moved.values()) <= 1, moved
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", slow("dark")])
 def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     opened = shared(width=390, height=844, opening=True)
     page = ready(opened)
@@ -391,6 +397,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     assert codes(page) == ["h3.1", f"r{ANIMAL}:dog"]
 
 
+@pytest.mark.slow
 def test_a_click_on_another_head_asks_for_nothing_more(animal):
     opened = animal()
     page = ready(opened)
@@ -411,6 +418,7 @@ def test_a_click_on_another_head_asks_for_nothing_more(animal):
     assert asked == []
 
 
+@pytest.mark.slow
 def test_a_run_with_a_mask_is_changed_and_loses_the_mask_alone(visit, minilm):
     opened = visit(layer=3, head=1, query=IT, key=ANIMAL, ran="causal", **LINK)
     page = ready(opened)
@@ -428,6 +436,7 @@ def test_a_run_with_a_mask_is_changed_and_loses_the_mask_alone(visit, minilm):
     assert [*page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)")] == ["h3.1"]
 
 
+@pytest.mark.slow
 def test_a_padded_run_loses_its_mask_and_keeps_the_changes_that_count_its_padding(visit):
     opened = visit(layer=3, head=1, ran="padding-left", pad="start:2", cut="t4,h3.1", **LINK)
     page = ready(opened)

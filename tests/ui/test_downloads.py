@@ -153,6 +153,7 @@ def test_the_buttons_offer_files_with_their_size(visit):
     page.wait_for_function("!document.querySelector('.viz-take a')")
 
 
+@pytest.mark.slow
 def test_the_exported_page_opens_on_the_chosen_query(visit, chromium, tmp_path):
     page = visit(layer=3, head=5, query=4, key=2).page
     page.wait_for_selector(".viz-map[data-painted*=':3.5:']")

@@ -28,6 +28,7 @@ def test_an_earlier_run_that_begins_alike_is_compared(visit, minilm):
     assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
 
 
+@pytest.mark.slow
 def test_a_saved_run_is_compared(visit, minilm, tmp_path):
     was = vz.capture(minilm, TEXT.replace("tired", "wide"))
     was.save(tmp_path / "run.safetensors")

@@ -51,6 +51,7 @@ def test_the_first_map_is_there_before_the_page_and_stays(held):
     assert "head=4" in page.url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "query"), [(390, ""), (1440, "?kind=text&a=Hello")])
 def test_there_is_no_early_place_where_the_tab_would_jump(held, width, query):
     page, site, go_on = held

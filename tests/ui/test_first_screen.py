@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
 from viz_encoder.ui.state.opening import MOST_TOKENS
@@ -69,6 +70,7 @@ def long_text_opened(visit, page_does=None):
     return opened
 
 
+@pytest.mark.slow
 def test_a_long_text_goes_to_its_first_finding_once_that_is_found(visit, minilm):
     trace = vz.capture(minilm, LONG)
     assert trace.n_tokens > MOST_TOKENS
@@ -85,6 +87,7 @@ def test_a_long_text_goes_to_its_first_finding_once_that_is_found(visit, minilm)
     opened.page.wait_for_url(f"**layer={first.layer}&head={first.head}&query={first.query}&**")
 
 
+@pytest.mark.slow
 def test_what_is_chosen_before_a_long_texts_findings_come_stays(visit):
     opened = long_text_opened(visit, lambda page: page.select_option("#viz-layer", "2"))
     opened.map_painted("2.0")
@@ -145,6 +148,7 @@ def test_a_swapped_word_says_what_changed(shared, maps):
     assert page.get_by_role("button", name="Swap wide → tired").is_visible()
 
 
+@pytest.mark.slow
 def test_a_text_of_another_length_is_compared_by_its_words(shared, minilm, maps):
     opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     opened.painted()
@@ -162,6 +166,7 @@ def test_a_text_of_another_length_is_compared_by_its_words(shared, minilm, maps)
     )
 
 
+@pytest.mark.slow
 def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     """Then a text that lacks them: it opens on what stands out, and says that nothing compares."""
     opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
@@ -202,7 +207,7 @@ def compare(page, text):
     page.wait_for_function(f"vizTab.run.key !== '{before}'", timeout=60_000)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, slow(390)])
 def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
     opened = visit(width=width, height=844, opening=True)
     opened.painted()
@@ -227,6 +232,7 @@ def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
     assert page.inner_text(".viz-finding") not in ("", said)
 
 
+@pytest.mark.slow
 def test_every_example_sets_its_model(shared):
     opened = shared()
     opened.painted()
@@ -312,6 +318,7 @@ def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
     assert page.locator(".viz-skip").bounding_box()["x"] < 0
 
 
+@pytest.mark.slow
 def test_a_link_holds_the_tab(visit):
     opened = visit()
     opened.painted()
@@ -326,6 +333,7 @@ def test_a_link_holds_the_tab(visit):
     again.page.wait_for_function("!location.search.includes('tab=')")
 
 
+@pytest.mark.slow
 def test_what_is_on_its_way_is_said_to_load(profile, site):
     held, page = [], profile.new_page()
     page.route("**/viz/first", lambda route: held.append(route))

@@ -135,6 +135,7 @@ def test_the_querys_own_share_leaves_the_others_their_colors(flow, minilm):
     assert page.eval_on_selector(most, ground) == page.eval_on_selector(word.format(3), ground)
 
 
+@pytest.mark.slow
 def test_a_text_with_a_mask_opens_on_what_reaches_it(alone):
     tokens = vz.load("grammar", device="cpu").read(MASKED[0]).samples[0].tokens
     mask = tokens.index("[MASK]")
@@ -168,6 +169,7 @@ def test_relevance_of_labels_and_queries(flow):
     np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_picture_is_walked_by_arrow_keys(flow):
     scene = vz.load("scene", device="cpu")
     trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
@@ -180,6 +182,7 @@ def test_a_picture_is_walked_by_arrow_keys(flow):
     assert float(prefix.split(": ")[-1]) == pytest.approx(rows[-1, 0], abs=6e-5)
 
 
+@pytest.mark.slow
 def test_keys_on_a_picture_stay_in_their_row_and_say_what_is_chosen(flow):
     scene = vz.load("scene", device="cpu")
     trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
@@ -204,6 +207,7 @@ def test_keys_on_a_picture_stay_in_their_row_and_say_what_is_chosen(flow):
     assert f"Chosen: query {to} “{trace.tokens[to]}”" in canvas.get_attribute("aria-label")
 
 
+@pytest.mark.slow
 def test_a_tall_picture_is_whole(flow, tmp_path):
     page = flow(kind="image", example="a wide scene", query=3)
     box, inner = (
@@ -216,6 +220,7 @@ def test_a_tall_picture_is_whole(flow, tmp_path):
     assert page.evaluate(limit) == "none"
 
 
+@pytest.mark.slow
 def test_nothing_is_offered_to_be_sent_away(flow):
     page = flow()
     page.hover("#viz-flow .viz-figure-canvas")
@@ -226,6 +231,7 @@ def test_nothing_is_offered_to_be_sent_away(flow):
     assert offered and not [one for one in offered if "hare" in one or "loud" in one]
 
 
+@pytest.mark.slow
 def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(alone):
     page = alone()
     asked = []
@@ -242,6 +248,7 @@ def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(alone):
     painted(page, f"{key}:")
 
 
+@pytest.mark.slow
 def test_a_saved_run_offers_the_rollout_alone(alone, site, minilm, tmp_path):
     of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
     sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
@@ -274,6 +281,7 @@ def test_any_view_has_controls_of_its_own(flow, minilm):
         assert name.endswith(f".{kind.lower()}")
 
 
+@pytest.mark.slow
 def test_narrow_and_wide_again_without_overflow(alone):
     page = alone(a="Somebody gets internationalization money")
     for width in (390, 1440, 390):
@@ -313,6 +321,7 @@ def opacity(page, selector):
     return float(page.eval_on_selector(selector, "node => getComputedStyle(node).opacity"))
 
 
+@pytest.mark.slow
 def test_until_a_choice_has_come_the_older_one_is_shown_as_that(alone, minilm):
     page = alone(query=3)
     trace = vz.capture(minilm, SENTENCES[0])
@@ -343,6 +352,7 @@ def test_until_a_choice_has_come_the_older_one_is_shown_as_that(alone, minilm):
     assert waiting
 
 
+@pytest.mark.slow
 def test_relevance_names_where_it_is_read_and_its_legend_is_whole(flow):
     page = flow(kind="text", a=MASKED[0], model=MASKED[1])
     page.check("#viz-flow input[value=relevance]")
@@ -370,6 +380,7 @@ def test_relevance_names_where_it_is_read_and_its_legend_is_whole(flow):
         assert outside <= 0
 
 
+@pytest.mark.slow
 def test_a_long_text_shows_the_part_of_the_chosen_token(alone, site, tmp_path):
     run, _ = long_run(tmp_path)
     with open(run, "rb") as file:
@@ -403,6 +414,7 @@ def in_sight(page, selector, box):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(alone, minilm):
     trace = vz.capture(minilm, SENTENCES[0])
     kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.slow import slow
 
-@pytest.mark.parametrize("width", [1440, 390])
+
+@pytest.mark.parametrize("width", [1440, slow(390)])
 def test_what_is_folded_away_opens_below_its_title(shared, width):
     page = shared().page
     page.set_viewport_size({"width": width, "height": 1000})

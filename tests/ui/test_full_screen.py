@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -23,8 +24,8 @@ def box(page, selector):
     return page.locator(selector).first.bounding_box()
 
 
-@pytest.mark.parametrize("api", [True, False], ids=["full screen", "over the page"])
-@pytest.mark.parametrize("name", ["map", "atlas"])
+@pytest.mark.parametrize("api", [True, slow(False)], ids=["full screen", "over the page"])
+@pytest.mark.parametrize("name", ["map", slow("atlas")])
 def test_a_view_alone_fills_the_window_and_grows(shared, name, api):
     page = shared(layer=3, head=5).page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
@@ -53,7 +54,7 @@ def test_a_view_alone_fills_the_window_and_grows(shared, name, api):
     page.evaluate(API, True)
 
 
-@pytest.mark.parametrize("view", ["painter", "panels", "lines", "zoo"])
+@pytest.mark.parametrize("view", ["painter", *map(slow, ["panels", "lines", "zoo"])])
 def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
     """The drawing grows until the window's height or width holds no more, and shrinks back."""
     page = shared(layer=3, head=1, query=10, key=2).page
@@ -91,6 +92,7 @@ def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
     )
 
 
+@pytest.mark.slow
 def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(shared, minilm):
     page = shared(layer=3, head=1, query=10, key=2, hide=1, renorm=1, scale="sqrt").page
     page.wait_for_selector(".viz-source[data-painted]")

@@ -117,6 +117,7 @@ def test_a_phrase_is_clicked_and_clicked_away(visit, trace):
     assert out == linked.size - linked.sum() and 0 < linked.sum() < linked.size
 
 
+@pytest.mark.slow
 def test_an_offset_is_found_by_its_number(visit, trace):
     page = visit().page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)

@@ -392,6 +392,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     until(opened, ".viz-hidden-where", "After 1 of 4 blocks")
 
 
+@pytest.mark.slow
 def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     trace, path, _ = long_run
     opened = shown()
@@ -407,6 +408,7 @@ def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     assert float(legend.inner_text()) == pytest.approx(np.median(norms), rel=5e-4)
 
 
+@pytest.mark.slow
 def test_a_picture_is_pointed_at_and_played_through(shown):
     opened = shown(*PANELS, kind="image", model="scene", example="a wide scene")
     page = opened.page

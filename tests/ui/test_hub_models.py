@@ -11,6 +11,7 @@ from huggingface_hub import constants
 
 import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
+from tests.slow import slow
 from tests.ui.conftest import lasting, listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan, patient
 from viz_encoder.errors import SelectionError
@@ -203,7 +204,7 @@ def test_a_download_that_is_stopped_keeps_the_page_free(hub):
     assert stopped.is_set() and models.cached() == []
 
 
-@pytest.mark.parametrize(("width", "name"), [(1440, WIDE), (390, NARROW)])
+@pytest.mark.parametrize(("width", "name"), [slow(1440, WIDE), (390, NARROW)])
 def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width, name):
     faults = []
     listen_for_errors(page, faults.append)
@@ -244,7 +245,7 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width,
     assert hub.asked == [] and faults == []
 
 
-@pytest.mark.parametrize("button", ["#viz-load", "#viz-look"])
+@pytest.mark.parametrize("button", ["#viz-load", slow("#viz-look")])
 def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     opened(page, site)
     page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
@@ -260,6 +261,7 @@ def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     assert "Stopped" in page.inner_text("#viz-found")
 
 
+@pytest.mark.slow
 def test_a_download_is_stopped_on_the_page(hub, page, site):
     hub.models[NAME]["model.safetensors"] += b"\0" * 200_000
     opened(page, site)

@@ -60,6 +60,7 @@ def test_the_atlas_follows_the_switches_and_says_so(visit):
     assert page.evaluate("document.querySelector('.viz-atlas canvas').toDataURL()") == before
 
 
+@pytest.mark.slow
 def test_what_does_not_follow_the_switches_says_so(visit):
     page = visit().page
     page.wait_for_selector(".viz-finding-chip")

@@ -45,6 +45,7 @@ def test_relevance_and_the_answer_without_each_token(opened):
     assert said.startswith("Relevance ranks “old” first; hiding “to” changes the answer most")
 
 
+@pytest.mark.slow
 def test_it_follows_the_answer_that_is_chosen(opened):
     before = opened.get_attribute(NODE, "data-painted")
     opened.select_option("#viz-flow-label", "is")
@@ -58,6 +59,7 @@ def test_it_follows_the_answer_that_is_chosen(opened):
     opened.wait_for_selector(NODE, state="hidden")
 
 
+@pytest.mark.slow
 def test_many_tokens_are_hidden_when_somebody_asks(visit):
     page = visit(
         kind="image",

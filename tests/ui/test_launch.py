@@ -61,6 +61,7 @@ LEARNED = {
 }
 
 
+@pytest.mark.slow
 def test_every_step_of_the_lesson_shows_a_recorded_run(chromium, trace, capsys):
     page = launch(trace, port=0)
     try:
@@ -130,6 +131,7 @@ def test_one_that_takes_ids_alone_leaves_the_first_example_to_a_built_in_one():
         page.close()
 
 
+@pytest.mark.slow
 def test_it_ends_though_a_page_is_open(chromium, trace, capfd):
     page = launch(trace, port=0)
     tab = chromium.new_page()

@@ -9,6 +9,7 @@ import torch
 from playwright.sync_api import TimeoutError
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.conftest import of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
@@ -250,15 +251,17 @@ def test_space_goes_on_and_arrows_go_through_heads(step, entered_once):
     assert not entered_once[0].faults
 
 
-MODELS = [
-    ("minilm", "text", SENTENCES[0], {}),
-    ("grammar", "text", MASKED[0], {}),
-    ("scene", "image", None, {}),
-]
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize(("model", "kind", "text"), [case[:3] for case in MODELS])
+@pytest.mark.parametrize(
+    ("model", "kind", "text", "width"),
+    [
+        ("minilm", "text", SENTENCES[0], 1440),
+        slow("minilm", "text", SENTENCES[0], 390),
+        slow("grammar", "text", MASKED[0], 1440),
+        slow("grammar", "text", MASKED[0], 390),
+        slow("scene", "image", None, 1440),
+        ("scene", "image", None, 390),
+    ],
+)
 def test_every_step_of_every_model_shows_numbers_or_says_why_not(
     tab_anew, model, kind, text, width
 ):
@@ -298,6 +301,7 @@ def test_another_language_is_chosen_and_stays_in_the_link(learn):
     assert lists == ["Schritte der Lektion", "Teile eines Blocks"]
 
 
+@pytest.mark.slow
 def test_hiding_a_token_turns_the_vector_of_a_model_that_answers_nothing(learn, minilm):
     text = "dog bit man"
     page = learn(step=9, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
@@ -396,6 +400,7 @@ def test_the_switch_of_the_browser_is_not_among_those_of_the_model(usual):
     page.wait_for_selector(HERE, state="hidden")
 
 
+@pytest.mark.slow
 def test_a_new_run_says_that_the_switches_are_back(usual):
     page = usual
     page.check(CAUSAL)
@@ -414,6 +419,7 @@ def test_a_new_run_says_that_the_switches_are_back(usual):
     assert not page.is_checked(CAUSAL)
 
 
+@pytest.mark.slow
 def test_german_numbers_have_a_comma(learn, row):
     page = learn(**{"learn.lang": "de"})
     text = page.inner_text(".viz-learn-main")
@@ -496,7 +502,7 @@ def test_no_key_left_is_said_in_words(usual):
     assert "may not attend to any token" in page.inner_text(".viz-learn-headline")
 
 
-@pytest.mark.parametrize(("width", "answer"), [(2, "is"), (4, "are")])
+@pytest.mark.parametrize(("width", "answer"), [(2, "is"), slow(4, "are")])
 def test_a_window_is_run_and_its_answer_is_said(step, entered_once, grammar, width, answer):
     page = step(10)
     page.select_option("#viz-learn-mask", "window")
@@ -520,6 +526,7 @@ def test_the_words_that_decide_are_named(step):
     assert "keys" in headline and "cabinet" not in headline
 
 
+@pytest.mark.slow
 def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, site):
     held, page = [], profile.new_page()
     page.route("**/learn.js", lambda route: held.append(route))
@@ -533,7 +540,7 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
     page.close()
 
 
-@pytest.mark.parametrize(("at", "tab"), [(0, "masks"), (1, "zoo")])
+@pytest.mark.parametrize(("at", "tab"), [(0, "masks"), slow(1, "zoo")])
 def test_the_step_of_masks_leads_to_the_other_tabs(step, at, tab):
     page = step(10)
     page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click()
@@ -556,6 +563,7 @@ def test_reach_is_said_layer_by_layer_as_powers_of_the_mask_have_it(step):
         assert f"{len(known)} of {len(tokens)} tokens" in line
 
 
+@pytest.mark.slow
 def test_one_click_says_whether_the_model_knows_word_order(learn, grammar):
     page = learn(step=2, text="the cat sees the dog", query=2, key=5)
     page.click(".viz-learn-order button")
@@ -582,6 +590,7 @@ def test_one_click_says_whether_the_model_knows_word_order(learn, grammar):
     assert not learn.faults
 
 
+@pytest.mark.slow
 def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, minilm):
     text = "dog bit man"
     page = learn(step=11, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
@@ -620,6 +629,7 @@ def number_row(page, name):
     return np.array([number(cell) for cell in line.locator(".viz-learn-number").all_inner_texts()])
 
 
+@pytest.mark.slow
 def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     run = of_another_model(vz.capture(grammar, "the keys to the cabinet [MASK]"))
     run.save(path := tmp_path / "run.safetensors")
@@ -644,6 +654,7 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     assert "no model here" not in switches.inner_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 390])
 def test_bars_of_the_answers_begin_at_one_edge_and_are_as_long_as_their_share(learn, width):
     page = learn(step=8, width=width)

@@ -1,6 +1,7 @@
 """A link to step 4 of the lesson holds whether products are divided by √d."""
 
 import numpy as np
+import pytest
 
 import viz_encoder as vz
 
@@ -10,6 +11,7 @@ DIVIDE = ".viz-learn-here input"
 PLACE = {"layer": LAYER, "head": HEAD, "query": QUERY, "key": KEY}
 
 
+@pytest.mark.slow
 def test_a_link_holds_whether_it_is_divided(visit, grammar):
     learn = {"tab": "learn", "learn.step": 4, "learn.divide": 0}
     page = visit(a=TEXT, kind="text", model="grammar", **learn, **PLACE).page

@@ -101,6 +101,7 @@ def ink(opened) -> tuple[int, list[int]]:
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_while_closed(visit):
     opened = visit(layer=3, head=5)
     opened.painted()
@@ -189,6 +190,7 @@ def test_one_text_has_no_choice_of_texts(drawn):
     assert not drawn().page.locator("#viz-pair").is_visible()
 
 
+@pytest.mark.slow
 def test_over_512_tokens_the_chosen_query_alone(alone, tmp_path):
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
@@ -221,6 +223,7 @@ STROKES = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_of_many_lines_the_strongest_come_first_and_all_at_rest(alone, tmp_path):
     """Sixteen heads that look everywhere: 200 tokens have 3,200 lines each."""
     generator = torch.Generator().manual_seed(0)

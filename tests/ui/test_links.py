@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, serving
 from viz_encoder.ui.serve import Settings, make_app
 
@@ -83,6 +84,7 @@ def test_a_comparison_is_restored_on_another_server(visit, reopened, minilm):
     assert chosen(other) == chosen(page)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
     opened = visit(tab="masks", layer=2, head=4)
     page = opened.page
@@ -109,6 +111,7 @@ def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
     assert chosen(other) == chosen(page)
 
 
+@pytest.mark.slow
 def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
     opened = visit(tab="masks")
     page = opened.page
@@ -139,6 +142,7 @@ def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
     assert chosen(again) == chosen(page)
 
 
+@pytest.mark.slow
 def test_what_single_tabs_chose_is_restored(visit, reopened):
     opened = visit(kind="image", model="scene", example="a wide scene")
     opened.painted()
@@ -172,6 +176,7 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
     other.wait_for_function("!location.search.includes('zoo.bug')")  # its name is to be guessed
 
 
+@pytest.mark.slow
 def test_how_each_tab_measures_is_restored(visit, reopened):
     """Flow's target, Pooling's choices, What if's measure and the logit lens's head, each shown."""
     text = "the keys to the cabinet [MASK] old"
@@ -228,6 +233,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert not left & {"flow.answer", "pool.layer", "pool.text", "whatif.measure", "whatif.how"}
 
 
+@pytest.mark.slow
 def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reopened):
     opened = visit(kind="text", a="the keys to the cabinet [MASK] old", model="grammar")
     opened.painted()
@@ -270,6 +276,7 @@ def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reop
     other.wait_for_function("(vizTab.selection.flush(), !location.search.includes('map.view'))")
 
 
+@pytest.mark.slow
 def test_a_compared_set_and_the_item_chosen_in_it_are_restored(visit, reopened):
     opened = visit(tab="pooling")
     page = opened.page
@@ -306,8 +313,8 @@ def test_a_compared_set_and_the_item_chosen_in_it_are_restored(visit, reopened):
     ("code", "said"),
     [
         ("zzz", "“zzz” is not a preset; the presets are none, padding-right"),
-        ("window:reach=x", "“window:reach=x” is not a preset; the presets are none, padding-right"),
-        ("z.AAAA", "it is damaged; copy the whole link again."),
+        slow("window:reach=x", "“window:reach=x” is not a preset; the presets are none, padding"),
+        slow("z.AAAA", "it is damaged; copy the whole link again."),
     ],
 )
 def test_a_mask_of_a_link_that_cannot_be_read_is_said_in_one_sentence(visit, code, said):
@@ -322,6 +329,7 @@ def test_a_mask_of_a_link_that_cannot_be_read_is_said_in_one_sentence(visit, cod
     assert text.endswith(".") and not text.endswith("..")
 
 
+@pytest.mark.slow
 def test_a_scope_of_a_link_that_is_none_leaves_the_painted_mask(visit):
     page = visit(tab="masks", **{"masks.mask": "causal", "masks.scope": "0,,1"}).page
     page.wait_for_function("window.vizMasks?.ready && vizMasks.mask.summary().forbidden === 105")

@@ -11,6 +11,7 @@ import viz_encoder as vz
 from tests.ui.test_mask_files import send
 from tests.ui.test_masks import at, bits, cells, pixel, post
 
+pytestmark = pytest.mark.slow
 N, LAYERS = 2048, 3
 CAUSAL = np.tri(N, dtype=bool)
 

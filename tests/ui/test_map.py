@@ -147,6 +147,7 @@ def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(shared):
     assert taken == [False, False]
 
 
+@pytest.mark.slow
 def test_a_jump_in_a_long_run_shows_the_name_readably(long_page):
     opened = long_page()
     opened.page.fill("#viz-search", "t401")
@@ -222,6 +223,7 @@ def test_the_weight_in_sight(shared, trace):
     seen(expected[top:below, left:right])
 
 
+@pytest.mark.slow
 def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
     opened = long_page()
     expected = shown_map(long_run[0], 0, 0)
@@ -280,6 +282,7 @@ def test_a_marked_part_is_summed(shared, trace):
     )
 
 
+@pytest.mark.slow
 def test_a_marked_part_of_a_pooled_map_is_summed_by_the_server(long_page, long_run):
     opened = long_page()
     opened.page.evaluate("window.vizTab.map.mark([10, 20], [509, 419])")
@@ -370,6 +373,7 @@ def test_a_merged_cell_lists_its_sub_words(shared, trace):
             assert float(found[1]) == pytest.approx(float(weights[query, key]), abs=6e-5)
 
 
+@pytest.mark.slow
 def test_words_of_a_pair_stay_in_their_text(visit, minilm):
     opened = visit(kind="pair", a=PAIR[0], b=PAIR[1], words=1)
     opened.painted()
@@ -381,6 +385,7 @@ def test_words_of_a_pair_stay_in_their_text(visit, minilm):
     assert ask(opened, "map.shown.map(({ tokens }) => tokens)") == [list(e) for e in entries]
 
 
+@pytest.mark.slow
 def test_a_picture_has_nothing_to_merge(visit):
     opened = visit(kind="image", example="a wide scene", layer=1, head=2, hide=1, renorm=1)
     opened.painted()
@@ -456,6 +461,7 @@ def test_the_picture_of_a_part_has_the_cells_of_that_part(shared, trace):
     )
 
 
+@pytest.mark.slow
 def test_overview_and_page_agree_on_a_long_run(long_page, long_run):
     opened = long_page()
     for name in ("hide", "words"):

@@ -51,6 +51,7 @@ def test_a_nearly_white_map_is_told_and_mended_by_one_click(visit, minilm):
     assert page.evaluate("document.querySelector('.viz-matrix').offsetHeight") - before <= 40
 
 
+@pytest.mark.slow
 def test_a_nearly_black_map_is_told(visit, tmp_path):
     """A head that looks nearly evenly: every weight is above half of the largest."""
     rng = torch.Generator().manual_seed(0)
@@ -99,6 +100,7 @@ BAND = """axis => {  // three pixels a side, along a border: their brightness
 }"""
 
 
+@pytest.mark.slow
 def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
     opened = visit(a="The cat sat on the mat", b="It was tired", layer=3, head=5)
     opened.painted()
@@ -125,6 +127,7 @@ def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
     )  # without [CLS] and the first [SEP]
 
 
+@pytest.mark.slow
 def test_one_text_has_no_border(visit):
     opened = visit(a="The cat sat on the mat")
     opened.painted()

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.test_masks import RAN, TEXT, painted_mask, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 
@@ -95,6 +96,7 @@ def test_a_fault_names_the_file_and_is_no_error_of_the_page(masks, name, content
     )
 
 
+@pytest.mark.slow
 def test_a_long_painted_mask_is_saved_and_loaded_by_its_code(masks, tmp_path, monkeypatch):
     page = masks(kind="text", model="all-MiniLM-L6-v2", a=LONG)
     n = page.evaluate("vizMasks.mask.n")
@@ -164,7 +166,7 @@ def test_a_painted_mask_of_a_link_is_kept_where_its_scope_is_wrong(masks):
     np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [slow(1440), 390])
 def test_a_banner_over_all_tabs_names_the_mask_and_leads_back(masks, width):
     page = masks(ran="causal", kind="text", model="all-MiniLM-L6-v2", a=TEXT, width=width)
     said = "mask: causal, 105 of 225 pairs forbidden ✕"
@@ -192,6 +194,7 @@ def test_a_banner_over_all_tabs_names_the_mask_and_leads_back(masks, width):
     assert page.evaluate("vizTab.run.masked") == "" and page.evaluate("vizTab.run.key") != key
 
 
+@pytest.mark.slow
 def test_small_leaking_cells_show_their_weight(masks, minilm):
     text = "The animal didn't cross the street because it was too tired. " * 20
     page = masks(kind="text", model="all-MiniLM-L6-v2", a=text, ran="window", mistake="ignored")

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.test_masks import RAN, TEXT, bits, cells, painted_mask, panels, post, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.ui.state.models import Models
@@ -144,7 +145,7 @@ def test_a_link_brings_the_scope_back():
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [slow(1440), 390])
 def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     page = masks(width=width, layer=3, head=1)
     page.select_option("#viz-mask-preset", "causal")
@@ -218,6 +219,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     page.wait_for_url("**masks.scope=3-5*")
 
 
+@pytest.mark.slow
 def test_other_tabs_say_where_the_mask_applies(masks):
     query = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
     page = masks(ran="causal", scope="2:0", **query)

@@ -612,6 +612,7 @@ def test_a_size_that_is_typed_outlives_the_answer_to_an_older_one(masks):
     assert [json.loads(each)["sizes"] for each in asked] == [{"reach": 2}, {"reach": 1}]
 
 
+@pytest.mark.slow
 def test_predictions_without_and_with_the_mask(masks):
     page = masks(kind="text", a=MASKED[0], model=MASKED[1])
     page.select_option("#viz-mask-preset", "window")
@@ -633,6 +634,7 @@ def test_predictions_without_and_with_the_mask(masks):
         assert float(said) == pytest.approx(float(guess.shares[0]), abs=6e-5)
 
 
+@pytest.mark.slow
 def test_allowed_pairs_with_hardly_any_weight_are_counted_marked_and_walked_through(masks, minilm):
     page = masks(kind="text", a=TEXT, ran="causal", layer=3, head=1, query=0, key=0)
     page.wait_for_function("vizMasks.result.panels.found")

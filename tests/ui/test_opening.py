@@ -162,6 +162,7 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     assert page.inner_text(".viz-guess li:first-child bdi") == early.labels[0]
 
 
+@pytest.mark.slow
 def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
     """Random weights, saved with a tokenizer and without one."""
     axes = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_ff": 24, "vocab_size": 45}
@@ -187,6 +188,7 @@ def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
     assert page.evaluate("window.vizTab.run.weights") == "untrained"
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_none_changes_nothing(visit):
     opened = visit()
     opened.painted()
@@ -199,6 +201,7 @@ def test_a_folder_that_is_none_changes_nothing(visit):
     assert page.is_visible(".viz-map-canvas")
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
     opened = visit()
     opened.painted()

@@ -62,6 +62,7 @@ def test_the_atlas_stands_in_the_order_of_the_table(visit, shipped):
     assert page.input_value("#viz-statistic") == "entropy"
 
 
+@pytest.mark.slow
 def test_the_link_holds_the_choice(visit, shipped):
     page = visit(stat="punctuation", order="highest", **{"atlas.over": "example"}).page
     over(page, "Averaged over 240 texts")
@@ -87,6 +88,7 @@ def test_a_table_of_another_model_is_refused_in_a_sentence(visit):
     assert len(ranked(page)) == 16
 
 
+@pytest.mark.slow
 def test_the_table_that_is_open_in_the_corpus_tab_is_offered(visit, minilm):
     opened = visit(tab="corpus", order="highest", stat="previous")
     page = opened.page
@@ -101,6 +103,7 @@ def test_the_table_that_is_open_in_the_corpus_tab_is_offered(visit, minilm):
     assert ranked(page) == in_order(vz.corpus(minilm, TEXTS)["previous"].mean)
 
 
+@pytest.mark.slow
 def test_a_link_to_a_table_that_is_not_open_says_so(visit):
     page = visit(**{"atlas.over": "table"}).page
     page.wait_for_selector(KNOWN, timeout=60_000)
@@ -108,6 +111,7 @@ def test_a_link_to_a_table_that_is_not_open_says_so(visit):
     assert "Averaged over" not in page.inner_text(".viz-stat-heading")
 
 
+@pytest.mark.slow
 def test_a_comparison_goes_back_to_this_run(visit):
     page = visit(**{"atlas.over": "example"}).page
     page.wait_for_selector(KNOWN, timeout=60_000)

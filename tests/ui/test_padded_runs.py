@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.test_masks import RAN, TEXT, at, bits, painted_mask, panels, post
 from tests.ui.texts import PICTURES
 from viz_encoder.audit.mask_input.presets import PRESETS
@@ -50,7 +51,7 @@ def test_real_padding_runs_as_in_a_batch_with_a_longer_text(site, key, plain, pa
     assert found["run"]["link"]["pad"] == f"end:{count}"
 
 
-@pytest.mark.parametrize("mistake", ["ignored", "inverted", "transposed"])
+@pytest.mark.parametrize("mistake", ["ignored", slow("inverted"), slow("transposed")])
 def test_a_mistake_attends_to_real_padding(site, key, minilm, plain, mistake):
     run = post(site, key, "padded?code=end:3").json()
     mask = PRESETS["padding-right"].mask(18, padding=3)
@@ -171,7 +172,7 @@ def test_changes_of_a_link_are_of_the_padded_text_or_are_left_out():
     assert unpadded["notes"][-1].endswith("; the run is shown unchanged.")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [slow(1440), 390])
 def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width):
     page = visit(tab="masks", width=width).page
     page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)

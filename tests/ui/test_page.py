@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.conftest import described
 from tests.ui.texts import LABELS, PICTURES, SENTENCES
 from viz_encoder.bundled import asset
@@ -203,9 +204,9 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
     [
         "<img src=x onerror=alert(1)> </script><script>alert(1)</script> {{7*7}} ${alert(1)} "
         "שלום עולם and مرحبا 👨‍👩‍👧 \u202eabc\u202c a [SEP] b [PAD] [CLS]",
-        "Donaudampfschifffahrtsgesellschaftskapitänspatent " * 3,
-        "x",
-        "one two three " * 100,
+        slow("Donaudampfschifffahrtsgesellschaftskapitänspatent " * 3),
+        slow("x"),
+        slow("one two three " * 100),
     ],
 )
 def test_any_text_is_shown_as_text(visit, text):
@@ -242,7 +243,7 @@ def test_numbers_out_of_range_in_a_link_are_brought_into_it(visit):
     opened.page.wait_for_url("**layer=5&head=11**")
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, slow(1440)])
 def test_nothing_is_wider_than_the_screen(visit, width):
     opened = visit(width=width, height=844)
     opened.painted()

@@ -107,6 +107,7 @@ def test_the_list_and_the_sentence_follow_the_switches(visit, trace):
     assert f"{maps[3, 1, 10, 2]:.2f} of its attention" in page.inner_text(".viz-finding")
 
 
+@pytest.mark.slow
 def test_a_link_to_a_hidden_token_says_so(visit):
     page = visit(query=0, key=3, hide=1).page
     page.wait_for_function(
@@ -120,6 +121,7 @@ def test_a_link_to_a_hidden_token_says_so(visit):
     page.wait_for_selector(".viz-pair-line")
 
 
+@pytest.mark.slow
 def test_a_finding_of_a_hidden_token_shows_it_again(visit):
     opened = visit(layer=3, head=1, query=10, key=2, hide=1)
     page = opened.page

@@ -8,6 +8,7 @@ import torch
 from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.test_words import strongest, upload, wait_for_told
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
@@ -366,7 +367,7 @@ def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
     assert "also while the picture" in page.inner_text(".viz-source-aside [data-painted] > p")
 
 
-@pytest.mark.parametrize("width", [390, 360, 320])
+@pytest.mark.parametrize("width", [slow(390), slow(360), 320])
 def test_a_phone_shows_the_sliders_whole(shaded, width):
     page = shaded(**WIDE).page
     page.set_viewport_size({"width": width, "height": 1000})

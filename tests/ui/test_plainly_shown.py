@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.texts import SENTENCES
 
 TEXT = "The animal did not cross the street because it was too tired"
@@ -98,6 +99,7 @@ def test_ink_stands_out_on_every_color(shared):
         assert cut <= 0
 
 
+@pytest.mark.slow
 def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
     opened = visit(stat="previous", order="lowest", kind="text", a=TEXT)
     opened.painted()
@@ -132,6 +134,7 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
     assert counts == [0, 1, 2, True]
 
 
+@pytest.mark.slow
 def test_heads_that_a_run_lacks_are_told_and_none_is_made_up(visit):
     opened = visit(kind="image", example="a digit", layer=0, head="1,6")
     opened.painted()
@@ -169,6 +172,7 @@ def test_the_reference_names_the_first_difference(shared, minilm):
     assert "maps are compared on the tokens that both have" in said and "subtracted" not in said
 
 
+@pytest.mark.slow
 def test_a_refused_file_leaves_the_box_free(shared, minilm, tmp_path):
     vz.capture(minilm, "Saved on another machine").save(tmp_path / "run.safetensors")
     (tmp_path / "bad.safetensors").write_bytes(b"nothing")
@@ -179,6 +183,7 @@ def test_a_refused_file_leaves_the_box_free(shared, minilm, tmp_path):
     opened.page.wait_for_url("**a=Saved**")
 
 
+@pytest.mark.slow
 def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
     pair = ("The cat sat on the mat", "It was tired")
     opened = visit(kind="pair", a=pair[0], b=pair[1])
@@ -232,7 +237,7 @@ def in_flow(opened):
     opened.page.wait_for_selector(".viz-flow[data-painted]", timeout=60_000)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", slow("dark")])
 def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
     page = shared(in_flow, kind="text", a="word " * 400).page
     page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")

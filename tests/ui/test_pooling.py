@@ -172,6 +172,7 @@ def test_a_model_that_declares_nothing_says_so(site, client):
     assert "grammar declares no pooling" in found["leftOut"]["declared"]
 
 
+@pytest.mark.slow
 def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
     page = tab(kind="image", example="a wide scene")
     trace = vz.capture(vz.load("scene", device="cpu"), vz.bundled.asset(PICTURES["a wide scene"]))

@@ -13,6 +13,7 @@ from gradio_client.exceptions import AppError
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
+from tests.slow import slow
 from viz_encoder.analyses.collection import Separation
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
@@ -346,7 +347,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, slow(390)])
 def test_a_result_names_its_set_and_shows_the_chosen_row(visit, width):
     """The set's name is above its result, and a row far down in the table comes into sight."""
     link = {"tab": "pooling", "pool.set": "example:4 topics", "pool.place": "cls:1:0"}

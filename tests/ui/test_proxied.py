@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.slow import slow
 from tests.ui.conftest import listen_for_errors, serving
 
 CONNECTION = (b"host", b"connection", b"transfer-encoding", b"content-length")
@@ -49,7 +50,7 @@ def passed(headers):
     return [(n.lower(), v) for n, v in headers if n.lower() not in CONNECTION]
 
 
-@pytest.mark.parametrize("prefix", ["", "/user/a/proxy/7860"])
+@pytest.mark.parametrize("prefix", [slow(""), "/user/a/proxy/7860"])
 def test_the_page_runs_a_text_and_shows_a_picture(chromium: Browser, site, prefix):
     faults: list[str] = []
     with serving(proxy(site, prefix)) as front, chromium.new_context() as context:

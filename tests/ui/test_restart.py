@@ -5,6 +5,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 import torch
 
+from tests.slow import slow
 from tests.ui.conftest import serving
 from tests.ui.texts import MASKED
 from viz_encoder.ui.serve import Settings, make_app
@@ -39,7 +40,7 @@ def forgetful():
         yield site, app.state.runner.store._entries
 
 
-@pytest.mark.parametrize("made", ["", "&cut=h3.1", CAUSAL])
+@pytest.mark.parametrize("made", [slow(""), slow("&cut=h3.1"), CAUSAL])
 def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
     page = opened
     with serving(make_app(Settings(device="cpu"))) as site:
@@ -78,6 +79,7 @@ def test_a_run_that_expired_is_made_again_where_it_is_looked_at(opened, forgetfu
     assert opened.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [6, 2]
 
 
+@pytest.mark.slow
 def test_a_run_that_no_link_holds_says_what_to_do(opened, forgetful):
     site, runs = forgetful
     opened.goto(site + LINK)

@@ -1,5 +1,7 @@
 """Pieces of words read from right to left: their ## stands at the right, where the word goes on."""
 
+import pytest
+
 import viz_encoder as vz
 
 TEXT = "the שלום of العربية here"
@@ -40,6 +42,7 @@ def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     assert told["seen"] > 2 and told["found"] == []
 
 
+@pytest.mark.slow
 def test_a_map_for_a_paper_isolates_its_names(visit):
     opened = visit(kind="text", a=TEXT, model="all-MiniLM-L6-v2")
     opened.map_painted("0.0")

@@ -152,6 +152,7 @@ def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
 NAMED = "#viz-saved .file-preview"  # the box with a file's name in it
 
 
+@pytest.mark.slow
 def test_the_box_names_the_file_only_while_its_run_is_shown(visit, minilm, tmp_path):
     vz.capture(minilm, "Saved on another machine").save(path := tmp_path / "run.safetensors")
     opened = visit()

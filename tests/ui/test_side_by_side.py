@@ -6,6 +6,7 @@ import re
 
 import httpx
 import numpy as np
+import pytest
 
 from tests.ui.test_pooling_set import MIXED
 
@@ -90,6 +91,7 @@ def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit
     assert page.input_value("#viz-set-method") == "max"
 
 
+@pytest.mark.slow
 def test_where_there_are_labels_their_answer_stays(visit):
     page, _ = compared(visit(tab="pooling"), MIXED)
     assert "silhouette" in page.inner_text("#viz-set .viz-pool-answer")

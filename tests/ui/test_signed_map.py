@@ -182,6 +182,7 @@ def test_the_color_scale_cannot_be_chosen_while_it_would_do_nothing(opened, maps
     assert scale.is_enabled() and scale.get_attribute("title") == ""
 
 
+@pytest.mark.slow
 def test_tokens_that_differ_are_counted_as_they_are_aligned(shared, minilm):
     """One word at the other end: all places differ, and one token has no counterpart."""
     opened = shared(layer=3, head=1, query=IT, key=ANIMAL)

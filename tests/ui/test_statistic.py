@@ -70,6 +70,7 @@ def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highe
     assert "not known" not in opened.page.inner_text(".viz-statistic .viz-stat-scale")
 
 
+@pytest.mark.slow
 def test_what_is_not_known_has_its_own_color_and_stands_last(visit):
     opened = visit()
     opened.page.wait_for_selector(KNOWN, timeout=60_000)
@@ -150,6 +151,7 @@ def test_colors_shared_by_heads_go_up_to_the_largest_weight_that_is_shown(shared
     )
 
 
+@pytest.mark.slow
 def test_a_change_of_a_statistic_is_between_runs_with_the_same_switches(visit, minilm):
     opened = visit()
     opened.painted()

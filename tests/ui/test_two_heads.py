@@ -27,6 +27,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_head_of_the_logit_lens_is_in_the_link(visit, client, folder):
     name = client.predict(str(folder), api_name="/open_model")["name"]
     opened: Opened = visit(kind="text", a=TEXT, model=name, tab="hidden", query=6)

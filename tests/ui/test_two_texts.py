@@ -100,6 +100,7 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     assert panel.locator(".viz-figure").is_hidden()
 
 
+@pytest.mark.slow
 def test_an_example_opens_with_its_twin(visit, minilm):
     opened = visit(width=390)
     opened.painted()

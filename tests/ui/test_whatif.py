@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.slow import slow, slow_but
 from tests.ui.conftest import described
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder import effects
@@ -349,7 +350,7 @@ def test_points_are_stepped_through_by_keys(usual):
     answered(page, f"h{name}")
 
 
-@pytest.mark.parametrize("of", [*WIDE, *NARROW], indirect=True, ids=NAMED)
+@pytest.mark.parametrize("of", slow_but(WIDE[:1], [*WIDE, *NARROW]), indirect=True, ids=NAMED)
 def test_names_of_points_never_overlap(seen):
     page = seen
     boxes = page.eval_on_selector_all(
@@ -436,6 +437,7 @@ def test_a_click_on_a_word_changes_the_run_of_all_tabs_and_again_undoes_it(usual
     assert page.evaluate("vizTab.run.key") == plain
 
 
+@pytest.mark.slow
 def test_a_link_to_a_changed_run_opens_it_with_the_effects_on_the_plain_one(what_if, found):
     page = what_if(cut="h3.0,d7")
     changed(page, "h3.0", "d7")
@@ -447,6 +449,7 @@ def test_a_link_to_a_changed_run_opens_it_with_the_effects_on_the_plain_one(what
     changed(page, "d7")
 
 
+@pytest.mark.slow
 def test_it_opens_on_the_heads_that_the_run_lacks(what_if, found):
     page = what_if(cut="h2.1,h0.3,t4")
     page.wait_for_selector(f"{HEADS} [aria-pressed=true]")
@@ -592,6 +595,7 @@ def test_a_fault_of_many_texts_names_its_line(usual):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", WIDE[1:], indirect=True, ids=NAMED)
 def test_without_an_answer_the_pooled_vector_is_measured(seen, minilm):
     page = seen
@@ -611,6 +615,7 @@ def test_without_an_answer_the_pooled_vector_is_measured(seen, minilm):
     assert "weakens" not in page.inner_text(".viz-whatif")
 
 
+@pytest.mark.slow
 def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_if):
     text = " ".join(["The cat saw the old dog."] * 19)
     built = Built(d_model=48, n_heads=12, d_ff=48, T=160)  # small, as every token is hidden once
@@ -641,6 +646,7 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
     assert shown == sorted(shown) and values[shown].min() >= np.sort(values)[-40] - 1e-6
 
 
+@pytest.mark.slow
 def test_patches_of_a_picture_are_hidden(visit):
     page = visit(kind="image", example="a digit", model="scene", tab="whatif").page
     page.wait_for_selector(MEASURED, timeout=60_000)
@@ -663,7 +669,7 @@ def test_patches_of_a_picture_are_hidden(visit):
     changed(page, f"t{token}", f"t{token + 1}")
 
 
-@pytest.mark.parametrize("of", NARROW, indirect=True, ids=NAMED)
+@pytest.mark.parametrize("of", [NARROW[0], *map(slow, NARROW[1:])], indirect=True, ids=NAMED)
 def test_on_a_phone_all_is_in_one_column_and_nothing_is_cut(seen):
     page = seen
     assert page.evaluate("document.documentElement.scrollWidth") == 390
@@ -679,6 +685,7 @@ def test_on_a_phone_all_is_in_one_column_and_nothing_is_cut(seen):
     assert over == []
 
 
+@pytest.mark.slow
 def test_nothing_jumps_when_the_numbers_come(what_if):
     page = what_if(ready="#viz-whatif .viz-whatif:not([hidden])")
     tops = (
@@ -696,6 +703,7 @@ def test_what_is_hidden_is_not_seen(usual):
     assert page.eval_on_selector_all(".viz-root [hidden]", seen) == []
 
 
+@pytest.mark.slow
 def test_a_run_with_a_mask_leads_to_the_one_without(visit):
     opened = visit(kind="text", a=TEXT, model=MASKED[1], tab="whatif", ran="causal")
     page = opened.page

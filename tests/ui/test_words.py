@@ -100,6 +100,7 @@ def test_the_readout_is_of_the_chosen_cell_once_the_pointer_leaves(shaded, trace
     assert page.inner_text(".viz-readout").endswith(f": {weights[6, 2]:.4f}")
 
 
+@pytest.mark.slow
 def test_what_was_pointed_at_is_not_told_after_what_is_chosen(visit, long_run):
     """The row of a word that is pointed at comes late: a word was chosen meanwhile."""
     opened = visit()
@@ -191,6 +192,7 @@ def test_other_measures_shade_the_words(shaded, trace, minilm):
     assert opened.page.is_disabled("#viz-shade-by option[value=relevance]")
 
 
+@pytest.mark.slow
 def test_relevance_names_its_answer(alone):
     place = 6  # of [MASK]
     opened = alone(a=MASKED[0], model=MASKED[1], query=place)
@@ -277,6 +279,7 @@ ARCS = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_lines_of_another_head_go_where_the_row_does_not_come(alone):
     opened = alone(layer=2, head=5, query=8)
     opened.page.wait_for_function(ARCS)
@@ -302,6 +305,7 @@ def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     opened.page.wait_for_selector(".viz-source[data-painted*=':1.5:']")
 
 
+@pytest.mark.slow
 def test_who_asks_for_less_motion_steps_by_hand(alone):
     opened = alone(layer=2)
     opened.page.get_by_role("button", name="Play the layers").click()
@@ -347,6 +351,7 @@ def in_sight(page, token: int) -> bool:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_pending_changes_no_name_and_no_number(alone, trace):
     opened = alone(layer=3, head=5, query=8)
     page, row = opened.page, trace.attention(3, 5)[8]
@@ -403,6 +408,7 @@ def test_turning_and_hiding_keep_to_a_token_that_is_there(shaded):
     assert page.inner_text(title) == "Where query 0 “[CLS]” looks (3.5); it is hidden here"
 
 
+@pytest.mark.slow
 def test_a_text_of_no_words_is_said_and_right_to_left_names_stand_the_right_way(visit):
     """U+200B alone is no token; on a canvas "##ל" begins at its right."""
     page = visit(kind="text", a="\u200b").page

@@ -378,6 +378,7 @@ def test_a_beginners_bug_is_seen_and_told_from_others_of_its_group(name):
     assert all(of_group(each.identifier, name) and not each.missed for each in known)
 
 
+@pytest.mark.slow
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit):
     opened = visit(width=390, height=844)
     opened.painted()
