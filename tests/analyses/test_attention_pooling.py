@@ -37,6 +37,7 @@ def test_the_builtin_set_is_learned(trained):
         assert trained.accuracy[name].shape == (2,) and (trained.accuracy[name] > 0.8).all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(minilm, trained):
     again = attention_pooling(minilm, seeds=(1,))
     assert np.allclose(again.query, trained.queries[1], atol=1e-4)

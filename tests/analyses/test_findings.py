@@ -11,6 +11,7 @@ import torch
 import transformers as hf
 
 import viz_encoder as vz
+from tests.slow import slow_but
 from viz_encoder.analyses.findings import NOTHING, findings
 from viz_encoder.analyses.findings.reading import read
 from viz_encoder.analyses.pair import pair
@@ -212,7 +213,7 @@ SIZES = [
 
 @pytest.mark.parametrize("scale", ["torch's own", "N(0, 0.02²)"])
 @pytest.mark.parametrize("size", SIZES, ids=["64", "384"])
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 16, 64])
+@pytest.mark.parametrize("n", slow_but([3, 16], [1, 2, 3, 4, 5, 8, 16, 64]))
 def test_an_untrained_model_has_none(scale, size, n):
     for seed in range(2):
         encoder = vz.load(vz.EncoderConfig(**size), seed=seed)
@@ -241,6 +242,7 @@ def test_the_known_heads_of_grammar_are_found(grammar, text, role, key):
     assert f"{role[0]}.{role[1]}" in link.sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "role", "least"),
     [("agreement", (3, 0), 0.8), ("reference", (2, 3), 0.65), ("copying", (1, 2), 0.85)],

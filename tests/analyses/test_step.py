@@ -11,6 +11,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.parity import inputs_of, save
+from tests.slow import slow_but
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
 from viz_encoder.errors import SelectionError, TraceError
@@ -232,7 +233,7 @@ MORE = ("torch.nn, pre-norm", "ALBERT, deeper", "T5, few buckets", "DINOv3, othe
 DESIGNS = [*FAMILIES.values(), *(case for case in CASES if case.name.startswith(MORE))]
 
 
-@pytest.mark.parametrize("case", DESIGNS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", slow_but(DESIGNS[::5], DESIGNS), ids=lambda case: case.name)
 def test_every_design_of_a_family(case, tmp_path):
     """Pre-norm, post-norm, RMSNorm, gates, rotary, relative, windows, LayerScale, shared layers."""
     save(case, tmp_path)

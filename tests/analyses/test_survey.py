@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import STATISTICS, survey, surveys
@@ -63,7 +64,7 @@ def statistics_by_loops(weights, valid, special):
 
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("size", [64, 5])
-@pytest.mark.parametrize("block_bytes", [4 * 2**20, 700, 300])
+@pytest.mark.parametrize("block_bytes", [4 * 2**20, slow(700), 300])
 def test_survey_equals_loops(traces, which, size, block_bytes, monkeypatch):
     monkeypatch.setattr(survey_module, "BLOCK_BYTES", block_bytes)
     trace = traces[which]

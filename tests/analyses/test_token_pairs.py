@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.texts import PICTURES
 from viz_encoder.analyses.token_pairs import token_pairs
 from viz_encoder.bundled import asset
@@ -40,7 +41,7 @@ def vectors(trace, layer, method):
     }[method]
 
 
-@pytest.mark.parametrize("layer", [0, 3, 6])
+@pytest.mark.parametrize("layer", [slow(0), 3, slow(6)])
 @pytest.mark.parametrize("method", ["mean", "cls", "last", "cls_mean", "declared", "first_last"])
 def test_parts_are_the_definition_and_sum_to_the_cosine(minilm, runs, method, layer):
     found = token_pairs(*runs, method, layer=layer, encoder=minilm)

@@ -8,6 +8,7 @@ from torch.utils.checkpoint import checkpoint
 import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import Stack, banded, causal, padding
+from tests.slow import slow_but
 from viz_encoder.audit.measure.pattern import pattern_in
 
 VALID = torch.arange(9) < torch.tensor([6, 4, 9, 3])[:, None]
@@ -99,7 +100,7 @@ def ids():
     return {"ids": drawn * VALID, "valid": VALID}
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", slow_but(["one too many"], WRONG))
 def test_a_wrong_mask_on_torch_s_fused_path_is_as_red_as_off_it(name):
     padded, code = WRONG[name]
     for train in (False, True):

@@ -8,6 +8,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import banded, causal, padding
+from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.maps import maps_of
@@ -128,7 +129,11 @@ RIGHT = {
 
 @pytest.mark.parametrize(
     ("name", "intent"),
-    [*((name, causal) for name in RIGHT), ("unpadded", padding), ("samples outside", banded(3))],
+    [
+        *(slow(name, causal) for name in RIGHT),
+        ("unpadded", padding),
+        ("samples outside", banded(3)),
+    ],
 )
 def test_a_right_model_passes_and_its_layers_are_counted(name, intent):
     report = audit(RIGHT[name](), intent)
@@ -136,7 +141,7 @@ def test_a_right_model_passes_and_its_layers_are_counted(name, intent):
     assert f"of {LAYERS} layers" in report.check("maps").evidence
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", slow_but(["samples outside"], RIGHT))
 def test_a_leak_is_found_in_its_layer_and_its_sample(name):
     report = audit(RIGHT[name](spoil=open_in(1, 1)), causal)
     found = report.check("maps")
@@ -159,6 +164,7 @@ def test_the_joined_maps_are_those_of_each_sample_by_itself(name):
             torch.testing.assert_close(seen, same.weights(slice(None))[0])
 
 
+@pytest.mark.slow
 def test_documents_that_run_by_themselves_are_put_together():
     for options in ({}, {"scope": AuditScope(documents=documents)}):
         report = audit(ByDocument(), packed, **options)
@@ -166,6 +172,7 @@ def test_documents_that_run_by_themselves_are_put_together():
         assert f"of {LAYERS} layers" in report.check("maps").evidence
 
 
+@pytest.mark.slow
 def test_a_document_that_sees_its_neighbor_is_red():
     for options in ({}, {"n_layers": LAYERS}, {"scope": AuditScope(documents=documents)}):
         report = audit(ByDocument(wide=3), packed, **options)
@@ -224,10 +231,10 @@ def own_batch(intent):
     return {"input_ids": ids * valid, "keep": intent(valid)}
 
 
-@pytest.mark.parametrize(("name", "train"), [(name, name == "unpadded") for name in RIGHT])
-def test_of_a_batch_of_ones_own_too(name, train):
+@pytest.mark.parametrize("name", slow_but(["samples outside"], RIGHT))
+def test_of_a_batch_of_ones_own_too(name):
     for spoil in (None, open_in(1, 3)):
-        model = Ids(RIGHT[name](spoil=spoil)).train(train)
+        model = Ids(RIGHT[name](spoil=spoil)).train(name == "unpadded")
         report = vz.audit_batch(model, own_batch(causal), lambda given: given["keep"])
         if spoil is None:
             assert report.verdict == "PASS", str(report)

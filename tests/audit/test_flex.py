@@ -8,6 +8,7 @@ import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, padding
 from tests.audit.test_no_wrong_verdict import heads, merged, said
+from tests.slow import slow
 from viz_encoder.errors import InputError
 
 pytestmark = [
@@ -54,7 +55,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(
-    ("meant", "passed"), [("plain", "blocks"), ("mod", "small"), ("blocks", "mod")]
+    ("meant", "passed"), [slow("plain", "blocks"), slow("mod", "small"), ("blocks", "mod")]
 )
 def test_a_right_model_passes_however_its_mask_is_said(meant, passed):
     report = audit(Flex().eval(), FORMS[meant], FORMS[passed])
@@ -66,7 +67,7 @@ def test_a_right_model_passes_however_its_mask_is_said(meant, passed):
     assert said(report, "does not support backward on CPU")
 
 
-@pytest.mark.parametrize("passed", [mod_of(padding), blocks_of(padding)])
+@pytest.mark.parametrize("passed", [mod_of(padding), slow(blocks_of(padding))])
 def test_a_wrong_mask_is_seen_in_the_maps_with_its_cause(passed):
     report = audit(Flex().eval(), blocks_of(causal), passed)
     assert own(report)[0] == "maps", str(report)
@@ -81,6 +82,7 @@ def test_blocks_listed_for_one_sample_are_red_where_they_leave_something_out():
     assert "query 4, key 3 of sample 1 is closed by the mask_mod" in found.evidence
 
 
+@pytest.mark.slow
 def test_blocks_listed_for_one_sample_are_told_where_they_still_cover_all():
     report = audit(Flex().eval(), causal, blocks_of(causal, shared=True))
     assert report.verdict == "WARN" and own(report, "WARN") == ["static"], str(report)

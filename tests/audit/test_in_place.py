@@ -7,6 +7,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import NoMaps, Stack, causal, padding
+from tests.slow import slow
 from viz_encoder.audit import AuditInputs
 
 TRIANGLE = torch.ones(64, 64).tril().bool()
@@ -62,7 +63,7 @@ PLANTS = {
 }
 
 
-@pytest.mark.parametrize("kind", [Stack, NoMaps])
+@pytest.mark.parametrize("kind", [Stack, slow(NoMaps)])
 @pytest.mark.parametrize("name", PLANTS)
 def test_it_is_named_and_all_else_follows_from_it(name, kind):
     forward, intent, make_mask, buffers = PLANTS[name]

@@ -17,6 +17,7 @@ from tests.audit.layouts import (
     windows,
 )
 from tests.audit.plants import banded, causal, padding
+from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.setting import Case
@@ -44,8 +45,8 @@ def audits(make, intent):
     yield vz.audit_batch(OfBatch(make(), intent).eval(), given, lambda one: intent(one["valid"]))
 
 
-@pytest.mark.parametrize("attend", [sdpa, by_hand])
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("attend", [sdpa, slow(by_hand)])
+@pytest.mark.parametrize("name", slow_but(["windows"], LAYOUTS))
 def test_a_right_layout_passes_by_its_maps_and_a_leak_in_it_is_seen(name, attend):
     if (name, attend) == ("chunks", by_hand):
         pytest.skip("its queries are not seen, so which tokens they are of is not known")
@@ -79,6 +80,7 @@ def rolled(masked):
     return layout
 
 
+@pytest.mark.slow
 def test_rolled_windows_without_a_mask_fail_and_masked_ones_pass():
     """Eight layers, after which everyone may know of everyone, as far as gradients show."""
 

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 import viz_encoder as vz
 from tests.audit.plants import Stack, banded, causal, padding
+from tests.slow import slow
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure import layer as layers
 from viz_encoder.audit.measure.reach import may_know, must_know, reach, reach_after
@@ -73,7 +74,7 @@ def test_an_audit_runs_the_model_no_more_often_than_it_must():
     assert audit(drawn).verdict == "PASS" and drawn.forwards == model.forwards + 3
 
 
-@pytest.mark.parametrize("passed", [causal, padding])
+@pytest.mark.parametrize("passed", [causal, slow(padding)])
 def test_no_map_of_all_heads_is_ever_held(monkeypatch, passed):
     monkeypatch.setattr(layers, "BLOCK_BYTES", 2**17)
     with Largest() as seen:
@@ -86,7 +87,9 @@ def without_seconds(report):
     return re.sub(r"\d+(\.\d+)? ?s\b", "", str(report))
 
 
-@pytest.mark.parametrize("name", ["A6-minus-ten", "C1-repeat", "C2-transposed", "D5-one-too-few"])
+@pytest.mark.parametrize(
+    "name", ["C1-repeat", *map(slow, ["A6-minus-ten", "C2-transposed", "D5-one-too-few"])]
+)
 def test_row_by_row_gives_the_same_answers(monkeypatch, name):
     def told():
         given = SPECIMENS[name].build(3)

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import viz_encoder as vz
+from tests.slow import slow, slow_but
 from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.errors import InputError, SelectionError
@@ -108,7 +109,10 @@ def reference(target: str, left: dict, allowed: Tensor) -> Tensor:
         return by[target.partition(",")[0]](left["x"], left["model"], allowed)
 
 
-@pytest.mark.parametrize(("name", "target"), COMPUTED)
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [one if one[0] in ("window", "painted", "padding-right") else slow(*one) for one in COMPUTED],
+)
 def test_the_snippet_computes_attention_with_that_mask(name, target):
     left = ran(name, target)
     expected = reference(target, left, wanted(name))
@@ -150,7 +154,7 @@ def test_nothing_is_looked_at_that_the_mask_forbids(name, target):
 
 
 @pytest.mark.parametrize("target", ["scaled_dot_product_attention", "flex_attention"])
-@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("name", slow_but(["window", "painted"], MASKS))
 def test_a_kernel_looks_at_nothing_that_the_mask_forbids(name, target):
     """The values are rows of the identity, so that the output is the weights."""
     left = ran(name, target, "v = torch.eye(8)[:n_tokens].expand(1, 2, n_tokens, 8)")

@@ -85,6 +85,7 @@ def test_a_leak_that_no_number_of_layers_explains_is_red_all_the_same():
     assert own(report)[0] == "gradient", str(report)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_passes():
     model = torch.compile(Stack().eval(), backend="eager")
     assert vz.audit_mask(model, banded(3), d_model=8).verdict == "NOT TESTED"
@@ -186,6 +187,7 @@ class Flex(Stack):
         return x
 
 
+@pytest.mark.slow
 def test_a_gradient_that_cannot_be_taken_is_not_tested():
     right = audit(Flex().eval(), causal)
     assert right.verdict == "PASS", str(right)

@@ -7,6 +7,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import Stack, padding
+from tests.slow import slow_but
 from viz_encoder.errors import InputError
 
 MODEL = Stack().eval()
@@ -40,7 +41,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", slow_but(["batch token", "real tokens d", "batch query d"], WAYS))
 def test_an_output_is_judged_by_the_axis_that_grows_with_the_tokens(way):
     def right(x, keep):
         return WAYS[way](MODEL(x, keep), keep)

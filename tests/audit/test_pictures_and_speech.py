@@ -6,6 +6,7 @@ import torch
 import viz_encoder as vz
 from tests.audit.plants import padding
 from tests.audit.swin_cases import allowed
+from tests.slow import slow
 from viz_encoder.audit import AuditInputs
 from viz_encoder.errors import InputError
 
@@ -34,7 +35,7 @@ def windows(shift):
     return lambda valid: allowed((8, 8), 4, shift).expand(len(valid), -1, -1)
 
 
-@pytest.mark.parametrize("shift", [0, 1, 2])
+@pytest.mark.parametrize("shift", [slow(0), 1, slow(2)])
 def test_swin_s_minus_100_is_read_as_a_mask(shift):
     model = swin()
     report = vz.audit_mask(

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from tests.audit.audits import audit
 from tests.audit.plants import Stack, causal, own_mask, padding
+from tests.slow import slow
 
 
 class Pooled(Stack):
@@ -53,7 +54,7 @@ def in_length(counts):
     return counts.sort(descending=True).values
 
 
-@pytest.mark.parametrize("intent", [padding, causal])
+@pytest.mark.parametrize("intent", [padding, slow(causal)])
 @pytest.mark.parametrize("order", [Tensor.clone, lambda counts: counts.flip(0), in_length])
 def test_lengths_in_another_order_are_named(order, intent):
     model = PackedRow(order, one_way=intent is causal).eval()

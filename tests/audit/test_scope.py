@@ -8,6 +8,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Attention, Stack, causal, padding
+from tests.slow import slow
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.errors import InputError
 
@@ -288,7 +289,7 @@ HIDING = {
 }
 
 
-@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("side", [slow("right"), "left"])
 @pytest.mark.parametrize("hidden", [None, *HIDING])
 def test_a_mask_made_of_ids_that_hides_a_real_one_at_the_edge(hidden, side):
     class FromIds(Stack):

@@ -12,6 +12,7 @@ import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.layouts import Layers, OfBatch, batch, by_hand, heads_in_batch, sdpa
 from tests.audit.plants import banded, causal, padding
+from tests.slow import slow
 from viz_encoder.audit import AuditScope
 
 BATCHES = ((6, 4, 9, 2), (9, 9, 9, 9), (5, 4, 7, 3))  # padded, whole, and none of them whole
@@ -65,7 +66,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("intent", [padding, causal, banded(3)])
+@pytest.mark.parametrize("intent", [slow(padding), causal, slow(banded(3))])
 def test_closed_slots_are_nothing_and_open_ones_a_fault(intent, kind):
     assert judged(filled("closed", **KINDS[kind]), intent) == ("PASS",) * 3
     for lengths in BATCHES[:2]:

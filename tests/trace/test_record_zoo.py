@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.trace.zoo import CASES, Case
+from tests.slow import slow
+from tests.trace.zoo import CASES, SOME, Case
 from viz_encoder.trace import record
 
 torch.set_num_threads(1)
@@ -26,7 +27,7 @@ def row(case, calls):
     return f"| {case.name} | {first.kind} | {seen} | {n_self}{cross} | `{first.block}` |"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", SOME, ids=lambda case: case.name)
 def test_maps_are_those_of_the_eager_model(case: Case):
     model, eager = case.build("sdpa" if case.kind == "sdpa" else "eager"), case.build("eager")
     inputs, valid = case.read()
@@ -57,6 +58,7 @@ def test_maps_are_those_of_the_eager_model(case: Case):
     assert row(case, recording.calls) in TABLE.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_wrong_pairing_of_layers_would_be_seen():
     """The models are uneven enough: another layer's map is far off, in every one of them."""
     for case in CASES:
@@ -66,7 +68,7 @@ def test_a_wrong_pairing_of_layers_would_be_seen():
         assert min(float((maps[0] - other).abs().max()) for other in maps[1:]) > 0.1, case.name
 
 
-@pytest.mark.parametrize("name", ["T5 (whole)", "BART encoder", "Whisper encoder"])
+@pytest.mark.parametrize("name", ["T5 (whole)", slow("BART encoder"), slow("Whisper encoder")])
 def test_cross_attention(name):
     case = next(case for case in CASES if case.name == name)
     model, eager = case.build("sdpa"), case.build("eager")
@@ -87,8 +89,8 @@ def test_cross_attention(name):
     assert cross.proof.passed and decoder.proof.passed
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["BERT", "Llama", "T5 encoder"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, slow(torch.float16)])
+@pytest.mark.parametrize("name", ["BERT", slow("Llama"), slow("T5 encoder")])
 def test_half_precision(name, dtype):
     case = next(case for case in CASES if case.name == name)
     model = case.build("sdpa").to(dtype)
@@ -103,7 +105,7 @@ def test_half_precision(name, dtype):
     assert trace.proof.passed, trace.proof.sentence
 
 
-@pytest.mark.parametrize("name", ["BERT", "Llama", "MPNet"])
+@pytest.mark.parametrize("name", [slow("BERT"), "Llama", slow("MPNet")])
 def test_half_precision_by_hand(name):
     """Weights in bfloat16 sum to 1 only so far; Llama's softmax is wider than its product."""
     case = next(case for case in CASES if case.name == name)
@@ -116,7 +118,7 @@ def test_half_precision_by_hand(name):
     assert trace.proof.passed, trace.proof.sentence
 
 
-@pytest.mark.parametrize("name", ["BERT", "T5 encoder", "Llama", "MPNet", "BEiT"])
+@pytest.mark.parametrize("name", ["BERT", slow("T5 encoder"), slow("Llama"), "MPNet", slow("BEiT")])
 def test_gradients_are_bit_for_bit_the_same_in_training(name):
     case = next(case for case in CASES if case.name == name)
     model = case.build("eager" if case.kind == "softmax" else "sdpa").train()

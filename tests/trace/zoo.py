@@ -8,6 +8,8 @@ import torch
 import transformers as hf
 from torch import Tensor, nn
 
+from tests.slow import slow
+
 WIDE = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4}
 TEXT = {**WIDE, "intermediate_size": 40, "vocab_size": 50, "max_position_embeddings": 40}
 IMAGE = {**WIDE, "intermediate_size": 40, "image_size": 21, "patch_size": 7}
@@ -211,3 +213,7 @@ CASES = (
     ),
     Case("RoFormer", "RoFormerConfig", "RoFormerModel", TEXT, kind="softmax"),
 )
+
+# One of each kind: of all of them, `make test` tries these.
+KINDS = {"BERT", "T5 encoder", "EuroBERT", "DINOv3", "Whisper encoder", "GPT-2", "DeBERTa-v2"}
+SOME = [one if one.name in KINDS else slow(one) for one in CASES]

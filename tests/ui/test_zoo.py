@@ -10,6 +10,7 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.slow import slow, slow_but
 from tests.ui.conftest import serving
 from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
 from viz_encoder.audit.zoo.models import N_HEADS
@@ -62,7 +63,11 @@ def test_each_specimen_is_listed_once_in_its_section(site):
 
 @pytest.mark.parametrize(
     ("identifier", "fixed", "seed"),
-    [("A1-multihead", False, 0), ("C5-one-head", False, 3), ("D5-one-too-few", True, 1)],
+    [
+        slow("A1-multihead", False, 0),
+        ("C5-one-head", False, 3),
+        slow("D5-one-too-few", True, 1),
+    ],
 )
 def test_the_endpoint_and_the_route_say_what_the_audit_says(site, client, identifier, fixed, seed):
     report = audited(identifier, fixed=fixed, seed=seed)
@@ -77,7 +82,7 @@ def test_the_endpoint_and_the_route_say_what_the_audit_says(site, client, identi
 
 
 @pytest.mark.parametrize(
-    "identifier", ["A1-sdpa", "C5-one-layer", "D5-one-too-few", "E11-cls-shift"]
+    "identifier", ["A1-sdpa", *map(slow, ["C5-one-layer", "D5-one-too-few", "E11-cls-shift"])]
 )
 def test_pictures_are_the_reports_own(site, identifier):
     report = audited(identifier)
@@ -368,7 +373,7 @@ def test_the_beginners_quiz_is_ten_bugs_in_a_fixed_order(zoo_tab):
     assert "Bug 1 of 10" in page.inner_text(".viz-zoo-quiz")
 
 
-@pytest.mark.parametrize("name", EASY)
+@pytest.mark.parametrize("name", slow_but([next(iter(EASY))], EASY))
 def test_a_beginners_bug_is_seen_and_told_from_others_of_its_group(name):
     picture = AUDITS.of(name)["pictures"][0]
     intended, observed = np.array(picture["intended"]), np.array(picture["observed"], dtype=float)
