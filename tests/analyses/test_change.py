@@ -103,21 +103,6 @@ def test_no_query_in_common_gives_nothing(pair):
     assert np.isnan(found.heads).all() and found.n_queries == 0
 
 
-def test_a_block_is_all_that_is_asked_for(pair, monkeypatch):
-    asked = []
-    weights = LayerTrace.weights
-
-    def watched(self, heads, rows):
-        found = weights(self, heads, rows)
-        asked.append(found.numel() * 4)
-        return found
-
-    monkeypatch.setattr(LayerTrace, "weights", watched)
-    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 100)
-    layer_change(*pair, 0)
-    assert max(asked) <= 100
-
-
 def test_maps_of_other_sizes_are_refused(minilm, pair):
     longer = vz.capture(minilm, "The cat sat on the mat and slept")
     with pytest.raises(

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses.column import column, column_blocks
+from viz_encoder.analyses.column import column
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace import LayerTrace, head_rows
+from viz_encoder.trace import head_rows
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 
@@ -71,26 +71,6 @@ def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
     assert np.abs(got[6:] - causal.attention(0, 0)[6:, 6].numpy()).max() <= 1e-7
     assert not np.isnan(column(causal, 0, 1, 6).weights).any()
     assert not np.isnan(column(causal, 0, "mean", 6).weights).any()
-
-
-def test_no_map_is_held(monkeypatch):
-    """Of 2,048 tokens, a map of 16 MiB: never more than a block of rows of one head at a time."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(16, 2, 16, batch_first=True).eval()
-    with torch.no_grad(), vz.record(layer) as recording:
-        layer(torch.randn(1, 2048, 16))
-    long = recording.trace(tokens=["t"] * 2048)
-    expected = long.attention(0)[:, :, 77].mean(dim=0).numpy()
-    held, weights = [], LayerTrace.weights
-    monkeypatch.setattr(
-        LayerTrace,
-        "weights",
-        lambda ran, *which: held.append(found := weights(ran, *which)) or found,
-    )
-    parts = list(column_blocks(long, 0, "mean", 77))
-    assert max(found.nbytes for found in held) <= head_rows.BLOCK_BYTES
-    assert len(parts) == 16
-    assert np.abs(np.concatenate(parts) - expected).max() <= 1e-7
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ PROGRAM = """
 import re, torch
 from importlib import import_module
 import viz_encoder as vz
+from viz_encoder.analyses.change import layer_change
+from viz_encoder.analyses.column import column
 from viz_encoder.analyses.overview import overview
+from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import survey
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
@@ -41,6 +44,9 @@ def walk(window):
     assert len(survey(trace)) == 2
     tile = overview(trace, 1, "mean", rows=slice(0, N), keys=slice(0, N))
     assert tile.values.shape == (512, 512)
+    assert pair(trace, 3000, 2990).weights.shape == (2, 2)
+    assert column(trace, 0, "mean", 77).weights.shape == (N,)
+    assert layer_change(trace, trace, 1).heads.max() == 0
     assert overview(trace, 1, 0, rows=slice(3000, 3060), keys=slice(2900, N)).row_step == 1
     assert abs(rollout(trace, 1500).rows.sum(axis=1) - 1).max() < 1e-4
     assert value_weighted(encoder, trace, 1, rows=slice(1500, 1650)).norms.shape == (2, 150, N)

@@ -135,25 +135,6 @@ def test_cross_attention_and_layers_of_other_sizes(rng):
         pair(trace, 4, 8)
 
 
-def test_no_map_is_held(monkeypatch):
-    """Of 2,048 tokens, a map of 16 MiB: never more than a block of rows of one head at a time."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(16, 2, 16, batch_first=True).eval()
-    with torch.no_grad(), vz.record(layer) as recording:
-        layer(torch.randn(1, 2048, 16))
-    long = recording.trace(tokens=["t"] * 2048)
-    expected = long.attention(0)[:, :, 77].mean(dim=1).numpy()
-    held, weights = [], LayerTrace.weights
-    monkeypatch.setattr(
-        LayerTrace,
-        "weights",
-        lambda ran, *which: held.append(found := weights(ran, *which)) or found,
-    )
-    found = pair(long, 5, 77)
-    assert max(each.nbytes for each in held) <= head_rows.BLOCK_BYTES
-    assert np.abs(found.means[0] - expected).max() <= 1e-7
-
-
 @pytest.mark.parametrize(("query", "key"), [(15, 0), (-1, 0), (0, 15), (0, -1)])
 def test_what_is_not_there_is_said(traces, query, key):
     with pytest.raises(SelectionError, match=r"There is no (query|key)"):
