@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import viz_encoder as vz
+from tests.slow import slow
 from viz_encoder import cli
 from viz_encoder.terminal import LIKENESS, typed
 from viz_encoder.ui.serve import listen
@@ -38,7 +39,7 @@ def saved(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("changed", [ASCII, {"PYTHONIOENCODING": "ascii"}])
+@pytest.mark.parametrize("changed", [ASCII, slow({"PYTHONIOENCODING": "ascii"})])
 def test_what_is_printed_in_ascii(changed):
     done = run("models", "scene", text=False, **changed)
     assert done.returncode == 0 and done.stderr == b""

@@ -94,6 +94,7 @@ def test_finding_heads_runs_as_it_says():
         assert name in ran.printed
 
 
+@pytest.mark.slow
 def test_the_planted_bug_is_found_and_mended():
     ran = run_page("masks.md")
     assert ran.scope["report"].verdict == "FAIL"
@@ -149,6 +150,7 @@ def test_the_corpus_runs_as_it_says():
     assert best.loc["copying", "accuracy"] > 0.95 and best.loc["copying", "offset_accuracy"] < 0.2
 
 
+@pytest.mark.slow
 def test_the_roles_of_grammar_are_those_of_the_table():
     assert roles.table() in PAGES["effects.md"]
 

@@ -132,6 +132,7 @@ def test_no_sentence_is_both_trained_on_and_held_out(rule: str):
     assert all(map(grammar.is_held_out, tested)) and not any(map(grammar.is_held_out, trained))
 
 
+@pytest.mark.slow
 def test_the_numbers_on_its_card_are_true(model, card):
     measured = evaluate(model.model)
     assert card["metrics"] == {name: pytest.approx(x, abs=2e-3) for name, x in measured.items()}

@@ -83,6 +83,7 @@ def test_mypy_sees_a_signature_behind_every_function(tmp_path):
     assert all("viz_encoder." in each or "torch." in each for each in shown), told
 
 
+@pytest.mark.slow
 def test_the_blocks_of_the_readme_are_typed(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     typed = [block for block in blocks if "gradio_client" not in block]  # which has no types

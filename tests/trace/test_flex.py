@@ -12,6 +12,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import viz_encoder as vz
 from tests.audit.test_length import Largest
+from tests.slow import slow
 from viz_encoder.errors import TraceError
 from viz_encoder.model import mask_mods
 from viz_encoder.trace import flex
@@ -86,7 +87,7 @@ def by_loop(name, q, k):
     return weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
 
 
-@pytest.mark.parametrize("kv_heads", [H, 2])
+@pytest.mark.parametrize("kv_heads", [slow(H), 2])
 @pytest.mark.parametrize("name", CALLS)
 def test_maps_give_the_very_output_of_flex_attention(name, kv_heads):
     given = qkv(kv_heads)
@@ -102,7 +103,9 @@ def test_maps_give_the_very_output_of_flex_attention(name, kv_heads):
         assert trace.proof.passed
 
 
-@pytest.mark.parametrize("name", ["by head", "empty rows", "table", "soft cap", "banned"])
+@pytest.mark.parametrize(
+    "name", ["by head", slow("empty rows"), slow("table"), slow("soft cap"), slow("banned")]
+)
 def test_maps_are_those_of_a_plain_loop(name):
     q, k, v = qkv()
     recording, _ = recorded(Attend(**CALLS[name]), (q, k, v))

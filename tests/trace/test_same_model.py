@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow_but
 from viz_encoder import analyses
 from viz_encoder.config import HeadConfig, Norm, NormPlacement, Positions, Task
 from viz_encoder.effects import changed
@@ -62,7 +63,7 @@ def test_all_of_them_are_known():
     assert len(WITH_BOTH) == 12 and {*OWN_PART} < {*WITH_BOTH}
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", slow_but(["post-norm"], DESIGNS))
 @pytest.mark.parametrize("name", WITH_BOTH)
 def test_a_run_of_another_model_of_the_same_sizes_is_refused(name, design):
     one, other = (made(seed, **DESIGNS[design]) for seed in (1, 2))
@@ -73,7 +74,7 @@ def test_a_run_of_another_model_of_the_same_sizes_is_refused(name, design):
 
 
 @pytest.mark.parametrize("name", sorted({*WITH_BOTH} - {*OWN_PART, "residual_change"}))
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", slow_but(["pre-norm, rotary"], DESIGNS))
 def test_every_weight_that_ran_counts(name, design):
     """A row of each matrix, each norm and the table by distance, wherever they are changed."""
     encoder = made(**DESIGNS[design])
