@@ -38,8 +38,7 @@ def measured(n_tokens: int) -> dict[str, float]:
     found["attribute"] = _ratio(partial(_watched, split, found), plain, rounds)
     shares = split() if rounds > 1 else found.pop("result")
     found.pop("result", None)
-    trace = vz.capture(encoder, given)[0]
-    weights = partial(trace.attention, LAYER, HEAD)
+    weights = partial(_one(shares).trace.attention, LAYER, HEAD)
     found["links"] = _ratio(partial(_one(shares).links, LAYER, HEAD), weights, 2 * rounds + 1)
     if n_tokens <= LONGEST:
         steps = _ratio(partial(_integrated, encoder, given), plain, rounds)
@@ -66,12 +65,12 @@ def _watched(split: Work, found: dict) -> object:
 
 
 def _ratio(work: Work, against: Work, rounds: int) -> float:
-    """Alternated, after a first call of each; for the longest, one call between two others."""
+    """Alternated, after a first call of each; at the longest, which takes minutes, one call each."""
     if rounds > 1:
         against(), work()
-    seconds = [(clock(against), clock(work)) for _ in range(rounds)]
-    others = [other for other, _ in seconds] + ([clock(against)] if rounds == 1 else [])
-    return statistics.median(mine for _, mine in seconds) / statistics.median(others)
+    seconds = [(clock(work), clock(against)) for _ in range(rounds)]
+    mine, others = zip(*seconds, strict=True)
+    return statistics.median(mine) / statistics.median(others)
 
 
 @torch.inference_mode()
