@@ -43,13 +43,6 @@ def found(name: str) -> hub.HubModel:
     return hub.HubModel(name, name, COMMIT, "bert", "mit", hub_lookup.FILES, n_bytes=1)
 
 
-def of_hub(kind: type, text: str = "401 Client Error.\nrequest id: x") -> Exception:
-    """One of the hub's faults, with the response that it is made from."""
-    http = __import__(HfHubHTTPError.__bases__[0].__module__.partition(".")[0])
-    request = http.Request("GET", "https://huggingface.co/x")
-    return kind(text, response=http.Response(401, request=request))
-
-
 def cached(folder: Path) -> Path:
     """The checkpoint as the hub's cache lays it out: a snapshot of links to blobs."""
     repo = folder / "models--organization--model"
@@ -80,22 +73,6 @@ def test_a_link_from_the_hubs_cache_to_elsewhere(monkeypatch, tmp_path):
     (snapshot / SECOND).symlink_to("/etc/passwd")
     answer(monkeypatch, path=snapshot)
     assert "leaves the folder" in refuse(NAME, UnsafeFile)
-
-
-@pytest.mark.parametrize(
-    ("kind", "says"),
-    [
-        (errors.RepositoryNotFoundError, "no public model organization/model; check its spelling"),
-        (errors.GatedRepoError, "agree to them"),
-        (errors.RevisionNotFoundError, "has no revision 'v9'"),
-        (errors.HfHubHTTPError, "The hub did not give organization/model: 401 Client Error."),
-        (errors.DisabledRepoError, "The hub did not give"),
-    ],
-)
-def test_faults_of_the_hub(monkeypatch, kind, says):
-    answer(monkeypatch, of_hub(kind))
-    said = refuse(NAME, revision="v9")
-    assert says in said and "\n" not in said
 
 
 @pytest.mark.parametrize(

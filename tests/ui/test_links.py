@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, serving
 from viz_encoder.ui.serve import Settings, make_app
 
@@ -307,33 +306,3 @@ def test_a_compared_set_and_the_item_chosen_in_it_are_restored(visit, reopened):
     assert again.inner_text("#viz-set .viz-pool-answer") == other.inner_text(
         "#viz-set .viz-pool-answer"
     )
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("zzz", "“zzz” is not a preset; the presets are none, padding-right"),
-        slow("window:reach=x", "“window:reach=x” is not a preset; the presets are none, padding"),
-        slow("z.AAAA", "it is damaged; copy the whole link again."),
-    ],
-)
-def test_a_mask_of_a_link_that_cannot_be_read_is_said_in_one_sentence(visit, code, said):
-    page = visit(tab="masks", **{"masks.mask": code}).page
-    told = ".viz-mask-box > [role=status]"
-    page.wait_for_function(
-        "at => [...document.querySelectorAll(at)].some((one) => one.innerText.includes('link'))",
-        arg=told,
-    )
-    (text,) = [each for each in page.locator(told).all_inner_texts() if "link" in each]
-    assert text.startswith(f"The painted mask in this link is not shown: {said}")
-    assert text.endswith(".") and not text.endswith("..")
-
-
-@pytest.mark.slow
-def test_a_scope_of_a_link_that_is_none_leaves_the_painted_mask(visit):
-    page = visit(tab="masks", **{"masks.mask": "causal", "masks.scope": "0,,1"}).page
-    page.wait_for_function("window.vizMasks?.ready && vizMasks.mask.summary().forbidden === 105")
-    page.wait_for_selector("text=The layers and heads in this link are not used: “0,,1” is not")
-    assert page.input_value("#viz-mask-layers") == ""
-    page.fill("#viz-mask-layers", "2")
-    page.wait_for_selector("text=The layers and heads in this link", state="detached")

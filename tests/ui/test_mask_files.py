@@ -140,6 +140,7 @@ def test_a_long_painted_mask_is_saved_and_loaded_by_its_code(masks, tmp_path, mo
         ("window:odd=3", "Sliding window has no size 'odd'; it has reach"),
         ("documents:90", "These documents have 90 tokens together"),
         ("diagonal", "“diagonal” is not a preset; the presets are none, padding-right"),
+        ("window:reach=x", "“window:reach=x” is not a preset; the presets are none, padding"),
     ],
 )
 def test_a_damaged_mask_of_a_link_is_one_plain_sentence(masks, code, why):
@@ -164,6 +165,9 @@ def test_a_painted_mask_of_a_link_is_kept_where_its_scope_is_wrong(masks):
         "6 layers, 0 to 5. The mask applies to all of them."
     )
     np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))
+    assert page.input_value("#viz-mask-layers") == ""
+    page.fill("#viz-mask-layers", "2")
+    page.wait_for_selector("text=The layers and heads in this link", state="detached")
 
 
 @pytest.mark.parametrize("width", [slow(1440), 390])
