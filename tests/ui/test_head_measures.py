@@ -115,17 +115,3 @@ def test_a_phrase_is_clicked_and_clicked_away(visit, trace):
     linked = vz.analyses.role_shares(trace, "pronoun").shares >= 0.5
     out = page.locator(".viz-atlas-cell.viz-out").count()
     assert out == linked.size - linked.sum() and 0 < linked.sum() < linked.size
-
-
-@pytest.mark.slow
-def test_an_offset_is_found_by_its_number(visit, trace):
-    page = visit().page
-    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-    shares = vz.analyses.role_shares(trace, "offset", offset=-2).shares
-    page.fill("#viz-find", "offset -2 over 0.2")
-    page.wait_for_selector(".viz-atlas-cell.viz-out", timeout=60_000)
-    kept = page.locator(".viz-atlas-cell:not(.viz-out)").evaluate_all(
-        "all => all.map(one => one.dataset.head)"
-    )
-    found = [f"{a}.{b}" for a, b in zip(*np.nonzero(shares >= 0.2), strict=True)]
-    assert sorted(kept) == sorted(found) and 0 < len(found) < 10
