@@ -237,12 +237,6 @@ def test_a_link_to_what_is_gone_says_so(visit):
     assert "has expired" in opened.page.inner_text("#viz-notice")
 
 
-def test_numbers_out_of_range_in_a_link_are_brought_into_it(visit):
-    opened = visit(layer=99, head=99, query=9999, key=-4)
-    opened.painted()
-    opened.page.wait_for_url("**layer=5&head=11**")
-
-
 @pytest.mark.parametrize("width", [390, slow(1440)])
 def test_nothing_is_wider_than_the_screen(visit, width):
     opened = visit(width=width, height=844)
