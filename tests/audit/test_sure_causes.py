@@ -136,3 +136,23 @@ def test_a_mask_joined_behind_memory_slots_is_not_called_right_for_one_sample(be
     report = vz.audit_mask(MemorySlots(behind).eval(), padding, d_model=8)
     assert report.verdict == ("FAIL" if behind else "PASS")
     assert not any("batch of one" in (check.cause or "") for check in report.checks)
+
+
+def near(valid):
+    place = torch.arange(valid.shape[1])
+    return padding(valid) & ((place[:, None] - place).abs() <= 2)
+
+
+def without_every_third(valid):
+    return near(valid) & (torch.arange(valid.shape[1]) % 3 != 2)
+
+
+def test_a_mask_without_its_hidden_keys_is_not_called_transposed():
+    """Transposed, hidden tokens would attend to none, and here they attend to their window."""
+    wrong = audit(Stack().eval(), without_every_third, near)
+    assert wrong.verdict == "FAIL" and wrong.failed[0].code != "transposed", str(wrong)
+
+
+def test_a_transposed_mask_with_empty_rows_is_still_called_so():
+    turned = audit(Stack().eval(), without_every_third, lambda v: without_every_third(v).mT)
+    assert turned.failed[0].code == "transposed", str(turned)

@@ -45,15 +45,25 @@ class Seen(NamedTuple):
         return pairs | itself if self.with_itself else pairs
 
     def is_open_as(self, pairs: Tensor) -> bool:
-        """Whether its rows agree with these in every head; one without keys may be anything."""
+        """Whether its rows agree with these in every head.
+
+        A row without keys agrees with all that kernels and guards make of one: it is closed, or
+        holds itself only, or all real tokens.
+        """
         pairs = pairs.expand_as(self.opened)
         some = self.rows.any(dim=0).nonzero()[:, 0][:: max(1, self.rows.shape[1] // FEW)]
         first = self._agree(pairs, some)  # most are refuted by a few queries
-        return first and self._agree(pairs, slice(None)) and bool(self._judged(pairs).any())
+        return first and self._agree(pairs, slice(None)) and self._has_keys(pairs)
 
     def _agree(self, pairs: Tensor, queries: Any) -> bool:
-        apart = self.opened[:, :, queries] ^ self.residual(pairs)[:, :, queries]
-        return not bool((apart & self._judged(pairs)[:, :, queries, None]).any())
+        opened, keys = self.opened[:, :, queries], pairs.any(dim=-1)[:, :, queries]
+        apart = opened ^ self.residual(pairs)[:, :, queries]
+        others = ~torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)[queries]
+        closed = ~(opened & others).any(dim=-1)
+        whole = (opened | ~self.valid[:, None, None]).all(dim=-1)
+        judged = self.rows[:, None, queries] & (keys | ~(closed | whole))
+        return not bool((apart & judged[..., None]).any())
 
-    def _judged(self, pairs: Tensor) -> Bool[Tensor, "batch head query"]:
-        return self.rows[:, None] & pairs.any(dim=-1)
+    def _has_keys(self, pairs: Tensor) -> bool:
+        """Whether any real row has keys."""
+        return bool((self.rows[:, None] & pairs.any(dim=-1)).any())
