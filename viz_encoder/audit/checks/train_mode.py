@@ -18,6 +18,7 @@ from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 DRAWS = 4  # to sample dropout's randomness
+ENOUGH = 1000  # forbidden pairs: of so many, one draw opens some
 
 
 def ask(context: AuditContext) -> Answer:
@@ -105,10 +106,12 @@ def _of_batch_norms(context: AuditContext) -> Answer:
 def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
     """Dropout may take weights away and never open a pair: no forbidden one may have any."""
     on_cpu = context.subject.device.type == "cpu"
+    case = context.base
+    forbidden = min(int((~one & case.valid[:, :, None]).sum()) for one in case.allowed)
     with context.subject.in_mode(training=True):
-        for _ in range(DRAWS):
+        for _ in range(DRAWS if forbidden < ENOUGH else 1):
             before = torch.get_rng_state()
-            layers = maps_of(context.subject, context.base, grad=grad).layers
+            layers = maps_of(context.subject, case, grad=grad).layers
             for number, layer in enumerate(layers):
                 cell = _opened_by_dropout(context, number, layer)
                 if cell is not None:
