@@ -81,6 +81,9 @@ def test_transformers_models():
     assert report.verdict == "PASS" and any("attention_mask=" in n for n in report.not_tested)
     wrong = vz.audit_mask(model, padding, lambda valid: (~valid).long())
     assert wrong.verdict == "FAIL" and wrong.check("maps").code == "inverted"
+    narrow = {"embedding_size": 4, "vocab_size": 20, "intermediate_size": 16}
+    albert = transformers.AlbertModel(transformers.AlbertConfig(**small, **narrow))
+    assert vz.audit_mask(albert, padding).verdict == "PASS"
 
 
 def test_what_cannot_be_called_is_answered():

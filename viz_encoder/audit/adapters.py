@@ -193,11 +193,16 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
         run,
         make_mask or as_numbers,
         module,
-        config.hidden_size,
+        getattr(_embedding(module), "embedding_dim", config.hidden_size),
         getattr(config, "num_hidden_layers", None),
         notes=(note,) if note else (),
         closes_padding=make_mask is None,
     )
+
+
+def _embedding(module: nn.Module) -> Any:
+    """Its table of tokens, which may be narrower than its layers, as in ALBERT."""
+    return getattr(module, "get_input_embeddings", lambda: None)()
 
 
 def _needed(intent: Intent | None, make_mask: MakeMask | None) -> Intent:
