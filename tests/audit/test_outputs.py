@@ -78,7 +78,25 @@ def test_nan_in_a_real_row():
 def test_random_in_eval_mode():
     model = Stack()
     report = audit(lambda x, keep: F.dropout(model(x, keep), 0.5))
-    assert own(report) == ["runs"] and report.check("runs").code == "random"
+    found = report.check("runs")
+    assert own(report) == ["runs"] and found.code == "random"
+    assert found.cause.startswith("consistent with")
+
+
+def test_a_first_call_unlike_the_later_ones_is_not_called_dropout():
+    class Warms(Stack):
+        called = False
+
+        def forward(self, x, keep):
+            before, self.called = self.called, True
+            return super().forward(x, keep if before else torch.ones_like(keep))
+
+    valid = torch.arange(7) < torch.tensor([5, 3, 7])[:, None]
+    batch = {"x": torch.randn(3, 7, 8), "keep": padding(valid)}
+    of_batch = vz.audit_batch(Warms().eval(), batch, lambda given: given["keep"])
+    for report in (audit(Warms().eval()), of_batch):
+        found = report.check("runs")
+        assert found.code == "kept" and not found.cause.startswith("consistent with"), report
 
 
 def test_samples_that_mix_by_a_mean_over_the_batch():

@@ -15,7 +15,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
-from viz_encoder.audit.diagnose.diagnosis import diagnose, either
+from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
@@ -176,9 +176,7 @@ def _runs(context: AuditContext) -> Answer:
             f"sample {again.sample}, in eval mode."
         )
         found = Answer(Verdict.FAIL, text, sample=again.sample, query=again.query)
-        third = gap(context.again, context.subject.run(context.base), context.base.valid)
-        same = third.amount <= context.tolerance(out)
-        return found.because(diagnose("kept") if same else either(["random", "kept"]))
+        return found.because(unlike_itself(context))
     return passes(f"It runs, and gives {tuple(out.shape)}.")
 
 

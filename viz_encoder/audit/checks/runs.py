@@ -12,6 +12,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
+from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
 from viz_encoder.audit.measure.difference import gap, nonfinite_rows
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -58,8 +59,7 @@ def ask(context: AuditContext) -> Answer:
     if again.amount > context.tolerance(out):
         context.stopped = True
         text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
-        found = Answer(Verdict.FAIL, text, amount=again.amount)
-        return found.because(diagnose("random", sure=False))
+        return Answer(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
     if (apart := _after_another(context)) > context.tolerance(out):
         context.stopped = True
         text = f"After another batch, the same input gives what differs by {apart:.2g}."
