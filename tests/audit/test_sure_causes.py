@@ -156,3 +156,31 @@ def test_a_mask_without_its_hidden_keys_is_not_called_transposed():
 def test_a_transposed_mask_with_empty_rows_is_still_called_so():
     turned = audit(Stack().eval(), without_every_third, lambda v: without_every_third(v).mT)
     assert turned.failed[0].code == "transposed", str(turned)
+
+
+class OverQueries(Stack):
+    """A softmax over the queries in its last layers; its mask may be transposed besides."""
+
+    def __init__(self, first, *, transposed=False):
+        super().__init__()
+        self.first, self.transposed = first, transposed
+
+    def forward(self, x, keep):
+        for number, layer in enumerate(self.layers):
+            q, k, v = layer.qkv(x).chunk(3, -1)
+            scores = (q @ k.mT).masked_fill(~(keep.mT if self.transposed else keep), -1e9)
+            x = x + layer.out(scores.softmax(dim=1 if number >= self.first else 2) @ v)
+        return x
+
+
+@pytest.mark.parametrize("first, code", [(0, "wrong_axis"), (1, "wrong_axis"), (2, "")])
+@pytest.mark.parametrize("intent", [padding, causal])
+def test_a_softmax_over_the_queries_is_called_so(first, code, intent):
+    report = audit(OverQueries(first).eval(), intent)
+    assert report.verdict == ("FAIL" if code else "PASS"), str(report)
+    assert {check.code for check in report.checks if check.cause} == ({code} if code else set())
+
+
+def test_a_softmax_over_the_queries_is_not_named_where_more_is_wrong():
+    report = audit(OverQueries(0, transposed=True).eval(), causal)
+    assert report.failed[0].cause == "not known.", str(report)

@@ -229,11 +229,11 @@ def _differ(query: Tensor, key: Tensor) -> bool:
     return query is not key and not (query.shape == key.shape and torch.equal(query, key))
 
 
+SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
 STARTS: dict[Any, str] = {  # function → the Operations method that handles it
     F.scaled_dot_product_attention: "sdpa",
     F.multi_head_attention_forward: "multi_head",
-    **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), "soften"),
-    torch.special.softmax: "soften",
+    **dict.fromkeys(SOFTMAX, "soften"),
     torch.ops.higher_order.flex_attention: "flex",
 }
 FOLLOWS: dict[Any, str] = {  # while a softmax is pending, or inside multi_head

@@ -149,7 +149,7 @@ CAUSES = {
         "with made as a bool mask, True = may attend.",
     ),
     "random": Cause(
-        "dropout that ignores eval mode",
+        "dropout, or other noise, that ignores eval mode",
         "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0.",
     ),
     "kept": Cause(

@@ -9,6 +9,7 @@ from viz_encoder.audit.answer import Diagnosis, unsure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
+from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.parts import MixingPart, mixing_parts
@@ -19,6 +20,8 @@ ELSEWHERE = "Mask padding there too, or let it work on each token by itself."
 
 def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
     """The maps are right: which other part of the model lets tokens mix, by its own gradient."""
+    if (found := over_queries(context, case)) is not None:
+        return found
     leaking = [
         part
         for part in mixing_parts(context.subject, case)
@@ -69,6 +72,8 @@ def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diag
 
 def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
     """The first module that lets tokens mix as they may not; None if none can be told apart."""
+    if (known := over_queries(context, case)) is not None:
+        return known
     every = mixing_parts(context.subject, case)
     parts, besides = _parted(every, case)
     mixing = [one for one in besides if _is_wrong(context, case, one, every.index(one))]
