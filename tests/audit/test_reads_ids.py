@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import viz_encoder as vz
-from tests.audit.audits import audit
+from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, own_mask, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.errors import InputError
@@ -156,3 +156,48 @@ def test_a_batch_of_ones_own_may_leave_out_links_too():
     assert found.verdict == "FAIL", str(found)
     left = vz.audit_batch(Chosen().eval(), batch, lambda given: padding(valid), may_leave_out=True)
     assert left.verdict == "PASS", str(left)
+
+
+class Blocks(Stack):
+    """As BigBird: the first and the last block of two tokens, and one by chance a block."""
+
+    def __init__(self, *, masked=True):
+        super().__init__()
+        self.masked = masked
+
+    def forward(self, x, keep):
+        block = torch.arange(x.shape[1]) // 2
+        count = int(block[-1]) + 1
+        chosen = torch.randint(count, (count,), generator=torch.Generator().manual_seed(count))
+        ends = (block == 0) | (block == count - 1)
+        pairs = ends | ends[:, None] | (block == block[:, None]) | (block == chosen[block][:, None])
+        keep = keep & pairs if self.masked else keep.any(1, keepdim=True) | pairs
+        return super().forward(x, keep)
+
+
+@pytest.mark.parametrize("intent", [padding, causal])
+def test_blocks_that_the_number_of_tokens_chooses_pass(intent):
+    right = audit(Blocks().eval(), intent, scope=SPARSE)
+    assert right.verdict == "PASS", str(right)
+    wrong = audit(Blocks(masked=False).eval(), intent, scope=SPARSE)
+    assert wrong.verdict == "FAIL", str(wrong)
+
+
+def test_a_sample_that_leaves_out_nothing_is_compared_alone():
+    def counted_from_the_padding(x, keep):
+        return stack(x + torch.arange(x.shape[1])[:, None], keep)
+
+    stack = Stack().eval()
+    left = AuditInputs(padding_side="left")
+    report = audit(counted_from_the_padding, padding, scope=SPARSE, inputs=left, module=stack)
+    assert own(report)[0] == "padding_invariance", str(report)
+
+
+def test_what_is_pooled_of_other_blocks_is_not_judged():
+    def mean(out, valid):
+        return (out * valid[:, :, None]).sum(1) / valid.sum(1, keepdim=True)
+
+    scope = AuditScope(may_leave_out=True, pooled=mean, lengths=[12])
+    report = audit(Blocks().eval(), padding, scope=scope)
+    assert report.verdict == "PASS", str(report)
+    assert report.check("output_pooling").verdict == "NOT TESTED"

@@ -200,3 +200,12 @@ def test_each_layer_can_have_an_intent_of_its_own():
 def test_an_intent_of_other_tokens_is_not_passed_over():
     found = looked(bert(), [batch()], lambda b: padding(real(n_tokens=12))).found["maps"].checks[0]
     assert found.verdict == "NOT TESTED" and "0 self-attention calls" in found.evidence
+
+
+def test_what_attention_may_leave_out_is_no_missing_link():
+    def to_all(given):
+        return torch.ones(*given["input_ids"].shape, 9, dtype=torch.bool)
+
+    assert "maps" in looked(bert(), [batch()], to_all).found
+    assert looked(bert(), [batch()], to_all, may_leave_out=True).found == {}
+    assert "maps" in looked(bert(), [batch()], to_earlier, may_leave_out=True).found

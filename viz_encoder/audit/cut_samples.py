@@ -9,8 +9,9 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import Gap, gap, own_rows
+from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.errors import InputError
 
 
@@ -94,3 +95,22 @@ def is_another_input(context: AuditContext, case: Case, sample: int) -> bool:
         return False
     whole = context.setting.whole(case, sample)
     return is_right_on(context, whole) is True and is_right_on(context, alone) is False
+
+
+def leaves_out_others(context: AuditContext, case: Case, sample: int) -> bool:
+    """Whether other pairs are open alone than with padding, or maps do not tell, and both may be.
+
+    Sparse attention may choose its pairs by the number of tokens (random or global blocks).
+    """
+    if not context.scope.may_leave_out:
+        return False
+    alone, real = context.setting.alone(case, sample), case.valid[sample]
+    assert alone is not None  # it was compared
+    whole = context.setting.whole(case, sample)
+    pair = [maps_of(context.subject, one).layers for one in (whole, alone)]
+    if not pair[0] or len(pair[0]) != len(pair[1]):
+        return True
+    return not all(
+        torch.equal(a.looked_at(MASS)[:, :, real][..., real], b.looked_at(MASS))
+        for a, b in zip(*pair, strict=True)
+    )

@@ -23,7 +23,10 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     if context.unclear:
         yield context.unclear
     if context.scope.may_leave_out:
-        yield "Links that are missing: what the intent allows may be left out (may_leave_out=True)."
+        yield (
+            "Links that are missing, and samples alone where others are left out: what the intent "
+            "allows may be left out (may_leave_out=True)."
+        )
     if context.maps.left_out:
         names = ", ".join(context.maps.left_out)
         yield f"Attention that is not over these tokens: {names}."

@@ -29,10 +29,12 @@ def meant_in(case: Case) -> tuple[Meant, ...]:
     return tuple(Meant(allowed, case.valid) for allowed in case.allowed)
 
 
-def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) -> tuple[Check, ...]:
+def checks_of(
+    case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None, *, may_leave_out: bool = False
+) -> tuple[Check, ...]:
     """Check the layers against the intent, and note the samples' lengths."""
     found = [
-        ("maps", "Attention maps", _maps(case, layers)),
+        ("maps", "Attention maps", _maps(case, layers, may_leave_out)),
         ("row_sums", "Rows of the maps sum to 1", _row_sums(case, layers)),
         ("pad_id", "Ids of padding", ids_of_padding(case, pad_id)),
         ("length", "Lengths of the samples", lengths_of(case)),
@@ -93,7 +95,7 @@ def _fields(answer: Answer) -> dict[str, Any]:
     return {name: value for name, value in answer._asdict().items() if name != "pictures"}
 
 
-def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
+def _maps(case: Case, layers: tuple[LayerLeaks, ...], may_leave_out: bool) -> Answer:
     """The worst leak, else the first layer with closed pairs."""
     if not layers or len(case.allowed) not in (1, len(layers)):
         return untested(
@@ -101,7 +103,7 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
             f"{len(case.allowed)} intents: nothing was judged."
         )
     leaking = [n for n, one in enumerate(layers) if one.leak]
-    losing = [n for n, one in enumerate(layers) if bool(one.lost.any())]
+    losing = [n for n, one in enumerate(layers) if bool(one.lost.any()) and not may_leave_out]
     filled = next((n for n, one in enumerate(layers) if one.open_slots), None)
     if filled is not None and not leaking:
         return of_open_slots(filled, layers[filled].open_slots)

@@ -16,7 +16,7 @@ from viz_encoder.audit.arguments import require_intents
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.own_batch import Meant, case_of
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.diagnose import is_compiled
@@ -53,6 +53,7 @@ def watch(
     special_ids: Collection[int] = (),
     samples: Count = 4,
     within: str = "",
+    may_leave_out: bool = False,
 ) -> "Watch":
     """Look at a batch of a training loop every so many calls, and write heads and leaks to `log`.
 
@@ -83,6 +84,7 @@ def watch(
             all of them.
         within: only this module, or those whose names fit this pattern, if a model has several
             stacks; see `Recording.trace`.
+        may_leave_out: attention may leave out what the intent allows (see AuditScope).
 
     Raises:
         InputError: an argument is not what it must be, or, at the first look, what intent(batch)
@@ -90,7 +92,8 @@ def watch(
     """
     if intent is not None:
         require_intents(intent)
-    started = Watch(every, intent, writer_of(log), pad_id, frozenset(special_ids), samples, within)
+    write, special = writer_of(log), frozenset(special_ids)
+    started = Watch(every, intent, write, pad_id, special, samples, within, may_leave_out)
     if model is not None:
         started.start(model)
     return started
@@ -113,13 +116,14 @@ class Watch(TrainerEvents):
         special_ids: Collection[int],
         samples: int,
         within: str,
+        may_leave_out: bool = False,
     ) -> None:
         self.last: Look | None = None
         self.found: dict[str, Look] = {}
         self.n_calls = 0
         self._every, self._intent, self._write = every, intent, write
         self._pad_id, self._special_ids = pad_id, special_ids
-        self._samples, self._within = samples, within
+        self._samples, self._within, self._may_leave_out = samples, within, may_leave_out
         self._module: nn.Module | None = None
         self._installed = ExitStack()
         self._open: tuple[ExitStack, BatchRecording, Any, Case | None, Versions] | None = None
@@ -263,7 +267,7 @@ class Watch(TrainerEvents):
     ) -> None:
         try:
             with detached_from_caller():
-                checks = () if case is None else checks_of(case, recording.leaks, self._pad_id)
+                checks = () if case is None else self._checks(case, recording)
                 checks = in_place(checks, versions)
                 checks += switched_side(side := side_of(case), self._side)
                 self._side = self._side or side
@@ -279,6 +283,10 @@ class Watch(TrainerEvents):
             if check.verdict is not Verdict.INFO and check.name not in self.found:
                 self.found[check.name] = look
                 self._warn(check.name, f"vz.watch, step {step}: {text}")
+
+    def _checks(self, case: Case, recording: BatchRecording) -> tuple[Check, ...]:
+        leave_out = self._may_leave_out
+        return checks_of(case, recording.leaks, self._pad_id, may_leave_out=leave_out)
 
     def _missed(self, step: int, fault: Exception) -> None:
         """Say why nothing was seen or written; the loop goes on."""

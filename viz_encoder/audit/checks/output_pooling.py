@@ -5,6 +5,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.cut_samples import leaves_out_others
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
@@ -42,6 +43,10 @@ def ask(context: AuditContext) -> Answer:
             worst = max(worst, apart._replace(sample=sample))
     if worst.amount <= context.tolerance(whole):
         return passes("The pooled vectors are the same alone and with padding.")
+    if leaves_out_others(context, case, worst.sample):
+        return untested(
+            f"Pooling of the outputs: sample {worst.sample} leaves out other links alone."
+        )
     text = (
         f"The pooled vector of sample {worst.sample} changes by {worst.amount:.2g} with its "
         "padding."

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.cut_samples import cut_samples, is_another_input
+from viz_encoder.audit.cut_samples import cut_samples, is_another_input, leaves_out_others
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.tried import is_right_on
@@ -66,6 +66,10 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
             f"Alone and with padding: cut to its {n_tokens} tokens, sample {worst.sample} is "
             "another input to this model, which does not look there as intent(valid) says. If it "
             f"is meant to take {n_tokens} tokens, give AuditScope(lengths=[{n_tokens}])."
+        )
+    if leaves_out_others(context, case, worst.sample):
+        return untested(
+            f"Alone and with padding: sample {worst.sample} leaves out other links alone."
         )
     who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
     text = (
