@@ -31,6 +31,7 @@ def told(monkeypatch):
     """What the cause of the maps is looked for in."""
     given = []
     monkeypatch.setattr(part_cause, "mixing_parts", lambda subject, case: parts_of(case))
+    monkeypatch.setattr(part_cause, "over_queries", lambda context, case: None)
     monkeypatch.setattr(part_cause, "diagnose_maps", given.append)
     return given
 
