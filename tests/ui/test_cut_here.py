@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.conftest import PAINTED, of_another_model
 from tests.ui.texts import PICTURES, SENTENCES
 
@@ -374,7 +373,8 @@ def test_nothing_but_the_banner_moves(animal):
     assert max(moved.values()) <= 1, moved
 
 
-@pytest.mark.parametrize("theme", ["light", slow("dark")])
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     opened = shared(width=390, height=844, opening=True)
     page = ready(opened)

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.texts import SENTENCES
 
 TEXT = "The animal did not cross the street because it was too tired"
@@ -232,7 +231,8 @@ def in_flow(opened):
     opened.page.wait_for_selector(".viz-flow[data-painted]", timeout=60_000)
 
 
-@pytest.mark.parametrize("theme", ["light", slow("dark")])
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
     page = shared(in_flow, kind="text", a="word " * 400).page
     page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")

@@ -397,6 +397,7 @@ def test_both_halves_name_their_model(visit, client):
     assert said in page.inner_text("#viz-set")
 
 
+@pytest.mark.slow
 def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page = tab
     page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")

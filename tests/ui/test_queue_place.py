@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from tests.slow import slow
 from viz_encoder.ui.state.runner import Runner
 
 NOTE = ".viz-page-note:not([hidden])"
@@ -40,7 +39,8 @@ def pages(visit_once):
     return pages
 
 
-@pytest.mark.parametrize("width", [1440, slow(390)])
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1440, 390])
 def test_who_waits_sees_the_place_and_the_seconds_over_the_old_map(pages, held, width):
     begun, go_on = held
     go_on.set()

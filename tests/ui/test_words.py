@@ -241,6 +241,7 @@ def test_merged_words_are_one_chip_and_tell_their_parts(alone, minilm):
     assert np.allclose(numbers(title.split("\n")[1:]), cell.flatten(), atol=5e-5)
 
 
+@pytest.mark.slow
 def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alone, long_run):
     trace, path = long_run
     opened = alone()
