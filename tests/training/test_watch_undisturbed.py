@@ -14,6 +14,7 @@ from torch.overrides import _get_current_function_mode_stack as mode_stack
 
 import viz_encoder as vz
 from tests.audit.plants import padding
+from tests.slow import slow_but
 from tests.training.loops import (
     MODELS,
     N_TOKENS,
@@ -29,8 +30,12 @@ from tests.training.loops import (
 ROOT = Path(__file__).parents[2]
 
 
+# Those without torch.compile, which takes seconds, and the quickest with it.
+QUICK = ["written out", "torch.nn", "BERT, gradient checkpointing", "one layer compiled"]
+
+
 @pytest.mark.filterwarnings("ignore")  # torch's compiler stops at its own
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_but(QUICK, MODELS))
 def test_a_training_is_the_same_with_and_without(name):
     if name in ("torch.compile, BERT", "BERT.compile()") and torch.__version__ < "2.7":
         pytest.skip("this transformers does not compile on this torch")

@@ -13,6 +13,7 @@ import torch
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
 from tests.checkpoints.parity import save
+from tests.slow import slow
 from viz_encoder.config import EncoderConfig
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
@@ -40,7 +41,7 @@ def really_built(config: EncoderConfig) -> int:
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("norm", ["pre", slow("post")])
 def test_the_counts_are_those_of_a_built_encoder(positions, norm):
     grid = product((11, 500), (24, 48), (1, 3), (2, 4), (40, 7), (5, 64), (False, True))
     for V, d_model, n_layers, n_heads, d_ff, T, gated in grid:
