@@ -111,3 +111,47 @@ def layers_exchanged(seed: int, fixed: bool) -> MaskedModel:
     meant = [neighbors(1), own_document(4)]
     model = written_out(seed, first, second)
     return MaskedModel(model, meant, lambda valid: tuple(one(valid) for one in meant))
+
+
+@plant(
+    "D28-triangle",
+    "The wrong triangle",
+    symptom="Each token reads what is to come, and nothing that was.",
+    story="triu where True means ignore, and tril where it means keep; one of them is copied into "
+    "code of the other kind.",
+    wrong="ones.triu()",
+    right="ones.tril()",
+    flagged_by="maps",
+)
+def wrong_triangle(seed: int, fixed: bool) -> MaskedModel:
+    """True = may attend."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        ones = torch.ones(valid.shape[1], valid.shape[1], dtype=torch.bool)
+        if fixed:
+            return real_tokens(valid) & ones.tril()
+        return real_tokens(valid) & ones.triu()
+
+    return MaskedModel(written_out(seed, sdpa), earlier_tokens, make_mask)
+
+
+@plant(
+    "D29-window-only",
+    "A window takes the padding mask's place",
+    symptom="The last tokens of short texts read padding; all others are right.",
+    story="Two masks are to be combined, and the second is assigned where it should be added.",
+    wrong="keep = near",
+    right="keep = near & real_tokens(valid)",
+    flagged_by="maps",
+)
+def padding_forgotten(seed: int, fixed: bool) -> MaskedModel:
+    """Two neighbors on either side."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        near = neighbors(2)(torch.ones_like(valid))
+        keep = near
+        if fixed:
+            keep = near & real_tokens(valid)
+        return keep
+
+    return MaskedModel(written_out(seed, sdpa), neighbors(2), make_mask)

@@ -69,6 +69,28 @@ def shares_cut_off(seed: int, fixed: bool) -> MaskedModel:
 
 
 @plant(
+    "E19-rounded",
+    "Lengths rounded up to whole blocks",
+    symptom="Texts of 8, 16, 24 tokens are right; all others read the padding of their block.",
+    story="Batches are padded to a multiple of 8 for speed, and the mask is made of the same "
+    "number.",
+    wrong="lengths = (lengths + 3) // 4 * 4",
+    right="lengths = valid.sum(dim=1)",
+    flagged_by="maps",
+)
+def rounded_up(seed: int, fixed: bool) -> MaskedModel:
+    """Blocks of four tokens."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        lengths = valid.sum(dim=1)
+        if not fixed:
+            lengths = (lengths + 3) // 4 * 4
+        return real_tokens(torch.arange(valid.shape[1]) < lengths[:, None])
+
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+
+
+@plant(
     "E16-side",
     "A mask for padding on the right, and padding on the left",
     symptom="Short texts lose their last words, and look at padding in their place.",

@@ -141,3 +141,52 @@ def mask_of_shifted_ones(seed: int, fixed: bool) -> MaskedModel:
         return _attend(q, k, v, height, _keep(img), lambda x: x, lambda x: x)
 
     return _of_picture(seed, attend, height, width, 0)
+
+
+@plant(
+    "D26-window-regions",
+    "Shifted windows without a mask",
+    symptom="Patches at opposite borders of a picture see each other.",
+    story="The roll brings opposite borders into one window. Faster kernels take no mask, and are "
+    "used without: asked about in zzd1992/FlashWindowAttention#1.",
+    wrong="img = torch.zeros(height, width)",
+    right="img = _regions(height, width)",
+    flagged_by="maps",
+)
+def regions_missing(seed: int, fixed: bool) -> MaskedModel:
+    """Windows of four by four in a picture of eight by four patches."""
+    height, width = 8, 4
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
+        img = torch.zeros(height, width)
+        if fixed:
+            img = _regions(height, width)
+        lay, undo = (lambda x, by=by: x.roll(by, AXES) for by in (BACK, ON))
+        return _attend(q, k, v, height, _keep(img), lay, undo)
+
+    return _of_picture(seed, attend, height, width, SHIFT)
+
+
+@plant(
+    "D27-window-shift",
+    "Windows that are never shifted",
+    symptom="A picture falls into tiles that know nothing of each other.",
+    story="Every second layer is to be shifted. A shift that is rounded to 0, or set to 0 where "
+    "one window covers an axis, is not noticed: shapes are the same.",
+    wrong="by = (0, 0)",
+    right="by = BACK",
+    flagged_by="maps",
+)
+def never_shifted(seed: int, fixed: bool) -> MaskedModel:
+    """Windows of four by four in a picture of eight by eight patches."""
+    height, width = 8, 8
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
+        by = (0, 0)
+        if fixed:
+            by = BACK
+        img = _regions(height, width) if any(by) else torch.zeros(height, width)
+        lay, undo = (lambda x, to=to: x.roll(to, AXES) for to in (by, [-n for n in by]))
+        return _attend(q, k, v, height, _keep(img), lay, undo)
+
+    return _of_picture(seed, attend, height, width, SHIFT)
