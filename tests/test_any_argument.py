@@ -61,14 +61,13 @@ NAMED = {  # a valid value, by the parameter's name
     **{"codes": ["h0.0"], "heads": "all"},
     **{"clean": TEXT, "cuts": {}, "call": lambda model: model(BATCH)},
     **{"name": "previous", "item": 0, "effect": EFFECT},
+    **{"attribution": vz.attribute(GRAMMAR, TEXT)},
 }
 CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not tell
     "analyses.attention_pooling": {"items": ITEMS, "steps": 2, "seeds": [0]},
     "analyses.mask_leaks": {"intent": everyone(BATCH.new_zeros(1, TRACE.n_tokens))[0]},
     "analyses.mask_panels": {"intent": everyone(BATCH.new_zeros(1, TRACE.n_tokens))[0]},
     "analyses.padding_drift": {"n_padding": 2},
-    "analyses.relevance": {"token": 6},
-    "figures.relevance": {"token": 6},
     "figures.patch_overlay": {"trace": PICTURE},
     "load": {"model": "grammar", "device": "cpu"},
     "pool": {"hidden": TRACE.output, "valid": TRACE.valid},

@@ -163,7 +163,7 @@ def test_names_stand_for_tokens_wherever_one_is_asked_for(grammar, trace):
         lambda query, _: ANALYSES.embedding_step(grammar, trace, query).out,
         lambda query, _: ANALYSES.logit_lens(grammar, trace, tokens=[query]).shares,
         lambda query, _: ANALYSES.predictions(grammar, trace, tokens=[query])[0].shares,
-        lambda query, _: ANALYSES.relevance(grammar, TEXT, token=query).rows,
+        lambda query, _: vz.attribute(grammar, trace, of="state", token=query).tokens,
         lambda query, key: ANALYSES.compare(trace, trace).cell(query, key).now,
         lambda query, _: ANALYSES.compare(trace, trace).row(query),
         lambda query, _: np.array(FIGURES.rollout(trace, query=query).data[-1].z),
@@ -189,7 +189,7 @@ def test_what_is_swapped_or_near_is_said_with_the_way_out(grammar, trace):
         (lambda: ANALYSES.findings([trace]), "a Trace; give one of the list."),
         (lambda: ANALYSES.findings(TEXT), "a Trace, from vz.capture(encoder, text)"),
         (lambda: ANALYSES.predictions(torch.nn.Linear(2, 2), trace), "what vz.load(model) returns"),
-        (lambda: ANALYSES.relevance(grammar, trace), "give the text that it was captured from"),
+        (lambda: vz.effect(grammar, trace), "give the text that it was captured from"),
         (lambda: vz.record(grammar), "give its model, such as encoder.model."),
     ):
         with pytest.raises((InputError, TraceError)) as fault:
@@ -203,8 +203,8 @@ def test_natural_calls_are_taken(grammar, trace):
     assert ANALYSES.predictions(grammar.model, trace)[0].token == 6
     inputs = grammar.read(TEXT)
     assert grammar.read(inputs) is inputs
-    read = ANALYSES.relevance(grammar, inputs, token=6).rows
-    assert np.array_equal(ANALYSES.relevance(grammar, TEXT, token=6).rows, read)
+    read = vz.attribute(grammar, inputs)[0].tokens
+    assert np.array_equal(vz.attribute(grammar, TEXT).tokens, read)
 
 
 def test_what_was_wrong_in_silence_is_said(grammar, trace, tmp_path):

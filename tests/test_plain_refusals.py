@@ -60,7 +60,7 @@ def test_a_run_of_nan_says_so(grammar, trace):
     [
         lambda g: vz.effect(g, TEXT),
         lambda g: vz.patch(g, TEXT, "the key to the cabinet [MASK] old"),
-        lambda g: analyses.relevance(g, TEXT, token=6),
+        lambda g: vz.attribute(g, TEXT),
     ],
 )
 def test_what_runs_parts_of_a_model_is_refused_in_its_knock(grammar, call):
@@ -75,7 +75,7 @@ def test_what_runs_parts_of_a_model_is_refused_in_its_knock(grammar, call):
 
 @pytest.mark.parametrize(
     "call",
-    [vz.capture, analyses.relevance, vz.effect, lambda g, t: changed(g, t, ["p"])],
+    [vz.capture, vz.effect, lambda g, t: changed(g, t, ["p"])],
 )
 def test_a_run_is_no_text(grammar, trace, call):
     with pytest.raises(InputError, match="a run that was captured already; give the text"):

@@ -83,9 +83,6 @@ def results(minilm, grammar, trace, found):
         "predictions": of.predictions(grammar, masked),
         "projection": of.projection(trace),
         "projection_step": of.projection_step(minilm, trace, 2, 1, 3, 4),
-        "relevance": of.relevance(
-            grammar, grammar.read("the keys to the cabinet [MASK] old"), token=6
-        ),
         "residual_change": of.residual_change(minilm, trace),
         "rollout": of.rollout(trace, 3),
         "rollout_matrix": of.rollout_matrix(trace),

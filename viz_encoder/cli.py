@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from viz_encoder.attribute_command import add_attribute
 from viz_encoder.audit.command import add_audit
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add_audit(commands)
     add_pool(commands)
     add_effect(commands)
+    add_attribute(commands)
     add_corpus(commands)
     add_lesson(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")

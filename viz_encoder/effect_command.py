@@ -52,7 +52,7 @@ def _effect(given: argparse.Namespace) -> None:
     encoder = load(given.model, device=given.device, part=given.part)
     found = effect(
         encoder,
-        _sources(given.source),
+        sources(given.source),
         _heads(given.heads),
         how="mean" if given.reference else "zero",
         reference=[item.source for item in read_set(Path(given.reference))]
@@ -71,7 +71,7 @@ def _effect(given: argparse.Namespace) -> None:
         print(f"{given.output}: {size:,} bytes.")
 
 
-def _sources(text: str) -> list[object]:
+def sources(text: str) -> list[object]:
     """The texts of a file; a picture's path; or the text itself."""
     path = Path(text)
     if not is_file(path):

@@ -54,7 +54,7 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--model", help="the model that ran, for views that need it: a name or a folder"
     )
     export.add_argument("--part", default="", help="text or vision, for a model that has both")
-    export.add_argument("--source", help="the picture that was run, for relevance")
+    export.add_argument("--source", help="the picture that was run, for head_effects")
     export.set_defaults(run=_export)
 
 
@@ -97,8 +97,9 @@ def _write_view(given: argparse.Namespace, path: Path) -> str:
         )
     view, trace = VIEWS[given.view], Trace.load(given.trace)
     options = read_options(view, _flags(given) | dict(_pair(text) for text in given.option))
-    figure = view.draw(*_taken(view, trace, given), **options)
-    size = _write(figure, path, kind, trace.origin.model)
+    taken, options = _taken(view, trace, given, options)
+    figure = view.draw(*taken, **options)
+    size = write_figure(figure, path, kind, trace.origin.model)
     return f"{path}: {size:,} bytes. {trace.proof.sentence}"
 
 
@@ -129,12 +130,15 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _taken(view: Any, trace: Trace, given: argparse.Namespace) -> list[Any]:
-    """Arguments of the view: the run and, if needed, the model and its inputs."""
+def _taken(
+    view: Any, trace: Trace, given: argparse.Namespace, options: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """What the view takes: the run and, if needed, the model and its inputs; and its options."""
     from viz_encoder.checkpoints import load
+    from viz_encoder.figures.attributed import asked, parted
 
     if view.takes == ("trace",):
-        return [trace]
+        return [trace], options
     if not given.model:
         raise SelectionError(
             f"{view.name} needs the model that ran; add --model {trace.origin.model or 'NAME'}."
@@ -143,7 +147,10 @@ def _taken(view: Any, trace: Trace, given: argparse.Namespace) -> list[Any]:
     parts: dict[str, Any] = {"trace": trace, "encoder": encoder, "weights": encoder}
     if "inputs" in view.takes:
         parts["inputs"] = encoder.read(_source(trace, given.source))
-    return [parts[name] for name in view.takes]
+    if "attribution" in view.takes:
+        question, options = parted(options)
+        parts["attribution"] = asked(encoder, trace, question)
+    return [parts[name] for name in view.takes], options
 
 
 def _source(trace: Trace, path: str | None) -> Any:
@@ -156,7 +163,8 @@ def _source(trace: Trace, path: str | None) -> Any:
     return (texts[0], texts[1]) if len(texts) > 1 else texts[0]
 
 
-def _write(figure: Any, path: Path, kind: str, model: str) -> int:
+def write_figure(figure: Any, path: Path, kind: str, model: str) -> int:
+    """Write a figure as the kind of file that its ending names; gives the number of bytes."""
     from viz_encoder.export.figure_tables import figure_csv, figure_npz
     from viz_encoder.export.picture import picture
 

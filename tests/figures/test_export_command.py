@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.cli import main
 from viz_encoder.figures.options import read_options
@@ -61,10 +60,9 @@ def test_a_view_of_a_model_runs_it_again(tmp_path):
     grammar = vz.load("grammar", device="cpu")
     text = "the keys to the cabinet [MASK] old"
     vz.capture(grammar, text).save(tmp_path / "run.safetensors")
-    given = ("relevance", "--model", "grammar", "--option", "token=6", "--option", "label=is")
+    given = ("token_shares", "--model", "grammar", "--option", "token=6", "--option", "label=is")
     status, target = draw(tmp_path / "run.safetensors", tmp_path, "a.npz", *given)
-    found = relevance(grammar, grammar.read(text), token=6, label="is")
-    expected = found.rows - found.reads
+    expected = vz.attribute(grammar, text, token=6, label="is").states
     assert status == 0
     apart = np.abs(np.load(target)["z_0"] - expected).max()
     assert apart <= 1e-6 * np.abs(expected).max()
@@ -84,8 +82,8 @@ def test_a_view_of_a_model_runs_it_again(tmp_path):
         ("a.csv", ["--layer", "two"], "--layer is 'two'; it must be a whole number"),
         (
             "a.csv",
-            ["relevance"],
-            "relevance needs the model that ran; add --model all-MiniLM-L6-v2",
+            ["routes"],
+            "routes needs the model that ran; add --model all-MiniLM-L6-v2",
         ),
         ("no/folder/a.csv", ["rollout"], "cannot be written"),
     ],
@@ -102,7 +100,7 @@ def test_pictures_need_kaleido(saved, tmp_path, capsys, monkeypatch):
 
 
 def test_digits_may_be_a_name():
-    view = VIEWS["relevance"]
+    view = VIEWS["routes"]
     assert read_options(view, {"label": "3", "token": "3"}) == {"label": "3", "token": 3}
     several = read_options(VIEWS["attention_map"], {"head": "1,7,1", "layer": "2"})
     assert several == {"head": (1, 7), "layer": 2}

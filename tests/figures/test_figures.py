@@ -35,8 +35,9 @@ def test_every_view_is_a_function_of_its_name(trace, picture):
     scene = vz.load("scene", device="cpu")
     inputs = scene.read(asset(PICTURES["a wide scene"]))
     given = {"trace": picture, "encoder": scene, "weights": scene, "inputs": inputs}
+    given["attribution"] = vz.attribute(scene, picture)
     named = {"attention_map", "head_atlas", "head_statistics", "patch_overlay", "rollout"}
-    named |= {"relevance", "value_weighted"}
+    named |= {"routes", "token_shares", "value_weighted"}
     assert named <= set(VIEWS)
     for name, view in VIEWS.items():
         assert getattr(vz.figures, name) is view.draw

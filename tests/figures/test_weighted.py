@@ -1,4 +1,4 @@
-"""Figures of value-weighted maps and of relevance: their numbers, names, units and captions."""
+"""Figures of value-weighted maps: their numbers, names, units and captions."""
 
 import importlib
 from dataclasses import replace
@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
-from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.views import VIEWS
 
@@ -127,39 +125,15 @@ def test_a_querys_own_share_does_not_swallow_the_colors(minilm):
     assert added.zmax is None  # it has no such part
 
 
-def test_relevance_of_any_query_and_of_labels_that_are_digits(scene):
-    inputs = scene.read(asset("examples/digit.png"))
-    figure = vz.figures.relevance(scene, inputs, label="3", query=20, task="classify")
-    found = relevance(scene, inputs, label=3, query=20)
-    assert np.array_equal(figure.data[0].z, found.rows - found.reads)
-    assert "read at 20 " in figure.layout.title.text
-    with pytest.raises(SelectionError, match="no prediction head 'masked'"):
-        vz.figures.relevance(scene, inputs, task="masked")
-    with pytest.raises(SelectionError, match="no label '77'"):  # all digits, and still a name
-        vz.figures.relevance(scene, inputs, label="77")
-
-
-def test_relevance_is_drawn_by_layer(scene):
-    inputs = scene.read(asset("examples/digit.png"))
-    figure = vz.figures.relevance(scene, inputs, label="3")
-    found = relevance(scene, inputs, label=3)
-    assert np.array_equal(figure.data[0].z, found.rows - found.reads)
-    assert figure.layout.title.text == "Relevance to “3”, read at 0 “[CLS]”"
-    assert figure.data[0].z.shape == (scene.config.n_layers, len(inputs.samples[0].tokens))
-    assert "no fixed unit" in figure.data[0].colorbar.title.text
-    assert "Not measured: what lowers the score" in shown_text(figure)
-    with pytest.raises(SelectionError, match="no label 10"):
-        vz.figures.relevance(scene, inputs, label=10)
-
-
 def test_names_stay_text():
     grammar = vz.load("grammar", device="cpu")
     inputs = grammar.read("the dog [MASK] .")
     tokens = inputs.samples[0].tokens
-    at = tokens.index("[MASK]")
     evil = tuple(f"<b>{token}</b><a href='x'>" for token in tokens)
     inputs = replace(inputs, samples=(replace(inputs.samples[0], tokens=evil),))
-    figure = vz.figures.relevance(grammar, inputs, token=at)
-    whole = figure.to_json().replace("\\u003c", "<").replace("\\u0026", "&")
-    assert "&lt;b" in whole and "<a" not in whole and "<b>" not in whole
-    assert f"at {at} " in figure.layout.title.text and len(figure.data[0].x) == len(tokens)
+    (found,) = vz.attribute(grammar, inputs, of="state", token=2)
+    for draw in (vz.figures.token_shares, vz.figures.routes, vz.figures.link_shares):
+        figure = draw(found)
+        whole = figure.to_json().replace("\\u003c", "<").replace("\\u0026", "&")
+        assert "&lt;b" in whole and "<a" not in whole and "<b>" not in whole
+        assert len(figure.data[0].x) == len(tokens)

@@ -10,10 +10,8 @@ from transformers.models.siglip2.modeling_siglip2 import Siglip2MultiheadAttenti
 
 import viz_encoder as vz
 from tests.checkpoints.cases.siglip import VISION, vision
-from tests.checkpoints.cases.timm import CASES as TIMM
 from tests.checkpoints.parity import TOLERANCE, Case, save
 from viz_encoder.analyses.pooled import pooled
-from viz_encoder.analyses.relevance import relevance
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model import Encoder, pool
 from viz_encoder.model.pooling import head_shares
@@ -104,22 +102,6 @@ def test_only_a_learned_query_has_weights(minilm, both):
     head = both[1].model.heads["pool"]
     with pytest.raises(InputError, match="all padding"):
         head_shares(torch.zeros(3, 24), torch.zeros(3, dtype=torch.bool), head)
-
-
-def test_relevance_is_read_as_the_learned_query_looks(tmp_path):
-    """timm's classifier reads the pooled vector, so each patch counts by the heads' mean weight."""
-    case = next(case for case in TIMM if case.name == "timm SigLIP, 5 labels")
-    reference = save(case, tmp_path)
-    encoder = vz.load(tmp_path, device="cpu")
-    inputs = encoder.read(PIXELS[:1])
-    found = relevance(encoder, inputs, label=3)
-    with torch.no_grad():
-        scores = reference(PIXELS[:1]).heads["classify"][0]
-        looks = reference.attn_pool.looks[0, 0]
-    assert found.score == pytest.approx(float(scores[3]), rel=1e-4)
-    assert looks.std() > 0.01 and apart(found.reads, looks) <= TOLERANCE
-    at_one = relevance(encoder, inputs, label=3, query=5)
-    assert at_one.reads.tolist() == [0] * 5 + [1] + [0] * 10
 
 
 def test_our_own_files_may_hold_one(tmp_path):

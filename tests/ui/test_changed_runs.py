@@ -273,21 +273,16 @@ def test_the_plain_run_is_made_again_where_it_was_let_go():
 def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
     key = change(ask, "h3.0")["run"]["key"]
     at = f"{site}viz/run/{key}"
-    measured = httpx.get(f"{at}/measured?measure=relevance&layer=0&head=0&query=6")
     views = httpx.get(f"{at}/views").json()
-    drawn = httpx.get(f"{at}/figure/relevance")
-    for message in (
-        measured.json()["message"],
-        drawn.json()["message"],
-        views["relevance"]["missing"],
-    ):
+    drawn = httpx.get(f"{at}/figure/head_effects")
+    for message in (drawn.json()["message"], views["head_effects"]["missing"]):
         assert "without the mask or the changes" in message
+    assert not views["routes"]["missing"]
+    assert httpx.get(f"{at}/figure/head_shares").json()["data"][0]["type"] == "heatmap"
     other = with_a_mask(site, run["key"]).json()["run"]["key"]
     offered = ask("offered", key=other).json()
     assert "effects are measured without one" in offered["missing"] and offered["fixed"] == ""
     assert ask("heads", key=other).json()["message"] == offered["missing"]
-    seen = httpx.get(f"{site}viz/run/{other}/measured?measure=relevance&layer=0&head=0&query=6")
-    assert "without the mask or the changes" in seen.json()["message"]
 
 
 def with_a_mask(site, key, n=9):

@@ -53,7 +53,7 @@ def test_a_view_is_the_figure_that_python_draws(site, run, minilm):
         ("rollout?query=two", "Query is 'two'; give a whole number"),
         ("value_weighted?head=mean", "give a whole number, or sum"),
         ("nothing.csv", "There is no view 'nothing'"),
-        ("relevance", "has no prediction head"),
+        ("routes?of=answer", "has no prediction head"),
     ],
 )
 def test_faults_are_sentences(site, run, path, said):
@@ -116,7 +116,6 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     place = listed["rollout"]["place"]
     assert (place["tab"], place["slot"], place["label"]) == ("flow", "query", "Rollout")
     assert listed["head_atlas"]["place"] is None
-    assert "no prediction head" in listed["relevance"]["missing"]
     assert "This run read a text" in listed["patch_overlay"]["missing"]
 
 
@@ -125,11 +124,27 @@ def test_a_saved_run_has_no_model(site, minilm, tmp_path):
     sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
     key = Client(site, verbose=False).predict(sent, api_name="/open_saved")["key"]
     listed = httpx.get(f"{site}viz/run/{key}/views").json()
-    for view in ("relevance", "value_weighted", "value_weighted_depth"):
+    for view in ("routes", "value_weighted", "value_weighted_depth"):
         assert listed[view]["missing"].startswith("The model of this run is not loaded here")
     assert not listed["rollout"]["missing"]
-    answer = httpx.get(f"{site}viz/run/{key}/figure/relevance")
+    answer = httpx.get(f"{site}viz/run/{key}/figure/routes")
     assert "The model of this run is not loaded here" in answer.json()["message"]
+
+
+def test_the_endpoint_attributes(site, run, minilm):
+    client = Client(site, verbose=False)
+    got = client.predict(run["key"], "state", "", 3, api_name="/attribute")
+    trace = vz.capture(minilm, "The bank approved the loan")
+    found = vz.attribute(minilm, trace, of="state", token=3)
+    assert got["sentence"] == found.sentence and got["names"] == list(trace.tokens)
+    np.testing.assert_allclose(got["tokens"], found.tokens, atol=2e-5 * found.score)
+    np.testing.assert_allclose(got["heads"], found.heads, atol=2e-5 * found.score)
+    assert sum(got["tokens"]) + got["biases"] == pytest.approx(got["score"], rel=1e-5)
+    assert got["links"][0]["head"] == found.strongest(1)[0].head
+    against = client.predict(run["key"], "", "", None, "The dog sat", api_name="/attribute")
+    assert against["sentence"].startswith("The distance between the two vectors")
+    with pytest.raises(AppError, match="no prediction head"):
+        client.predict(run["key"], "answer", api_name="/attribute")
 
 
 def test_the_endpoint_gives_the_figure(site, run, minilm):

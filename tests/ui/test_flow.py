@@ -10,11 +10,12 @@ from gradio_client import Client
 import viz_encoder as vz
 from tests.ui.conftest import described, of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
-from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.bundled import asset
 from viz_encoder.figures.views import placed
+
+ROLLOUT = {"flow.measure": "rollout"}
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def flow(shared):
     """The tab in a page of that query, drawn for the place it names."""
 
     def enter(**query):
-        page = shared(open_flow, **query).page
+        page = shared(open_flow, **ROLLOUT | query).page
         painted(page, f"query={query['query']}&" if "query" in query else ":")
         return page
 
@@ -34,7 +35,7 @@ def alone(visit):
     """The same in a page of its own."""
 
     def enter(**query):
-        opened = visit(**query)
+        opened = visit(**ROLLOUT | query)
         opened.painted()
         return open_flow(opened)
 
@@ -135,38 +136,44 @@ def test_the_querys_own_share_leaves_the_others_their_colors(flow, minilm):
     assert page.eval_on_selector(most, ground) == page.eval_on_selector(word.format(3), ground)
 
 
-@pytest.mark.slow
-def test_a_text_with_a_mask_opens_on_what_reaches_it(alone):
-    tokens = vz.load("grammar", device="cpu").read(MASKED[0]).samples[0].tokens
-    mask = tokens.index("[MASK]")
-    page = alone(kind="text", a=MASKED[0], model=MASKED[1])
-    painted(page, f"value_weighted_depth?query={mask}&")
-    assert page.is_checked("#viz-flow input[value=value_weighted_depth]")
-    page.check("#viz-flow input[value=rollout]")
-    painted(page, f"rollout?query={mask}&")
-
-
-def test_relevance_of_labels_and_queries(flow):
+def test_it_opens_on_how_the_answer_got_there(visit):
+    """With a [MASK], the logit of the likeliest word; a click asks of that token's state."""
     grammar = vz.load("grammar", device="cpu")
-    inputs = grammar.read(MASKED[0])
-    mask = inputs.samples[0].tokens.index("[MASK]")
-    page = flow(kind="text", a=MASKED[0], model=MASKED[1])
-    page.check("#viz-flow input[value=relevance]")
-    painted(page, "relevance")
-    found = relevance(grammar, inputs, token=mask)
-    np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
+    opened = visit(kind="text", a=MASKED[0], model=MASKED[1], tab="flow")
+    page = opened.page
+    painted(page, ":routes?of=masked")
+    assert page.is_checked("#viz-flow input[value=routes]")
+    found = vz.attribute(grammar, MASKED[0])
+    assert page.inner_text(".viz-figure-title >> nth=0") == found.sentence
+    np.testing.assert_allclose(table(page), found.states, rtol=6e-4, atol=6e-5)
+    page.select_option("#viz-flow-against", "runner-up")
+    painted(page, "against=runner-up")
+    page.click(".viz-token-list li >> nth=2")
+    page.select_option("#viz-flow-against", "")
+    painted(page, "of=state&token=2")
+    found = vz.attribute(grammar, MASKED[0], of="state", token=2)
+    np.testing.assert_allclose(table(page), found.states, rtol=6e-4, atol=6e-5)
+
+
+def test_shares_of_labels_against_a_text(alone):
+    grammar = vz.load("grammar", device="cpu")
+    page = alone(kind="text", a=MASKED[0], model=MASKED[1], **{"flow.measure": "token_shares"})
+    painted(page, "token_shares")
     likeliest = page.eval_on_selector_all("#viz-flow-label option", "all => all.map(o => o.text)")
     assert likeliest[0].startswith("are ") and len(likeliest) == 11
     page.select_option("#viz-flow-label", "other")
     page.fill("#viz-flow-typed", "is")
     page.press("#viz-flow-typed", "Enter")
     painted(page, "label=is")
-    found = relevance(grammar, inputs, token=mask, label="is")
-    np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
-    page.click(".viz-token-list li >> nth=2")  # who chooses a query wants its row
-    painted(page, "query=2")
-    found = relevance(grammar, inputs, token=mask, label="is", query=2)
-    np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
+    found = vz.attribute(grammar, MASKED[0], label="is")
+    np.testing.assert_allclose(table(page), found.states, rtol=6e-4, atol=6e-5)
+    page.select_option("#viz-flow-against", "other")
+    other = MASKED[0].replace("keys", "key")
+    page.fill("#viz-flow-rival", other)
+    page.press("#viz-flow-rival", "Enter")
+    painted(page, "against=")
+    found = vz.attribute(grammar, MASKED[0], label="is", against=other)
+    np.testing.assert_allclose(table(page), found.states, rtol=6e-4, atol=6e-5)
 
 
 @pytest.mark.slow
@@ -255,7 +262,7 @@ def test_a_saved_run_offers_the_rollout_alone(alone, site, minilm, tmp_path):
     run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
     page = alone(run=run["key"])
     assert page.is_checked("#viz-flow input[value=rollout]")
-    assert page.is_disabled("#viz-flow input[value=relevance]")
+    assert page.is_disabled("#viz-flow input[value=routes]")
     assert page.is_disabled("#viz-flow input[value=value_weighted_depth]")
     assert "The model of this run is not loaded here" in page.inner_text(".viz-flow")
 
@@ -353,14 +360,14 @@ def test_until_a_choice_has_come_the_older_one_is_shown_as_that(alone, minilm):
 
 
 @pytest.mark.slow
-def test_relevance_names_where_it_is_read_and_its_legend_is_whole(flow):
+def test_shares_name_where_they_are_read_and_their_legend_is_whole(flow):
     page = flow(kind="text", a=MASKED[0], model=MASKED[1])
-    page.check("#viz-flow input[value=relevance]")
-    painted(page, "relevance")
+    page.check("#viz-flow input[value=token_shares]")
+    painted(page, "token_shares")
     assert page.inner_text(".viz-token-list [aria-selected=true]").split() == ["6", "[MASK]"]
-    assert page.inner_text(".viz-flow-reading h3").startswith(
-        "Relevance: through which attention weights"
-    )
+    heading = page.inner_text(".viz-flow-reading h3")
+    assert heading == "Share of the score at each token, in the embeddings"
+    assert page.is_hidden("#viz-flow-renorm") and page.is_visible("#viz-flow-hide")
     for width in (1440, 1000, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(

@@ -1,11 +1,10 @@
-"""Beside relevance: what hiding each token does to the same answer, against vz.effects.tokens."""
+"""Beside shares: what hiding each token does to the same answer, against vz.effects.tokens."""
 
 import numpy as np
 import pytest
 
 import viz_encoder as vz
 from viz_encoder import effects
-from viz_encoder.analyses.relevance import relevance
 
 SENTENCE = "the keys to the cabinet [MASK] old"
 NODE = ".viz-knocked-out"
@@ -24,16 +23,16 @@ def lines(page):
 @pytest.fixture
 def opened(visit):
     page = visit(
-        kind="text", model="grammar", a=SENTENCE, tab="flow", **{"flow.measure": "relevance"}
+        kind="text", model="grammar", a=SENTENCE, tab="flow", **{"flow.measure": "token_shares"}
     ).page
     page.wait_for_selector(f"{NODE}[data-painted]", timeout=60_000)
     return page
 
 
-def test_relevance_and_the_answer_without_each_token(opened):
+def test_shares_and_the_answer_without_each_token(opened):
     grammar = vz.load("grammar")
     found = effects.tokens(grammar, SENTENCE)
-    shown = relevance(grammar, grammar.read(SENTENCE), token=6).rows[-1]
+    shown = vz.attribute(grammar, SENTENCE).tokens
     table = lines(opened)
     assert {2, 3, 5, 7, 8} <= set(table)
     assert list(table) == sorted(table, key=lambda at: -shown[at])
@@ -42,7 +41,7 @@ def test_relevance_and_the_answer_without_each_token(opened):
         assert float(without) == pytest.approx(float(found.pair[at, 0]), abs=6e-5)
         assert then == ("" if found.answers[at] == "are" else f"then “{found.answers[at]}”")
     said = opened.inner_text(f"{NODE} [role=status]")
-    assert said.startswith("Relevance ranks “old” first; hiding “to” changes the answer most")
+    assert said.startswith("“old” has the largest share; hiding “to” changes the answer most")
 
 
 @pytest.mark.slow
@@ -66,7 +65,7 @@ def test_many_tokens_are_hidden_when_somebody_asks(visit):
         model="scene",
         example="a wide scene",
         tab="flow",
-        **{"flow.measure": "relevance"},
+        **{"flow.measure": "token_shares"},
     ).page
     button = page.locator(f"{NODE} button", has_text="Hide each of the 151 tokens")
     button.wait_for(timeout=60_000)

@@ -197,17 +197,17 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     page.fill("#viz-pairs-text", "the key is old")
     page.click(".viz-pairs-form button")
     page.get_by_role("tab", name="Flow").click()
-    page.check("[name=viz-flow-measure][value=relevance]")
-    page.wait_for_selector(".viz-flow[data-painted*='relevance']")
+    page.check("[name=viz-flow-measure][value=token_shares]")
+    page.wait_for_selector(".viz-flow[data-painted*='token_shares']")
     labels = page.locator("#viz-flow-label option").evaluate_all("all => all.map(o => o.value)")
     page.select_option("#viz-flow-label", labels[2])
-    page.select_option("#viz-flow-read", "query")
-    page.wait_for_selector(f".viz-flow[data-painted*='label={labels[2]}'][data-painted*='query=']")
+    page.select_option("#viz-flow-against", "runner-up")
+    page.wait_for_selector(f".viz-flow[data-painted*='label={labels[2]}'][data-painted*='runner']")
     drawn = page.get_attribute(".viz-flow", "data-painted").split(":")[1]
     other = reopened(page)
-    other.wait_for_selector(".viz-flow[data-painted*='relevance']", timeout=60_000)
+    other.wait_for_selector(".viz-flow[data-painted*='token_shares']", timeout=60_000)
     assert other.get_attribute(".viz-flow", "data-painted").split(":")[1] == drawn
-    fields = {"label": labels[2], "read": "query", "task": "masked"}
+    fields = {"label": labels[2], "against": "runner-up", "task": "masked"}
     assert {each: other.input_value(f"#viz-flow-{each}") for each in fields} == fields
     other.get_by_role("tab", name="Pooling").click()
     other.wait_for_selector(".viz-pool[data-painted*=':1:']")

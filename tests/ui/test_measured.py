@@ -1,17 +1,12 @@
 """Columns, rows and other measures by their routes and endpoints, against numpy and the papers."""
 
 import threading
-from urllib.parse import unquote
 
 import httpx
 import numpy as np
 import pytest
-import torch
-from transformers import BertForMaskedLM
 
 import viz_encoder as vz
-from tests.checkpoints.cases.bert import build
-from tests.checkpoints.parity import Case, save
 from tests.ui.reruns import entry_of
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.errors import SelectionError, TooLong
@@ -96,32 +91,13 @@ def test_lengths_of_several_heads(site, key, head, fuse):
     assert np.abs(got - fuse(each.astype(np.float64))).max() <= 2e-6 * each.max()
 
 
-def test_relevance_is_of_the_likeliest_label_at_the_query(tmp_path):
-    """Equations 5 and 6 of Chefer et al., on transformers' own maps and gradients."""
-    reference = save(Case("x", "bert", build(BertForMaskedLM), None), tmp_path)
-    entry = run_of(vz.load(tmp_path, device="cpu"), "w1 w2 [MASK] w3 w4")
-    output = reference(entry.inputs.values, output_attentions=True)
-    for query in (2, 4):
-        scores = output.logits[0, query]
-        gradients = torch.autograd.grad(scores.max(), output.attentions, retain_graph=True)
-        total = np.eye(entry.trace.n_tokens)
-        for layer, (a, g) in enumerate(zip(output.attentions, gradients, strict=True)):
-            product = a[0].detach().double().numpy() * g[0].double().numpy()
-            total = total + np.maximum(product, 0).mean(axis=0) @ total
-            found = Measures().of(entry, "relevance", layer, 0, query)
-            expected = total[query] - np.eye(len(total))[query]
-            values = found.values - np.eye(len(total))[query]
-            assert np.abs(values - expected).max() <= 2e-5 * expected.max()
-            name = entry.encoder.reader.tokenizer.id_to_token(int(scores.argmax()))
-            assert found.answer == f"“{name}” at token {query}"
-
-
-def test_the_answer_comes_with_the_route(site, client, masked):
-    answer = ask(site, masked, "measured?measure=relevance&layer=3&head=0&query=6")
-    said = unquote(answer.headers["x-answer"])
-    named = client.predict(masked, "relevance", 3, "0", 6, api_name="/measured")
-    assert said == named["answer"] and said.endswith(" at token 6")
-    assert np.allclose(np.frombuffer(answer.content, "<f4"), named["values"], atol=1e-6)
+def test_shares_are_of_the_querys_final_state(site, client, key, minilm, trace):
+    expected = vz.attribute(minilm, trace, of="state", token=9)
+    shares = expected.tokens / expected.score
+    got = array(site, key, "measured?measure=share&layer=2&head=7&query=9")
+    assert np.abs(got - shares).max() <= 2e-6
+    named = client.predict(key, "share", 2, "7", 9, api_name="/measured")
+    assert np.abs(np.array(named["values"]) - shares).max() <= 2e-6
 
 
 @pytest.mark.parametrize(
@@ -132,9 +108,8 @@ def test_the_answer_comes_with_the_route(site, client, masked):
         ("column?layer=0&head=12&key=0", "There is no head 12"),
         ("rows?layer=0&query=-1", "There is no query -1"),
         ("rows?layer=9&query=0", "There is no layer 9"),
-        ("measured?measure=fame&layer=0&head=0&query=0", "choose weight, value, rollout, rel"),
+        ("measured?measure=fame&layer=0&head=0&query=0", "choose weight, value, rollout, sh"),
         ("measured?measure=value&layer=0&head=0&query=99", "There is no query 99"),
-        ("measured?measure=relevance&layer=0&head=0&query=0", "has no prediction head"),
     ],
 )
 def test_what_is_not_there_is_said(site, key, path, says):
@@ -144,10 +119,10 @@ def test_what_is_not_there_is_said(site, key, path, says):
 
 def test_a_saved_run_has_no_model_to_ask(trace):
     saved = entry_of(trace)
-    for measure in ("value", "relevance"):
+    for measure in ("value", "share"):
         with pytest.raises(SelectionError, match="The model of this run is not loaded here"):
             Measures().of(saved, measure, 0, 0, 0)
-    assert Measures().of(saved, "rollout", 0, 0, 0).values.sum() == pytest.approx(1, abs=1e-5)
+    assert Measures().of(saved, "rollout", 0, 0, 0).sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_long_rollout_is_refused(trace, monkeypatch):

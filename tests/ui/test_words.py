@@ -8,7 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import described
-from tests.ui.texts import MASKED, SENTENCES
+from tests.ui.texts import SENTENCES
 
 SENTENCE = SENTENCES[0]
 TOLD = ".viz-source-told"
@@ -175,12 +175,14 @@ def test_other_measures_shade_the_words(shaded, trace, minilm):
     opened = shaded(layer=2, head=7, query=9)
     part = minilm.model.layers[2].attn.o.weight.double()[:, 7 * 32 : 8 * 32].detach()
     added = trace.attention(2, 7)[9].double()[:, None] * (trace.layers[2].v[7].double() @ part.T)
+    share = vz.attribute(minilm, trace, of="state", token=9)
     total = np.eye(trace.n_tokens)
     for layer in range(3):
         total = (trace.attention(layer).double().mean(dim=0).numpy() + np.eye(len(total))) @ total
     for measure, expected, paper in [
         ("value", added.norm(dim=-1).numpy(), "Kobayashi"),
         ("rollout", total[9] / 8, "Abnar"),
+        ("share", share.tokens / share.score, "weights held"),
     ]:
         opened.page.select_option("#viz-shade-by", measure)
         opened.page.wait_for_selector(f".viz-source[data-painted*=':{measure}:']")
@@ -189,23 +191,6 @@ def test_other_measures_shade_the_words(shaded, trace, minilm):
         wait_for_told(opened, strongest(expected.tolist(), trace.tokens, "key"))
         assert paper in opened.page.inner_text(".viz-says")
     assert opened.page.is_disabled("[data-direction='who']")
-    assert opened.page.is_disabled("#viz-shade-by option[value=relevance]")
-
-
-@pytest.mark.slow
-def test_relevance_names_its_answer(alone):
-    place = 6  # of [MASK]
-    opened = alone(a=MASKED[0], model=MASKED[1], query=place)
-    opened.page.select_option("#viz-shade-by", "relevance")
-    opened.page.wait_for_selector(".viz-source[data-painted*=':relevance:']")
-    encoder = vz.load(MASKED[1], device="cpu")
-    trace = vz.capture(encoder, MASKED[0])
-    with torch.inference_mode():
-        scores = encoder.model.heads["masked"](trace.output[None], trace.valid[None])[0, place]
-    name = encoder.reader.tokenizer.id_to_token(int(scores.argmax()))
-    assert opened.page.inner_text(".viz-says").startswith(
-        f"For the answer “{name}” at token {place}."
-    )
 
 
 def test_arrows_walk_and_enter_chooses(shaded, trace):

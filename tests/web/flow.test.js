@@ -63,10 +63,10 @@ test("hidden tokens are neither listed nor walked to", () => {
 test("a row is said of its query and layer, and a part in brackets only of a query", () => {
   const template = "What rises[, read at {query}], {after}, of layer {layer}";
   assert.equal(
-    rowSaid(template, "3 “$&{layer}[x]”", 2),
+    rowSaid(template, "3 “$&{layer}[x]”", 2, 3),
     "What rises, read at 3 “$&{layer}[x]”, after 3 blocks, of layer 2",
   );
-  assert.equal(rowSaid(template, "", 0), "What rises, after 1 block, of layer 0");
+  assert.equal(rowSaid(template, "", 0, 1), "What rises, after 1 block, of layer 0");
 });
 
 test("a control begins at what is selected, where the view has that; else as usual", () => {

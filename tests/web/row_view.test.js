@@ -34,7 +34,7 @@ const run = {
   },
   shownRow: async ({ query }) => ({ values: Float32Array.of(0.1, 0.2, 0.3, query) }),
   shownColumn: async ({ key }) => ({ values: Float32Array.of(0.1, 0.2, 0.3, key) }),
-  measured: async (_, { query }) => ({ values: Float32Array.of(0, 1, 2, query), answer: "“it”" }),
+  measured: async (_, { query }) => ({ values: Float32Array.of(0, 1, 2, query) }),
 };
 const SELECTION = { layer: 2, head: 1, query: 1, key: 3, hide: false, renorm: false, words: false };
 const made = (changes, measure = "weight", direction = "looks") =>
@@ -100,12 +100,11 @@ test("what a row was before a change is told of the row that was asked for, and 
   assert.match(row.sentence(2, row.values), /looks most at key 4 “t4” 0.7500$/);
 });
 
-test("another measure is a token's own, and relevance names its answer", async () => {
-  const row = made({ words: true }, "relevance");
+test("another measure is a token's own", async () => {
+  const row = made({ words: true }, "share");
   await row.fetch(fresh);
   assert.deepEqual([...row.values], [0, 1, 2, 1]);
   assert.deepEqual([row.whole, row.parts, row.units.length], [null, null, 4]);
-  assert.match(row.kind.says, /^For the answer “it”\. /);
-  assert.equal(row.heading(1), "Relevance read at query 1 “un”, after 3 blocks");
+  assert.equal(row.heading(1), "What the final state of query 1 “un” is made of");
   assert.match(row.sentence(1, row.values), /receives most from key 2/);
 });

@@ -19,7 +19,7 @@ test("lengths go up to the largest that is shown, a token's own part left aside"
   assert.equal(scaleOf("value", "all", VALUES, 1).high, 0.5);
   assert.equal(scaleOf("rollout", "head", VALUES, 1).high, 0.25);
   assert.equal(scaleOf("rollout", "head", Float32Array.of(0, 0.5), 1).high, 0.5);
-  const scale = scaleOf("relevance", "log", VALUES, 1);
+  const scale = scaleOf("rollout", "log", VALUES, 1);
   assert.deepEqual([scale.high, scale.low], [0.25, 0.25 / 1e4]);
   for (const [value, share] of [
     [0.25, 1],
@@ -30,7 +30,7 @@ test("lengths go up to the largest that is shown, a token's own part left aside"
     assert.ok(Math.abs(scale.share(value) - share) < 1e-12, String(value));
   }
   assert.ok(Math.abs(scale.at(0.5) - 0.0025) < 1e-12);
-  assert.equal(scaleText(scale, "relevance", VALUES), "relevance, logarithmic; larger ones, up to 0.5000, are clipped");
+  assert.equal(scaleText(scale, "rollout", VALUES), "rollout, logarithmic; larger ones, up to 0.5000, are clipped");
 });
 
 test("the strongest: the fewest that hold the share, the largest first", () => {

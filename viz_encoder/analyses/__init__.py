@@ -17,7 +17,6 @@ from viz_encoder.analyses.pair import pair as pair
 from viz_encoder.analyses.pooled import pooled as pooled
 from viz_encoder.analyses.predictions import predictions as predictions
 from viz_encoder.analyses.projection import projection as projection
-from viz_encoder.analyses.relevance import relevance as relevance
 from viz_encoder.analyses.residual_change import block_parts as block_parts
 from viz_encoder.analyses.residual_change import hidden_change as hidden_change
 from viz_encoder.analyses.residual_change import residual_change as residual_change

@@ -16,7 +16,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.trace.prediction_heads import choose_head, masked_tokens, tasks
 
-Of = Literal["answer", "state", "pooled"]
+Of = Literal["answer", "state", "pooled", "masked", "classify", "tokens", "replaced"]
 Vector = Float[Tensor, " n"]
 
 
@@ -78,6 +78,8 @@ def readout_of(
     match of or _usual(encoder, sample, at):
         case "answer":
             return _answer(encoder, sample, at)
+        case Task() | "masked" | "classify" | "tokens" | "replaced" as task:
+            return _answer_of(encoder, choose_head(encoder, task), sample, at)
         case "state":
             if at is None:
                 raise SelectionError('of="state" needs a token; say which, such as token=3.')
@@ -106,16 +108,30 @@ def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer
         )
     each = [task for task in known if choose_head(encoder, task).pool is HeadPool.EACH]
     if token is None and Task.MASKED in known and masks:
-        return Answer(choose_head(encoder, Task.MASKED), masks[0])
-    if token is None and Task.CLASSIFY in known:
-        return Answer(choose_head(encoder, Task.CLASSIFY), None)
-    if not each:
-        raise SelectionError(f"{encoder.card.name} answers for the whole input; leave out token=.")
+        task = Task.MASKED
+    elif (token is None and Task.CLASSIFY in known) or not each:
+        task = Task.CLASSIFY
+    else:
+        task = each[0]
+    return _answer_of(encoder, choose_head(encoder, task), sample, token)
+
+
+def _answer_of(
+    encoder: LoadedEncoder, head: HeadConfig, sample: Sample, token: int | None
+) -> Answer:
+    """The answer of this head, at a [MASK] if it is asked for no token."""
+    if head.pool is not HeadPool.EACH:
+        if token is not None:
+            raise SelectionError(
+                f"{encoder.card.name} answers for the whole input; leave out token=."
+            )
+        return Answer(head, None)
+    if token is None and head.task is Task.MASKED:
+        token = next(iter(masked_tokens(sample.tokens)), None)
     if token is None:
-        what = (
-            "replace a word with [MASK], or say which token" if Task.MASKED in each else "say which"
-        )
+        masked = "replace a word with [MASK], or say which token"
+        what = masked if head.task is Task.MASKED else "say which"
         raise SelectionError(
             f"{encoder.card.name} answers for each token; {what}, such as token=3."
         )
-    return Answer(choose_head(encoder, each[0]), token)
+    return Answer(head, token)

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float, Int
 
-from viz_encoder.figures.theme import WEIGHTS, add_masked, plain, weight_bar
+from viz_encoder.figures.theme import WEIGHTS, add_masked, plain, signed_colors, weight_bar
 
 TICKS = 5  # on a scale that ends below the largest number
 MAX_KEYS = 512  # more would be thinner than a pixel, and a single peak could not be seen
@@ -20,8 +20,11 @@ def depth_figure(
     first: int = 1,
     own: int | None = None,
     numbers: Int[np.ndarray, " key"] | None = None,
+    signed: bool = False,
 ) -> tuple[go.Figure, int]:
     """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked.
+
+    Of `signed` shares, which add up, it is the sum.
 
     `first` is the number of the first row: 1 where a row is a state, 0 where it is a layer itself.
     `own` is the query whose own share would swallow the colors: they end at the largest of the
@@ -30,9 +33,9 @@ def depth_figure(
     numbers = np.arange(len(tokens)) if numbers is None else numbers
     step = -(-len(numbers) // MAX_KEYS)
     starts = np.arange(0, len(numbers), step)
-    values = np.fmax.reduceat(rows, starts, axis=1)
+    values = (np.add if signed else np.fmax).reduceat(rows, starts, axis=1)
     place = {
-        "x": [_name(tokens, numbers[start : start + step].tolist()) for start in starts.tolist()],
+        "x": [cell_name(tokens, numbers[at : at + step].tolist()) for at in starts.tolist()],
         "y": list(range(first, first + len(rows))),
     }
     where = f"{_axis(layer_title)} %{{y}}<br>{_axis(key_title)} %{{x}}<br>"
@@ -40,10 +43,9 @@ def depth_figure(
     add_masked(figure, values, hovertemplate=where + "masked<extra></extra>", **place)
     figure.add_heatmap(
         z=values,
-        colorscale=WEIGHTS,
-        zmin=0,
+        **(signed_colors(values) if signed else {"colorscale": WEIGHTS, "zmin": 0}),
         colorbar=weight_bar(bar),
-        hovertemplate=where + "%{z:.4g}<extra></extra>",
+        hovertemplate=f"{where}%{{z:{'+' * signed}.4g}}<extra></extra>",
         hoverongaps=False,
         **place,
     )
@@ -71,7 +73,7 @@ def _axis(title: str) -> str:
     return title.partition(" (")[0].lower()
 
 
-def _name(tokens: tuple[str, ...], block: list[int]) -> str:
-    """The number comes first, so that equal tokens stay apart."""
+def cell_name(tokens: tuple[str, ...], block: list[int]) -> str:
+    """Name a block of tokens; the number comes first, so that equal tokens stay apart."""
     first, last = block[0], block[-1]
     return f"{first} {plain(tokens[first])}" if len(block) == 1 else f"{first}–{last}"

@@ -9,8 +9,7 @@ from viz_encoder.arguments import OneOf, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
-from viz_encoder.figures.theme import apply, caption, plain, weight_bar
-from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.theme import SIGNED, apply, caption, plain, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, View
 

@@ -17,7 +17,7 @@ def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         SelectionError: an option that the view does not have, or a value that it cannot take.
     """
-    controls = {control.name: control for control in view.controls}
+    controls = {control.name: control for control in view.options}
     for name in given:
         if name not in controls:
             raise SelectionError(
@@ -28,7 +28,9 @@ def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
 
 def offered(view: View, trace: Trace) -> list[dict[str, Any]]:
     """Each control as plain data: its label, choices, words, the numbers it takes, its default."""
-    defaults = inspect.signature(view.draw).parameters
+    defaults = {
+        name: given.default for name, given in inspect.signature(view.draw).parameters.items()
+    }
     return [
         {
             "name": control.name,
@@ -37,9 +39,9 @@ def offered(view: View, trace: Trace) -> list[dict[str, Any]]:
             "words": list(control.words),
             "counts": control.counts,
             "most": _most(control, trace),
-            "default": _default(control, defaults[control.name].default),
+            "default": _default(control, defaults.get(control.name)),
         }
-        for control in view.controls
+        for control in view.options
     ]
 
 

@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.analyses.pooled import PooledInput
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.theme import apply, caption, plain, weight_bar
-from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.theme import SIGNED, apply, caption, plain, weight_bar
 from viz_encoder.shown import after_blocks
 
 COSINE = "Cosine (no unit; −1 … 1,<br>1 = same direction)"

@@ -81,7 +81,7 @@ VIEW = View(
     place=Place(
         "flow",
         "query",
-        1,
+        3,
         "Rollout",
         row="Attention rollout to {query}, {after}",
         own_part=True,

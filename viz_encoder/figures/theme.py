@@ -16,6 +16,7 @@ WEIGHTS = [
     *("#fafdfb", "#def5e5", "#a0dfb9", "#54c9ad", "#38aaac", "#348ba6"),
     *("#366a9f", "#40498e", "#3b2f5e", "#28192f", "#0b0405"),
 ]
+SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
 MASKED = "#d8cfc4"
 
 
@@ -77,6 +78,12 @@ def head_name(layer: int, head: int | str | tuple[int, ...]) -> str:
     if isinstance(head, str):
         return f"layer {layer}, {head} over heads"
     return f"layer {layer}, mean of heads {', '.join(map(str, head))}"
+
+
+def signed_colors(values: np.ndarray) -> dict[str, object]:
+    """Colors of a heatmap: blue below 0, red above, as far on both sides."""
+    most = float(np.nanmax(np.abs(values), initial=0)) or 1.0
+    return {"colorscale": SIGNED, "zmin": -most, "zmax": most}
 
 
 def weight_bar(

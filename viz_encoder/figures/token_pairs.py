@@ -8,8 +8,7 @@ from viz_encoder.analyses.token_pairs import token_pairs as compute
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.hidden import STATE, block_names
-from viz_encoder.figures.theme import apply, caption, weight_bar
-from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.theme import SIGNED, apply, caption, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, View
 from viz_encoder.shown import after_blocks

@@ -9,7 +9,7 @@ from viz_encoder.analyses.token_similarity import TokenSimilarity
 from viz_encoder.analyses.token_similarity import token_similarity as compute
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names
-from viz_encoder.figures.theme import apply, caption, weight_bar
+from viz_encoder.figures.theme import SIGNED, apply, caption, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.shown import after_blocks
@@ -18,7 +18,6 @@ from viz_encoder.trace import Trace
 MAX_SIDE = 512
 KEPT, SUBTRACTED = "kept", "subtracted"
 Mean = Annotated[str, OneOf((KEPT, SUBTRACTED))]
-SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
 CAPTION = (
     "Measured: whether the hidden states of two tokens point the same way. Not measured: their "
     "lengths, and whether the model treats the tokens alike; a few large dimensions may dominate "

@@ -116,10 +116,9 @@ VIEW = View(
     place=Place(
         "flow",
         "query",
-        2,
+        4,
         "Value-weighted attention",
         row="Value-weighted attention to {query} in layer {layer}",
-        of_mask=True,
     ),
     look="Look for layers in which one key adds most of what the query takes in.",
 )

@@ -51,12 +51,10 @@ class View:
     title: str
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
-    # What is drawn, in order: "trace", "inputs", "encoder" (the model), or "weights" (the model, or
-    # the parts that were read of a recorded one).
+    # What is drawn, in order: "trace", "inputs", "encoder" (the model), "weights" (the model, or
+    # the parts that were read of a recorded one), or "attribution" (the answer to QUESTION).
     takes: tuple[str, ...] = ("trace",)
-    needs: tuple[
-        str, ...
-    ] = ()  # also "picture", "answer" (of a prediction head), "every head" (none removed)
+    needs: tuple[str, ...] = ()  # also "picture", "every head" (none removed)
     look: str = ""  # what to look at first, one sentence
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""
@@ -68,7 +66,23 @@ class View:
         """The name of its function."""
         return self.draw.__name__
 
+    @property
+    def options(self) -> tuple[Control, ...]:
+        """Its controls, after those of the question that it answers."""
+        return (*(QUESTION if "attribution" in self.takes else ()), *self.controls)
 
+
+# What an attribution is asked: the arguments of `vz.attribute`.
+QUESTION = (
+    Control(
+        "of",
+        "Explain",
+        ("", "answer", "state", "pooled", "masked", "classify", "tokens", "replaced"),
+    ),
+    Control("label", "Label or word", counts="name"),
+    Control("token", "Token", counts="token"),
+    Control("against", "Against", counts="name"),
+)
 LAYER = Control("layer", "Layer", counts="layer")
 HEAD = Control("head", "Head", words=("mean", "max"), counts="head")
 QUERY = Control("query", "Query", counts="token")

@@ -20,7 +20,7 @@ from viz_encoder.ui.state.run_description import RunDescription, for_component
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import TabContext, script_view
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.wire import figures, run_facts
+from viz_encoder.ui.wire import attributions, figures, run_facts
 from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
 from viz_encoder.ui.wire.errors import alert
 
@@ -36,7 +36,12 @@ MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"
 SESSIONS_KEPT = 8
 ASKED = itertools.count()  # how often a run was asked for
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
-SHARED_ENDPOINTS = (*form_endpoints.ENDPOINTS, *run_facts.ENDPOINTS, *figures.ENDPOINTS)
+SHARED_ENDPOINTS = (
+    *form_endpoints.ENDPOINTS,
+    *run_facts.ENDPOINTS,
+    *attributions.ENDPOINTS,
+    *figures.ENDPOINTS,
+)
 
 
 def make_theme() -> gr.themes.Base:

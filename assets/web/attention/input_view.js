@@ -1,7 +1,7 @@
 // The words or the picture themselves, shaded by where one token looks, or by who looks at it.
 
 import { changedRun } from "../core/changed_run.js";
-import { button, control, controls, el, loadPicture, number, onWidth, options, painted, query } from "../core/dom.js";
+import { button, control, controls, el, loadPicture, number, onWidth, options, painted } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { fullScreen } from "../views/full_screen.js";
@@ -108,9 +108,6 @@ export class InputView {
     const image = run.grid ? await loadPicture(run.url("picture.png")) : null;
     if (this.run !== run) return;
     this.#image = image;
-    /** @type {HTMLOptionElement} */ const relevance = query(this.measure, "[value=relevance]");
-    relevance.disabled = !run.tasks.length;
-    if (relevance.disabled && relevance.selected) this.measure.value = "weight";
     this.body.classList.toggle("viz-source-picture", Boolean(run.grid));
     this.node.classList.toggle("viz-pictured", Boolean(run.grid));
     this.arcs.show(run.grid ? this.picture.node : null);

@@ -18,7 +18,6 @@ export class RowView {
   /** @type {{ token: number, values: Float32Array }[] | null} */ parts = null; // of the chosen word's sub-words
   /** @type {Float32Array | null} */ was = null; // the same, before the changes that were made to the run
   /** @type {Float32Array | null} */ wholeWas = null;
-  answer = "";
   fault = "";
 
   /** The choice of this moment; the numbers come later, and the choice that they belong to stays.
@@ -74,8 +73,7 @@ export class RowView {
     const unit = this.unitOf(token);
     if (whole && unit >= 0) return this.fromWhole(whole, unit);
     if (measure === "weight") return (await this.#ask(selection, token, signal)).values;
-    const { values, answer } = await run.measured(measure, { ...selection, query: token }, signal);
-    this.answer = answer;
+    const { values } = await run.measured(measure, { ...selection, query: token }, signal);
     return Float32Array.from(this.units, ({ tokens }) => values[tokens[0]]);
   }
 
@@ -105,9 +103,7 @@ export class RowView {
   }
 
   get kind() {
-    if (this.who) return COLUMN;
-    const kind = MEASURES[this.measure];
-    return this.measure === "relevance" ? { ...kind, says: `For the answer ${this.answer}. ${kind.says}` } : kind;
+    return this.who ? COLUMN : MEASURES[this.measure];
   }
 
   named(/** @type {number} */ unit, side = this.side) {
@@ -121,7 +117,7 @@ export class RowView {
       weight: `Where ${token} looks (${this.name})`,
       value: `Value-weighted attention to ${token} (${this.name})`,
       rollout: `Rollout of ${token}, ${afterBlocks(layer + 1)}`,
-      relevance: `Relevance read at ${token}, ${afterBlocks(layer + 1)}`,
+      share: `What the final state of ${token} is made of`,
     };
     const text = this.who ? `Who looks at ${token} (${this.name})` : texts[this.measure];
     return this.units[unit] ? text : `${text}; it is hidden here`;

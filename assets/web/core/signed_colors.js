@@ -2,7 +2,9 @@
 
 import { isDark } from "./dom.js";
 
-/** @import { Rgb } from "./colors.js" */
+/** @import { Colors, Rgb } from "./colors.js" */
+
+const STEPS = 256;
 
 /** @type {{ stops: Rgb[], none: Rgb }} */
 const LIGHT = {
@@ -42,6 +44,12 @@ export function signedColors({ stops, none } = theme()) {
     const mixed = (/** @type {0 | 1 | 2} */ i) => Math.round(from[i] + (place % 1) * (to[i] - from[i]));
     return [mixed(0), mixed(1), mixed(2)];
   };
+}
+
+/** The same in the form that chips take. @returns {Colors} */
+export function signedRamp(color = signedColors(), sign = 1) {
+  const ramp = Array.from({ length: STEPS }, (_, at) => color(sign * ((2 * at) / (STEPS - 1) - 1)));
+  return { ramp, packed: new Uint32Array(), masked: color(null), zero: color(0) };
 }
 
 /** Fewer cells by the number of the largest amount of each block, with its sign.

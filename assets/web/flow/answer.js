@@ -1,4 +1,4 @@
-// The answer that relevance explains: its head, position and label, and the row shown.
+// The question that shares answer: an answer of the model, a state or the vector, and against what.
 
 import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
@@ -12,10 +12,13 @@ import { linkedOf } from "../core/link_notes.js";
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
 const NOTE = "flow.answer"; // in the link: what of it is not as usual
+/** @type {Record<string, string>} */
+const OWN = { state: "the final state of the chosen token", pooled: "the vector of the whole input" };
 /** @type {[value: string, text: string][]} */
-const READ = [
-  ["answer", "where the answer is read"],
-  ["query", "the chosen query"],
+const AGAINST = [
+  ["", "nothing"],
+  ["runner-up", "the runner-up"],
+  [OTHER, "another …"],
 ];
 
 export class Answer {
@@ -37,7 +40,10 @@ export class Answer {
     };
     /** @type {(id: string, onchange: () => unknown, ...nodes: Node[]) => HTMLSelectElement} */
     const select = (id, onchange, ...nodes) => el("select", { id: `viz-flow-${id}`, onchange }, ...nodes);
-    this.task = select("task", changed);
+    this.task = select("task", () => {
+      this.#note();
+      refresh();
+    });
     this.place = select("place", () => {
       this.#fillLabels();
       changed();
@@ -47,13 +53,24 @@ export class Answer {
       if (this.label.value !== OTHER) changed();
       else this.typed.focus();
     });
-    this.read = select("read", changed, ...options(READ));
+    this.against = select("against", () => {
+      this.#reveal();
+      if (this.against.value !== OTHER) changed();
+      else this.rival.focus();
+    });
     const typed = { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", placeholder: "label or word" };
     this.typed = el("input", { ...typed, "aria-label": "Another label or word", onchange: changed });
-    this.taskNode = control("Prediction head", this.task);
+    this.rival = el("input", {
+      ...typed,
+      id: "viz-flow-rival",
+      placeholder: "label, word or text",
+      "aria-label": "Another label, word or text to subtract",
+    });
+    const taskNode = control("Explain", this.task);
     this.placeNode = control("Target token", this.place);
-    const others = [control("Answer", this.label, this.typed), control("Read at", this.read)];
-    this.node = el("span", { class: "viz-flow-answer" }, this.taskNode, this.placeNode, ...others);
+    this.labelNode = control("Answer", this.label, this.typed);
+    const against = control("against", this.against, this.rival);
+    this.node = el("span", { class: "viz-flow-answer" }, taskNode, this.placeNode, this.labelNode, against);
   }
 
   /** @type {(run: Run, query: number, fresh: Fresh) => Promise<void>} */
@@ -62,26 +79,31 @@ export class Answer {
     if (this.run !== run) {
       this.run = run;
       this.#linked = new URLSearchParams(linkedOf(run, NOTE));
-      this.task.replaceChildren(...options(run.tasks.map((task) => [task, HEADS[task] ?? task])));
-      this.taskNode.hidden = run.tasks.length < 2;
+      /** @type {[string, string][]} */
+      const asked = run.tasks.map((task) => [task, HEADS[task] ?? task]);
+      this.task.replaceChildren(...options([...asked, ...Object.entries(OWN)]));
       choose(this.task, this.#linked.get("task"));
     }
     const task = this.task.value;
     if (this.asked !== `${run.key}:${task}`) {
-      this.guesses = await fresh(run.predictions(task, ""));
+      this.guesses = this.ofHead ? await fresh(run.predictions(task, "")) : [];
       this.asked = `${run.key}:${task}`;
       this.here = el("option", { value: "query" });
       const masks = task === "masked" ? this.guesses : [];
       const places = masks.map(({ token }) => el("option", { value: token }, run.named(Number(token))));
       this.place.replaceChildren(...places, this.here);
       this.placeNode.hidden = !this.ofTokens;
+      this.labelNode.hidden = !this.ofHead;
+      const before = this.against.value;
+      this.against.replaceChildren(...options(AGAINST.filter(([value]) => this.ofHead || value !== "runner-up")));
+      if (!choose(this.against, before)) this.against.value = "";
       choose(this.place, this.#linked.get("token"));
       this.#fillLabels();
     }
     this.here.textContent = `the chosen query, ${run.named(query)}`;
     if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
     this.#answer(this.#linked.get("label") ?? "");
-    choose(this.read, this.#linked.get("read"));
+    this.#rival(this.#linked.get("against") ?? "");
     this.#linked = new URLSearchParams(); // from now on the person chooses
   }
 
@@ -92,11 +114,17 @@ export class Answer {
     this.#reveal();
   }
 
+  #rival(/** @type {string} */ against) {
+    if (against && !choose(this.against, against)) [this.against.value, this.rival.value] = [OTHER, against];
+    this.#reveal();
+  }
+
   #note() {
-    const { task, place, label, read, typed } = this;
-    const fields = { task, token: place, label, read };
+    const { task, place, label, against, typed, rival } = this;
+    const fields = { task, token: place, label, against };
     const chosen = Object.entries(fields).filter(([, field]) => field.selectedIndex > 0);
-    const said = chosen.map(([name, { value }]) => [name, value === OTHER ? typed.value.trim() : value]);
+    const other = (/** @type {HTMLElement} */ field) => (field === against ? rival : typed).value.trim();
+    const said = chosen.map(([name, field]) => [name, field.value === OTHER ? other(field) : field.value]);
     current.selection.note({ [NOTE]: String(new URLSearchParams(said.filter(([, value]) => value))) });
   }
 
@@ -105,8 +133,12 @@ export class Answer {
     if (run.key !== current.selection.opened) current.selection.note({ [NOTE]: "" });
   }
 
+  get ofHead() {
+    return !(this.task.value in OWN);
+  }
+
   get ofTokens() {
-    return this.task.value !== "classify";
+    return this.ofHead && this.task.value !== "classify";
   }
 
   // Position of the answer.
@@ -114,24 +146,26 @@ export class Answer {
     return this.place.value === "query" ? this.query : Number(this.place.value);
   }
 
-  /** The view's options; null while a label is still to be typed. @returns {Record<string, string> | null} */
+  /** The view's options; null while something is still to be typed. @returns {Record<string, string> | null} */
   options() {
-    const { label, task, read } = this;
+    const { label, task, against } = this;
     const chosen = label.value === OTHER ? this.typed.value.trim() : label.value;
-    if (label.value === OTHER && !chosen) return null;
+    const rival = against.value === OTHER ? this.rival.value.trim() : against.value;
+    if ((this.ofHead && label.value === OTHER && !chosen) || (against.value === OTHER && !rival)) return null;
     return {
-      task: task.value,
-      ...(chosen && { label: chosen }),
+      of: task.value,
+      ...(this.ofHead && chosen && { label: chosen }),
       ...(this.ofTokens && { token: String(this.token) }),
-      ...(read.value === "query" && { query: String(this.query) }),
+      ...(task.value === "state" && { token: String(this.query) }),
+      ...(rival && { against: rival }),
     };
   }
 
-  // Read the relevance at the chosen query from now on; whether that is something else.
-  readAtQuery() {
-    const other = this.read.value !== "query";
-    this.read.value = "query";
-    this.#note();
+  // Ask of the chosen token's final state from now on; whether that is another question.
+  askOfToken() {
+    const other = this.task.value !== "state";
+    this.task.value = "state";
+    if (other) this.#note();
     return other;
   }
 
@@ -153,6 +187,7 @@ export class Answer {
 
   #reveal() {
     this.typed.hidden = this.label.value !== OTHER;
+    this.rival.hidden = this.against.value !== OTHER;
   }
 }
 

@@ -1,4 +1,4 @@
-// Beside relevance: what hiding each token does to the same answer.
+// Beside shares: what hiding each token does to the same answer.
 
 import { button, caption, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -8,8 +8,8 @@ import { table } from "../views/headed.js";
 
 /** @import { Maybe, TokenEffects } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
-/** @typedef {{ run: Run, options: Record<string, string>, relevance: Map<number, number> }} Asked of which answer, and
- *   the relevance of each token that is shown */
+/** @typedef {{ run: Run, options: Record<string, string>, shares: Map<number, number> }} Asked of which answer, and
+ *   the share of each token that is shown */
 
 const AT_ONCE = 128; // tokens; of more it is computed when somebody asks
 const LISTED = 8;
@@ -17,7 +17,7 @@ const LISTED = 8;
 const MEASURES = { masked: "masked", classify: "logit" };
 const ABOUT =
   "Each token in turn is hidden from every token in every layer, and the model runs again. The effect is exact " +
-  "for a text without that token; relevance is a first-order estimate. The two need not agree.";
+  "for a text without that token; a share is what the token carried on this run. The two need not agree.";
 
 export class KnockedOut {
   #latest = new Latest((sentence) => this.#say(sentence));
@@ -32,7 +32,7 @@ export class KnockedOut {
 
   /** Answer to watch; null if no such answer is shown. @type {(asked: Asked | null) => void} */
   show(asked) {
-    const measure = asked && MEASURES[asked.options.task];
+    const measure = asked && !asked.options.against && MEASURES[asked.options.of];
     this.node.hidden = !measure;
     if (!asked || !measure) return;
     const { run, options } = asked;
@@ -42,7 +42,7 @@ export class KnockedOut {
       ...(options.token && measure === "masked" && { at: options.token }),
     });
     const path = `whatif/tokens?${given}`;
-    const of = `${run.key}:${path}:${[...asked.relevance.keys()].length}`;
+    const of = `${run.key}:${path}:${asked.shares.size}`;
     if (this.#of === of) return;
     this.#of = of;
     if (run.n <= AT_ONCE) this.#measure(asked, path);
@@ -65,7 +65,7 @@ export class KnockedOut {
     this.#latest.run(async (fresh) => {
       const url = asked.run.url(path);
       const found = /** @type {TokenEffects} */ (await fresh(streamed(url, tell, { signal: fresh.signal })));
-      const rows = rowsOf(found, asked.relevance);
+      const rows = rowsOf(found, asked.shares);
       this.#say(sentenceOf(found, asked), this.#table(asked.run, found, rows));
       this.node.dataset.painted = this.#of;
     });
@@ -80,50 +80,44 @@ export class KnockedOut {
 
   /** @type {(run: Run, found: TokenEffects, rows: Row[]) => HTMLElement} */
   #table(run, { labels, untouched }, rows) {
-    const cells = rows.map(({ at, relevance, pair, answer }) =>
+    const cells = rows.map(({ at, share, pair, answer }) =>
       el(
         "tr",
         { "data-token": at },
         el("th", { scope: "row" }, run.named(at)),
-        el("td", {}, number(relevance)),
+        el("td", {}, number(share)),
         el("td", {}, number(pair[0])),
         el("td", { class: "viz-flips" }, answer === untouched.answer ? "" : `then ${quoted(answer)}`),
       ),
     );
-    const heads = ["Token", "Relevance", `${quoted(labels[0])} without it`, ""];
-    return table("viz-knocked-table", heads, cells, "Relevance of tokens, and the answer without each");
+    const heads = ["Token", "Share", `${quoted(labels[0])} without it`, ""];
+    return table("viz-knocked-table", heads, cells, "Shares of tokens, and the answer without each");
   }
 }
 
-/** @typedef {{ at: number, relevance: number, pair: Maybe[], answer: string, effect: number }} Row */
+/** @typedef {{ at: number, share: number, pair: Maybe[], answer: string, effect: number }} Row */
 
-/** The tokens to show: the most relevant, and those with the largest effects, by relevance.
- * @type {(found: TokenEffects, relevance: Map<number, number>, most?: number) => Row[]} */
-export function rowsOf({ values, pair, answers }, relevance, most = LISTED) {
-  const rows = [...relevance]
+/** The tokens to show: those with the largest shares, and with the largest effects, by share.
+ * @type {(found: TokenEffects, shares: Map<number, number>, most?: number) => Row[]} */
+export function rowsOf({ values, pair, answers }, shares, most = LISTED) {
+  const rows = [...shares]
     .filter(([at]) => values[at] != null)
-    .map(([at, share]) => ({
-      at,
-      relevance: share,
-      pair: pair[at],
-      answer: answers[at],
-      effect: Math.abs(Number(values[at])),
-    }));
+    .map(([at, share]) => ({ at, share, pair: pair[at], answer: answers[at], effect: Math.abs(Number(values[at])) }));
   const first = (/** @type {(row: Row) => number} */ of) => [...rows].sort((a, b) => of(b) - of(a)).slice(0, most / 2);
-  const kept = new Set([...first((row) => row.relevance), ...first((row) => row.effect)]);
-  return rows.filter((row) => kept.has(row)).sort((a, b) => b.relevance - a.relevance);
+  const kept = new Set([...first((row) => row.share), ...first((row) => row.effect)]);
+  return rows.filter((row) => kept.has(row)).sort((a, b) => b.share - a.share);
 }
 
 /** Which token leads by either measure. @type {(found: TokenEffects, asked: Asked) => string} */
-function sentenceOf(found, { run, relevance }) {
-  const rows = rowsOf(found, relevance);
+function sentenceOf(found, { run, shares }) {
+  const rows = rowsOf(found, shares);
   if (!rows.length) return "No token can be hidden here.";
   const [first] = rows;
   const most = rows.reduce((a, b) => (b.effect > a.effect ? b : a));
   const { untouched, labels } = found;
   const name = (/** @type {number} */ at) => quoted(run.tokens[at]);
   const then = most.answer === untouched.answer ? "" : `, and the answer becomes ${quoted(most.answer)}`;
-  const share = `${quoted(labels[0])} ${number(most.pair[0])} without it${then}`;
-  const same = first.at === most.at ? "and hiding it" : `first; hiding ${name(most.at)}`;
-  return `Relevance ranks ${name(first.at)} ${first.at === most.at ? `first, ${same}` : same} changes the answer most: ${share}.`;
+  const without = `${quoted(labels[0])} ${number(most.pair[0])} without it${then}`;
+  const same = first.at === most.at ? "and hiding it" : `hiding ${name(most.at)}`;
+  return `${name(first.at)} has the largest share${first.at === most.at ? ` ${same}` : `; ${same}`} changes the answer most: ${without}.`;
 }

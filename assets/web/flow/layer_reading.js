@@ -15,6 +15,7 @@ const STEP = 800; // ms a layer is shown while it plays
 
 export class LayerReading {
   #playing = new Latest();
+  #begins = ""; // whose rows these are
   /** @type {Rows | null} */
   shown = null;
   layer = el("input", {
@@ -45,13 +46,14 @@ export class LayerReading {
     );
   }
 
-  // A new run begins at its last layer.
-  enter(/** @type {Run} */ { nLayers }) {
-    this.layer.max = String(nLayers - 1);
-    this.layer.value = this.layer.max;
-  }
-
+  // Other rows begin at the last one; shares of an answer at the first, that of the input.
   show(/** @type {Rows | null} */ rows) {
+    const begins = rows && `${rows.run.key} ${rows.place.slot}`;
+    if (rows && begins !== this.#begins) {
+      this.layer.max = String(rows.table.rows - 1);
+      this.layer.value = rows.place.slot === "answer" ? "0" : this.layer.max;
+    }
+    if (begins) this.#begins = begins;
     this.shown = rows;
     this.node.hidden = !rows;
     this.shade();
@@ -67,14 +69,16 @@ export class LayerReading {
   shade() {
     if (!this.shown) return;
     const { run, query, table, place, hide } = this.shown;
+    const signed = place.slot === "answer";
     const layer = Number(this.layer.value);
     const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
-    const said = place.row.includes("{after}") ? blocksPassed(layer + 1, run.nLayers) : `layer ${layer}`;
+    const passed = Number(table.y[layer]);
+    const said = place.row.includes("{after}") ? blocksPassed(passed, run.nLayers) : `layer ${layer}`;
     this.layerName.textContent = said;
     this.layer.setAttribute("aria-valuetext", said);
-    this.heading.textContent = rowSaid(place.row, query < 0 ? "" : run.named(query), layer);
+    this.heading.textContent = rowSaid(place.row, query < 0 ? "" : run.named(query), layer, passed);
     const step = Math.ceil(run.visible(hide).length / table.cols);
-    this.source.show(run, query, row, step, table.unit.toLowerCase(), place.own_part, hide);
+    this.source.show(run, query, row, step, table.unit.toLowerCase(), place.own_part, hide, signed);
   }
 
   // Play once from the first layer to the last.
@@ -95,10 +99,10 @@ export class LayerReading {
 
 /**
  * Describe a layer's row; text in [ ] is only for a query.
- * @type {(template: string, query: string, layer: number) => string}
+ * @type {(template: string, query: string, layer: number, passed: number) => string}
  */
-export function rowSaid(template, query, layer) {
+export function rowSaid(template, query, layer, passed) {
   /** @type {Record<string, string>} */
-  const known = { query, layer: String(layer), after: afterBlocks(layer + 1) };
+  const known = { query, layer: String(layer), after: afterBlocks(passed) };
   return template.replace(/\[(.*?)\]/g, query && "$1").replace(/\{(\w+)\}/g, (_, name) => known[name]);
 }

@@ -86,9 +86,9 @@ class FlowTab extends TabShell {
     this.refresh();
   }
 
-  // Choosing a query shows relevance at its row.
+  // Choosing a token asks what its final state is made of.
   #query(/** @type {number} */ query) {
-    if (this.ofAnswer && this.answer.readAtQuery()) this.refresh();
+    if (this.ofAnswer && this.answer.askOfToken()) this.refresh();
     this.selection.set({ query });
     if (this.ofAnswer && this.run) this.#list(this.run, query);
   }
@@ -127,7 +127,6 @@ class FlowTab extends TabShell {
   async #offer(run, fresh) {
     const [measures, views] = await fresh(Promise.all([run.viewsAt("flow"), run.views()]));
     this.offered = run;
-    this.reading.enter(run);
     const there = measures.filter(({ missing }) => !missing);
     this.measures.replaceChildren(...measures.map((measure) => this.#choice(run, measure)));
     this.missing.textContent = [...new Set(measures.map(({ missing }) => missing))].join(" ").trim();
@@ -174,6 +173,7 @@ class FlowTab extends TabShell {
     this.controls.show(run, offered, start);
     this.controls.node.hidden = this.ofAnswer;
     this.answer.node.hidden = !this.ofAnswer;
+    this.display.offer(measure.controls.map(({ name }) => SWITCHES[name] ?? ""));
     this.#say(measure);
   }
 
@@ -191,14 +191,16 @@ class FlowTab extends TabShell {
   }
 
   /** @type {(run: Run, measure: Measure, fresh: Fresh) => Promise<void>} */
-  async #draw(run, { name, place }, fresh) {
+  async #draw(run, measure, fresh) {
+    const { name, place } = measure;
     const { query } = this.selection;
     if (this.ofAnswer) await this.answer.show(run, query, fresh);
     const chosen = this.ofAnswer ? this.answer.options() : { query, ...this.controls.values() };
     if (!chosen) return;
-    const on = Object.entries(SWITCHES).filter(([name, own]) => this.selection[own] && name !== "words");
+    const takes = measure.controls.map((control) => control.name);
+    const on = Object.entries(SWITCHES).filter(([name, own]) => this.selection[own] && takes.includes(name));
     const options = { ...chosen, ...Object.fromEntries(on.map(([name]) => [name, "yes"])) };
-    const whose = Number(chosen.query ?? ("token" in chosen ? chosen.token : -1)); // -1: where the head reads
+    const whose = Number(chosen.query ?? ("token" in chosen ? chosen.token : -1)); // -1: the whole input
     this.#list(run, whose);
     const path = `${name}?${new URLSearchParams(options)}`;
     const figure = await fresh(this.figure.show(run, path));
@@ -212,14 +214,13 @@ class FlowTab extends TabShell {
     this.body.dataset.painted = `${run.key}:${path}`;
   }
 
-  /** Beside relevance, where each cell of its last row is one token: what hiding that token does.
+  /** Beside shares, where each cell of the input's row is one token: what hiding that token does.
    * @type {(run: Run, options: object, table: Heatmap | null) => void} */
   #knockOut(run, options, table) {
     const tokens = run.visible(this.selection.hide);
     if (!this.ofAnswer || !table || table.cols !== tokens.length) return this.knockedOut.show(null);
-    const row = table.values.slice(-table.cols);
-    const relevance = new Map(tokens.map((token, at) => [token, Number(row[at])]));
-    this.knockedOut.show({ run, options: /** @type {Record<string, string>} */ (options), relevance });
+    const shares = new Map(tokens.map((token, at) => [token, Number(table.values[at])]));
+    this.knockedOut.show({ run, options: /** @type {Record<string, string>} */ (options), shares });
   }
 
   // Dim the old result until the new one arrives.
@@ -227,14 +228,14 @@ class FlowTab extends TabShell {
     for (const { node } of [this.figure, this.reading]) node.classList.toggle("viz-busy", on);
   }
 
-  /** The token whose row is shown; relevance is read where the answer stands, or where the head reads.
+  /** The token whose row is shown, or that the question is about; -1 of a question about the whole input.
    * @type {(run: Run, whose: number) => void} */
   #list(run, whose) {
     this.tokensTitle.textContent = !this.ofAnswer
       ? "Query token"
       : whose < 0
-        ? "Read at the classifier's token"
-        : "Query token: where the answer is read";
+        ? "Choose a token to ask what it is made of"
+        : "Token that the question is about";
     this.tokens.show(run, whose, this.selection.hide);
   }
 

@@ -46,6 +46,12 @@ export class DisplayOptions {
     this.#enable("words", words || run.mergeable, single);
   }
 
+  /** Show those that what is drawn takes. @type {(names: string[]) => void} */
+  offer(names) {
+    for (const [name, box] of Object.entries({ hide: this.hide, renorm: this.renorm, words: this.words }))
+      if (box.parentElement) box.parentElement.hidden = !names.includes(name);
+  }
+
   /** @type {(name: Switch, id: string) => HTMLInputElement} */
   #box(name, id) {
     return el("input", { type: "checkbox", id, onchange: (event) => this.#switch(name, event.currentTarget.checked) });

@@ -1,19 +1,21 @@
 // The text or the picture itself, shaded by one layer's row of a depth figure.
 
-import { inkOn, largest, makeScale, rgbText, shade } from "../core/colors.js";
+import { inkOn, largest, makeScale, rgbText, SIGNED, shade, theme } from "../core/colors.js";
 import { css, el, loadPicture, number, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { signedRamp } from "../core/signed_colors.js";
 import { PatchCanvas } from "./patch_canvas.js";
 import { overlay } from "./patch_canvas.js";
 import { descending, gradient, TOLD, tintGradient } from "./shading.js";
 import { Words } from "./token_strip.js";
 
-/** @import { Scale } from "../core/colors.js" */
+/** @import { Colors, Scale } from "../core/colors.js" */
 /** @import { Grid, Maybe } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, query: number, row: ArrayLike<Maybe>, numbers: Float64Array, step: number, unit: string,
- *   own: boolean, shown: number[] }} Row a number for each block of `step` of the `shown` tokens, NaN where the query may
- *   not attend; `own` says that the query begins with a part of its own, beside which the others are small */
+ *   own: boolean, signed: boolean, shown: number[] }} Row a number for each block of `step` of the `shown` tokens, NaN
+ *   where the query may not attend; `own` says that the query begins with a part of its own, beside which the others are
+ *   small, and `signed` that they may be below 0 */
 
 const OPACITY = 0.8; // largest opacity of the tint on an image
 const MAX_PICTURE = 440;
@@ -59,11 +61,11 @@ export class FlowSource {
 
   /** With `hide`, the row leaves out special tokens.
    * @type {(run: Run, query: number, row: ArrayLike<Maybe>, step: number, unit: string, own?:
-   *   boolean, hide?: boolean) => void} */
-  show(run, query, row, step, unit, own = false, hide = false) {
+   *   boolean, hide?: boolean, signed?: boolean) => void} */
+  show(run, query, row, step, unit, own = false, hide = false, signed = false) {
     if (this.run !== run) this.#enter(run);
     const numbers = Float64Array.from(row, (value) => value ?? 0);
-    this.shown = { run, query, row, numbers, step, unit, own, shown: run.visible(hide) };
+    this.shown = { run, query, row, numbers, step, unit, own, signed, shown: run.visible(hide) };
     this.going = query;
     this.#draw();
     this.told.textContent = this.#summary(this.shown);
@@ -83,20 +85,24 @@ export class FlowSource {
 
   #draw() {
     if (!this.shown || !this.node.clientWidth) return;
-    const { run, numbers, own, unit, step, query } = this.shown;
+    const { run, numbers, own, signed, unit, step, query } = this.shown;
     const { grid } = run;
-    const scale = makeScale("head", largest(othersOf(this.shown)) || largest(numbers));
+    const colors = signed ? signedRamp() : theme();
+    const scale = signed
+      ? makeScale(SIGNED, largest(numbers.map(Math.abs)))
+      : makeScale("head", largest(othersOf(this.shown)) || largest(numbers));
     const { high } = grid ? this.#drawPicture(this.shown, grid) : scale;
-    if (!grid) this.#drawWords(this.shown, scale);
+    if (!grid) this.#drawWords(this.shown, scale, colors);
     const background = grid
       ? `${tintGradient("right", makeScale("head", high), OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)`
-      : gradient("right", scale);
+      : gradient("right", scale, colors);
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
-    const blocks = step > 1 ? ` Each shade is the largest of ${step} tokens.` : "";
+    const blocks = step > 1 ? ` Each shade is the ${signed ? "sum" : "largest"} of ${step} tokens.` : "";
+    const low = !signed ? "0" : grid ? "Below 0: not tinted. 0" : `−${number(high)}`;
     const most = `(the largest on ${own ? "a patch other than the query" : "a patch"}; shown on dark and on light)`;
     const beyond =
       own && numbers[placeOf(this.shown, query)] > high ? " (the largest on a token other than the query)" : "";
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : beyond}, ${unit}.${blocks}`);
+    this.scaleNode.replaceChildren(`${low} `, bar, ` ${number(high)}${grid ? ` ${most}` : beyond}, ${unit}.${blocks}`);
   }
 
   // Summarize the row's largest values.
@@ -114,15 +120,15 @@ export class FlowSource {
     return `${whose} for ${most.map((at) => `${named(at)} ${number(numbers[at])}`).join(", ") || "nothing else"}.`;
   }
 
-  /** @type {(shown: Row, scale: Scale) => void} */
-  #drawWords(shown, scale) {
+  /** @type {(shown: Row, scale: Scale, colors: Colors) => void} */
+  #drawWords(shown, scale, colors) {
     const { run, query } = shown;
     const units = run.shown({ hide: shown.shown.length < run.n, words: false });
     const chosen = units.places[query] ?? -1;
     this.words.show(units, run.segments, chosen);
     this.words.mark(chosen);
     const values = Float32Array.from(units, ({ tokens }) => valueAt(shown, tokens[0]) ?? 0);
-    this.words.paint(values, scale, (at) => sentence(shown, units[at].tokens[0]));
+    this.words.paint(values, scale, (at) => sentence(shown, units[at].tokens[0]), colors);
   }
 
   /** @type {(shown: Row, at: number) => HTMLElement} */

@@ -4,7 +4,7 @@ import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors
 import { number } from "../core/dom.js";
 
 /** @import { Colors, Rgb, Scale, Values } from "../core/colors.js" */
-/** @typedef {"weight" | "value" | "rollout" | "relevance"} Measure */
+/** @typedef {"weight" | "value" | "rollout" | "share"} Measure */
 /** @typedef {{ title: string, unit: string, says: string, own?: boolean }} MeasureText */
 
 export const TOLD = 3; // strongest ones named in a sentence
@@ -33,11 +33,10 @@ export const MEASURES = {
     unit: "share of the query's hidden state",
     says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as one half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
   },
-  relevance: {
-    title: "relevance to the answer",
-    own: true,
-    unit: "relevance, without a unit",
-    says: "Which attention weights, if larger, would raise the answer's score: to first order, all heads up to this layer (Chefer et al., 2021); not proof of a cause, and not comparable between answers.",
+  share: {
+    title: "share of the final state",
+    unit: "share of the length of the query's final state",
+    says: "Which tokens the query token's final state is made of, through all layers, with this run's weights held; parts below 0 are not shaded. Not what would happen without them.",
   },
 };
 

@@ -2,13 +2,11 @@
 
 import { inkOn, makeScale, rgbText, SIGNED } from "../core/colors.js";
 import { el } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
+import { signedColors, signedRamp } from "../core/signed_colors.js";
 import { digitsFor, largestAmount, legendOf, signedFixed } from "./wording.js";
 
-/** @import { Colors, Rgb, Scale } from "../core/colors.js" */
+/** @import { Colors, Scale } from "../core/colors.js" */
 /** @import { Maybe } from "../core/payloads.d.ts" */
-
-const STEPS = 256;
 
 export class EffectColors {
   /** @param {Iterable<Maybe>} values @param {string} answer how the model's own is named, "" where it gives none */
@@ -30,10 +28,7 @@ export class EffectColors {
 
   /** Colors in the form chips take. @returns {{ scale: Scale, colors: Colors }} */
   get chips() {
-    /** @type {Rgb[]} */
-    const ramp = Array.from({ length: STEPS }, (_, at) => this.color(this.sign * ((2 * at) / (STEPS - 1) - 1)));
-    const colors = { ramp, packed: new Uint32Array(), masked: this.color(null), zero: this.color(0) };
-    return { scale: makeScale(SIGNED, this.largest), colors };
+    return { scale: makeScale(SIGNED, this.largest), colors: signedRamp(this.color, this.sign) };
   }
 
   /** A bar from the lowest to the largest, and what its sides mean. @type {(unit: string) => HTMLElement} */

@@ -42,8 +42,8 @@ export class TokenTable {
     this.acts = acts;
     this.how.addEventListener("change", () => acts.how(this.how.value));
     this.table.addEventListener("pointerleave", () => current.hover(null));
-    const flow = button("compare in Flow", toRelevance, { class: "viz-whatif-link" });
-    const note = caption("Relevance ranks tokens by gradients and may rank them differently: ", flow, ".");
+    const flow = button("compare in Flow", toShares, { class: "viz-whatif-link" });
+    const note = caption("A token's exact share of the answer may rank it differently: ", flow, ".");
     this.node = section(
       ...["viz-whatif-tokens", "Each word hidden from every token", this.title],
       ...[this.what, this.by, this.start, this.table, this.cut, this.fewest, note],
@@ -172,8 +172,8 @@ export class TokenTable {
   }
 }
 
-// Flow, at the measure that ranks words by gradients.
-function toRelevance() {
-  current.selection.note({ "flow.measure": "relevance" });
+// Flow, at what carried the answer.
+function toShares() {
+  current.selection.note({ "flow.measure": "routes" });
   openTab("flow");
 }

@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 
-from viz_encoder.analyses.predictions import tasks
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.figure_tables import figure_csv, figure_npz
+from viz_encoder.figures.attributed import parted
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.figures.views import VIEWS
@@ -25,16 +25,13 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held
+from viz_encoder.ui.wire.attributions import attribution_of
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 PURPOSE = "draw this"
 NO_PICTURE = "This run read a text, and this view draws pictures."
-NO_HEAD = (
-    "This model has no prediction head, so it gives no answer; choose one that has, such as "
-    "grammar or scene."
-)
 BROKEN = re.compile("[\ud800-\udfff]")
 TABLES = (".csv", ".npz")
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
@@ -85,13 +82,13 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
         raise SelectionError(f"There is no view {name[:40]!r}; choose one of {', '.join(VIEWS)}.")
     view = VIEWS[name]
     options = read_options(view, given)
+    if why := _missing(view, entry):
+        raise SelectionError(why)
     parts = _parts(entry)
-    taken = [parts[part] for part in view.takes]
-    if any(part is None for part in taken):
-        raise SelectionError(entry.model_gone(PURPOSE) if entry.plain else NOT_PLAIN)
-    if "every head" in view.needs and entry.removed:
-        raise SelectionError(HEAD_REMOVED)
-    return view.draw(*taken, **options)
+    if "attribution" in view.takes:
+        question, options = parted(options)
+        parts["attribution"] = attribution_of(entry, question)
+    return view.draw(*(parts[part] for part in view.takes), **options)
 
 
 def _figure(entry: Entry, view: str, given: Mapping[str, str]) -> Response:
@@ -154,16 +151,16 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
 def _missing(view: View, entry: Entry) -> str:
     """Why this run cannot be drawn so, in a sentence; nothing if it can."""
     parts = _parts(entry)
-    if any(parts[part] is None for part in view.takes):
-        return entry.model_gone(PURPOSE) if entry.plain else NOT_PLAIN
+    takes = ("encoder" if part == "attribution" else part for part in view.takes)
+    if any(parts[part] is None for part in takes):
+        gone = entry.plain or entry.encoder is None
+        return entry.model_gone(PURPOSE) if gone else NOT_PLAIN
     if "weights" in view.takes and isinstance(parts["weights"], RecordedParts):
         return parts["weights"].undivided
     if "every head" in view.needs and entry.removed:
         return HEAD_REMOVED
     if "picture" in view.needs and entry.trace.sample.picture is None:
         return NO_PICTURE
-    if "answer" in view.needs and (entry.encoder is None or not tasks(entry.encoder)):
-        return NO_HEAD
     return ""
 
 

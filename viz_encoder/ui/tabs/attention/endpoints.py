@@ -136,9 +136,9 @@ def similar(runner: Runner, key: str, layer: int, head: int) -> dict[str, Any]:
 def measured(
     runner: Runner, key: str, measure: str, layer: int, head: str, query: int
 ) -> dict[str, Any]:
-    """One query's row of "weight", "value" (‖α·v·W_O‖), "rollout" or "relevance".
+    """One query's row of "weight", "value" (‖α·v·W_O‖), "rollout" or "share" (of its final state).
 
-    Returns the values, one per key, and the answer that relevance is of.
+    Returns the values, one per key.
     """
     entry = runner.store.get(key)
     place = (
@@ -146,8 +146,7 @@ def measured(
         parse_head(head, entry.trace),
         parse_index("query", query, entry.trace.n_tokens),
     )
-    found = MEASURES.of(entry, measure, *place)
-    return {"values": finite(found.values), "answer": found.answer}
+    return {"values": finite(MEASURES.of(entry, measure, *place))}
 
 
 def change(

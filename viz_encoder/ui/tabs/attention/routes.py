@@ -6,7 +6,6 @@ travel as JSON. A run is reached by its unguessable key alone.
 
 from dataclasses import replace
 from reprlib import repr as shown  # truncates: client input can be of any length
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -14,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.state.run_description import printable, statistics_said
+from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.attention.downloads import named_file
@@ -44,7 +43,7 @@ ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
-PLACES = Places(1)  # for rollout and relevance, which need much memory; others wait, or are dropped
+PLACES = Places(1)  # for rollout and shares, which need much memory; others wait, or are dropped
 
 
 @ROUTER.get("/thumbnails")
@@ -182,12 +181,11 @@ def rows(entry: Held, view: Kept, layer: Layer, query: Query) -> Response:
 async def measured(
     entry: Held, measure: str, layer: Layer, head: str, query: Query, request: Request
 ) -> Response:
-    """One query's row of a measure, float32 " key"; x-answer names the answer it is of."""
+    """One query's row of a measure, float32 " key"."""
     chosen = parse_head(head, entry.trace)
 
     def work() -> Response:
-        found = MEASURES.of(entry, measure, layer, chosen, query)
-        return answers.array(found.values, answer=quote(printable(found.answer)))
+        return answers.array(MEASURES.of(entry, measure, layer, chosen, query))
 
     return await PLACES.answer(request, work)
 

@@ -1,99 +1,54 @@
-"""One query's row of each measure: weights, value-weighted lengths, rollout and relevance."""
+"""One query's row of each measure: weights, value-weighted lengths, rollout and shares."""
 
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass
 from reprlib import repr as shown  # truncates: client input can be of any length
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.overview import row
-from viz_encoder.analyses.relevance import ANSWERS, Relevance, relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
-from viz_encoder.config import HeadPool
+from viz_encoder.attribution import attribute
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
+from viz_encoder.ui.state.kept import Kept
+from viz_encoder.ui.state.store import HEAD_REMOVED, Entry
 
-MEASURES = ("weight", "value", "rollout", "relevance")
-KEPT = 6  # results of a run that are kept, all layers each
+MEASURES = ("weight", "value", "rollout", "share")
 MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many times
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """One query's row of a measure; `answer` names the answer it is for, if any."""
-
-    values: Float[np.ndarray, " key"]
-    answer: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class _AllLayers:
-    rows: Float[np.ndarray, "layer key"]
-    answer: str = ""
 
 
 class Measures:
     """Measures of held runs; what took long is kept for as long as its run, the last few of it."""
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[Entry, OrderedDict[tuple[str, int], _AllLayers]]
-        self._kept = WeakKeyDictionary()
-        self._lock = threading.Lock()
-        self._one_at_a_time = threading.Lock()  # relevance holds all maps and their gradients
+        self._kept: Kept[Float[np.ndarray, "layer key"]] = Kept(6)  # all layers each
 
-    def of(self, entry: Entry, measure: str, layer: int, head: Head, query: int) -> Measured:
+    def of(
+        self, entry: Entry, measure: str, layer: int, head: Head, query: int
+    ) -> Float[np.ndarray, " key"]:
         """One query's row: the measure of each key after that layer.
 
         "weight" and "value" are of one head, the mean of several or the largest of all; "rollout"
-        and "relevance" join all heads of all layers up to this one.
+        joins all heads of all layers up to this one, and "share" all of the model.
 
         Raises:
             SelectionError: no such measure, or the model that ran is not here.
             TooLong: more tokens than the measure is computed for.
         """
-        if measure == "weight":
-            return Measured(row(entry.trace, layer, head, query).weights)
-        if measure == "value":
-            return Measured(_value(entry, layer, head, query))
-        if measure not in MEASURES:
-            raise SelectionError(
-                f"There is no measure {shown(measure)}; choose {', '.join(MEASURES)}."
-            )
-        found = self._all_layers(entry, measure, query)
-        return Measured(found.rows[layer], found.answer)
-
-    def _all_layers(self, entry: Entry, measure: str, query: int) -> _AllLayers:
-        known = self._known(entry, measure, query)
-        if known:
-            return known
-        with self._one_at_a_time:
-            known = self._known(entry, measure, query)  # whoever came first may have asked for it
-            if not known:
-                known = _rollout(entry, query) if measure == "rollout" else _relevance(entry, query)
-                self._keep(entry, measure, query, known)
-        return known
-
-    def _known(self, entry: Entry, measure: str, query: int) -> _AllLayers | None:
-        with self._lock:
-            kept = self._kept.get(entry, OrderedDict())
-            if (measure, query) in kept:
-                kept.move_to_end((measure, query))
-            return kept.get((measure, query))
-
-    def _keep(self, entry: Entry, measure: str, query: int, found: _AllLayers) -> None:
-        with self._lock:
-            kept = self._kept.setdefault(entry, OrderedDict())
-            kept[measure, query] = found
-            while len(kept) > KEPT:
-                kept.popitem(last=False)
+        match measure:
+            case "weight":
+                return row(entry.trace, layer, head, query).weights
+            case "value":
+                return _value(entry, layer, head, query)
+            case "rollout":
+                return self._kept.of(entry, (measure, query), lambda: _rollout(entry, query))[layer]
+            case "share":
+                return self._kept.of(entry, (measure, query), lambda: _share(entry, query))[0]
+        raise SelectionError(f"There is no measure {shown(measure)}; choose {', '.join(MEASURES)}.")
 
 
 def rows_of(
@@ -122,28 +77,16 @@ def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray
     return np.where(allowed, norms, np.nan).astype(np.float32)
 
 
-def _rollout(entry: Entry, query: int) -> _AllLayers:
+def _rollout(entry: Entry, query: int) -> Float[np.ndarray, "layer key"]:
     if entry.trace.n_tokens > MAX_ROLLOUT_TOKENS:
         raise TooLong(
             f"This run has {entry.trace.n_tokens:,} tokens; the page computes rollout up to "
             f"{MAX_ROLLOUT_TOKENS:,}. In Python, viz_encoder.analyses.rollout has no limit."
         )
-    return _AllLayers(rollout(entry.trace, query).rows)
+    return rollout(entry.trace, query).rows
 
 
-def _relevance(entry: Entry, query: int) -> _AllLayers:
-    """Relevance of the likeliest label: of the whole input, or at the query for token heads."""
-    encoder = entry.model()
-    if not entry.plain:
-        raise SelectionError(NOT_PLAIN)
-    if entry.inputs is None:
-        raise SelectionError(entry.model_gone("see this"))
-    head = next((one for one in encoder.config.prediction_heads if one.task in ANSWERS), None)
-    token = query if head is not None and head.pool is HeadPool.EACH else None
-    found = relevance(encoder, entry.inputs, token=token, query=query)
-    return _AllLayers(found.rows, _answer(found))
-
-
-def _answer(found: Relevance) -> str:
-    place = "" if found.token is None else f" at token {found.token}"
-    return f"“{found.label}”{place}"
+def _share(entry: Entry, query: int) -> Float[np.ndarray, "1 key"]:
+    """Each token's share of the query's final state, as a part of that state's length."""
+    found = attribute(entry.model(), entry.trace, of="state", token=query)
+    return (found.tokens / found.score)[None].astype(np.float32)

@@ -1,0 +1,97 @@
+"""Figures of attributions: their numbers are the result's, and what is folded still adds up."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from tests.ui.texts import PICTURES
+from viz_encoder.bundled import asset
+from viz_encoder.errors import SelectionError
+
+TEXT = "The animal didn't cross the street because it was too tired"
+
+
+@pytest.fixture(scope="module")
+def found(minilm):
+    return vz.attribute(minilm, TEXT, token=10)
+
+
+@pytest.fixture(scope="module")
+def picture():
+    return vz.attribute(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
+
+
+def test_heads_and_links(found):
+    figure = vz.figures.head_shares(found)
+    assert np.array_equal(figure.data[0].z, found.heads)
+    assert figure.data[0].zmax == abs(found.heads).max() == -figure.data[0].zmin
+    assert figure.layout.title.text == found.sentence
+    one = vz.figures.link_shares(found, layer=5, head=11)
+    assert np.array_equal(one.data[0].z, found.links(5, 11))
+    assert one.data[0].z[10, 2] == one.data[0].z.max()
+    every = vz.figures.link_shares(found, layer=5, head="sum").data[0].z
+    np.testing.assert_allclose(every, found.links(5).sum(axis=0), atol=1e-6)
+    with pytest.raises(SelectionError, match="no layer 6"):
+        vz.figures.link_shares(found, layer=6)
+
+
+def test_shares_of_each_token_by_block(found, minilm):
+    figure = vz.figures.token_shares(found)
+    assert np.array_equal(figure.data[0].z, found.states) and list(figure.data[0].y) == [*range(7)]
+    plain = vz.figures.token_shares(found, hide_special=True).data[0].z
+    assert np.array_equal(plain, found.states[:, 1:-1])
+    two = vz.attribute(minilm, TEXT, token=10, against=TEXT.replace("tired", "really wide"))
+    kept = vz.figures.token_shares(two, hide_special=True).data[0].x
+    assert len(kept) == len(two.names) - 2 and "tired" in " ".join(kept)
+
+
+def test_blocks_of_many_tokens_add_up(found, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("viz_encoder.figures.depth"), "MAX_KEYS", 4)
+    links = importlib.import_module("viz_encoder.figures.link_shares")
+    monkeypatch.setattr(links, "MAX_SIDE", 4)
+    monkeypatch.setattr(links, "BLOCK_CELLS", 1)
+    figure = vz.figures.token_shares(found)
+    assert figure.data[0].z.shape == (7, 4) and "sum of 4 tokens" in figure.layout.title.text
+    np.testing.assert_allclose(figure.data[0].z[:, 0], found.states[:, :4].sum(axis=1))
+    cells = vz.figures.link_shares(found, layer=3, head=1).data[0].z
+    exact = found.links(3, 1)
+    assert cells.shape == (4, 4)
+    assert cells[0, 0] == pytest.approx(exact[:4, :4].sum(), abs=1e-7)
+    assert cells[2, 0] == pytest.approx(exact[8:12, :4].sum(), abs=1e-7)
+
+
+def test_routes_are_those_of_the_result(found):
+    figure = vz.figures.routes(found, least=0.03)
+    nodes, *curves, links = figure.data
+    assert np.array_equal(nodes.z, found.states)
+    edges = [edge for edge in found.routes(0.03).edges if edge.query != edge.key]
+    assert len(curves) == len(edges) >= 4
+    strongest = max(edges, key=lambda edge: abs(edge.share))
+    last = curves[-1]  # on top
+    assert (last.x[0], last.x[-1]) == (strongest.key, strongest.query) == (2, 10)
+    assert strongest.layer < last.y[0] < last.y[-1] < strongest.layer + 1
+    assert last.line.width == max(curve.line.width for curve in curves)
+    assert f"head 5.11 brings {strongest.by_head:+.4f}" in links.text[-1]
+    named = [note.text for note in figure.layout.annotations if note.name != "caption"]
+    assert f"{strongest.share / found.score:.0%} (5.11: " in named[0]
+    assert nodes.text[0][2] == f"{found.tokens[2] / found.score:.0%}"
+
+
+def test_many_tokens_are_folded_into_one_column_that_adds_up(picture):
+    figure = vz.figures.routes(picture)
+    nodes = figure.data[0]
+    assert nodes.z.shape == (5, 40) and nodes.x[-1] == "112 others"
+    np.testing.assert_allclose(nodes.z.sum(axis=1), picture.states.sum(axis=1), rtol=1e-9)
+    top = int(picture.tokens.argmax())
+    at = next(at for at, name in enumerate(nodes.x) if name.startswith(f"{top} "))
+    assert nodes.z[0, at] == picture.tokens[top]
+
+
+def test_by_attnlrp_there_are_no_links(minilm):
+    found = vz.attribute(minilm, "a cat", through="attention")
+    for draw in (vz.figures.routes, vz.figures.link_shares):
+        with pytest.raises(SelectionError, match="weights are held"):
+            draw(found)
+    assert "AttnLRP" in vz.figures.token_shares(found).layout.title.text

@@ -1,0 +1,50 @@
+"""The attribute command: one sentence, the tokens and links that carried most, and a drawing."""
+
+import json
+
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.cli import main
+
+SENTENCE = "the keys to the cabinet [MASK] old"
+TWIN = "the key to the cabinet [MASK] old"
+
+
+def test_an_answer_against_a_twin(tmp_path, capsys):
+    out = tmp_path / "routes.json"
+    given = ["attribute", SENTENCE, "--model", "grammar", "--against", TWIN, "-o", str(out)]
+    assert main(given) == 0
+    said = capsys.readouterr().out.splitlines()
+    found = vz.attribute(vz.load("grammar"), SENTENCE, against=TWIN)
+    assert said[0] == found.sentence
+    *name, share = said[3].split()
+    top = int(abs(found.tokens).argmax())
+    assert name == [str(top), "keys/key"] and float(share) == pytest.approx(found.tokens[top], 1e-3)
+    (link, *_) = found.strongest(1)
+    row = next(line for line in said if " looks at " in line).split()
+    assert row[-2] == f"{link.layer}.{link.head}"
+    assert float(row[-1]) == pytest.approx(link.share, rel=1e-3)
+    drawn = json.loads(out.read_text())
+    assert drawn["layout"]["title"]["text"].startswith("The logit of")
+
+
+def test_a_words_state(capsys):
+    assert main(["attribute", "the animal was tired", "--token", "tired", "--of", "state"]) == 0
+    found = vz.attribute(vz.load("all-MiniLM-L6-v2"), "the animal was tired", token=4)
+    assert capsys.readouterr().out.startswith(found.sentence)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["a cat", "--of", "answer"], "no prediction head"),
+        (["a cat", "--token", "9"], "no token 9"),
+        (["a cat", "--token", "dog"], "dog"),
+        (["a cat", "-o", "x.doc"], "must end in"),
+        (["nothing.png"], "is not a file"),
+    ],
+)
+def test_faults_are_sentences(capsys, given, said):
+    assert main(["attribute", *given]) == 1
+    assert said in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""The command `attribute`: what carried an answer, a token's final state or a sentence vector."""
+
+import argparse
+from pathlib import Path
+from typing import Any, get_args
+
+from viz_encoder.arguments.written import written_number
+from viz_encoder.checkpoints import load
+from viz_encoder.effect_command import sources
+from viz_encoder.errors import SelectionError
+from viz_encoder.export_command import KINDS, write_figure
+from viz_encoder.whole_file import require_writable
+
+LISTED = 5
+
+
+def add_attribute(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to those of viz-encoder."""
+    from viz_encoder.attribution.readout import Of
+
+    command = commands.add_parser(
+        "attribute", help="show which tokens, heads and links carried an answer"
+    )
+    command.add_argument("source", help="a text, or a picture's file")
+    command.add_argument(
+        "-o", "--output", help=f"also draw how it got there: a file that ends in {', '.join(KINDS)}"
+    )
+    command.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    command.add_argument("--part", default="", help="text or vision, for a model that has both")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    command.add_argument(
+        "--of",
+        choices=get_args(Of),
+        help="default: an answer if the model gives one, else a token's state or the vector",
+    )
+    command.add_argument("--label", help="the answer, a label or word (default: the likeliest)")
+    command.add_argument("--token", help="where the answer is read, or whose state: 3, or a word")
+    command.add_argument("--against", help="another label, runner-up, or another text")
+    command.add_argument("--toward", help="a text: the part of the vector along that text's")
+    command.add_argument(
+        "--through", choices=("values", "attention"), default="values", help="(%(default)s)"
+    )
+    command.set_defaults(run=_attribute)
+
+
+def _attribute(given: argparse.Namespace) -> None:
+    from viz_encoder.attribution import attribute
+
+    kind = Path(given.output).suffix.lower() if given.output else ""
+    if given.output:
+        if kind not in KINDS:
+            raise SelectionError(f"{given.output!r} must end in {', '.join(KINDS)}.")
+        require_writable(given.output)
+    encoder = load(given.model, device=given.device, part=given.part)
+    each = sources(given.source)
+    if len(each) != 1:
+        raise SelectionError(f"{given.source} holds {len(each)} texts; give one.")
+    found = attribute(encoder, each[0], **_question(given))
+    _print(found)
+    if given.output:
+        from viz_encoder.figures import routes, token_shares  # Plotly is slow to import
+
+        figure = routes(found) if given.through == "values" else token_shares(found)
+        size = write_figure(figure, Path(given.output), kind, encoder.card.name)
+        print(f"{given.output}: {size:,} bytes.")
+
+
+def _question(given: argparse.Namespace) -> dict[str, Any]:
+    asked = {name: getattr(given, name) for name in ("of", "label", "against", "toward", "through")}
+    if given.token is not None:
+        number = written_number(given.token)
+        asked["token"] = given.token if number is None else number
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _print(found: Any) -> None:
+    print(found.sentence)
+    print(f"\n{'token':>16}{'share':>10}")
+    order = sorted(range(len(found.names)), key=lambda at: -abs(found.tokens[at]))
+    for at in order[:LISTED]:
+        print(f"{f'{at} {found.names[at]}':>16}{found.tokens[at]:>+10.3f}")
+    print(f"{'biases':>16}{found.biases:>+10.3f}")
+    if found.through != "values":
+        return
+    print(f"\n{'link':>28}{'head':>8}{'share':>10}")
+    for link in found.strongest(LISTED):
+        named = f"{found.names[link.query]} looks at {found.names[link.key]}"
+        print(f"{named:>28}{f'{link.layer}.{link.head}':>8}{link.share:>+10.3f}")

@@ -1,0 +1,49 @@
+"""What each head brought to a score, as a layer × head heatmap."""
+
+import plotly.graph_objects as go
+
+from viz_encoder.arguments import public
+from viz_encoder.attribution.attribution import Attribution
+from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
+from viz_encoder.figures.theme import apply, caption, plain, signed_colors, weight_bar
+from viz_encoder.figures.untrained import marked
+from viz_encoder.figures.view import View
+
+WRITTEN = 16  # most heads of a layer whose shares are written into the cells
+
+
+@marked
+@public
+def head_shares(attribution: Attribution) -> go.Figure:
+    """The share that came through each head, its values' biases included.
+
+    Args:
+        attribution: what `vz.attribute` returned.
+    """
+    shares = attribution.heads
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares,
+            texttemplate="%{z:+.2f}" if shares.shape[1] <= WRITTEN else None,
+            hovertemplate="head %{y}.%{x}<br>share %{z:+.4g}<extra></extra>",
+            colorbar=weight_bar(share_bar(attribution)),
+            **signed_colors(shares),
+        )
+    )
+    apply(figure, plain(attribution.sentence))
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    axis = {"showgrid": False, "zeroline": False, "dtick": 1}
+    figure.update_xaxes(title="Head", side="top", **axis)
+    figure.update_yaxes(title="Layer", autorange="reversed", **axis)
+    return figure
+
+
+VIEW = View(
+    "What each head brought",
+    head_shares,
+    takes=("attribution",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source=SOURCE,
+    look="Look for the strongest color: that head brought most of the score.",
+)
