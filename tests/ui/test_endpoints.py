@@ -61,7 +61,7 @@ def test_every_action_has_a_named_endpoint(client):
     wanted |= {"/set_plane"}
     wanted |= {"/mask_preset", "/mask_run", "/mask_reach", "/mask_code"}
     wanted |= {"/what_if", "/head_effects", "/token_effects", "/patch_effects", "/flips"}
-    wanted |= {"/figure", "/hidden_states", "/zoo", "/zoo_audit"}
+    wanted |= {"/figure", "/attribute", "/hidden_states", "/zoo", "/zoo_audit"}
     wanted |= {"/corpus", "/corpus_example"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
 
