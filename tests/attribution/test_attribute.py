@@ -169,6 +169,14 @@ def test_a_head_that_was_removed_brought_nothing(minilm):
     assert found.heads[5, 11] == 0 and found.unexplained < 1e-6
 
 
+def test_a_head_that_was_removed_as_a_change_brought_nothing():
+    grammar = vz.load("grammar", device="cpu")
+    trace = vz.effects.changed(grammar, "the keys to the cabinet [MASK] old", ["h3.0", "l:6-7"])
+    found = vz.attribute(grammar, trace)
+    assert found.heads[3, 0] == 0 and found.unexplained < 1e-6
+    assert found.links(2)[:, 6, 7].max() == 0 == found.links(2)[:, 6, 7].min()
+
+
 def test_a_picture():
     found = vz.attribute(vz.load("scene", device="cpu"), asset("examples/digit.png"))
     assert found.unexplained < 1e-5 and found.trace.grid is not None

@@ -278,7 +278,8 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
     for message in (drawn.json()["message"], views["head_effects"]["missing"]):
         assert "without the mask or the changes" in message
     assert not views["routes"]["missing"]
-    assert httpx.get(f"{at}/figure/head_shares").json()["data"][0]["type"] == "heatmap"
+    shares = httpx.get(f"{at}/figure/head_shares").json()
+    assert shares["data"][0]["type"] == "heatmap", shares
     other = with_a_mask(site, run["key"]).json()["run"]["key"]
     offered = ask("offered", key=other).json()
     assert "effects are measured without one" in offered["missing"] and offered["fixed"] == ""

@@ -142,11 +142,12 @@ class FrozenRun:
             self._mixed.append(mixed)
             self.frozen.ledger.stage = number, AFTER
             gone = [] if trace is None else [head for at, head in trace.removed if at == number]
-            if put is None or not gone:
+            if not gone:
                 return mixed
+            given = torch.zeros_like(mixed[0]) if put is None else put
             where = torch.zeros(mixed.shape[1], 1, 1, dtype=torch.bool, device=mixed.device)
             where[gone] = True
-            return torch.where(where, put[None].to(mixed), mixed)
+            return torch.where(where, given[None].to(mixed), mixed)
 
         return keep
 

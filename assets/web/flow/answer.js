@@ -65,6 +65,7 @@ export class Answer {
       id: "viz-flow-rival",
       placeholder: "label, word or text",
       "aria-label": "Another label, word or text to subtract",
+      onchange: changed,
     });
     const taskNode = control("Explain", this.task);
     this.placeNode = control("Target token", this.place);
