@@ -74,7 +74,7 @@ def test_routes_are_those_of_the_result(found):
     assert strongest.layer < last.y[0] < last.y[-1] < strongest.layer + 1
     assert last.line.width == max(curve.line.width for curve in curves)
     assert f"head 5.11 brings {strongest.by_head:+.4f}" in links.text[-1]
-    named = [note.text for note in figure.layout.annotations if note.name != "caption"]
+    named = [note.text for note in figure.layout.annotations if note.name == "link"]
     assert f"{strongest.share / found.score:.0%} (5.11: " in named[0]
     assert nodes.text[0][2] == f"{found.tokens[2] / found.score:.0%}"
 

@@ -151,7 +151,8 @@ def _name(
         figure.add_annotation(
             text=f"{_said(edge.share, whole)} ({by})",
             **{"x": x, "y": edge.layer + 0.46, "xref": "x2", "yref": "y", "showarrow": False},
-            font={"size": 11},
+            name="link",  # left out where the figure is narrow
+            font={"size": 11, "color": "#1e293b"},
             bgcolor="rgba(255, 255, 255, 0.85)",
         )
 

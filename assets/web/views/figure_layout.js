@@ -32,7 +32,9 @@ export function laidOut(figure, width, room = 0) {
     width,
     height: height(figure, width, narrow, below, room),
     title: { text: "" }, // the page has it as text, which wraps
-    annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
+    annotations: (figure.layout.annotations ?? []).filter(
+      (each) => !isCaption(each) && !(narrow && each.name === "link"),
+    ),
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
     font: { ...figure.layout.font, color: css("--body-text-color-subdued") },
   };
