@@ -118,23 +118,106 @@ def test_it_splits_exactly_and_the_model_runs_as_it_would(name):
     assert abs(found.score - plain) <= 2e-5 * abs(plain)
     assert found.unexplained <= 2e-6
     assert np.isclose(found.tokens.sum() + found.biases, found.score, rtol=1e-4, atol=1e-5)
+    layers = len(found.heads)
+    assert layers == len(getattr(model, "layers", ())) or layers >= 2  # SigLIP pools by attention
+    for layer, heads in enumerate(found.heads):
+        assert np.allclose(found.links(layer).sum(axis=(1, 2)), heads, atol=2e-6)
 
 
-def test_it_says_the_same_as_our_own_encoder(minilm):
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_it_says_the_same_as_our_own_encoder(minilm, attention):
     """MiniLM by transformers' code: the same shares of the same score."""
     text = "The animal slept because it was tired"
     ours = vz.attribute(minilm, text, token="it")
     at = ours.names.index("it")
     along = torch.nn.functional.normalize(ours.trace.output[at], dim=0)
     folder = BUILTIN["all-MiniLM-L6-v2"].folder()
-    model = hf.BertModel.from_pretrained(folder).eval()
+    model = hf.BertModel.from_pretrained(folder, attn_implementation=attention).eval()
     ids = minilm.read(text).values
     theirs = vz.attribute(
         model,
         lambda model: model(input_ids=ids),
         score=lambda out: out.last_hidden_state[0, at] @ along,
     )
-    assert np.abs(ours.tokens - theirs.tokens).max() <= 2e-5 * np.abs(ours.tokens).max()
+    for mine, its in (
+        (ours.tokens, theirs.tokens),
+        (ours.heads, theirs.heads),
+        *((ours.links(layer), theirs.links(layer)) for layer in range(6)),
+    ):
+        assert np.abs(mine - its).max() <= 2e-5 * np.abs(mine).max()
+    assert theirs.ranked(5) == ours.ranked(5)
+    link, same = theirs.strongest(1)[0], ours.strongest(1)[0]
+    assert link[:4] == same[:4] and np.array_equal(
+        theirs.links(5, 11, slice(4, 6)), theirs.links(5)[11, 4:6]
+    )
+
+
+class Mixing(nn.Module):
+    """Attention under a mask of its own: with as many heads a layer as said, keys shared."""
+
+    def __init__(self, heads: tuple[int, ...], change: bool = False) -> None:
+        super().__init__()
+        self.heads, self.change = heads, change
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        far = torch.arange(7)[:, None] - torch.arange(7)
+        masks: list[Any] = [{"is_causal": True}, {"attn_mask": far.abs() < 3}]
+        masks.append({"attn_mask": torch.where(far >= 0, far * -0.5, -torch.inf)})
+        for heads, mask in zip(self.heads, masks, strict=False):
+            q = x.unflatten(-1, (heads, -1)).transpose(1, 2)
+            v = q[:, : max(1, heads // 2)] * 2
+            x = x + nn.functional.scaled_dot_product_attention(
+                q, v, v, **mask, enable_gqa=not self.change, scale=0.7
+            ).transpose(1, 2).flatten(2)
+            if self.change:
+                v.detach().zero_()
+        return x
+
+
+def by_hand(x: torch.Tensor, heads: int, bias: torch.Tensor) -> torch.Tensor:
+    """Links "head query key" of one layer of Mixing toward state 3 along ALONG, written out."""
+    q = x[0].double().unflatten(-1, (heads, -1)).transpose(0, 1)
+    v = (q[: heads // 2] * 2).repeat_interleave(2, dim=0)
+    weights = (q @ v.mT * 0.7 + bias).softmax(-1)
+    toward = torch.zeros(7, 32).double()
+    toward[3] = ALONG
+    return weights * (toward.unflatten(-1, (heads, -1)).transpose(0, 1) @ v.mT)
+
+
+def test_links_under_masks_and_shared_keys_written_out():
+    found = vz.attribute(
+        Mixing((4,)).eval(), lambda m: m(X), score=lambda out: out[0, 3] @ ALONG, at=X
+    )
+    causal = torch.zeros(7, 7).double().masked_fill(torch.ones(7, 7).triu(1).bool(), -torch.inf)
+    assert np.allclose(found.links(0), by_hand(X, 4, causal), atol=1e-5)
+    assert found.heads.shape == (1, 4)
+
+
+def test_layers_with_different_numbers_of_heads_are_asked_one_by_one():
+    model = Mixing((4, 8, 2)).eval()
+    found = vz.attribute(model, lambda m: m(X), score=lambda out: out[0, 3] @ ALONG, at=X)
+    with pytest.raises(SelectionError, match=r"2 or 4 or 8 heads.*of_heads"):
+        _ = found.heads
+    assert [len(found.of_heads(layer)) for layer in range(3)] == [4, 8, 2]
+    for layer in range(3):
+        assert np.allclose(found.links(layer).sum(axis=(1, 2)), found.of_heads(layer), atol=1e-5)
+    assert (found.links(1)[:, 0, 3:] == 0).all() and (found.links(2)[:, 3, 4:] == 0).all()
+    assert len(found.strongest(3)) == 3
+
+
+def test_a_model_that_changes_its_values_later_is_refused():
+    model = Mixing((1,), change=True).eval()
+    with pytest.raises(TraceError, match="shares add up to"):
+        vz.attribute(model, lambda m: m(X), score=lambda out: out[0, 3] @ ALONG, at=X)
+
+
+def test_a_model_without_attention_has_no_heads():
+    found = vz.attribute(nn.Linear(32, 4).eval(), lambda m: m(X), score=lambda o: o[0, 1, 2], at=X)
+    for ask in (lambda: found.heads, lambda: found.links(0), lambda: found.strongest()):
+        with pytest.raises(SelectionError, match="there are no heads"):
+            ask()
+    with pytest.raises(SelectionError, match="layer"):
+        vz.attribute(Mixing((4,)).eval(), lambda m: m(X), score=lambda o: o[0, 1, 2], at=X).links(1)
 
 
 class Bent(nn.Module):

@@ -1,8 +1,8 @@
 """Attribution: what carried a score, split exactly over tokens, blocks, heads and links."""
 
-from viz_encoder.attribution.any_model import ModelShares as ModelShares
 from viz_encoder.attribution.attribute import attribute as attribute
 from viz_encoder.attribution.attribution import Attribution as Attribution
+from viz_encoder.attribution.model_shares import ModelShares as ModelShares
 from viz_encoder.exported import exported
 
 

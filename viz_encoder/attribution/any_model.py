@@ -1,7 +1,6 @@
 """attribute_model: a score of any PyTorch model, split over its input embeddings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,28 +9,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from viz_encoder.arguments import public
-from viz_encoder.attribution.attribution import unexplained
 from viz_encoder.attribution.frozen import Frozen
+from viz_encoder.attribution.model_shares import ModelShares
+from viz_encoder.attribution.parts import unexplained
+from viz_encoder.attribution.seen import Seen
 from viz_encoder.errors import InputError, SelectionError, TraceError
-from viz_encoder.result import ArrayResult
 from viz_encoder.trace.recomputed import allowed
 
 FEW = 8  # functions that an error names
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ModelShares(ArrayResult, main="tokens"):
-    """A score of a model that is not ours, split; everything is in the unit of the score.
-
-    tokens: the share of each token's input embedding.
-    biases: what all constants added together; tokens and biases add up to the score.
-    unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
-    """
-
-    score: float
-    tokens: Float[np.ndarray, " token"]
-    biases: float
-    unexplained: float
 
 
 @public
@@ -61,8 +46,9 @@ def attribute_model(
     """
     if model.training:
         raise SelectionError("The model is in training mode; call model.eval() first.")
+    seen = Seen()
     with torch.inference_mode(False), torch.enable_grad():
-        leaf, found, frozen = _run(model, run, score, at)
+        leaf, found, frozen = _run(model, run, score, at, seen)
         (gradient,) = torch.autograd.grad(found, leaf)
     shares = _by_token((leaf.detach().double() * gradient.double()).sum(dim=-1))
     biases = sum(float(told.places.double().sum()) for told in frozen.ledger.told)
@@ -70,7 +56,7 @@ def attribute_model(
     missing = unexplained(value, shares, biases)
     if not missing <= allowed(leaf.dtype):
         raise TraceError(_why(shares.sum() + biases, value, frozen.unruled))
-    return ModelShares(value, shares, biases, missing)
+    return ModelShares(value, shares, biases, missing, seen.calls())
 
 
 def _run(
@@ -78,11 +64,12 @@ def _run(
     run: Callable[[nn.Module], Any],
     score: Callable[[Any], Tensor],
     at: nn.Module | Tensor | None,
+    seen: Seen,
 ) -> tuple[Tensor, Tensor, Frozen]:
     """The leaf, the score, and the mode under which it was computed."""
     if isinstance(at, Tensor):
         leaf = at.detach().clone().requires_grad_()
-        frozen = Frozen(swap=(at, leaf))
+        frozen = Frozen(swap=(at, leaf), seen=seen)
         with frozen:
             return leaf, _number(score(run(model))), frozen
     leaves: list[Tensor] = []
@@ -92,7 +79,7 @@ def _run(
         return leaves[-1].clone()  # which the model may change in place
 
     hooks = [each.register_forward_hook(swap) for each in _embeddings(model, at)]
-    frozen = Frozen()
+    frozen = Frozen(seen=seen)
     try:
         with frozen:
             found = score(run(model))

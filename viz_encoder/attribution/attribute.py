@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import Token, public
-from viz_encoder.attribution.any_model import ModelShares, attribute_model
-from viz_encoder.attribution.attribution import Attribution, Part, put_together
+from viz_encoder.attribution.any_model import attribute_model
+from viz_encoder.attribution.attribution import Attribution, put_together
 from viz_encoder.attribution.columns import columns_of
 from viz_encoder.attribution.frozen_run import FrozenRun, Start, start_of, starts_of
+from viz_encoder.attribution.model_shares import ModelShares
+from viz_encoder.attribution.parts import Part
 from viz_encoder.attribution.question import RUNNER_UP, Question, of_one, of_two
 from viz_encoder.attribution.question import toward as along
 from viz_encoder.attribution.readout import Answer, Of, Pooled, Readout, State, readout_of

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
 
 from viz_encoder.arguments import Most, at_least, public, read_index
 from viz_encoder.attribution.beside import Beside, beside
 from viz_encoder.attribution.columns import Columns
-from viz_encoder.attribution.frozen_run import Flow
 from viz_encoder.attribution.held import row_blocks
+from viz_encoder.attribution.links import Link, Links, strongest_of
+from viz_encoder.attribution.parts import TINY, Part, at_columns, unexplained
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.effects import Effect
 from viz_encoder.errors import SelectionError
@@ -26,26 +26,7 @@ from viz_encoder.trace.trace import forward_rows
 Head = tuple[int, int]
 FEW = 3  # tokens that the sentence names
 CANCELS = 0.5  # below this share of what is added up, a percentage of the sum misleads
-TINY = float(np.finfo(np.float32).tiny)
 Places = Float[np.ndarray, "layer token"]
-
-
-class Link(NamedTuple):
-    """What one head brought from a key to a query."""
-
-    layer: int
-    head: int
-    query: int
-    key: int
-    share: float
-
-
-class Part(NamedTuple):
-    """One run's part in the score, added or subtracted; each token stands at a column, or none."""
-
-    sign: float
-    flow: Flow
-    columns: Int[np.ndarray, " token"]  # −1: none, as for padding of one of two runs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,16 +97,7 @@ class Attribution(ArrayResult, main="tokens"):
 
         Every map is looked through, some rows at a time.
         """
-        found: list[Link] = []
-        for layer in range(len(self.heads)):
-            for rows, links in self._blocks(layer):
-                flat = links.flatten()
-                at = flat.abs().topk(min(n, len(flat))).indices
-                places = np.unravel_index(at.numpy(), links.shape)
-                for head, query, key, share in zip(*places, flat[at].tolist(), strict=True):
-                    found.append(Link(layer, int(head), rows.start + int(query), int(key), share))
-            found = sorted(found, key=lambda link: -abs(link.share))[:n]
-        return tuple(found)
+        return strongest_of((self._blocks(layer) for layer in range(len(self.heads))), n)
 
     @public
     def links(
@@ -199,7 +171,7 @@ class Attribution(ArrayResult, main="tokens"):
         numbers = list(range(len(self.names)))
         return {"number": numbers, "token": list(self.names), "share": self.tokens.tolist()}
 
-    def _blocks(self, layer: int) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
+    def _blocks(self, layer: int) -> Iterator[tuple[slice, Links]]:
         """A layer's links, some rows at a time."""
         self._require_links()
         n_tokens, n_heads = len(self.names), self.heads.shape[1]
@@ -212,27 +184,11 @@ class Attribution(ArrayResult, main="tokens"):
                 'Links are exact where weights are held; ask with through="values".'
             )
 
-    def _links(self, layer: int, heads: slice, rows: slice) -> Float[Tensor, "head query key"]:
+    def _links(self, layer: int, heads: slice, rows: slice) -> Links:
         """The links of some columns' queries, over all runs."""
-        every = [
-            part.sign * _links_of(part, layer, heads, rows, len(self.names)) for part in self.parts
-        ]
+        n_columns = len(self.names)
+        every = [part.links(layer, heads, rows, n_columns) for part in self.parts]
         return torch.stack(every).sum(dim=0)
-
-
-def _links_of(
-    part: Part, layer: int, heads: slice, rows: slice, n_columns: int
-) -> Float[Tensor, "head query column"]:
-    """One run's links between columns; 0 where it has no token."""
-    ran, gradients = part.flow.trace.layers[layer], part.flow.gradients[layer][heads]
-    tokens = np.full(n_columns + 1, -1)  # of each column; what stands at none goes to the last
-    tokens[part.columns] = np.arange(len(part.columns))
-    keys = torch.from_numpy(tokens[:-1]).to(ran.q.device)
-    queries = keys[rows]
-    weights = ran.weights(heads, queries)
-    moved = weights * (gradients[:, queries].to(weights) @ ran.values_of(heads).to(weights).mT)
-    there = (queries >= 0)[:, None] & (keys >= 0)
-    return moved[..., keys].masked_fill(~there, 0.0).cpu()
 
 
 def put_together(
@@ -252,21 +208,3 @@ def put_together(
     return Attribution(
         score, tokens, biases, states, heads, missing, columns.names, words, unit, through, parts
     )
-
-
-def unexplained(score: float, tokens: Float[np.ndarray, " token"], biases: float) -> float:
-    """What the shares leave of the score, as a part of what is added up."""
-    largest = max(abs(score), abs(tokens).sum(), TINY)
-    return float(abs(tokens.sum() + biases - score) / largest)
-
-
-def at_columns(
-    parts: tuple[Part, ...], name: str, n_columns: int
-) -> Float[np.ndarray, "*row column"]:
-    """A flow's field of all runs together, each token at its column."""
-    fields = [getattr(part.flow, name) for part in parts]
-    found = np.zeros((*fields[0].shape[:-1], n_columns))
-    for part, shares in zip(parts, fields, strict=True):
-        there = part.columns >= 0
-        found[..., part.columns[there]] += part.sign * shares[..., there]
-    return found

@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.attribution.rules import LINEAR, Ledger, Rules, Through, computed
+from viz_encoder.attribution.rule_names import LINEAR
+from viz_encoder.attribution.rules import Ledger, Rules, Through, computed
+from viz_encoder.attribution.seen import Seen
 
 SAYS_ITS_OWN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -28,11 +30,16 @@ class Frozen(TorchFunctionMode):
         unruled: names of the functions of the leaf that have no rule, and how often they ran.
     """
 
-    def __init__(self, through: Through = "values", swap: tuple[Tensor, Tensor] | None = None):
+    def __init__(
+        self,
+        through: Through = "values",
+        swap: tuple[Tensor, Tensor] | None = None,
+        seen: Seen | None = None,
+    ) -> None:
         super().__init__()
         self.ledger = Ledger()
         self.unruled: dict[str, int] = {}
-        self.rules = Rules(through, self.ledger)
+        self.rules = Rules(through, self.ledger, seen)
         self._swap = swap  # a tensor, and the leaf that takes its place
 
     def __torch_function__(
@@ -41,10 +48,10 @@ class Frozen(TorchFunctionMode):
         """Run the function by its rule; one that does not touch the leaf runs as it is."""
         args = self._bare(tuple(args))
         kwargs = {name: self._bare(each) for name, each in (kwargs or {}).items()}
-        if not computed((*args, *kwargs.values())):
-            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         name = name.strip("_") if name.startswith("__") else name
+        if not computed((*args, *kwargs.values())):
+            return self.rules.follow(name, args, func(*args, **kwargs))
         rule = self.rules.get(name.removesuffix("_"))
         if rule is not None and not name.endswith("_"):
             return rule(func, *args, **kwargs)

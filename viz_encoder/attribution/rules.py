@@ -9,50 +9,12 @@ import torch
 from torch import Tensor
 
 from viz_encoder.attribution import held
+from viz_encoder.attribution.call_masks import CallMasks
+from viz_encoder.attribution.rule_names import BY_NAME, FACTORS
+from viz_encoder.attribution.seen import Seen
 
 Through = Literal["values", "attention"]
 Rule = Callable[..., Any]
-
-# f(x) as x · f(x) / x.
-GATES = (
-    *("gelu", "relu", "silu", "tanh", "sigmoid", "erf", "elu", "leaky_relu", "selu", "celu"),
-    *("softplus", "mish", "hardswish", "hardtanh", "relu6", "logsigmoid", "hardsigmoid"),
-)
-# Where an activation is written out, such a factor is the gate of the other one.
-FACTORS = ("tanh", "sigmoid", "erf", "hardsigmoid")
-# What another value is divided by, and weights before they are normalized.
-DIVISORS = ("rsqrt", "sqrt", "reciprocal", "std", "var", "norm", "vector_norm", "exp", "abs")
-# Functions whose own gradient is that of a linear map, or that only choose.
-LINEAR = frozenset((
-    *("dropout", "alpha_dropout", "reshape", "view", "flatten", "unflatten", "transpose"),
-    *("permute", "contiguous", "clone", "to", "float", "half", "double", "bfloat16", "type"),
-    *("type_as", "expand", "expand_as", "unsqueeze", "squeeze", "split", "chunk", "unbind", "cat"),
-    *("concat", "stack", "getitem", "select", "narrow", "index_select", "gather", "sum", "mean"),
-    *("take_along_dim", "neg", "T", "mT", "get", "roll", "flip", "pad", "repeat", "unfold"),
-    *("repeat_interleave", "movedim", "swapaxes", "cumsum", "tril", "triu", "amax", "max"),
-    *("avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "detach", "item", "requires_grad_"),
-))  # fmt: skip
-NAMES = {
-    "sum_of": ("add", "radd"),
-    "difference": ("sub", "rsub", "subtract"),
-    "product": ("mul", "rmul", "multiply"),
-    "matrix_product": ("matmul", "rmatmul", "bmm", "mm", "einsum"),
-    "quotient": ("div", "truediv", "rtruediv", "rdiv", "divide"),
-    "power": ("pow",),
-    "square": ("square",),
-    "linear": ("linear",),
-    "product_and_sum": ("addmm", "baddbmm"),
-    "convolution": ("conv1d", "conv2d"),
-    "layer_norm": ("layer_norm",),
-    "rms_norm": ("rms_norm",),
-    "weights": ("softmax",),
-    "choice": ("where",),
-    "filled": ("masked_fill",),
-    "attention": ("scaled_dot_product_attention",),
-    "gate": GATES,
-    "held": DIVISORS,
-}
-BY_NAME = {name: rule for rule, names in NAMES.items() for name in names}
 
 
 class Told(NamedTuple):
@@ -78,8 +40,10 @@ class Ledger:
 class Rules:
     """The rules, by the names of torch's functions. What is computed comes from the leaf."""
 
-    def __init__(self, through: Through, ledger: Ledger) -> None:
-        self.through, self._tell = through, ledger.tell
+    def __init__(self, through: Through, ledger: Ledger, seen: Seen | None = None) -> None:
+        """`seen` is told of attention calls, if their heads are asked for."""
+        self.through, self._tell, self._seen = through, ledger.tell, seen
+        self._masks = CallMasks()
         self._factors: set[int] = set()
         self._kept: list[Tensor] = []  # so that no id is used twice
 
@@ -87,6 +51,10 @@ class Rules:
         """The rule of this function, if it has one."""
         rule = BY_NAME.get(name)
         return None if rule is None else getattr(self, rule)
+
+    def follow(self, name: str, args: tuple[Any, ...], found: Any) -> Any:
+        """The result of a function that does not touch the leaf, as it is."""
+        return found if self._seen is None else self._seen.follow(name, args, found)
 
     def gate(self, func: Rule, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """An activation: x times f(x) / x, which is held."""
@@ -121,6 +89,8 @@ class Rules:
         share = 1 / max(1, sum(map(computed, args)))
         halves = (held.scaled(x, share) if computed(x) and share < 1 else x for x in args)
         found: Tensor = func(*halves, **kwargs)
+        if self._seen is not None and len(args) == 2 and self._seen.is_softmax(args[0]):
+            self._seen.attended(found, v=args[1], maps=args[0])
         return found
 
     def quotient(self, func: Rule, a: Any, b: Any) -> Tensor:
@@ -193,6 +163,8 @@ class Rules:
     def weights(self, func: Rule, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """A softmax: held, or, for AttnLRP, with its own gradient."""
         found: Tensor = func(x if self.through == "attention" else x.detach(), *args, **kwargs)
+        if self._seen is not None and kwargs.get("dim", *args[:1]) in (-1, x.ndim - 1):
+            self._seen.softened(found)
         return found
 
     def choice(self, func: Rule, *args: Any) -> Tensor:
@@ -233,8 +205,11 @@ class Rules:
         q, k, output = query.detach(), key.detach(), attend(*map(_still, (query, key, value)))
         if not computed(value):
             return output
-        mask, bias = _split(attn_mask, is_causal, q, k)
-        return held.mixed(output, q, k, value, mask, bias, scale)
+        mask, bias = self._masks.of(attn_mask, is_causal, q, k)
+        found = held.mixed(output, q, k, value, mask, bias, scale)
+        if self._seen is None:
+            return found
+        return self._seen.attended(found, v=value, q=q, k=k, mask=mask, bias=bias, scale=scale)
 
     def _sum(self, *terms: Any) -> Tensor:
         """The sum, whose computed terms get its gradient; the others are told."""
@@ -267,16 +242,3 @@ def computed(x: Any) -> bool:
 
 def _still(x: Any) -> Any:
     return x.detach() if isinstance(x, Tensor) else x
-
-
-def _split(
-    given: Tensor | None, is_causal: bool, q: Tensor, k: Tensor
-) -> tuple[Tensor | None, Tensor | None]:
-    """Which keys are allowed (True = may attend), and what is added to the scores."""
-    if is_causal:
-        shape = q.shape[-2], k.shape[-2]
-        return torch.ones(shape, dtype=torch.bool, device=q.device).tril(), None
-    if given is None or given.dtype == torch.bool:
-        return given, None
-    allowed = given != -torch.inf
-    return allowed, given.masked_fill(~allowed, 0.0)

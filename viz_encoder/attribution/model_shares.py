@@ -1,0 +1,120 @@
+"""ModelShares: a score of a model that is not ours, split over tokens, heads and links."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.arguments import Most, public, read_index
+from viz_encoder.attribution.held import row_blocks
+from viz_encoder.attribution.links import Link, Links, strongest_of
+from viz_encoder.attribution.seen import Call
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, largest
+from viz_encoder.trace.trace import forward_rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelShares(ArrayResult, main="tokens"):
+    """A score of a model that is not ours, split; everything is in the unit of the score.
+
+    Heads are those of each call of scaled_dot_product_attention, or of a softmax times values,
+    whose values come from the input embeddings; a layer is such a call, in the order in which they
+    ran. Where a model computes its softmax itself, its maps are kept as they ran.
+
+    tokens: the share of each token's input embedding.
+    biases: what all constants added together; tokens and biases add up to the score.
+    unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
+    """
+
+    score: float
+    tokens: Float[np.ndarray, " token"]
+    biases: float
+    unexplained: float
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def heads(self) -> Float[np.ndarray, "layer head"]:
+        """What each head brought to the score, its values' biases included.
+
+        Raises:
+            SelectionError: no attention was seen, or layers differ in their number of heads.
+        """
+        each = [self.of_heads(layer) for layer in range(len(self._calls()))]
+        numbers = sorted({len(heads) for heads in each})
+        if len(numbers) > 1:
+            raise SelectionError(
+                f"Layers of this model have {' or '.join(map(str, numbers))} heads; ask for one "
+                "layer by of_heads(layer)."
+            )
+        return np.stack(each)
+
+    @public
+    def of_heads(self, layer: int) -> Float[np.ndarray, " head"]:
+        """What each head of a layer brought to the score.
+
+        Raises:
+            SelectionError: no such layer, or no attention was seen.
+        """
+        brought: Float[np.ndarray, " head"] = self._call(layer).brought.sum(axis=1)
+        return brought
+
+    @public
+    def links(
+        self, layer: int, head: int | None = None, rows: slice | None = None
+    ) -> Float[np.ndarray, "*head query key"]:
+        """What each link carried: weight × ⟨gradient at the head's output, value⟩.
+
+        Computed from queries, keys, values and gradients. A head's links add up to its share.
+
+        Args:
+            layer: counted from 0.
+            head: one head, counted from 0; all if not given.
+            rows: which queries, as a forward slice; all if not given.
+
+        Returns:
+            "head query key", or "query key" for one head.
+
+        Raises:
+            SelectionError: no such layer or head, or no attention was seen.
+            TraceError: the links of a query do not add up to what its head brought.
+        """
+        call = self._call(layer)
+        n_heads = len(call.brought)
+        at = None if head is None else read_index("head", head, n_heads)
+        chosen = slice(0, n_heads) if at is None else slice(at, at + 1)
+        found = call.links(chosen, forward_rows(rows)).numpy()
+        return found if at is None else found[0]
+
+    @public
+    def ranked(self, n: Most = 10) -> tuple[tuple[int, int], ...]:
+        """The n heads that brought most, whatever the sign, as (layer, head)."""
+        return largest(abs(self.heads), n)
+
+    @public
+    def strongest(self, n: Most = 10) -> tuple[Link, ...]:
+        """The n links that carried most, whatever the sign, over all heads.
+
+        Every map is looked through, some rows at a time.
+        """
+        return strongest_of(map(_blocks, self._calls()), n)
+
+    def _call(self, layer: int) -> Call:
+        calls = self._calls()
+        return calls[read_index("layer", layer, len(calls))]
+
+    def _calls(self) -> tuple[Call, ...]:
+        if not self.calls:
+            raise SelectionError(
+                "This model ran no scaled_dot_product_attention and no softmax times values that "
+                "comes from the input embeddings, so there are no heads; see tokens."
+            )
+        return self.calls
+
+
+def _blocks(call: Call) -> Iterator[tuple[slice, Links]]:
+    """All links of a call, some rows at a time."""
+    n_heads, n_queries = call.brought.shape
+    for rows in row_blocks(n_queries, n_heads * call.ran.v.shape[1]):
+        yield rows, call.links(slice(0, n_heads), rows)

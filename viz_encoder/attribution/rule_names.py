@@ -1,0 +1,42 @@
+"""Rule names: which functions of torch each rule of `Rules` is for, and which need none."""
+
+# f(x) as x · f(x) / x.
+GATES = (
+    *("gelu", "relu", "silu", "tanh", "sigmoid", "erf", "elu", "leaky_relu", "selu", "celu"),
+    *("softplus", "mish", "hardswish", "hardtanh", "relu6", "logsigmoid", "hardsigmoid"),
+)
+# Where an activation is written out, such a factor is the gate of the other one.
+FACTORS = ("tanh", "sigmoid", "erf", "hardsigmoid")
+# What another value is divided by, and weights before they are normalized.
+DIVISORS = ("rsqrt", "sqrt", "reciprocal", "std", "var", "norm", "vector_norm", "exp", "abs")
+# Functions whose own gradient is that of a linear map, or that only choose.
+LINEAR = frozenset((
+    *("dropout", "alpha_dropout", "reshape", "view", "flatten", "unflatten", "transpose"),
+    *("permute", "contiguous", "clone", "to", "float", "half", "double", "bfloat16", "type"),
+    *("type_as", "expand", "expand_as", "unsqueeze", "squeeze", "split", "chunk", "unbind", "cat"),
+    *("concat", "stack", "getitem", "select", "narrow", "index_select", "gather", "sum", "mean"),
+    *("take_along_dim", "neg", "T", "mT", "get", "roll", "flip", "pad", "repeat", "unfold"),
+    *("repeat_interleave", "movedim", "swapaxes", "cumsum", "tril", "triu", "amax", "max"),
+    *("avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "detach", "item", "requires_grad_"),
+))  # fmt: skip
+NAMES = {
+    "sum_of": ("add", "radd"),
+    "difference": ("sub", "rsub", "subtract"),
+    "product": ("mul", "rmul", "multiply"),
+    "matrix_product": ("matmul", "rmatmul", "bmm", "mm", "einsum"),
+    "quotient": ("div", "truediv", "rtruediv", "rdiv", "divide"),
+    "power": ("pow",),
+    "square": ("square",),
+    "linear": ("linear",),
+    "product_and_sum": ("addmm", "baddbmm"),
+    "convolution": ("conv1d", "conv2d"),
+    "layer_norm": ("layer_norm",),
+    "rms_norm": ("rms_norm",),
+    "weights": ("softmax",),
+    "choice": ("where",),
+    "filled": ("masked_fill",),
+    "attention": ("scaled_dot_product_attention",),
+    "gate": GATES,
+    "held": DIVISORS,
+}
+BY_NAME = {name: rule for rule, names in NAMES.items() for name in names}

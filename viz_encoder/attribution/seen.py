@@ -1,0 +1,129 @@
+"""Attention calls of any model: seen while it runs, and what each of their heads brought."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.attribution.links import Links, links_of
+from viz_encoder.errors import TraceError
+from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.recomputed import allowed
+
+# What a softmax may go through before it meets the values, and is the same softmax.
+SAME = frozenset((
+    *("to", "type", "type_as", "float", "half", "bfloat16", "double", "dropout", "contiguous"),
+    *("view", "reshape", "expand", "unsqueeze", "squeeze", "clone", "detach"),
+))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One attention call: its tensors, and what its heads brought to a score, query by query.
+
+    Links are computed on demand; their sums over keys are held against `brought`.
+    """
+
+    ran: LayerTrace
+    gradients: Float[Tensor, "head query d_value"]
+    brought: Float[np.ndarray, "head query"]
+
+    def links(self, heads: slice, rows: slice) -> Links:
+        """What each link of some heads and queries carried.
+
+        Raises:
+            TraceError: they do not add up to what the heads brought.
+        """
+        found = links_of(self.ran, self.gradients, heads, rows).cpu()
+        sums, size = found.double().sum(dim=-1).numpy(), found.abs().sum(dim=-1)
+        apart = abs(sums - self.brought[heads, rows]).max(initial=0.0)
+        least = torch.finfo(torch.float32).tiny
+        bound = max(least, float(size.max()) if size.numel() else 0.0)
+        if not apart <= allowed(self.gradients.dtype) * bound:
+            raise TraceError(
+                f"The links of a query add up to something {apart:.2g} from what its head brought, "
+                "so they are not shown. The model may have changed its queries, keys or values in "
+                "place after it used them."
+            )
+        return found
+
+
+class Ran(NamedTuple):
+    """What a call ran on, as the model gave it; axes before the last two are heads."""
+
+    output: Tensor
+    v: Tensor
+    q: Tensor | None = None
+    k: Tensor | None = None
+    mask: Tensor | None = None
+    bias: Tensor | None = None
+    scale: float = 1.0
+    maps: Tensor | None = None
+
+
+class Seen:
+    """The attention calls of one run, in order, and the gradients at their outputs."""
+
+    def __init__(self) -> None:
+        self._ran: list[Ran] = []
+        self._gradients: dict[int, Tensor] = {}
+        self._maps: dict[int, Tensor] = {}  # by id, which is not used twice while they are kept
+
+    def attended(self, output: Tensor, **ran: Any) -> Tensor:
+        """Keep what a call ran on, and its gradient once that is known."""
+        number, gradients = len(self._ran), self._gradients
+        still: dict[str, Any] = {
+            name: x.detach() if isinstance(x, Tensor) else x for name, x in ran.items()
+        }
+        self._ran.append(Ran(output.detach(), **still))
+        output.register_hook(lambda g: gradients.__setitem__(number, g.detach()))
+        return output
+
+    def softened(self, maps: Tensor) -> None:
+        """Keep a softmax over keys, which may be attention weights."""
+        self._maps[id(maps)] = maps
+
+    def follow(self, name: str, args: tuple[Any, ...], found: Any) -> Any:
+        """What was made of a softmax is that softmax if its numbers are the same."""
+        if name in SAME and args and self.is_softmax(args[0]):
+            self._maps[id(found)] = found
+        return found
+
+    def is_softmax(self, x: Any) -> bool:
+        """Whether it is a softmax that was seen."""
+        return id(x) in self._maps
+
+    def calls(self) -> tuple[Call, ...]:
+        """Each with what its heads brought."""
+        return tuple(_call(ran, self._gradients.get(n)) for n, ran in enumerate(self._ran))
+
+
+def _call(ran: Ran, gradient: Tensor | None) -> Call:
+    lead = tuple(ran.output.shape[:-2])
+    output = _by_head(ran.output, lead)
+    g = torch.zeros_like(output) if gradient is None else _by_head(gradient, lead)
+    v = _by_head(ran.v, lead)
+    if ran.maps is not None:
+        maps = _by_head(ran.maps, lead)
+        q, k = maps.new_zeros(*maps.shape[:2], 0), maps.new_zeros(*v.shape[:2], 0)
+    else:
+        assert ran.q is not None and ran.k is not None
+        maps, q, k = None, _by_head(ran.q, lead), _by_head(ran.k, lead)
+    mask, bias = (_over_heads(x, lead) for x in (ran.mask, ran.bias))
+    layer = LayerTrace(q, k, v, ran.scale, mask, bias, maps=maps)
+    return Call(layer, g, (output.double() * g.double()).sum(dim=-1).cpu().numpy())
+
+
+def _by_head(x: Tensor, lead: tuple[int, ...]) -> Float[Tensor, "head token d"]:
+    return x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:])
+
+
+def _over_heads(x: Tensor | None, lead: tuple[int, ...]) -> Tensor | None:
+    """Once for all heads, where it is the same for all."""
+    if x is None:
+        return None
+    x = x[(None,) * max(0, 3 - x.ndim)]
+    return x.reshape(1, *x.shape[-2:]) if x.shape[:-2].numel() == 1 else _by_head(x, lead)
