@@ -11,8 +11,9 @@ EARLY = (
     "heads of early layers change where later heads look: removing them changes much, and they carry "
     "little (`beside` names them); a weight on the deciding word says where to look"
 )
-TOGETHER = "heads of one kind share the work, so that several have nearly the same share"
-NEAR = "a difference of rounding between two methods that name nearly the same words"
+TOGETHER = (
+    "a state is made of more than what a twin changes, and patching asks for the change alone"
+)
 CALLS = "a map of so few tokens takes no time: what is measured is the call"
 
 
@@ -37,7 +38,7 @@ def goals(words: Rows, heads: Rows, found: Mapping[str, Any]) -> dict[str, list[
     for at, top in ((1, 2), (2, 3), (4, 2), (5, 3)):
         way = "masked" if at < 3 else "removed"
         gap, said = [float(ours[at]) - float(other[at])], f"{ours[at]} and {other[at]}"
-        rows[f"MiniLM, no lower than leaving one out: top {top} {way}"] = _least(gap, 0, NEAR, said)
+        rows[f"MiniLM, no lower than leaving one out: top {top} {way}"] = _least(gap, 0, "", said)
     return rows | _costs(found)
 
 

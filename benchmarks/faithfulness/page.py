@@ -23,8 +23,8 @@ lxt 2.1 and integrated gradients by captum {captum}, which share no code with it
 models, {machine}, one thread, torch {torch}. Written by `python -m benchmarks.faithfulness`."""
 GRAMMAR = """## grammar: the word that decides
 
-The little language says which word decides a masked one: {n} held-out sentences of each rule, none of which the model or
-another table has seen. Where it stands among all tokens but the masked one: the share of sentences in which it is first,
+The little language says which word decides a masked one: {n} held-out sentences of each rule, drawn with a seed that
+no other table has. Where it stands among all tokens but the masked one: the share of sentences in which it is first,
 rule by rule, and the mean reciprocal rank over all. The twin is the sentence with the deciding word changed. Methods
 that are not ours are asked for the model's answer minus its answer to the twin."""
 HEADS = """### The head that patching names
@@ -34,7 +34,8 @@ stands among all 16 heads."""
 SCENE = """## scene: the ink of a digit
 
 {n} held-out digits on noise. The share of the positive values that lies on patches with ink, and how often the largest
-does. A patch left out gets the picture's median gray, which is also where integrated gradients start."""
+does. A patch left out gets the picture's median gray, which is also where integrated gradients start: both
+compare with a blank, and put more of their sum on ink than shares do, which also say what blank patches carried."""
 DELETION = """## MiniLM: without the words that are named
 
 {n} sentences of the shipped corpus, each asked for its cosine to the nearest other sentence. The words with the largest
@@ -51,7 +52,7 @@ COST = """## What it costs
 
 MiniLM's shape with random weights: shares of tokens, states and heads together, as ratios of medians of processor time
 to one plain forward pass; links are those of one head. Memory is the peak over what the process held before. Integrated
-gradients have {steps} steps, of which {part} are measured and scaled; leaving one out takes as many forward passes as
+gradients have {steps} steps here, of which {part} are measured and scaled; leaving one out takes as many forward passes as
 there are tokens, of which {part} are measured as a batch and scaled, both up to {longest} tokens."""
 GOALS = "## What was to be reached"
 
