@@ -1,5 +1,8 @@
 """The benchmark of attributions: each method on two sentences, two digits and two texts."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,7 +11,7 @@ from benchmarks.faithfulness import deletion, grammar, heads, scene
 from benchmarks.faithfulness.methods import REFERENCES, methods
 from viz_encoder.lesson.grammar import RULES
 
-N = 2
+ROOT, N = Path(__file__).parents[1], 2
 TWINS, EVERY = methods(*grammar.TWINS), methods(*grammar.SETTINGS)
 
 
@@ -60,3 +63,14 @@ def test_shares_of_heads_are_nearer_to_effects_than_weights_are(minilm):
     near = [heads.pearson(each, found.together) for each in (found.found.heads, found.to_word)]
     assert near[0] > near[1]
     assert len(found.cells()) == len(heads.COLUMNS) - 1
+
+
+@pytest.mark.parametrize("quoted", ["README.md", "docs/reading.md"])
+def test_the_figures_that_are_quoted_were_measured(quoted):
+    measured = (ROOT / "benchmarks" / "FAITHFULNESS.md").read_text(encoding="utf-8")
+    text = (ROOT / quoted).read_text(encoding="utf-8")
+    (said,) = re.findall(r"(?:Ask against a twin|## Which number).*?FAITHFULNESS", text, re.DOTALL)
+    figures = re.findall(r"\b[01]\.\d\d+", said)
+    assert len(figures) >= 5
+    for figure in figures:
+        assert f"| {figure} |" in measured, figure
