@@ -74,3 +74,27 @@ def test_an_intent_of_one_length_alone_says_which_to_give():
             inputs=AuditInputs(make=pictures),
             module=model,
         )
+
+
+def test_what_runs_besides_attention_on_waveforms_is_said_not_to_be_judged():
+    """A norm over the padded samples moves real tokens, and no map shows it (fairseq, 3227)."""
+    torch.manual_seed(0)
+    sizes = {"conv_dim": [16, 16], "conv_kernel": [4, 2], "conv_stride": [4, 2]}
+    config = transformers.Wav2Vec2Config(
+        **SIZES | sizes, intermediate_size=64, num_feat_extract_layers=2, mask_time_prob=0.0,
+        num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2,
+    )  # fmt: skip
+    model = transformers.Wav2Vec2Model(config).eval()
+    report = vz.audit_mask(
+        lambda x, mask: model(x, attention_mask=mask).last_hidden_state,
+        padding,
+        lambda valid: valid.repeat_interleave(8, 1).long(),
+        inputs=AuditInputs(
+            make=lambda seed, batch, length: torch.randn(
+                batch, 8 * length, generator=torch.Generator().manual_seed(seed)
+            )
+        ),
+        module=model,
+    )
+    assert report.verdict == "PASS" and "nowhere else" not in report.sentence
+    assert "norms and convolutions over padded inputs" in report.sentence

@@ -108,3 +108,21 @@ def test_a_difference_is_told_though_another_sample_could_not_be_compiled():
 def test_a_model_that_torch_cannot_compile_at_all_fails():
     report = audit(Compiled(lambda *_: True, TorchDynamoException).eval(), causal)
     assert report.verdict == "FAIL" and "raised TorchDynamoException" in str(report)
+
+
+class Unmasked(Stack):
+    """Looks at all tokens."""
+
+    def forward(self, x, keep):
+        return super().forward(x, keep | True)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.parametrize("right", [True, False])
+def test_a_traced_model_is_judged_by_its_outputs(right):
+    """Its code is not Python's; traced without its mask, it has lost it."""
+    model, x = (Stack() if right else Unmasked()).eval(), torch.randn(2, N_TOKENS, 8)
+    keep = causal(torch.ones(2, N_TOKENS, dtype=torch.bool))
+    traced = torch.jit.trace(model, (x, keep))
+    report = audit(lambda x, keep: traced(x, keep), causal)
+    assert (report.verdict == "FAIL") != right, str(report)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from viz_encoder.arguments import Most, at_least, public, read_index
@@ -187,8 +186,8 @@ class Attribution(ArrayResult, main="tokens"):
     def _links(self, layer: int, heads: slice, rows: slice) -> Links:
         """The links of some columns' queries, over all runs."""
         n_columns = len(self.names)
-        every = [part.links(layer, heads, rows, n_columns) for part in self.parts]
-        return torch.stack(every).sum(dim=0)
+        first, *rest = (part.links(layer, heads, rows, n_columns) for part in self.parts)
+        return sum(rest, start=first)
 
 
 def put_together(

@@ -25,6 +25,8 @@ class Part(NamedTuple):
     ) -> Float[Tensor, "head query column"]:
         """Its links between columns, signed; 0 where it has no token."""
         ran, gradients = self.flow.trace.layers[layer], self.flow.gradients[layer]
+        if self.sign > 0 and np.array_equal(self.columns, np.arange(n_columns)):
+            return links_of(ran, gradients, heads, rows).cpu()  # one run: each token is a column
         tokens = np.full(n_columns + 1, -1)  # of each column; what stands at none goes to the last
         tokens[self.columns] = np.arange(len(self.columns))
         keys = torch.from_numpy(tokens[:-1]).to(ran.q.device)

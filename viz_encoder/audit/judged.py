@@ -35,7 +35,8 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     """Compute the judged share of an audit without failures."""
     others, by_maps = _other_calls(context), _judged_by_maps(context)
     if (by_maps and not others) or context.more_layers:  # already a warning
-        return Judged(Share.ALL if by_maps else Share.SOME)
+        but = _beside_attention(context) if by_maps else ""
+        return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
     if share is Share.ALL:
@@ -43,6 +44,20 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     share = Share.SOME if by_maps else Share.NONE if context.n_layers is None else share
     told = [] if by_maps else [_unseen(context, share)]
     return Judged(share, "; ".join((*told, *others)))
+
+
+def _beside_attention(context: AuditContext) -> str:
+    """What maps do not show, where inputs longer than the tokens keep outputs from being compared.
+
+    A norm or a convolution of waveforms, say, may mix padding into real tokens before any layer.
+    """
+    width = context.base.x.shape[1] if context.base.x.ndim > 1 else 0
+    if width == context.base.valid.shape[1] or any(_was_asked(context, n) for n in BY_OUTPUTS):
+        return ""
+    return (
+        "what runs besides attention, such as norms and convolutions over padded inputs: no output "
+        "was compared, because the inputs have no axis of tokens"
+    )
 
 
 def _was_asked(context: AuditContext, name: str) -> bool:

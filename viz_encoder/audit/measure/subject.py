@@ -169,7 +169,8 @@ def tensors_of(call: Any) -> list[Tensor]:
     _follow(call, DEPTH, found, seen)
     for module in [one for one in found.values() if isinstance(one, nn.Module)]:
         for kind in {type(one) for one in module.modules()}:
-            _follow(kind.forward, DEPTH, found, seen)
+            if not issubclass(kind, torch.jit.ScriptModule):  # whose code is not Python's
+                _follow(kind.forward, DEPTH, found, seen)
     return [one for one in found.values() if isinstance(one, Tensor)]
 
 
