@@ -114,7 +114,7 @@ class Unmasked(Stack):
     """Looks at all tokens."""
 
     def forward(self, x, keep):
-        return super().forward(x, keep | True)
+        return super().forward(x, torch.ones_like(keep))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
