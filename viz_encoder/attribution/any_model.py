@@ -71,7 +71,8 @@ def _run(
         leaf = at.detach().clone().requires_grad_()
         frozen = Frozen(swap=(at, leaf), seen=seen)
         with frozen:
-            return leaf, _number(score(run(model))), frozen
+            found = score(run(model))
+        return leaf, _number(found), frozen
     leaves: list[Tensor] = []
 
     def swap(module: nn.Module, given: Any, output: Tensor) -> Tensor:
