@@ -36,7 +36,7 @@ GLOBAL = """\
     first = torch.arange(valid.shape[1]) == 0
     return may.tril(1).triu(-1) | (may & (first[:, None] | first))"""
 WINDOWS = """\
-    rows, columns = ((torch.arange(n) + {moved}) // 4 for n in ({height}, 4))  # 4 × 4 windows
+    rows, columns = ((torch.arange(n) + {moved}) // 4 for n in ({height}, {width}))  # 4 × 4 windows
     window = (rows[:, None] * 8 + columns).flatten()
     return may & (window[:, None] == window)"""
 STEP = 2  # between the keys of a strided pattern
@@ -77,9 +77,14 @@ INTENTS = (  # in words, and as code
     (every_key(STEP), "each sees keys some steps apart", STRIDED.format(step=STEP)),
     (own_prefix, "a prefix, here the first half, is seen by all; the rest is causal", PREFIX),
     (from_first_real, "neighbors; the first real token sees all and is seen by all", FIRST_REAL),
-    (windows_of(8, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8)),
-    (windows_of(7, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=7)),
-    (windows_of(8, 4, 4), "each sees its window of the picture", WINDOWS.format(moved=0, height=8)),
+    (windows_of(8, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8, width=4)),
+    (windows_of(8, 8, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8, width=8)),
+    (windows_of(7, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=7, width=4)),
+    (
+        windows_of(8, 4, 4),
+        "each sees its window of the picture",
+        WINDOWS.format(moved=0, height=8, width=4),
+    ),
 )
 YOURS = "yours to write: here, all see real tokens"
 ASKED = torch.tensor([[1] * 11, [1] * 7 + [0] * 4, [0] * 3 + [1] * 8]).bool()  # tells them apart
