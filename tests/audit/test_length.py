@@ -71,7 +71,8 @@ def test_an_audit_runs_the_model_no_more_often_than_it_must():
     assert audit(model).verdict == "PASS"
     assert 20 < model.forwards <= FORWARDS - 3  # nothing is drawn in training mode
     drawn = Fast(dropout=0.1).eval()
-    assert audit(drawn).verdict == "PASS" and drawn.forwards == model.forwards + 3
+    # One draw of dropout opens some of this many forbidden pairs; fewer are drawn four times.
+    assert audit(drawn).verdict == "PASS" and drawn.forwards == model.forwards
 
 
 @pytest.mark.parametrize("passed", [causal, slow(padding)])

@@ -1,6 +1,7 @@
 """Describes a run to the page: names and facts; weights are fetched by route."""
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -21,6 +22,7 @@ from viz_encoder.ui.state.store import Entry
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
 INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 JOINERS = {"\u200d", "\ufe0f"}  # they hold one emoji together
+BROKEN = re.compile("[\ud800-\udfff]")  # halves of pairs, which have no UTF-8
 MAX_LINK_CHARACTERS = 3000
 MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
@@ -143,3 +145,17 @@ def _short(link: dict[str, str], own: dict[str, str], key: str) -> dict[str, str
         made = {name: part for name, part in link.items() if name not in own}
         return {"kind": link["kind"], "model": shortened(link["model"]), **made, "run": key}
     return link | ({"run": key} if "run" in link else {})
+
+
+def readable(trace: Trace) -> Trace:
+    """The run with broken characters (lone surrogates) written out: they have no UTF-8."""
+    sample = trace.sample
+    if not any(BROKEN.search(text) for text in (*sample.tokens, *sample.texts)):
+        return trace
+    tokens, texts = tuple(map(printable, sample.tokens)), tuple(map(_unbroken, sample.texts))
+    return replace(trace, sample=replace(sample, tokens=tokens, texts=texts))
+
+
+def _unbroken(text: str) -> str:
+    """Replace line breaks without changing the length, because spans index the text."""
+    return BROKEN.sub("\ufffd", text)

@@ -5,6 +5,7 @@ from typing import Any
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.attributed import asked
 from viz_encoder.ui.state.kept import Kept
+from viz_encoder.ui.state.run_description import readable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.bytes import finite
@@ -21,7 +22,7 @@ def attribution_of(entry: Entry, question: dict[str, Any]) -> Attribution:
     """
     encoder = entry.model()
     of = tuple(sorted(question.items()))
-    return _KEPT.of(entry, of, lambda: asked(encoder, entry.trace, question))
+    return _KEPT.of(entry, of, lambda: asked(encoder, readable(entry.trace), question))
 
 
 def attribute(

@@ -1,9 +1,8 @@
 """Figures of a run: every view of figures/ as Plotly's JSON, or its numbers, by its name."""
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from viz_encoder.figures.attributed import parted
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.figures.views import VIEWS
-from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import RecordedParts
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.run_description import readable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
 from viz_encoder.ui.wire import bytes as answers
@@ -32,7 +30,6 @@ from viz_encoder.ui.wire.errors import ErrorRoute
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 PURPOSE = "draw this"
 NO_PICTURE = "This run read a text, and this view draws pictures."
-BROKEN = re.compile("[\ud800-\udfff]")
 TABLES = (".csv", ".npz")
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
 PLACES = Places(2)  # figures that are computed at the same time; the others wait, or are given up
@@ -113,25 +110,11 @@ def _parts(entry: Entry) -> dict[str, Any]:
     """Arguments a view may take."""
     inputs = entry.inputs if entry.plain else None  # they alone would not give this run again
     return {
-        "trace": _readable(entry.trace),
+        "trace": readable(entry.trace),
         "inputs": inputs,
         "encoder": entry.encoder,
         "weights": entry.weights,
     }
-
-
-def _readable(trace: Trace) -> Trace:
-    """The run with broken characters (lone surrogates) written out: they have no UTF-8."""
-    sample = trace.sample
-    if not any(BROKEN.search(text) for text in (*sample.tokens, *sample.texts)):
-        return trace
-    tokens, texts = tuple(map(printable, sample.tokens)), tuple(map(_unbroken, sample.texts))
-    return replace(trace, sample=replace(sample, tokens=tokens, texts=texts))
-
-
-def _unbroken(text: str) -> str:
-    """Replace line breaks without changing the length, because spans index the text."""
-    return BROKEN.sub("\ufffd", text)
 
 
 def _description(view: View, entry: Entry) -> dict[str, Any]:
