@@ -683,6 +683,7 @@ def test_a_row_of_the_table_is_named_by_its_id(step, grammar):
     assert named == f"token id {grammar.read(token).values[0, 1]}"
 
 
+@pytest.mark.slow
 def test_a_phone_shows_every_number_from_the_product_to_the_weight(learn, grammar):
     page = learn(step=4, width=390)
     page.wait_for_selector(f"{ROWS} .viz-learn-weight")
