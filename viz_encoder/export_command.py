@@ -134,8 +134,9 @@ def _taken(
     view: Any, trace: Trace, given: argparse.Namespace, options: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """What the view takes: the run and, if needed, the model and its inputs; and its options."""
+    from viz_encoder.attribution import attribute
     from viz_encoder.checkpoints import load
-    from viz_encoder.figures.attributed import asked, parted
+    from viz_encoder.figures.attributed import parted
 
     if view.takes == ("trace",):
         return [trace], options
@@ -149,7 +150,7 @@ def _taken(
         parts["inputs"] = encoder.read(_source(trace, given.source))
     if "attribution" in view.takes:
         question, options = parted(options)
-        parts["attribution"] = asked(encoder, trace, question)
+        parts["attribution"] = attribute(encoder, trace, **question)
     return [parts[name] for name in view.takes], options
 
 

@@ -7,11 +7,10 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.arguments import Most, at_least, public, read_index
+from viz_encoder.arguments import Most, at_least, public
 from viz_encoder.attribution.beside import Beside, beside
 from viz_encoder.attribution.columns import Columns
-from viz_encoder.attribution.held import row_blocks
-from viz_encoder.attribution.links import Link, Links, strongest_of
+from viz_encoder.attribution.links import Links, WithLinks
 from viz_encoder.attribution.parts import TINY, Part, at_columns, unexplained
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.effects import Effect
@@ -20,7 +19,6 @@ from viz_encoder.result import ArrayResult, largest
 from viz_encoder.result import Columns as Table
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
-from viz_encoder.trace.trace import forward_rows
 
 Head = tuple[int, int]
 FEW = 3  # tokens that the sentence names
@@ -29,7 +27,7 @@ Places = Float[np.ndarray, "layer token"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution(ArrayResult, main="tokens"):
+class Attribution(WithLinks, ArrayResult, main="tokens"):
     """Where a score came from; everything is in the unit of the score, logits or length.
 
     Shares are signed and may cancel: a share of 2 beside a score of 0.1 is no error. They tell what
@@ -91,42 +89,6 @@ class Attribution(ArrayResult, main="tokens"):
         return largest(abs(self.heads), n)
 
     @public
-    def strongest(self, n: Most = 10) -> tuple[Link, ...]:
-        """The n links that carried most, whatever the sign, over all heads.
-
-        Every map is looked through, some rows at a time.
-        """
-        return strongest_of((self._blocks(layer) for layer in range(len(self.heads))), n)
-
-    @public
-    def links(
-        self, layer: int, head: int | None = None, rows: slice | None = None
-    ) -> Float[np.ndarray, "*head query key"]:
-        """What each link carried: weight × ⟨gradient at the head's output, value⟩.
-
-        Computed from queries, keys, values and gradients. A head's links add up to its share.
-
-        Args:
-            layer: counted from 0.
-            head: one head, counted from 0; all if not given.
-            rows: which queries, as a forward slice; all if not given.
-
-        Returns:
-            "head query key", or "query key" for one head.
-
-        Raises:
-            SelectionError: no such layer or head, or through="attention", whose links are not of
-                this form.
-        """
-        self._require_links()
-        layer = read_index("layer", layer, len(self.heads))
-        every = slice(0, self.heads.shape[1])
-        at = None if head is None else read_index("head", head, self.heads.shape[1])
-        chosen = every if at is None else slice(at, at + 1)
-        found = self._links(layer, chosen, forward_rows(rows)).numpy()
-        return found if at is None else found[0]
-
-    @public
     def routes(self, least: Annotated[float, at_least(0)] = 0.02) -> Routes:
         """How the score got to where it was read: tokens across, blocks upward.
 
@@ -170,18 +132,18 @@ class Attribution(ArrayResult, main="tokens"):
         numbers = list(range(len(self.names)))
         return {"number": numbers, "token": list(self.names), "share": self.tokens.tolist()}
 
-    def _blocks(self, layer: int) -> Iterator[tuple[slice, Links]]:
-        """A layer's links, some rows at a time."""
-        self._require_links()
-        n_tokens, n_heads = len(self.names), self.heads.shape[1]
-        for rows in row_blocks(n_tokens, n_heads * n_tokens):
-            yield rows, self._links(layer, slice(0, n_heads), rows)
+    def _layers(self) -> list[tuple[int, int, int]]:
+        """Heads, queries and keys of each layer.
 
-    def _require_links(self) -> None:
+        Raises:
+            SelectionError: the shares are by AttnLRP.
+        """
         if self.through != "values":
             raise SelectionError(
                 'Links are exact where weights are held; ask with through="values".'
             )
+        n_layers, n_heads = self.heads.shape
+        return [(n_heads, len(self.names), len(self.names))] * n_layers
 
     def _links(self, layer: int, heads: slice, rows: slice) -> Links:
         """The links of some columns' queries, over all runs."""

@@ -1,13 +1,16 @@
 """Links: what each attention weight carried of a score, some rows at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.arguments import Most, public, read_index
+from viz_encoder.attribution.held import row_blocks
 from viz_encoder.trace.layer import LayerTrace, Rows
+from viz_encoder.trace.trace import forward_rows
 
 Links = Float[Tensor, "head query key"]
 
@@ -31,15 +34,69 @@ def links_of(
     return weights * (gradients[heads][:, rows].to(weights) @ values.mT)
 
 
-def strongest_of(layers: Iterable[Iterator[tuple[slice, Links]]], n: int) -> tuple[Link, ...]:
-    """The n links that carried most, whatever the sign, of all layers' blocks of rows."""
-    found: list[Link] = []
-    for layer, blocks in enumerate(layers):
-        for rows, links in blocks:
-            flat = links.flatten()
-            at = flat.abs().topk(min(n, len(flat))).indices
-            places = np.unravel_index(at.numpy(), links.shape)
-            for head, query, key, share in zip(*places, flat[at].tolist(), strict=True):
-                found.append(Link(layer, int(head), rows.start + int(query), int(key), share))
-        found = sorted(found, key=lambda link: -abs(link.share))[:n]
-    return tuple(found)
+class WithLinks:
+    """A score split over links: what a result with heads offers of them, computed on demand."""
+
+    @public
+    def links(
+        self, layer: int, head: int | None = None, rows: slice | None = None
+    ) -> Float[np.ndarray, "*head query key"]:
+        """What each link carried: weight × ⟨gradient at the head's output, value⟩.
+
+        Computed from queries, keys, values and gradients. A head's links add up to its share.
+
+        Args:
+            layer: counted from 0.
+            head: one head, counted from 0; all if not given.
+            rows: which queries, as a forward slice; all if not given.
+
+        Returns:
+            "head query key", or "query key" for one head.
+
+        Raises:
+            SelectionError: no such layer or head, no attention was seen, or through="attention",
+                whose links are not of this form.
+            TraceError: the links of a query do not add up to what its head brought.
+        """
+        layers = self._layers()
+        layer = read_index("layer", layer, len(layers))
+        n_heads, _, _ = layers[layer]
+        at = None if head is None else read_index("head", head, n_heads)
+        chosen = slice(0, n_heads) if at is None else slice(at, at + 1)
+        found = self._links(layer, chosen, forward_rows(rows)).numpy()
+        return found if at is None else found[0]
+
+    @public
+    def strongest(self, n: Most = 10) -> tuple[Link, ...]:
+        """The n links that carried most, whatever the sign, over all heads.
+
+        Every map is looked through, some rows at a time.
+        """
+        found: list[Link] = []
+        for layer in range(len(self._layers())):
+            for rows, links in self._blocks(layer):
+                flat = links.flatten()
+                at = flat.abs().topk(min(n, len(flat))).indices
+                places = np.unravel_index(at.numpy(), links.shape)
+                for head, query, key, share in zip(*places, flat[at].tolist(), strict=True):
+                    found.append(Link(layer, int(head), rows.start + int(query), int(key), share))
+            found = sorted(found, key=lambda link: -abs(link.share))[:n]
+        return tuple(found)
+
+    def _blocks(self, layer: int) -> Iterator[tuple[slice, Links]]:
+        """A layer's links, some rows at a time."""
+        n_heads, n_queries, n_keys = self._layers()[layer]
+        for rows in row_blocks(n_queries, n_heads * n_keys):
+            yield rows, self._links(layer, slice(0, n_heads), rows)
+
+    def _layers(self) -> Sequence[tuple[int, int, int]]:
+        """Heads, queries and keys of each layer.
+
+        Raises:
+            SelectionError: links cannot be shown.
+        """
+        raise NotImplementedError
+
+    def _links(self, layer: int, heads: slice, rows: slice) -> Links:
+        """The links of some heads and queries."""
+        raise NotImplementedError

@@ -1,22 +1,19 @@
 """ModelShares: a score of a model that is not ours, split over tokens, heads and links."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.arguments import Most, public, read_index
-from viz_encoder.attribution.held import row_blocks
-from viz_encoder.attribution.links import Link, Links, strongest_of
+from viz_encoder.attribution.links import Links, WithLinks
 from viz_encoder.attribution.seen import Call
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, largest
-from viz_encoder.trace.trace import forward_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelShares(ArrayResult, main="tokens"):
+class ModelShares(WithLinks, ArrayResult, main="tokens"):
     """A score of a model that is not ours, split; everything is in the unit of the score.
 
     Heads are those of each call of scaled_dot_product_attention, or of a softmax times values,
@@ -61,44 +58,9 @@ class ModelShares(ArrayResult, main="tokens"):
         return brought
 
     @public
-    def links(
-        self, layer: int, head: int | None = None, rows: slice | None = None
-    ) -> Float[np.ndarray, "*head query key"]:
-        """What each link carried: weight × ⟨gradient at the head's output, value⟩.
-
-        Computed from queries, keys, values and gradients. A head's links add up to its share.
-
-        Args:
-            layer: counted from 0.
-            head: one head, counted from 0; all if not given.
-            rows: which queries, as a forward slice; all if not given.
-
-        Returns:
-            "head query key", or "query key" for one head.
-
-        Raises:
-            SelectionError: no such layer or head, or no attention was seen.
-            TraceError: the links of a query do not add up to what its head brought.
-        """
-        call = self._call(layer)
-        n_heads = len(call.brought)
-        at = None if head is None else read_index("head", head, n_heads)
-        chosen = slice(0, n_heads) if at is None else slice(at, at + 1)
-        found = call.links(chosen, forward_rows(rows)).numpy()
-        return found if at is None else found[0]
-
-    @public
     def ranked(self, n: Most = 10) -> tuple[tuple[int, int], ...]:
         """The n heads that brought most, whatever the sign, as (layer, head)."""
         return largest(abs(self.heads), n)
-
-    @public
-    def strongest(self, n: Most = 10) -> tuple[Link, ...]:
-        """The n links that carried most, whatever the sign, over all heads.
-
-        Every map is looked through, some rows at a time.
-        """
-        return strongest_of(map(_blocks, self._calls()), n)
 
     def _call(self, layer: int) -> Call:
         calls = self._calls()
@@ -112,9 +74,8 @@ class ModelShares(ArrayResult, main="tokens"):
             )
         return self.calls
 
+    def _layers(self) -> list[tuple[int, int, int]]:
+        return [(*call.brought.shape, call.ran.v.shape[1]) for call in self._calls()]
 
-def _blocks(call: Call) -> Iterator[tuple[slice, Links]]:
-    """All links of a call, some rows at a time."""
-    n_heads, n_queries = call.brought.shape
-    for rows in row_blocks(n_queries, n_heads * call.ran.v.shape[1]):
-        yield rows, call.links(slice(0, n_heads), rows)
+    def _links(self, layer: int, heads: slice, rows: slice) -> Links:
+        return self.calls[layer].links(heads, rows)

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from viz_encoder.attribution import attribute
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.view import QUESTION
-from viz_encoder.trace import Trace
 
 SOURCE = "Ali et al., 2022, arXiv:2202.07304"
 MEASURED = (
@@ -24,13 +21,7 @@ def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     asks = {control.name for control in QUESTION}
     question = {name: options[name] for name in sorted(asks & {*options})}
     own = {name: value for name, value in options.items() if name not in asks}
-    return {name: value for name, value in question.items() if value != ""}, own
-
-
-def asked(encoder: LoadedEncoder, trace: Trace, question: dict[str, Any]) -> Attribution:
-    """What `vz.attribute` finds."""
-    found: Attribution = attribute(encoder, trace, **question)
-    return found
+    return {name: value for name, value in question.items() if value not in ("", None)}, own
 
 
 def share_bar(attribution: Attribution, of: str = "Share of the score") -> str:
@@ -41,8 +32,8 @@ def share_bar(attribution: Attribution, of: str = "Share of the score") -> str:
 def special_columns(attribution: Attribution) -> tuple[bool, ...]:
     """Which columns are special tokens of the run, or of the first of two."""
     found = [False] * len(attribution.names)
-    trace, *_ = (part.flow.trace for part in attribution.parts)
-    for column, special in zip(attribution.parts[0].columns, trace.sample.special, strict=True):
+    special_tokens = attribution.trace.sample.special
+    for column, special in zip(attribution.parts[0].columns, special_tokens, strict=True):
         if column >= 0:
             found[column] = special
     return tuple(found)

@@ -40,24 +40,18 @@ export class Answer {
     };
     /** @type {(id: string, onchange: () => unknown, ...nodes: Node[]) => HTMLSelectElement} */
     const select = (id, onchange, ...nodes) => el("select", { id: `viz-flow-${id}`, onchange }, ...nodes);
-    this.task = select("task", () => {
-      this.#note();
-      refresh();
-    });
+    const orTyped = (/** @type {HTMLSelectElement} */ { value }, /** @type {HTMLElement} */ typed) => {
+      this.#reveal();
+      if (value !== OTHER) changed();
+      else typed.focus();
+    };
+    this.task = select("task", changed);
     this.place = select("place", () => {
       this.#fillLabels();
       changed();
     });
-    this.label = select("label", () => {
-      this.#reveal();
-      if (this.label.value !== OTHER) changed();
-      else this.typed.focus();
-    });
-    this.against = select("against", () => {
-      this.#reveal();
-      if (this.against.value !== OTHER) changed();
-      else this.rival.focus();
-    });
+    this.label = select("label", () => orTyped(this.label, this.typed));
+    this.against = select("against", () => orTyped(this.against, this.rival));
     const typed = { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", placeholder: "label or word" };
     this.typed = el("input", { ...typed, "aria-label": "Another label or word", onchange: changed });
     this.rival = el("input", {
@@ -103,20 +97,16 @@ export class Answer {
     }
     this.here.textContent = `the chosen query, ${run.named(query)}`;
     if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
-    this.#answer(this.#linked.get("label") ?? "");
-    this.#rival(this.#linked.get("against") ?? "");
+    this.#take(this.label, this.typed, "label");
+    this.#take(this.against, this.rival, "against");
     this.#linked = new URLSearchParams(); // from now on the person chooses
   }
 
-  // The label of a link: one that is listed, or else typed.
-  #answer(/** @type {string} */ label) {
-    if (!label) return;
-    if (!choose(this.label, label)) [this.label.value, this.typed.value] = [OTHER, label];
-    this.#reveal();
-  }
-
-  #rival(/** @type {string} */ against) {
-    if (against && !choose(this.against, against)) [this.against.value, this.rival.value] = [OTHER, against];
+  /** What a link has: a choice that is listed, or else typed. @type {(select: HTMLSelectElement, typed: HTMLInputElement,
+   *   name: string) => void} */
+  #take(select, typed, name) {
+    const value = this.#linked.get(name);
+    if (value && !choose(select, value)) [select.value, typed.value] = [OTHER, value];
     this.#reveal();
   }
 

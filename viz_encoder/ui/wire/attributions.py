@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from viz_encoder.attribution import attribute as split
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.attributed import asked
+from viz_encoder.figures.attributed import parted
 from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.run_description import readable
 from viz_encoder.ui.state.runner import Runner
@@ -21,8 +22,9 @@ def attribution_of(entry: Entry, question: dict[str, Any]) -> Attribution:
         SelectionError: the model is not loaded here, or a question that it does not answer.
     """
     encoder = entry.model()
-    of = tuple(sorted(question.items()))
-    return _KEPT.of(entry, of, lambda: asked(encoder, readable(entry.trace), question))
+    return _KEPT.of(
+        entry, tuple(question.items()), lambda: split(encoder, readable(entry.trace), **question)
+    )
 
 
 def attribute(
@@ -39,8 +41,7 @@ def attribute(
     tokens and biases add up to the score; states has a row before and after each block; heads is
     layer by head; links are the strongest.
     """
-    given = {"of": of, "label": label, "token": token, "against": against}
-    question = {name: value for name, value in given.items() if value not in ("", None)}
+    question, _ = parted({"of": of, "label": label, "token": token, "against": against})
     found = attribution_of(runner.store.get(key), question)
     return {
         "sentence": found.sentence,

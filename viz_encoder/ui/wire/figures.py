@@ -44,7 +44,8 @@ def library() -> FileResponse:
 @ROUTER.get("/run/{run}/views")
 def views(entry: Held) -> Response:
     """What can be drawn of this run, with each view's controls and what it measures."""
-    return answers.plain({name: _description(view, entry) for name, view in VIEWS.items()})
+    parts = _parts(entry)
+    return answers.plain({name: _description(view, entry, parts) for name, view in VIEWS.items()})
 
 
 @ROUTER.get("/run/{run}/figure/{view}")
@@ -79,9 +80,9 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
         raise SelectionError(f"There is no view {name[:40]!r}; choose one of {', '.join(VIEWS)}.")
     view = VIEWS[name]
     options = read_options(view, given)
-    if why := _missing(view, entry):
-        raise SelectionError(why)
     parts = _parts(entry)
+    if why := _missing(view, entry, parts):
+        raise SelectionError(why)
     if "attribution" in view.takes:
         question, options = parted(options)
         parts["attribution"] = attribution_of(entry, question)
@@ -117,7 +118,7 @@ def _parts(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _description(view: View, entry: Entry) -> dict[str, Any]:
+def _description(view: View, entry: Entry, parts: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": view.name,
         "title": view.title,
@@ -127,13 +128,12 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
         "notMeasured": view.not_measured,
         "source": view.source,
         "place": None if view.place is None else asdict(view.place),
-        "missing": _missing(view, entry),
+        "missing": _missing(view, entry, parts),
     }
 
 
-def _missing(view: View, entry: Entry) -> str:
+def _missing(view: View, entry: Entry, parts: dict[str, Any]) -> str:
     """Why this run cannot be drawn so, in a sentence; nothing if it can."""
-    parts = _parts(entry)
     takes = ("encoder" if part == "attribution" else part for part in view.takes)
     if any(parts[part] is None for part in takes):
         gone = entry.plain or entry.encoder is None

@@ -8,7 +8,6 @@ from jaxtyping import Float
 from viz_encoder.analyses.overview import row
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
-from viz_encoder.attribution import attribute
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
@@ -16,6 +15,7 @@ from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.store import HEAD_REMOVED, Entry
+from viz_encoder.ui.wire.attributions import attribution_of
 
 MEASURES = ("weight", "value", "rollout", "share")
 MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many times
@@ -88,5 +88,5 @@ def _rollout(entry: Entry, query: int) -> Float[np.ndarray, "layer key"]:
 
 def _share(entry: Entry, query: int) -> Float[np.ndarray, "1 key"]:
     """Each token's share of the query's final state, as a part of that state's length."""
-    found = attribute(entry.model(), entry.trace, of="state", token=query)
+    found = attribution_of(entry, {"of": "state", "token": query})
     return (found.tokens / found.score)[None].astype(np.float32)
