@@ -2,38 +2,26 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.attribution.frozen import Frozen
 from viz_encoder.attribution.rules import Through
+from viz_encoder.attribution.starts import Start
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.inputs import Inputs, Sample
-from viz_encoder.model.attention import Given, LayerRecord
+from viz_encoder.model.attention import LayerRecord
 from viz_encoder.model.encoder import EncoderOutput
-from viz_encoder.trace.capture import arguments, traces_of
-from viz_encoder.trace.recomputed import angles_of, require_as_ran
+from viz_encoder.trace.capture import traces_of
 from viz_encoder.trace.recomputed import apart as difference
-from viz_encoder.trace.same_model import require_made_by
+from viz_encoder.trace.recomputed import require_as_ran
 from viz_encoder.trace.trace import Trace
 
 BEFORE, AFTER = "before", "after"  # the heads of a block: where a bias is added
 READ = "read"  # the final norm and the prediction head or the pooling
-
-
-class Start(NamedTuple):
-    """A sequence as it enters the first block."""
-
-    x: Float[Tensor, "1 token d_model"]
-    given: list[Given]
-    valid: Bool[Tensor, "1 token"]
-    sample: Sample
-    inputs: Inputs | None = None  # what was read, if it has not run yet
-    trace: Trace | None = None  # the run, if it has
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,41 +43,6 @@ class Flow:
     after: Float[np.ndarray, "layer token"]
     read: float
     gradients: tuple[Float[Tensor, "head query d_value"], ...]
-
-
-def starts_of(encoder: LoadedEncoder, inputs: Inputs) -> list[Start]:
-    """Each row of a batch, as it enters the first block."""
-    values, valid, segments = arguments(encoder, inputs)
-    found = []
-    for at, sample in enumerate(inputs.samples):
-        row = slice(at, at + 1)
-        mine = None if valid is None else valid[row]
-        with torch.no_grad():
-            x = encoder.model.embed(values[row], None if segments is None else segments[row])
-            given = encoder.model.given(x, values[row], mine)
-        whole = inputs.valid[row].to(encoder.device)
-        alone = Inputs(inputs.values[row], inputs.valid[row], (sample,))
-        found.append(Start(x, given, whole, sample, inputs=alone))
-    return found
-
-
-def start_of(encoder: LoadedEncoder, trace: Trace) -> Start:
-    """A run of this encoder again, from its own embeddings, under its own masks.
-
-    Raises:
-        SelectionError: a run of another model or of other weights.
-    """
-    require_made_by(encoder, trace)
-    x = trace.hidden(0)[None].to(encoder.device, encoder.dtype)
-    given = [
-        Given(
-            None if layer.mask is None else layer.mask[None].to(encoder.device),
-            angles_of(encoder, trace, number),
-            None if layer.relative is None else layer.relative.to(encoder.device),
-        )
-        for number, layer in enumerate(trace.layers)
-    ]
-    return Start(x, given, trace.valid[None].to(encoder.device), trace.sample, trace=trace)
 
 
 class FrozenRun:

@@ -1,0 +1,144 @@
+"""Asked: the arguments of one call of `attribute`, and how an input is split by them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from viz_encoder.arguments import Token
+from viz_encoder.attribution.attribution import Attribution, put_together
+from viz_encoder.attribution.columns import columns_of
+from viz_encoder.attribution.frozen_run import FrozenRun
+from viz_encoder.attribution.parts import Part
+from viz_encoder.attribution.question import RUNNER_UP, Question, of_one, of_two
+from viz_encoder.attribution.question import toward as along
+from viz_encoder.attribution.readout import Answer, Of, Pooled, Readout, State, readout_of
+from viz_encoder.attribution.rules import Through
+from viz_encoder.attribution.starts import Start, one_of, starts_of
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.measures import require_number
+from viz_encoder.effects.vectors import pooled
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.trace import Trace
+from viz_encoder.trace.capture import capture
+from viz_encoder.trace.prediction_heads import read_label
+from viz_encoder.trace.recomputed import allowed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The arguments of one call."""
+
+    encoder: LoadedEncoder
+    kind: Of | None
+    label: int | str | None
+    token: Token | None
+    against: Any
+    toward: Any
+    through: Through
+
+    def of(self, start: Start) -> Attribution:
+        """One input, split."""
+        encoder, valid = self.encoder, start.valid
+        readout = readout_of(encoder, start.sample, valid, self.kind, self.token)
+        self._check(readout)
+        with torch.inference_mode(False), torch.enable_grad():
+            run = FrozenRun(encoder, start, self.through)
+            other = self._other(readout)
+            if other is None:
+                return self._split(readout, (run,))
+            return self._split(readout, (run, FrozenRun(encoder, other, self.through)))
+
+    def _split(self, readout: Readout, runs: tuple[FrozenRun, ...]) -> Attribution:
+        vectors, readouts = [], [readout]
+        columns = columns_of(*(run.trace for run in runs))
+        if len(runs) > 1:
+            readouts.append(_moved(readout, columns.here, columns.there))
+        for run, each in zip(runs, readouts, strict=True):
+            with run.frozen:
+                vectors.append(each.vector(run))
+        question = self._question(runs[0], readout, vectors)
+        signs = (1.0, -1.0)[: len(runs)]
+        scores, parts = [], []
+        for run, sign, vector, places in zip(runs, signs, vectors, columns[1:], strict=False):
+            score = (vector * question.direction).sum()
+            scores.append(sign * float(score.detach()))
+            parts.append(Part(sign, run.flow(score), np.array(places)))
+        total = require_number(sum(scores), "The score is not a number")
+        found = put_together(
+            total, tuple(parts), columns, question.words, question.unit, self.through
+        )
+        return self._checked(found, runs[0].output.dtype)
+
+    def _question(self, run: FrozenRun, readout: Readout, vectors: list[Tensor]) -> Question:
+        encoder, sample = self.encoder, run.start.sample
+        if isinstance(readout, Pooled) and self.toward is not None:
+            return along(vectors[0], self._toward(readout))
+        if len(vectors) > 1:
+            return of_two(encoder, sample, readout, (vectors[0], vectors[1]), self.label)
+        return of_one(encoder, sample, readout, vectors[0], self.label, self.against)
+
+    def _toward(self, readout: Pooled) -> Any:
+        """Another text's pooled vector, or the vector that was given."""
+        given = self.toward
+        if hasattr(given, "__array__") or (
+            isinstance(given, list) and all(isinstance(x, float) for x in given)
+        ):
+            return given
+        made = given if isinstance(given, Trace) else capture(self.encoder, given)
+        trace = one_of(made, "toward")
+        output, valid = trace.output[None].to(self.encoder.device), trace.valid[None]
+        return pooled(self.encoder, trace.sample, output, valid.to(output.device), readout.method)[
+            0
+        ]
+
+    def _other(self, readout: Readout) -> Start | None:
+        """The run to subtract, if `against` is a text and no label."""
+        if self.against is None or self._is_label(readout):
+            return None
+        starts, _ = starts_of(self.encoder, self.against)
+        return one_of(starts, "against")
+
+    def _is_label(self, readout: Readout) -> bool:
+        if not isinstance(readout, Answer) or not isinstance(self.against, int | str):
+            return False
+        if isinstance(self.against, int) or self.against == RUNNER_UP:
+            return True
+        try:
+            read_label(self.encoder, readout.head, self.against)
+        except SelectionError:
+            return False
+        return True
+
+    def _check(self, readout: Readout) -> None:
+        if self.label is not None and not isinstance(readout, Answer):
+            raise SelectionError('label= names an answer; it goes with of="answer".')
+        if self.toward is not None and not isinstance(readout, Pooled):
+            raise SelectionError('toward= is a direction of the pooled vector; give of="pooled".')
+        if self.toward is not None and self.against is not None:
+            raise SelectionError("Give against= or toward=, not both.")
+
+    def _checked(self, found: Attribution, dtype: torch.dtype) -> Attribution:
+        if self.through == "values" and not found.unexplained <= allowed(dtype):
+            raise TraceError(
+                f"The shares add up to {found.tokens.sum() + found.biases:.4g} and the score is "
+                f"{found.score:.4g}, so they are not shown as its parts. Load the model with dtype "
+                "float32."
+            )
+        return found
+
+
+def _moved(readout: Readout, here: tuple[int, ...], there: tuple[int, ...]) -> Readout:
+    """The same readout in the other run: at the token that stands for this one."""
+    token = getattr(readout, "token", None)
+    if token is None:
+        return readout
+    if here[token] not in there:
+        raise SelectionError(
+            f"Token {token} has no partner in the other text, so nothing is read there; change "
+            "another word, or ask for another token."
+        )
+    its = there.index(here[token])
+    return State(its) if isinstance(readout, State) else Answer(readout.head, its)  # type: ignore[attr-defined]
