@@ -61,7 +61,7 @@ NAMED = {  # a valid value, by the parameter's name
     **{"codes": ["h0.0"], "heads": "all"},
     **{"clean": TEXT, "cuts": {}, "call": lambda model: model(BATCH)},
     **{"name": "previous", "item": 0, "effect": EFFECT},
-    **{"attribution": vz.attribute(GRAMMAR, TEXT)},
+    **{"attribution": vz.attribute(GRAMMAR, TEXT), "first": TEXT, "second": PLURAL},
 }
 CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not tell
     "analyses.attention_pooling": {"items": ITEMS, "steps": 2, "seeds": [0]},
@@ -86,6 +86,7 @@ RESULTS = (  # whose methods are public as well
     vz.analyses.collection(GRAMMAR, ITEMS),
     EFFECT,
     vz.attribute(GRAMMAR, TEXT),
+    vz.attribute_pair(GRAMMAR, TEXT, PLURAL),
 )
 
 

@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from viz_encoder import effects as effects
     from viz_encoder import figures as figures
     from viz_encoder.attribution import attribute as attribute
+    from viz_encoder.attribution import attribute_pair as attribute_pair
     from viz_encoder.ui.launch import launch as launch
 
 # Imported only when asked for: Gradio and Plotly are slow, and a start needs none of these.
 _LAZY = {
     "analyses": "viz_encoder.analyses",
     "attribute": "viz_encoder.attribution",
+    "attribute_pair": "viz_encoder.attribution",
     "effects": "viz_encoder.effects",
     "figures": "viz_encoder.figures",
     "launch": "viz_encoder.ui.launch",

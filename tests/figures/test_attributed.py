@@ -95,3 +95,15 @@ def test_by_attnlrp_there_are_no_links(minilm):
         with pytest.raises(SelectionError, match="weights are held"):
             draw(found)
     assert "AttnLRP" in vz.figures.token_shares(found).layout.title.text
+
+
+def test_the_table_of_two_texts_ends_in_their_biases(minilm):
+    found = vz.attribute_pair(minilm, TEXT, "<b>It</b> was asleep")
+    figure = vz.figures.pair_shares(minilm, TEXT, other="<b>It</b> was asleep")
+    cells = figure.data[0].z
+    assert np.array_equal(cells[:-1, :-1], found.shares)
+    assert cells.sum() == pytest.approx(found.score, abs=1e-6)
+    assert (figure.data[0].y[-1], figure.data[0].x[-1]) == ("biases", "biases")
+    assert figure.data[0].y[2] == "2 animal" and "&lt;" in "".join(figure.data[0].x)
+    alone = vz.figures.pair_shares(minilm, minilm.read(TEXT)).data[0].z
+    assert alone == pytest.approx(alone.T, abs=1e-6)

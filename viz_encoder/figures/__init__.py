@@ -9,6 +9,7 @@ from viz_encoder.figures.head_statistics import head_statistics as head_statisti
 from viz_encoder.figures.link_shares import link_shares as link_shares
 from viz_encoder.figures.logit_lens import logit_lens as logit_lens
 from viz_encoder.figures.over_smoothing import over_smoothing as over_smoothing
+from viz_encoder.figures.pair_shares import pair_shares as pair_shares
 from viz_encoder.figures.patch_overlay import patch_overlay as patch_overlay
 from viz_encoder.figures.projection import projection as projection
 from viz_encoder.figures.residual_change import residual_change as residual_change

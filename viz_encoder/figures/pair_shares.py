@@ -1,0 +1,84 @@
+"""Which words of two texts met in the dot product of their vectors, as a token × token heatmap."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.arguments import public
+from viz_encoder.attribution.pair_shares import PairShares, attribute_pair
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.figures.depth import cell_name
+from viz_encoder.figures.theme import apply, caption, plain, signed_colors, weight_bar
+from viz_encoder.figures.untrained import marked
+from viz_encoder.figures.view import Control, View
+
+BIASES = "biases"
+MEASURED = (
+    "an exact split of the dot product of the two pooled vectors, with the attention weights, norm "
+    "divisors and activation factors of both runs held as they were. Shares are signed and, with "
+    "the row and the column of biases, add up to it."
+)
+NOT_MEASURED = "what would happen without a word, and whether the two texts mean the same."
+
+
+@marked
+@public
+def pair_shares(encoder: LoadedEncoder, inputs: Any, *, other: Any = "") -> go.Figure:
+    """The share of each pair of words in the dot product of two texts' pooled vectors.
+
+    Args:
+        encoder: the model that ran.
+        inputs: one text, or what `encoder.read` made of it.
+        other: another text; if empty, the same one, so that the square of its length is split.
+
+    Raises:
+        TooLong: a text of over 256 tokens.
+    """
+    found = attribute_pair(encoder, inputs, inputs if _is_empty(other) else other)
+    rows, columns = (_names(trace.tokens) for trace in found.traces)
+    cells = _with_biases(found)
+    figure = go.Figure(
+        go.Heatmap(
+            z=cells,
+            x=columns,
+            y=rows,
+            hovertemplate="%{y}<br>%{x}<br>share %{z:+.4g}<extra></extra>",
+            colorbar=weight_bar("Share of the dot product"),
+            **signed_colors(cells),
+        )
+    )
+    apply(figure, plain(found.sentence))
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    figure.update_xaxes(title="Other text", side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title="This text", autorange="reversed", **axis)
+    return figure
+
+
+def _is_empty(other: Any) -> bool:
+    return isinstance(other, str) and not other
+
+
+def _names(tokens: tuple[str, ...]) -> list[str]:
+    return [*(cell_name(tokens, [at]) for at in range(len(tokens))), BIASES]
+
+
+def _with_biases(found: PairShares) -> np.ndarray:
+    """The table, with what met the biases of the other text behind it."""
+    return np.block([
+        [found.shares, found.first[:, None]],
+        [found.second[None, :], np.array([[found.biases]])],
+    ])  # fmt: skip
+
+
+VIEW = View(
+    "Which words of two texts met",
+    pair_shares,
+    (Control("other", "Other text", counts="name"),),
+    takes=("encoder", "inputs"),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="after Eberle et al., 2022, arXiv:2003.05009",
+    look="Look for the strongest cells: these two words make the two vectors alike, or unlike.",
+)
