@@ -18,7 +18,8 @@ from viz_encoder.lesson_command import add_lesson
 from viz_encoder.pool_command import add_pool
 from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
-from viz_encoder.trace.saved import require_name
+from viz_encoder.trace.saved import KIND
+from viz_encoder.trace.saved_file import require_name
 from viz_encoder.version import __version__
 from viz_encoder.whole_file import is_file, require_writable, shortened
 
@@ -128,7 +129,7 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _trace(given: argparse.Namespace) -> None:
-    require_name(given.output)
+    require_name(given.output, KIND)
     require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
     source = Path(given.source) if encoder.kind == "image" else typed(given.source)

@@ -4,25 +4,11 @@ import torch
 from torch import Tensor
 
 from viz_encoder.model.attention import N_SIGNATURES
+from viz_encoder.trace.checked import Damaged, pop_tensor
 from viz_encoder.trace.layer import TENSORS, LayerTrace
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 MAX_SCORE = 1e7  # beyond it, float32 rounds a score by more than 1, so no map could be checked
-
-
-class Foreign(ValueError):
-    """The description has other parts than this version writes."""
-
-
-class Damaged(ValueError):
-    """A fault in a saved trace, worded as the end of a sentence."""
-
-
-def pop_tensor(named: dict[str, Tensor], name: str) -> Tensor:
-    """Pop a required tensor from those not yet used."""
-    if name not in named:
-        raise Damaged(f"it has no tensor {name}")
-    return named.pop(name)
 
 
 def unpack_layer(
