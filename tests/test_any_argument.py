@@ -75,6 +75,7 @@ CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not
     "assert_mask": {"d_model": 8, "seed": 0, "make_mask": None},
     "corpus": {"items": [TEXT], "measures": ["statistics"]},
     "patch": {"other": PLURAL},
+    "Attribution.load": {"path": Path("found.safetensors")},
     "effects.joint": {"heads": [(0, 0)]},
     "effects.prove": {"cuts": {(0, 0): "zero"}},
 }
@@ -188,6 +189,7 @@ def nowhere(tmp_path, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(launching, "listen", not_served)
     TRACE.save("run.safetensors")
+    NAMED["attribution"].save("found.safetensors")
 
 
 @pytest.mark.parametrize("name", sorted(FOUND))

@@ -19,7 +19,7 @@ SKETCHED = "name-defined, no-untyped-def, no-untyped-call"  # some names stand f
 ROOT = Path(vz.__file__).parent.parent
 PUBLIC = {
     *("Encoder", "EncoderConfig", "Trace", "VizEncoderError", "analyses", "assert_mask"),
-    *("attribute", "attribute_pair"),
+    *("Attribution", "attribute", "attribute_pair"),
     *("audit_mask", "capture", "figures", "launch", "load", "pool", "read_set", "record"),
     *("audit_batch", "corpus", "effect", "effects", "ablate", "patch", "watch"),
 }

@@ -6,6 +6,10 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from viz_encoder.attribution import Attribution as Attribution
+from viz_encoder.attribution import attribute as attribute
+from viz_encoder.attribution import attribute_pair as attribute_pair
+from viz_encoder.attribution import saved as _saved_attribution
 from viz_encoder.audit import assert_mask as assert_mask
 from viz_encoder.audit import audit_batch as audit_batch
 from viz_encoder.audit import audit_mask as audit_mask
@@ -35,15 +39,11 @@ if TYPE_CHECKING:
     from viz_encoder import analyses as analyses
     from viz_encoder import effects as effects
     from viz_encoder import figures as figures
-    from viz_encoder.attribution import attribute as attribute
-    from viz_encoder.attribution import attribute_pair as attribute_pair
     from viz_encoder.ui.launch import launch as launch
 
 # Imported only when asked for: Gradio and Plotly are slow, and a start needs none of these.
 _LAZY = {
     "analyses": "viz_encoder.analyses",
-    "attribute": "viz_encoder.attribution",
-    "attribute_pair": "viz_encoder.attribution",
     "effects": "viz_encoder.effects",
     "figures": "viz_encoder.figures",
     "launch": "viz_encoder.ui.launch",
@@ -72,6 +72,7 @@ def _show(trace: Trace, **chosen: _Any) -> _Any:
 # What a class declares and a function of a layer above it does: data does not reach up.
 _METHODS: dict[type, dict[str, _Callable[..., _Any]]] = {
     Trace: {"save": _saved.save, "load": _saved.load, "show": _show},
+    Attribution: {"save": _saved_attribution.save, "load": _saved_attribution.load},
     _LoadedEncoder: {"save": _own_folder.save_encoder},
     _HeadTable: {"save": _table_files.save_table, "load": _table_files.load_table},
 }

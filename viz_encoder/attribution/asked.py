@@ -68,7 +68,7 @@ class Asked:
             parts.append(Part(sign, run.flow(score), np.array(places)))
         total = require_number(sum(scores), "The score is not a number")
         found = put_together(
-            total, tuple(parts), columns, question.words, question.unit, self.through
+            total, tuple(parts), columns.names, question.words, question.unit, self.through
         )
         return self._checked(found, runs[0].output.dtype)
 

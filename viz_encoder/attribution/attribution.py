@@ -7,9 +7,8 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.arguments import Most, at_least, public
+from viz_encoder.arguments import AnyPath, Most, at_least, public
 from viz_encoder.attribution.beside import Beside, beside
-from viz_encoder.attribution.columns import Columns
 from viz_encoder.attribution.links import Links, WithLinks
 from viz_encoder.attribution.parts import TINY, Part, at_columns, unexplained
 from viz_encoder.attribution.routes import Edge, Routes
@@ -127,6 +126,23 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
         """
         return beside(self.heads, effect)
 
+    def save(self, path: AnyPath) -> None:
+        """Write it to a safetensors file with its runs, so that links come back; see `load`.
+
+        Raises:
+            TraceError: the name has another format's extension, or the file cannot be written.
+        """
+        raise NotImplementedError  # done by attribution.saved, as viz_encoder/__init__.py says
+
+    @staticmethod
+    def load(path: AnyPath) -> "Attribution":
+        """Read what `save` wrote, on this or another machine; no model is needed.
+
+        Raises:
+            TraceError: it is not a saved attribution, of another version, or damaged.
+        """
+        raise NotImplementedError  # done by attribution.saved
+
     def columns(self) -> Table:
         """One line a token."""
         numbers = list(range(len(self.names)))
@@ -153,10 +169,15 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
 
 
 def put_together(
-    score: float, parts: tuple[Part, ...], columns: Columns, words: str, unit: str, through: str
+    score: float,
+    parts: tuple[Part, ...],
+    names: tuple[str, ...],
+    words: str,
+    unit: str,
+    through: str,
 ) -> Attribution:
     """The result of one run, or of two."""
-    n_columns = len(columns.names)
+    n_columns = len(names)
     states = at_columns(parts, "states", n_columns)
     heads = sum(part.sign * part.flow.brought.sum(axis=-1) for part in parts)
     biases = sum(
@@ -167,5 +188,5 @@ def put_together(
     tokens, biases = states[0], float(biases)
     missing = unexplained(score, tokens, biases)
     return Attribution(
-        score, tokens, biases, states, heads, missing, columns.names, words, unit, through, parts
+        score, tokens, biases, states, heads, missing, names, words, unit, through, parts
     )
