@@ -32,14 +32,15 @@ def told(monkeypatch):
     given = []
     monkeypatch.setattr(part_cause, "mixing_parts", lambda subject, case: parts_of(case))
     monkeypatch.setattr(part_cause, "over_queries", lambda context, case: None)
-    monkeypatch.setattr(part_cause, "diagnose_maps", given.append)
+    monkeypatch.setattr(part_cause, "diagnose_maps", lambda seen, excluded: given.append(seen))
     return given
 
 
 def test_each_batch_shows_the_same_part(told):
     context = SimpleNamespace(
         n_layers=1,
-        subject=SimpleNamespace(flattened=nullcontext),
+        subject=SimpleNamespace(flattened=lambda times: nullcontext()),
+        setting=SimpleNamespace(fixed=True),
         intent=lambda case, number: case.allowed[0],
         pattern=lambda case, number=None: case.allowed[0],
         further=lambda case: [case_of(5), case_of(9)],

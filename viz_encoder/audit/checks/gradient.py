@@ -109,7 +109,7 @@ def _leak(
     answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
         return answer.because(_of_pooled(context))
-    square = _square(found, case)
+    square = found.within(case)
     judged = context.maps.layers and not context.failed("maps", "cross_attention")
     if not context.failed("maps") and (unjudged := _unjudged(context)):
         diagnosis = Diagnosis(
@@ -156,15 +156,6 @@ def _known(context: AuditContext, case: Case, found: Gradients) -> Tensor:
     return known
 
 
-def _square(found: Gradients, case: Case) -> Tensor:
-    """The relative gradients within each sample, as "batch query key"."""
-    relative = found.relative()
-    square = relative.new_zeros(*case.valid.shape, case.valid.shape[1])
-    for number, (sample, query) in enumerate(found.rows):
-        square[sample, query] = relative[number, sample]
-    return square
-
-
 def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | None:
     """Pairs that are meant to be linked and are not, where no maps could tell."""
     if context.maps.layers or context.is_pooled or context.scope.may_leave_out:
@@ -185,7 +176,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
         f"The output of token {query} of sample {sample} does not change with token {key}, which "
         f"your intent lets it know of, directly or over other tokens; {count} links are missing."
     )
-    square = _square(found, case)
+    square = found.within(case)
     for number, (s, q) in enumerate(found.rows):
         square[s, q] = square[s, q].masked_fill(links.closed[number], 0.0)
     shot = picture_of_gradient(case, square[sample], context.must(case)[sample], sample)

@@ -325,6 +325,11 @@ CAUSES = {
         "the mask is applied after the softmax: forbidden keys still take their share of the sum",
         "scores.masked_fill(~keep, -torch.inf) before softmax, nothing after it.",
     ),
+    "half_masked": Cause(
+        "only a part of this attention is masked",
+        "Mask every sum over the keys, the normalizer, too: k = k * m beside v = v * m, with m = "
+        "valid[..., None].",
+    ),
     "wrong_axis": Cause(
         "the softmax runs over queries: columns sum to 1, rows do not",
         "softmax(scores, dim=-1), with scores (batch, head, query, key).",

@@ -5,6 +5,7 @@ so a name taken from gradients is one of several.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
@@ -20,19 +21,21 @@ from viz_encoder.audit.measure.reach import Allowed, must_know
 OF_COUNTS = ("lengths", "rounded", "fraction")
 
 
-def diagnose_maps(seen: Sequence[Seen], heads: Heads | None = None) -> Diagnosis:
+def diagnose_maps(
+    seen: Sequence[Seen], heads: Heads | None = None, excluded: Collection[str] = ()
+) -> Diagnosis:
     """The one cause that all of these maps equal; several, or what is seen, where there is none.
 
     What the first map equals must explain the further ones, too, of other lengths in another order.
-    Several causes are then told apart by rows of padding (where these are known, and not
-    only gradients), then by what was passed, in any sense that it may be read in. `heads` are those
-    that were seen, of all.
-    """
+    Several causes are then told apart by rows of padding (where these are known, and XX"""
     found = _fitting(seen[0], heads)
     for other in seen[1:] if found else ():
         explained = _explaining(other, heads, found)
         found = {one: more for one, more in found.items() if one in explained}
-    found = _simplest(found)
+    fits = _simplest(found)
+    found = {one: more for one, more in fits.items() if one[0] not in excluded}
+    if fits and not found:
+        return UNKNOWN
     for tell_apart in (_by_all_rows, _by_passed):
         if len(_codes(found)) > 1:
             found = tell_apart(seen[0], heads, found) or found
@@ -109,21 +112,41 @@ def _by_passed(
     return {one: more for one, more in known.items() if one in same}
 
 
+class Reached(NamedTuple):
+    """Dependencies after all layers, in one batch."""
+
+    depends: Bool[Tensor, "batch query key"]
+    allowed: Allowed
+    pattern: Allowed
+    valid: Bool[Tensor, "batch token"]
+
+
 def diagnose_gradient(
-    depends: Bool[Tensor, "batch query key"],
-    allowed: Sequence[Allowed],
-    pattern: Allowed,
-    valid: Bool[Tensor, "batch token"],
-    n_layers: int | None,
+    batches: Sequence[Reached], n_layers: int, excluded: Collection[str] = ()
 ) -> Diagnosis:
-    """Causes that would produce these dependencies after all layers."""
-    if len(allowed) > 1 or n_layers is None:
-        return Diagnosis()
-    rows = valid & allowed[0].any(dim=-1)
-    found = [
-        one.code
-        for one in hypotheses(allowed[0], pattern, valid)
-        if not bool((one.opened[:, 0] & ~depends)[rows].any())  # only these rows are known
-        and torch.equal(must_know([one.opened[:, 0]], n_layers)[rows], depends[rows])
-    ]
-    return either(list(dict.fromkeys(found))) if found else UNKNOWN
+    """Causes that would produce these dependencies after all layers, in each of the batches.
+
+    One that the mask of no further batch shows is held to those that do.
+    """
+    first, *others = (_reaching(one, n_layers) for one in batches)
+    explained = {
+        one: ""
+        for one, fits in first.items()
+        if fits and all(other.get(one, True) for other in others)
+    }
+    found = [code for code in _codes(_simplest(explained)) if code not in excluded]
+    return either(found) if found else UNKNOWN
+
+
+def _reaching(batch: Reached, n_layers: int) -> dict[Identity, bool]:
+    """Whether each cause would produce them."""
+    depends, allowed, pattern, valid = batch
+    rows = valid & allowed.any(dim=-1)
+    found: dict[Identity, bool] = {}
+    for one in hypotheses(allowed, pattern, valid):
+        opened = one.opened[:, 0]
+        fits = not bool((opened & ~depends)[rows].any()) and torch.equal(
+            must_know([opened], n_layers)[rows], depends[rows]
+        )
+        found[one.identity] = fits or found.get(one.identity, False)
+    return found

@@ -3,18 +3,22 @@
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis, unsure
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
-from viz_encoder.audit.diagnose.map_cause import diagnose_gradient, diagnose_maps
+from viz_encoder.audit.diagnose.another_mask import contradicted
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.half_masked import half_masked
+from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.parts import MixingPart, mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
+FAINT = -3.0  # the log of a forbidden gradient over an allowed one that no open pair has
 ELSEWHERE = "Mask padding there too, or let it work on each token by itself."
 
 
@@ -65,9 +69,19 @@ def _within(layer: str, part: str) -> bool:
 
 def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diagnosis:
     """Without maps: layer by layer, if modules tell them apart; else by all layers together."""
-    return by_parts(context, case) or diagnose_gradient(
-        depends, case.allowed, context.pattern(case), case.valid, context.n_layers
-    )
+    found = by_parts(context, case)
+    if found is not None:
+        return found
+    if len(case.allowed) > 1 or context.n_layers is None:
+        return Diagnosis()
+    batches = [Reached(depends, case.allowed[0], context.pattern(case), case.valid)]
+    for other in context.further(case):
+        given = context.gradients_on(other)
+        if not isinstance(given, str) and len(given.rows) == int(other.valid.sum()):
+            links = given.within(other)
+            links = (links > GRADIENT) | ((links > 0) & context.must(other))
+            batches.append(Reached(links, other.allowed[0], context.pattern(other), other.valid))
+    return diagnose_gradient(batches, context.n_layers, contradicted(context, case))
 
 
 def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
@@ -85,16 +99,24 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
     if context.n_layers not in (None, len(parts)):
         return None  # a part of several layers looks like one with a wider window
     number = wrong[0]
-    value = _measured(context, case, number)
+    apart = _measured(context, case, number)
+    if apart is not None and float(apart.mean()) < FAINT:
+        found = half_masked(context, case, parts[number].name, number)
+        if found is not None:
+            return found
+    value = None if apart is None else _constant(context, case, number, apart)
     if value is not None and value < -0.95:
         added = any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
         return diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
+    if apart is not None and float(apart.mean()) < FAINT:
+        return UNKNOWN  # an open pair has the weight of an allowed one
     seen = [_of_part(context, case, parts[number], number)]
     for other in context.further(case):
         again, _ = _parted(mixing_parts(context.subject, other), other)
         if len(again) == len(parts):
             seen.append(_of_part(context, other, again[number], number))
-    found = diagnose_maps(seen)  # several layers together tell less
+    excluded = contradicted(context, case, parts[number].name)
+    found = diagnose_maps(seen, excluded=excluded)  # several layers together tell less
     if context.n_layers or not found.code:
         return found
     return found._replace(cause=unsure(found.cause))  # a part may hold more than one layer
@@ -113,9 +135,20 @@ def _is_wrong(context: AuditContext, case: Case, part: MixingPart, number: int) 
     return bool((((part.depends > GRADIENT) ^ meant) & others)[case.valid].any())
 
 
-def _measured(context: AuditContext, case: Case, number: int) -> float | None:
-    """The log of a forbidden gradient over an allowed one where all scores are nearly 0."""
-    with context.subject.flattened():
+def _constant(context: AuditContext, case: Case, number: int, apart: Tensor) -> float | None:
+    """The one number that was added to forbidden scores: as large where scores are smaller yet."""
+    value = float(apart.mean())
+    again = _measured(context, case, number, times=0.5)
+    if float(apart.std()) > 0.3 or again is None or abs(float(again.mean()) - value) > 0.3:
+        return None
+    return value
+
+
+def _measured(
+    context: AuditContext, case: Case, number: int, times: float = 1.0
+) -> Float[Tensor, " pair"] | None:
+    """The logs of forbidden gradients over allowed ones where all scores are nearly 0."""
+    with context.subject.flattened(times=times):
         parts, _ = _parted(mixing_parts(context.subject, case), case)
     if len(parts) <= number:
         return None
@@ -126,9 +159,7 @@ def _measured(context: AuditContext, case: Case, number: int) -> float | None:
     open_ = (values * allowed).sum(dim=-1) / counts
     judged = ~allowed & ~itself & rows & (open_ > 0)[..., None]
     apart = (values / open_[..., None].clamp_min(1e-300)).log()[judged]
-    if not apart.numel() or not bool(apart.isfinite().all()) or float(apart.std()) > 0.3:
-        return None
-    return float(apart.mean())
+    return apart if apart.numel() > 1 and bool(apart.isfinite().all()) else None
 
 
 def _of_part(context: AuditContext, case: Case, part: MixingPart, number: int) -> Seen:

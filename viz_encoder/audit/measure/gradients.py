@@ -28,6 +28,14 @@ class Gradients:
         largest = self.values.nan_to_num(0.0).flatten(1).amax(dim=1).clamp_min(1e-300)
         return self.values / largest[:, None, None]
 
+    def within(self, case: Case) -> Float[Tensor, "batch query key"]:
+        """The relative ones within each sample; 0 in rows that were not differentiated."""
+        relative = self.relative()
+        square = relative.new_zeros(*case.valid.shape, case.valid.shape[1])
+        for number, (sample, query) in enumerate(self.rows):
+            square[sample, query] = relative[number, sample]
+        return square
+
 
 class NoGradient(Exception):
     """The output does not depend on the input in a way that torch can differentiate."""

@@ -5,7 +5,7 @@ It needs no map, so that attention of any kernel can be told layer by layer, and
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -33,12 +33,13 @@ class MixingPart:
 
 
 @dataclass(eq=False)
-class _Seen:
+class SeenModule:
+    """One module's first call: what it was given, and what it gave."""
+
     name: str
     module: nn.Module
     given: Tensor | None = None
     out: Tensor | None = None
-    inner: list[str] = field(default_factory=list)
 
 
 def mixing_parts(subject: Subject, case: Case) -> tuple[MixingPart, ...]:
@@ -46,7 +47,7 @@ def mixing_parts(subject: Subject, case: Case) -> tuple[MixingPart, ...]:
     if case.valid.shape[1] > MOST_TOKENS:
         return ()
     try:
-        with leaf_of(subject, case) as (x, _), _watched(subject, case) as seen:
+        with leaf_of(subject, case) as (x, _), watched(subject, case) as seen:
             subject.run(case, x=x, grad=True)
             parts = [_part(one, case) for one in seen[:MOST_MODULES]]
     except (ModelFault, NoGradient, RuntimeError):
@@ -60,17 +61,17 @@ def _is_inside(other: MixingPart, one: MixingPart) -> bool:
 
 
 @contextmanager
-def _watched(subject: Subject, case: Case) -> Iterator[list[_Seen]]:
+def watched(subject: Subject, case: Case) -> Iterator[list[SeenModule]]:
     """The modules that are given tokens and give tokens, each once."""
-    seen: list[_Seen] = []
+    seen: list[SeenModule] = []
     names = {id(one): name for name, one in subject.whole.named_modules() if name}
 
     def note(module: nn.Module, args: Any, kwargs: Any, out: Any) -> None:
-        given, made = _tokens_in((*args, *kwargs.values()), case), _tokens_in((out,), case)
+        given, made = tokens_in((*args, *kwargs.values()), case), tokens_in((out,), case)
         if given is not None and made is not None and given.requires_grad and made.requires_grad:
-            name = names[id(module)].removeprefix("call").removeprefix(".")
+            name = name_in(names[id(module)])
             if not any(one.name == name for one in seen):
-                seen.append(_Seen(name, module, given, made))
+                seen.append(SeenModule(name, module, given, made))
 
     hooks = [
         one.register_forward_hook(note, with_kwargs=True)
@@ -84,7 +85,12 @@ def _watched(subject: Subject, case: Case) -> Iterator[list[_Seen]]:
             hook.remove()
 
 
-def _tokens_in(values: tuple[Any, ...], case: Case) -> Tensor | None:
+def name_in(whole: str) -> str:
+    """A module's name in the caller's model, by that in the whole."""
+    return whole.removeprefix("call").removeprefix(".")
+
+
+def tokens_in(values: tuple[Any, ...], case: Case) -> Tensor | None:
     """The first tensor that has an axis of samples and one of tokens."""
     for value in values:
         if isinstance(value, tuple | list):
@@ -106,7 +112,7 @@ def _axis(value: Tensor, case: Case) -> int | None:
     return fits[0] if fits else None
 
 
-def _part(seen: _Seen, case: Case) -> MixingPart | None:
+def _part(seen: SeenModule, case: Case) -> MixingPart | None:
     given, made = seen.given, seen.out
     if given is None or made is None:
         return None

@@ -125,9 +125,11 @@ class Subject:
             for one, data in held:
                 one.data = data
 
-    def flattened(self, dtype: torch.dtype | None = None) -> AbstractContextManager[None]:
+    def flattened(
+        self, dtype: torch.dtype | None = None, times: float = 1.0
+    ) -> AbstractContextManager[None]:
         """Weights so small that all scores are nearly equal, and no weight of attention is 0."""
-        return self.weights(lambda weight: weight.to(dtype or weight.dtype) * FLATTER)
+        return self.weights(lambda weight: weight.to(dtype or weight.dtype) * FLATTER * times)
 
 
 def first_tensor(out: Any) -> Tensor:

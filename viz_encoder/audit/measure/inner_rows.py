@@ -1,0 +1,94 @@
+"""Which modules inside of one part of a model forbidden tokens get in by, and which they do not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.measure.gradients import NoGradient
+from viz_encoder.audit.measure.leaf import leaf_of
+from viz_encoder.audit.measure.parts import SeenModule, watched
+from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.audit.measure.subject import Subject
+
+MOST_VALUES = 2**22  # of all outputs inside a part
+
+
+@dataclass(frozen=True, eq=False)
+class InnerRows:
+    """What one inner module gives: the channels by which other tokens influence the part."""
+
+    name: str
+    forbidden: Bool[Tensor, " channel"]  # tokens that may have no influence
+    allowed: Bool[Tensor, " channel"]  # tokens that may
+    apart: frozenset[str] = frozenset()  # modules that give nothing to it and take nothing from it
+
+    @property
+    def closed(self) -> Bool[Tensor, " channel"]:
+        """Channels by which only allowed tokens have any influence."""
+        return self.allowed & ~self.forbidden
+
+
+def inner_rows(subject: Subject, case: Case, name: str, allowed: Allowed) -> tuple[InnerRows, ...]:
+    """The modules inside of the part of this name, in order; () if they cannot be seen."""
+    try:
+        with leaf_of(subject, case) as (x, _), watched(subject, case) as seen:
+            subject.run(case, x=x, grad=True)
+        [whole] = [one.out for one in seen if one.name == name]
+        inner = [one for one in seen if one.name.startswith(f"{name}.") and _gives_rows(one, case)]
+        outs = [one.out for one in inner if one.out is not None]
+        if whole is None or not outs or sum(one.numel() for one in outs) > MOST_VALUES:
+            return ()
+        found = _influences(whole, outs, case, allowed)
+        apart = _apart(inner, outs)
+    except (ModelFault, NoGradient, RuntimeError, ValueError):
+        return ()
+    return tuple(
+        InnerRows(one.name, *channels, others)
+        for one, channels, others in zip(inner, found, apart, strict=True)
+    )
+
+
+def _gives_rows(seen: SeenModule, case: Case) -> bool:
+    out = seen.out
+    return out is not None and out.ndim == 3 and out.shape[:2] == case.valid.shape
+
+
+def _influences(
+    whole: Tensor, outs: Sequence[Tensor], case: Case, allowed: Allowed
+) -> list[tuple[Tensor, Tensor]]:
+    """For each output the channels of forbidden tokens, and of allowed ones, that have any."""
+    mixture = torch.randn(whole.shape[-1], generator=torch.Generator().manual_seed(5)).to(whole)
+    found = [
+        (one.new_zeros(one.shape[-1]).bool(), one.new_zeros(one.shape[-1]).bool()) for one in outs
+    ]
+    for sample, query in case.valid.nonzero().tolist():
+        direction = torch.zeros_like(whole)
+        direction[sample, query] = mixture
+        others = torch.arange(case.valid.shape[1], device=whole.device) != query
+        grads = torch.autograd.grad(whole, outs, direction, retain_graph=True, allow_unused=True)
+        for grad, (forbidden, open_) in zip(grads, found, strict=True):
+            if grad is not None:
+                moved = grad[sample].abs().nan_to_num(0.0)
+                moved = moved > GRADIENT * moved.max().clamp_min(1e-300)
+                forbidden |= moved[others & ~allowed[sample, query]].any(dim=0)
+                open_ |= moved[others & allowed[sample, query]].any(dim=0)
+    return found
+
+
+def _apart(inner: Sequence[SeenModule], outs: Sequence[Tensor]) -> list[frozenset[str]]:
+    """For each module those that are neither made of its output nor its output of theirs."""
+    made_of = [
+        torch.autograd.grad(one.sum(), outs, retain_graph=True, allow_unused=True) for one in outs
+    ]
+    return [
+        frozenset(
+            other.name
+            for m, other in enumerate(inner)
+            if made_of[n][m] is None and made_of[m][n] is None
+        )
+        for n in range(len(inner))
+    ]
