@@ -34,7 +34,7 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "--measures",
         default=",".join(MEASURES),
-        help="some of these (%(default)s), effect, similarity and vectors",
+        help="some of these (%(default)s), effect, share, similarity and vectors",
     )
     command.add_argument(
         "--vectors", metavar="FILE", help="each text's pooled vector too; ends in .parquet"
@@ -43,7 +43,10 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--pooling", help="of the vectors: what the model declares if not given, or else mean"
     )
     command.add_argument(
-        "--sample", type=float, default=0.1, help="share for effect and similarity (%(default)s)"
+        "--sample",
+        type=float,
+        default=0.1,
+        help="part for effect, share and similarity (%(default)s)",
     )
     command.add_argument(
         "--examples", type=int, default=10, help="strongest examples of each head (%(default)s)"

@@ -9,7 +9,7 @@ from viz_encoder.corpora import HeadTable, chunk
 from viz_encoder.corpora.on_request import is_sampled
 from viz_encoder.errors import SelectionError
 
-MEASURES = ("statistics", "effect", "similarity")
+MEASURES = ("statistics", "effect", "share", "similarity")
 TEXTS = sentences(30)
 
 
@@ -30,6 +30,15 @@ def test_the_effect_is_that_of_removing_each_head(grammar, table, sampled):
     assert found.n_texts == len(sampled)
     np.testing.assert_allclose(found.mean, wanted.mean(axis=0), atol=1e-7)
     np.testing.assert_allclose(found.sd, wanted.std(axis=0, ddof=1), atol=1e-7)
+
+
+def test_the_share_is_what_each_head_carried_of_the_vectors_length(grammar, table, sampled):
+    found = vz.attribute(grammar, sampled, of="pooled")
+    wanted = np.stack([abs(each.heads) / each.score for each in found])
+    assert table["share"].n_texts == len(sampled)
+    np.testing.assert_allclose(table["share"].mean, wanted.mean(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(table["share"].sd, wanted.std(axis=0, ddof=1), rtol=1e-3)
+    assert "share_sd" in table.to_frame() and table.ranked("share", 1)
 
 
 def test_distances_are_those_of_similar_heads(grammar, table, sampled):

@@ -16,7 +16,7 @@ from viz_encoder.corpora.corpus_items import Unreadable
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import Failure
 from viz_encoder.corpora.measured_batch import MeasuredBatch, measure_batch
-from viz_encoder.corpora.on_request import EFFECT, is_sampled, removal_effects, sampled_distances
+from viz_encoder.corpora.on_request import ON_TEXTS, is_sampled, sampled_distances
 from viz_encoder.corpora.pooled_vectors import DECLARED
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import InputError, TraceError, VizEncoderError
@@ -142,16 +142,17 @@ def _add(
 def _on_request(
     encoder: LoadedEncoder, batch: MeasuredBatch, inputs: Sequence[Inputs], settings: Settings
 ) -> tuple[Any, int] | None:
-    """Effects go into the batch's statistics; distances of heads are given back."""
+    """Effects and shares go into the batch's statistics; distances of heads are given back."""
     fine = set(batch.items) - set(batch.broken)
     sampled = [
         at
         for at, item in enumerate(batch.items)
         if item in fine and is_sampled(item, settings.sample)
     ]
-    if "effect" in settings.measures:
-        for at in sampled:
-            batch.statistics[at, :, :, EFFECT] = removal_effects(encoder, inputs[at])
+    for name, (place, find) in ON_TEXTS.items():
+        if name in settings.measures:
+            for at in sampled:
+                batch.statistics[at, :, :, place] = find(encoder, inputs[at])
     if "similarity" not in settings.measures:
         return None
     return sampled_distances(encoder, [inputs[at] for at in sampled])

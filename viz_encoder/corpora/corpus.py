@@ -25,7 +25,7 @@ from viz_encoder.corpora.vector_rows import VectorFile
 from viz_encoder.errors import InputError, SelectionError
 
 MEASURES = ("statistics", "roles", "examples")
-ON_REQUEST = ("effect", "similarity", "vectors")
+ON_REQUEST = ("effect", "share", "similarity", "vectors")
 ENGINES = ("local", "ray")
 Measure = Annotated[str, OneOf((*MEASURES, *ON_REQUEST))]
 N_EXAMPLES = 10
@@ -66,11 +66,12 @@ def corpus(
         measures: any of "statistics", "roles" (offsets −8 … 8, delimiters, punctuation, the other
             text of a pair) and "examples"; these take 1.1 to 1.6 times as long as the forward
             passes alone, for texts of 10 to 500 tokens. On request, on a sample: "effect" (of
-            removing each head, on the pooled vector; 16 to 36 forward passes a text) and
+            removing each head, on the pooled vector; 16 to 36 forward passes a text), "share" (what
+            each head carried of that vector's length, up or down; 2 to 4 forward passes) and
             "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes). On
             request, of all items: "vectors" (mean, deviation and mean cosine of the pooled ones).
         n: how many examples per head.
-        sample: the share of the items for "effect" and "similarity", chosen by their numbers.
+        sample: the part of the items for "effect", "share" and "similarity", by their numbers.
         column: the column of the texts, where there are columns.
         second: that of text B, where rows are pairs.
         on: "local", or "ray" for Ray Data (`pip install "viz-encoder[ray]"`). With the same number

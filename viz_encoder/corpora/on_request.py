@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 
 from viz_encoder.analyses.similar_heads import some_queries
+from viz_encoder.attribution import attribute
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.effects import effect
@@ -17,8 +18,8 @@ from viz_encoder.trace.capture import captured
 from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
 
 SOME_QUERIES = 16  # of a text, evenly spaced
-EFFECT = list(STATISTICS).index("effect")
 FINE = 10_000
+PerHead = Float[np.ndarray, "layer head"]
 
 
 def is_sampled(item: int, share: float) -> bool:
@@ -59,7 +60,21 @@ def sampled_distances(
     return total, len(inputs)
 
 
-def removal_effects(encoder: LoadedEncoder, one: Inputs) -> Float[np.ndarray, "layer head"]:
+def removal_effects(encoder: LoadedEncoder, one: Inputs) -> PerHead:
     """Angle by which the pooled vector turns without each head; see `vz.effect`."""
-    found: Float[np.ndarray, "layer head"] = effect(encoder, one, measure="pooled").values[0]
+    found: PerHead = effect(encoder, one, measure="pooled").values[0]
     return found
+
+
+def carried_shares(encoder: LoadedEncoder, one: Inputs) -> PerHead:
+    """What each head brought to the pooled vector's length, as a part of it; see `vz.attribute`."""
+    (found,) = attribute(encoder, one, of="pooled")
+    shares: PerHead = abs(found.heads) / found.score
+    return shares
+
+
+# By measure: its place among the statistics, and how it is found for one text.
+ON_TEXTS = {
+    name: (list(STATISTICS).index(name), find)
+    for name, find in (("effect", removal_effects), ("share", carried_shares))
+}

@@ -70,5 +70,11 @@ EFFECT = Statistic(
     over="Over the whole text.",
     most=lambda n_tokens: 2.0,
 )
-OF_MEASURE["effect"] = {"effect": EFFECT}
+SHARE = Statistic(
+    "What the head carried",
+    "of the length",
+    "how much of the pooled vector's length came through the head, up or down (see vz.attribute)",
+    over="Over the whole text.",
+)
+OF_MEASURE |= {"effect": {"effect": EFFECT}, "share": {"share": SHARE}}
 STATISTICS = {name: each for found in OF_MEASURE.values() for name, each in found.items()}
