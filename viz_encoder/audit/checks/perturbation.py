@@ -10,6 +10,7 @@ from torch import Tensor
 from viz_encoder.audit.advice import suggest_reading_ids
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.part_cause import jumping_parts
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
@@ -56,12 +57,12 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     still = _still(context, case, changes)
     if _all_hold_together(context, case, out, changes, still):
         return None
-    worst, at = Gap(limit, 0, 0), changes[0]
+    worst, at, held = Gap(limit, 0, 0), changes[0], still[0]
     for change, rows in zip(changes, still, strict=True):
         moved = context.subject.run(case, x=_changed(case, change, context.setting.seed))
         apart = gap(moved, out, rows if change.size == 1 else rows & _finite(moved))
         if apart.amount > worst.amount:
-            worst, at = apart, change
+            worst, at, held = apart, change, rows
     if worst.amount <= limit:
         return None
     what = "padding" if not bool(case.valid[worst.sample, at.key]) else "token"
@@ -73,7 +74,10 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     found = Answer(
         Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount
     )
-    return suggest_reading_ids(context, found) if context.passed("gradient") else found
+    if not context.passed("maps", "gradient") or context.is_pooled:
+        return suggest_reading_ids(context, found) if context.passed("gradient") else found
+    cause = jumping_parts(context, case, _changed(case, at, context.setting.seed), held)
+    return found.because(cause) if cause else suggest_reading_ids(context, found)
 
 
 def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[Tensor, " batch"]:

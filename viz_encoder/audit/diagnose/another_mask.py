@@ -8,7 +8,7 @@ import torch
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.held_input import outputs_of_part
+from viz_encoder.audit.measure.part_runs import outputs_of_part
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.errors import InputError
 

@@ -15,7 +15,8 @@ from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, dia
 from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
-from viz_encoder.audit.measure.parts import MixingPart, mixing_parts
+from viz_encoder.audit.measure.moved_parts import moved_parts
+from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
 FAINT = -3.0  # the log of a forbidden gradient over an allowed one that no open pair has
@@ -41,7 +42,17 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
     return Diagnosis("besides_attention", cause, ELSEWHERE)
 
 
-def of_parts(parts: Sequence[MixingPart], told: str) -> Diagnosis:
+def jumping_parts(context: AuditContext, case: Case, x: Tensor, still: Tensor) -> Diagnosis | None:
+    """The maps are right: which other part moves these rows with another x, if any does."""
+    moved = [
+        part
+        for part in moved_parts(context.subject, case, x, still, context.tolerance(context.out))
+        if part.name and not any(_within(one.name, part.name) for one in context.maps.layers)
+    ]
+    return of_parts(moved, "the maps are right, and tokens mix in") if moved else None
+
+
+def of_parts(parts: Sequence[NamedPart], told: str) -> Diagnosis:
     """Names the parts other than attention that mix tokens; norms have a cause of their own."""
     if all(_is_norm(part) for part in parts):
         return diagnose("norm", more=f" (in {_listed(parts)})")
@@ -49,7 +60,7 @@ def of_parts(parts: Sequence[MixingPart], told: str) -> Diagnosis:
     return Diagnosis("besides_attention", f"{told} {_listed(parts)}, {which}.", ELSEWHERE)
 
 
-def _listed(parts: Sequence[MixingPart]) -> str:
+def _listed(parts: Sequence[NamedPart]) -> str:
     names = [
         f"a {part.kind}" if part.name.startswith("parts.") else f"{part.name} ({part.kind})"
         for part in parts
@@ -57,7 +68,7 @@ def _listed(parts: Sequence[MixingPart]) -> str:
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
-def _is_norm(part: MixingPart) -> bool:
+def _is_norm(part: NamedPart) -> bool:
     return "Norm" in part.kind
 
 

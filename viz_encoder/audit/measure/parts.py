@@ -20,12 +20,18 @@ from viz_encoder.audit.measure.subject import Subject
 MOST_MODULES, MOST_TOKENS = 200, 32
 
 
-@dataclass(frozen=True, eq=False)
-class MixingPart:
-    """One module, and the input tokens that each of its output tokens depends on."""
+@dataclass(frozen=True)
+class NamedPart:
+    """One module."""
 
     name: str
-    kind: str  # the class of the module
+    kind: str  # its class
+
+
+@dataclass(frozen=True, eq=False)
+class MixingPart(NamedPart):
+    """One module, and the input tokens that each of its output tokens depends on."""
+
     depends: Float[
         Tensor, "batch query key"
     ]  # |∂ output / ∂ input|, relative to each row's largest
@@ -53,10 +59,11 @@ def mixing_parts(subject: Subject, case: Case) -> tuple[MixingPart, ...]:
     except (ModelFault, NoGradient, RuntimeError):
         return ()
     mixing = [part for part in parts if part is not None and _mixes(part)]
-    return tuple(one for one in mixing if not any(_is_inside(other, one) for other in mixing))
+    return tuple(one for one in mixing if not any(is_inside(other, one) for other in mixing))
 
 
-def _is_inside(other: MixingPart, one: MixingPart) -> bool:
+def is_inside(other: NamedPart, one: NamedPart) -> bool:
+    """Whether the other part is within the one."""
     return other.name.startswith(f"{one.name}.") if one.name else bool(other.name)
 
 
@@ -101,10 +108,11 @@ def tokens_in(values: tuple[Any, ...], case: Case) -> Tensor | None:
 
 
 def _has_axes(value: Tensor, case: Case) -> bool:
-    return value.ndim == 3 and _axis(value, case) is not None
+    return value.ndim == 3 and axis_of(value, case) is not None
 
 
-def _axis(value: Tensor, case: Case) -> int | None:
+def axis_of(value: Tensor, case: Case) -> int | None:
+    """The axis of tokens; None where there is none."""
     n_samples, n_tokens = case.valid.shape
     fits = [
         axis for axis in (1, 2) if value.shape[0] == n_samples and value.shape[axis] == n_tokens
@@ -116,7 +124,7 @@ def _part(seen: SeenModule, case: Case) -> MixingPart | None:
     given, made = seen.given, seen.out
     if given is None or made is None:
         return None
-    at_input, at_output = _axis(given, case), _axis(made, case)
+    at_input, at_output = axis_of(given, case), axis_of(made, case)
     n_samples, n_tokens = case.valid.shape
     rows = [(sample, token) for sample in range(n_samples) for token in range(n_tokens)]
     mixture = torch.randn(made.numel(), generator=torch.Generator().manual_seed(5)).to(made)

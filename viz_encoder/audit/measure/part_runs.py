@@ -1,7 +1,6 @@
-"""How one part of a model answers to another mask, on the very input that it had with its own."""
+"""Runs one part of a model on another input than the model gives it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
@@ -19,28 +18,30 @@ def outputs_of_part(subject: Subject, cases: tuple[Case, ...], name: str) -> lis
     if not name:
         return [subject.run(case) for case in cases]
     named = {name_in(one): part for one, part in subject.whole.named_modules() if one}
-    if name not in named:
-        return None
     held: list[Tensor] = []
-    outs: list[list[Tensor]] = [[] for _ in cases]
-    for case, found in zip(cases, outs, strict=True):
-        with _watched(named[name], case, held, found):
-            subject.run(case)
-    return [found[0] for found in outs] if all(outs) else None
+
+    def first(own: Tensor) -> Tensor:
+        held.append(own.clone())
+        return held[0]
+
+    outs = [output_with(subject, case, named[name], first) for case in cases if name in named]
+    found = [one for one in outs if one is not None]
+    return found if len(found) == len(cases) else None
 
 
-@contextmanager
-def _watched(part: nn.Module, case: Case, held: list[Tensor], outs: list[Tensor]) -> Iterator[None]:
-    """Its first output with tokens; its first input with tokens is noted once, and given again."""
+def output_with(
+    subject: Subject, case: Case, part: nn.Module, change: Callable[[Tensor], Tensor]
+) -> Tensor | None:
+    """The part's first output with tokens, where its first input with tokens is changed so."""
+    outs: list[Tensor] = []
 
     def give(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values = (*args, *kwargs.values())
         own = tokens_in(values, case)
         if own is None or outs:
             return None
-        if not held:
-            held.append(own.clone())
-        again = [held[0] if one is own else one for one in values]
+        other = change(own)
+        again = [other if one is own else one for one in values]
         return tuple(again[: len(args)]), dict(zip(kwargs, again[len(args) :], strict=True))
 
     def note(module: nn.Module, args: Any, out: Any) -> None:
@@ -53,7 +54,8 @@ def _watched(part: nn.Module, case: Case, held: list[Tensor], outs: list[Tensor]
         part.register_forward_hook(note),
     ]
     try:
-        yield
+        subject.run(case)
     finally:
         for hook in hooks:
             hook.remove()
+    return outs[0] if outs else None
