@@ -244,7 +244,64 @@ def test_what_cannot_be_asked(minilm):
     with pytest.raises(InputError, match="give one input"):
         both = X.expand(2, -1, -1).contiguous()
         vz.attribute(torchs()().eval(), lambda m: m(both), score=lambda o: o.sum(), at=both)
-    with pytest.raises(SelectionError, match="training mode"):
+    with pytest.raises(SelectionError, match=r"asked by what runs it .*vz\.load\(model, tokenizer"):
+        vz.attribute(model, "A text")
+    with pytest.raises(InputError, match="does not depend"):
+        vz.attribute(model, with_ids, score=state, at=X)
+    with pytest.raises(SelectionError, match=r"BertModel is in training mode.*model\.eval\(\)"):
         vz.attribute(model.train(), with_ids, score=state)
     with pytest.raises(SelectionError, match="for other models"):
         vz.attribute(minilm, "a", score=state)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_what_cannot_be_followed_is_refused():
+    model = uneven(CASES["BERT"])
+    layers = {nn.Linear}
+    small = torch.ao.quantization.quantize_dynamic(model, layers, dtype=torch.qint8)
+    with pytest.raises(SelectionError, match=r"BertModel has quantized weights .* floating point"):
+        vz.attribute(small, with_ids, score=state)
+    script = torch.jit.trace(Mixing((4,)).eval(), X)
+    with pytest.raises(SelectionError, match="TorchScript, whose functions cannot be followed"):
+        vz.attribute(script, lambda m: m(X), score=lambda out: out.sum(), at=X)
+    model.embeddings.word_embeddings.weight.data[9] = torch.nan
+    with pytest.raises(InputError, match=r"not a number|one finite number"):
+        vz.attribute(model, with_ids, score=state)
+
+
+class Scaled(nn.Module):
+    """A model whose weights and constants meet what is computed in many ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv1d(32, 32, 3, padding=1), nn.LayerNorm(32)
+        self.register_buffer("scale", torch.linspace(0.5, 1.5, 32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.last = x = self.norm(self.conv(x.mT).mT * self.scale)
+        return x + nn.functional.scaled_dot_product_attention(x, x, x)
+
+
+def test_weights_made_in_inference_mode_are_weights_like_others():
+    def found():
+        torch.manual_seed(1)
+        model = Scaled().eval()
+        return lambda: vz.attribute(model, lambda m: m(X), score=lambda o: o[0, 2, 3], at=X)
+
+    plain = found()()
+    with torch.inference_mode():
+        later = found()
+        inside = later()
+    assert np.array_equal(inside.tokens, plain.tokens)
+    assert np.array_equal(later().tokens, plain.tokens)
+
+
+def test_values_that_are_changed_after_the_run_are_noticed():
+    model = Scaled().eval()
+    found = vz.attribute(model, lambda m: m(X), score=lambda out: out[0, 3] @ ALONG, at=X)
+    assert found.links(0).shape == (1, 7, 7)
+    model.last.detach()[0, 2] = 9.0  # as a cache that the next run writes over
+    with pytest.raises(
+        TraceError, match=r"not shown\. .* changed its queries, keys or values in p"
+    ):
+        found.links(0)

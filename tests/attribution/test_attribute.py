@@ -195,10 +195,12 @@ def test_half_precision_says_its_figure():
 
 
 @pytest.mark.parametrize(("ask", "said"), [
-    ({"of": "answer"}, "no prediction head"),
+    ({"of": "answer"}, "no prediction head, so it gives no answer. Ask of="),
+    ({"of": "masked"}, "no prediction head, so it gives no answer. Ask of="),
     ({"of": "state"}, "needs a token"),
     ({"of": "pooled", "token": 3}, "leave out token="),
-    ({"token": 99}, "99"),
+    ({"token": 99}, "There is no token 99; choose 0 to 14"),
+    ({"token": -1}, "There is no token -1; choose 0 to 14"),
     ({"label": "are"}, 'of="answer"'),
     ({"token": 3, "toward": "x"}, 'of="pooled"'),
     ({"against": TWIN, "toward": TWIN}, "not both"),
@@ -215,8 +217,62 @@ def test_a_vector_of_another_size_and_labels_that_do_not_exist(minilm, grammar):
         vz.attribute(minilm, TEXT, toward=np.ones(3))
     with pytest.raises(SelectionError, match="single token"):
         vz.attribute(grammar, KEYS, label="xyzzy")
+    with pytest.raises(SelectionError, match="There is no label 99; choose 0 to 67"):
+        vz.attribute(grammar, KEYS, label=99)
     with pytest.raises(SelectionError, match="two different"):
         vz.attribute(grammar, KEYS, label="are", against="are")
+    with pytest.raises(SelectionError, match=r"no partner .* “xyzzy” is no label of grammar"):
+        vz.attribute(grammar, KEYS, against="xyzzy")
+    with pytest.raises(SelectionError, match="the same answer, so nothing made them differ"):
+        vz.attribute(grammar, KEYS, against=KEYS)
+    with pytest.raises(InputError, match="toward holds NaN"):
+        vz.attribute(minilm, TEXT, toward=np.full(384, np.nan))
+
+
+def test_padding_is_no_token(minilm):
+    _, short = vz.capture(minilm, [TEXT, "The key"])
+    with pytest.raises(SelectionError, match="Token 8 is padding; choose a real token"):
+        vz.attribute(minilm, short, token=8)
+
+
+def quantized(model):
+    return torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+
+
+def packed(model):
+    """As libraries of 4 bits keep them."""
+    model.layers[1].ff.up.weight = torch.nn.Parameter(
+        torch.zeros(3, 3, dtype=torch.uint8), requires_grad=False
+    )
+    return model
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("how", [quantized, packed])
+def test_quantized_weights_are_refused(how):
+    encoder = how(random_encoder())
+    for call in (vz.attribute, lambda model, x: vz.attribute_pair(model, x, x)):
+        with pytest.raises(SelectionError, match=r"quantized weights .* in floating point"):
+            call(encoder, torch.randn(4, 16))
+
+
+def test_tensors_of_inference_mode_are_tensors_like_others(grammar):
+    found = vz.attribute(grammar, KEYS, against=KEY)
+    with torch.inference_mode():
+        trace = vz.capture(grammar, KEYS)
+        inside = vz.attribute(grammar, trace, against=KEY)
+        pair = vz.attribute_pair(grammar, KEYS, KEY)
+    assert close(inside.tokens, found.tokens)
+    assert close(vz.attribute(grammar, trace, against=KEY).tokens, found.tokens)
+    assert close(pair.shares, vz.attribute_pair(grammar, KEYS, KEY).shares)
+
+
+def test_a_score_of_0_has_no_percentages(grammar):
+    found = vz.attribute(grammar, KEYS)
+    nothing = np.zeros_like(found.tokens)
+    for name, value in (("score", 0.0), ("tokens", nothing), ("biases", 0.0)):
+        object.__setattr__(found, name, value)
+    assert not found.large and "+0.00 from" in found.sentence
 
 
 def test_training_mode_and_nan_are_refused(minilm):

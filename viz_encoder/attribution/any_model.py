@@ -12,11 +12,13 @@ from viz_encoder.arguments import public
 from viz_encoder.attribution.frozen import Frozen
 from viz_encoder.attribution.model_shares import ModelShares
 from viz_encoder.attribution.parts import unexplained
+from viz_encoder.attribution.ready import require_ready
 from viz_encoder.attribution.seen import Seen
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.trace.recomputed import allowed
 
 FEW = 8  # functions that an error names
+APART = "The score does not depend on the input embeddings; choose another at=."
 
 
 @public
@@ -40,19 +42,25 @@ def attribute_model(
             passes. Default: the module named "embeddings", or `get_input_embeddings()`.
 
     Raises:
-        SelectionError: no such module, or a model in training mode.
+        SelectionError: no such module, or a model in training mode or with quantized weights.
         InputError: the module runs more than once, the score is no number, or several inputs.
         TraceError: the shares do not add up to the score; the functions without a rule are named.
     """
-    if model.training:
-        raise SelectionError("The model is in training mode; call model.eval() first.")
+    require_ready(model, type(model).__name__)
     seen = Seen()
     with torch.inference_mode(False), torch.enable_grad():
         leaf, found, frozen = _run(model, run, score, at, seen)
-        (gradient,) = torch.autograd.grad(found, leaf)
+        (gradient,) = torch.autograd.grad(found, leaf, allow_unused=True)
+    if gradient is None:
+        raise InputError(APART)
     shares = _by_token((leaf.detach().double() * gradient.double()).sum(dim=-1))
     biases = sum(float(told.places.double().sum()) for told in frozen.ledger.told)
     value = float(found.detach())
+    if not np.isfinite(shares.sum() + biases):
+        raise InputError(
+            "The sum of the shares is not a number: the model's weights, or what it computed, hold "
+            "NaN or infinite values; replace them first."
+        )
     missing = unexplained(value, shares, biases)
     if not missing <= allowed(leaf.dtype):
         raise TraceError(_why(shares.sum() + biases, value, frozen.unruled))
@@ -115,7 +123,7 @@ def _number(found: Any) -> Tensor:
     if not isinstance(found, Tensor) or found.numel() != 1 or not bool(torch.isfinite(found)):
         raise InputError("score must give one finite number, such as out.logits[0, 2].")
     if not found.requires_grad:
-        raise InputError("The score does not depend on the input embeddings; choose another at=.")
+        raise InputError(APART)
     return found.reshape(())
 
 

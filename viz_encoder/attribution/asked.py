@@ -21,6 +21,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measures import require_number
 from viz_encoder.effects.vectors import pooled
 from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import capture
 from viz_encoder.trace.prediction_heads import read_label
@@ -55,7 +56,7 @@ class Asked:
         vectors, readouts = [], [readout]
         columns = columns_of(*(run.trace for run in runs))
         if len(runs) > 1:
-            readouts.append(_moved(readout, columns.here, columns.there))
+            readouts.append(_moved(readout, columns.here, columns.there, self._read_as(readout)))
         for run, each in zip(runs, readouts, strict=True):
             with run.frozen:
                 vectors.append(each.vector(run))
@@ -112,6 +113,12 @@ class Asked:
             return False
         return True
 
+    def _read_as(self, readout: Readout) -> str:
+        """What `against` was taken for, where it may have been meant as a label."""
+        if not isinstance(readout, Answer) or not isinstance(self.against, str):
+            return ""
+        return f" {quoted(self.against)} is no label of {self.encoder.card.name}, so it is a text."
+
     def _check(self, readout: Readout) -> None:
         if self.label is not None and not isinstance(readout, Answer):
             raise SelectionError('label= names an answer; it goes with of="answer".')
@@ -130,7 +137,9 @@ class Asked:
         return found
 
 
-def _moved(readout: Readout, here: tuple[int, ...], there: tuple[int, ...]) -> Readout:
+def _moved(
+    readout: Readout, here: tuple[int, ...], there: tuple[int, ...], read_as: str
+) -> Readout:
     """The same readout in the other run: at the token that stands for this one."""
     token = getattr(readout, "token", None)
     if token is None:
@@ -138,7 +147,7 @@ def _moved(readout: Readout, here: tuple[int, ...], there: tuple[int, ...]) -> R
     if here[token] not in there:
         raise SelectionError(
             f"Token {token} has no partner in the other text, so nothing is read there; change "
-            "another word, or ask for another token."
+            f"another word, or ask for another token.{read_as}"
         )
     its = there.index(here[token])
     return State(its) if isinstance(readout, State) else Answer(readout.head, its)  # type: ignore[attr-defined]

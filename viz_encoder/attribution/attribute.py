@@ -12,7 +12,7 @@ from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.model_shares import ModelShares
 from viz_encoder.attribution.readout import Of
 from viz_encoder.attribution.rules import Through
-from viz_encoder.attribution.starts import require_ready, starts_of
+from viz_encoder.attribution.starts import require_at_rest, starts_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.model import Encoder
@@ -92,17 +92,27 @@ def attribute(
 
     Raises:
         SelectionError: no head that answers, no such label or token, options that do not go
-            together, or a model in training mode.
+            together, or a model in training mode or with quantized weights.
         InputError: inputs that the encoder cannot read, or a score that is not a number.
         TraceError: the shares do not add up to the score.
     """
     if isinstance(encoder, nn.Module) and not isinstance(encoder, Encoder):
+        if score is None or not callable(text):
+            raise SelectionError(_foreign(type(encoder).__name__))
         return attribute_model(encoder, text, score, at)
     if score is not None or at is not None:
         raise SelectionError("score= and at= are for other models; ask this one by of= and label=.")
     encoder = loaded(encoder, "attribute")
-    require_ready(encoder)
+    require_at_rest(encoder)
     starts, one = starts_of(encoder, text)
     asked = Asked(encoder, of, label, token, against, toward, through)
     found = [asked.of(start) for start in starts]
     return found[0] if one else found
+
+
+def _foreign(name: str) -> str:
+    return (
+        f"A {name} is asked by what runs it and by a score: vz.attribute(model, lambda model: "
+        "model(**inputs), score=lambda out: out.logits[0, 1]). To ask by a text, load it: "
+        "encoder = vz.load(model, tokenizer=tokenizer)."
+    )

@@ -52,6 +52,7 @@ class Frozen(TorchFunctionMode):
         name = name.strip("_") if name.startswith("__") else name
         if not computed((*args, *kwargs.values())):
             return self.rules.follow(name, args, func(*args, **kwargs))
+        args, kwargs = _tracked(args), _tracked(kwargs)
         rule = self.rules.get(name.removesuffix("_"))
         if rule is not None and not name.endswith("_"):
             return rule(func, *args, **kwargs)
@@ -80,3 +81,12 @@ class Frozen(TorchFunctionMode):
         body.__kwdefaults__ = func.__kwdefaults__
         with self:
             return body(*args, **kwargs)
+
+
+def _tracked(x: Any) -> Any:
+    """Tensors made in inference mode, which autograd would not keep, as others."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_tracked, x))
+    if isinstance(x, dict):
+        return {name: _tracked(each) for name, each in x.items()}
+    return x.clone() if isinstance(x, Tensor) and x.is_inference() else x

@@ -12,7 +12,7 @@ from viz_encoder.arguments import Most, public
 from viz_encoder.attribution.frozen_run import FrozenRun
 from viz_encoder.attribution.parts import TINY
 from viz_encoder.attribution.readout import readout_of
-from viz_encoder.attribution.starts import Start, one_of, require_ready, starts_of
+from viz_encoder.attribution.starts import Start, one_of, require_at_rest, starts_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measures import require_number
 from viz_encoder.errors import TooLong, TraceError
@@ -99,13 +99,14 @@ def attribute_pair(encoder: LoadedEncoder | Encoder, first: Any, second: Any) ->
             encoder; of at most 256 tokens. Both may be the same: the square of its length is split.
 
     Raises:
-        SelectionError: a model in training mode, or a trace of another one.
+        SelectionError: a model in training mode or with quantized weights, or a trace of another
+            one.
         InputError: inputs that the encoder cannot read, or several; over 256 tokens; or a dot
             product that is not a number.
         TraceError: the shares do not add up to the dot product.
     """
     encoder = loaded(encoder, "attribute_pair")
-    require_ready(encoder)
+    require_at_rest(encoder)
     given = {"first": first, "second": second}
     starts = [one_of(starts_of(encoder, each)[0], name) for name, each in given.items()]
     one, two = (_vector_of(encoder, start) for start in starts)
@@ -145,7 +146,7 @@ def _vector_of(encoder: LoadedEncoder, start: Start) -> _Vector:
             vector = readout.vector(run)
         along = torch.zeros_like(vector, requires_grad=True)
         (back,) = torch.autograd.grad(vector, run.hidden[0], along, create_graph=True)
-        tokens = _forward(back, along, start.x)
+        tokens = _forward(back, along, run.hidden[0].detach())
         told = [places.sum() for _, places in run.frozen.ledger.told]
         (biases,) = torch.autograd.grad(sum(told, start=0 * along.sum()), along)
     return _Vector(_plain(vector), _plain(tokens), _plain(biases), run.trace)

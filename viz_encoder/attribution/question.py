@@ -62,11 +62,12 @@ def of_two(
     first run minus in the second. Otherwise the distance of the two vectors.
     """
     here, there = (vector.detach() for vector in vectors)
+    if torch.equal(here, there):
+        what = "answer" if isinstance(readout, Answer) else "vector"
+        raise SelectionError(
+            f"The two runs give the same {what}, so nothing made them differ; give another text."
+        )
     if not isinstance(readout, Answer):
-        if not bool((here - there).norm() > 0):
-            raise SelectionError(
-                "The two runs give the same vector, so nothing made them differ; give another text."
-            )
         return Question(
             _unit(here - there),
             f"the distance between the two {_whose(readout, sample, 2)}",
@@ -95,6 +96,8 @@ def toward(vector: Vector, given: Any) -> Question:
         other = torch.as_tensor(given).to(vector.detach())
     except (TypeError, ValueError, RuntimeError) as fault:
         raise InputError(f"toward is {said(given)}; give a text or a vector.") from fault
+    if not bool(torch.isfinite(other).all()):
+        raise InputError("toward holds NaN or infinite values; replace them first.")
     if other.shape != vector.shape or not 0 < float(other.norm()) < math.inf:
         raise InputError(
             f"toward has shape {tuple(other.shape)}; give a text, or a vector of "

@@ -75,6 +75,11 @@ def readout_of(
         SelectionError: no head that answers, no such token, or a token where none is read.
     """
     at = None if token is None else read_token(token, sample.tokens, valid=valid[0])
+    if of not in (None, "state", "pooled") and not tasks(encoder):
+        raise SelectionError(
+            f'{encoder.card.name} has no prediction head, so it gives no answer. Ask of="state" '
+            'with a token, or of="pooled".'
+        )
     match of or _usual(encoder, sample, at):
         case "answer":
             return _answer(encoder, sample, at)
@@ -101,11 +106,6 @@ def _usual(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Of:
 
 def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer:
     known, masks = tasks(encoder), masked_tokens(sample.tokens)
-    if not known:
-        raise SelectionError(
-            f'{encoder.card.name} has no prediction head, so it gives no answer. Ask of="state" '
-            'with a token, or of="pooled".'
-        )
     each = [task for task in known if choose_head(encoder, task).pool is HeadPool.EACH]
     if token is None and Task.MASKED in known and masks:
         task = Task.MASKED

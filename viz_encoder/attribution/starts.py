@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from viz_encoder.attribution.ready import require_ready
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model.attention import Given
 from viz_encoder.trace.capture import arguments, is_several
@@ -46,18 +47,14 @@ def one_of(found: Any, name: str) -> Any:
     return each[0]
 
 
-def require_ready(encoder: LoadedEncoder) -> None:
-    """Raise unless the model answers alike each time.
+def require_at_rest(encoder: LoadedEncoder) -> None:
+    """Raise unless a score of the encoder can be split.
 
     Raises:
-        SelectionError: it is in training mode, or a head of it is being ablated.
+        SelectionError: it is in training mode or quantized, or a head of it is being ablated.
     """
     require_no_knock(encoder.model, "attribute")
-    if encoder.model.training:
-        raise SelectionError(
-            f"{encoder.card.name} is in training mode, where dropout changes its answers; call "
-            "encoder.model.eval() first."
-        )
+    require_ready(encoder.model, encoder.card.name, "encoder.model")
 
 
 def _of_rows(encoder: LoadedEncoder, inputs: Inputs) -> list[Start]:
