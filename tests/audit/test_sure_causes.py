@@ -8,6 +8,7 @@ import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
+from viz_encoder.audit.answer import is_sure
 from viz_encoder.audit.diagnose.causes import CAUSES
 
 
@@ -95,7 +96,32 @@ def test_a_picture_joined_at_the_end_of_the_mask_is_not_called_the_wrong_side(si
     assert right.check("maps").verdict == "PASS", str(right)
     wrong = audit(Stack().eval(), causal, lambda v: joined(v, in_front=False), **given)
     found = wrong.check("maps")
-    assert found.code == "shifted" and "3 positions earlier" in found.cause, str(wrong)
+    names = {"left": "stand in another order", "right": "shifted relative to the tokens, 3"}
+    assert names[side] in found.cause and is_sure(found.cause), str(wrong)
+
+
+def at_the_end(valid):
+    return torch.arange(valid.shape[1]) < valid.sum(1, keepdim=True)
+
+
+@pytest.mark.parametrize("wrong", ["joined", "counted"])
+@pytest.mark.parametrize("n_front", [0, 2])
+def test_a_picture_behind_a_padded_text_is_not_called_lengths_or_a_shift(n_front, wrong):
+    """Where the text is moved to the end, both faults give the very same mask."""
+    text = torch.arange(4) < torch.tensor([2, 4, 1])[:, None]
+    parts = [torch.ones(3, n, dtype=torch.bool) for n in (n_front, 5)]
+    valid = torch.cat([parts[0], text, parts[1]], 1)
+    given = {"inputs": AuditInputs(valid=valid)}
+    assert audit(Stack().eval(), padding, **given).verdict == "PASS"
+    first = n_front + 4 if n_front == 0 else n_front
+
+    def mask(v):
+        return padding(at_the_end(v) if wrong == "counted" else v.roll(-first, 1))
+
+    found = audit(Stack().eval(), padding, mask, **given).check("maps")
+    told = [code for code, one in CAUSES.items() if one.sentence in found.cause]
+    assert told == (["joined"] if n_front and wrong == "joined" else ["joined", "counted"]), found
+    assert is_sure(found.cause) is (len(told) == 1)
 
 
 @pytest.mark.parametrize("swapped", [True, False])

@@ -100,6 +100,17 @@ CAUSES = {
         "Where n tokens are put in front ([CLS], registers, a picture), put their True in front, "
         "too: F.pad(valid, (n, 0), value=True).",
     ),
+    "joined": Cause(
+        "the parts of the sequence, such as a text and a picture, stand in another order in the "
+        "mask than in the tokens",
+        "Join both in one order: torch.cat([text, picture], 1) with torch.cat([text_mask, "
+        "picture_mask], 1).",
+    ),
+    "counted": Cause(
+        "the mask counts each sample's real tokens, as if all padding stood at the end",
+        "Join the masks of the parts, in the order of the tokens; lengths do not tell where padding "
+        "in the middle stands.",
+    ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",
         "Round, don't truncate: (share * n_tokens).round().long(); or keep whole numbers.",

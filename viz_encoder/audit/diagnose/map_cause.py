@@ -51,10 +51,13 @@ def diagnose_maps(
 def _simplest(found: dict[Identity, str]) -> dict[Identity, str]:
     """Lengths that may be wrong are not told from no mask at all, nor from one of the other side.
 
-    Where padding is left, or stands where it is not masked for, their numbers may be right.
+    Where padding is left, or stands where it is not masked for, their numbers may be right. What
+    is moved on by the length of one of its parts is those parts in another order.
     """
-    plain = {code for code, _ in found} & {"ignored", "padding_ignored", "side"}
-    return {one: more for one, more in found.items() if not plain or one[0] not in OF_COUNTS}
+    codes, left_out = set(_codes(found)), set[str]()
+    left_out |= set(OF_COUNTS) if codes & {"ignored", "padding_ignored", "side"} else set()
+    left_out |= {"shifted", "order"} if "joined" in codes else set()
+    return {one: more for one, more in found.items() if one[0] not in left_out}
 
 
 def _codes(found: Collection[Identity]) -> list[str]:

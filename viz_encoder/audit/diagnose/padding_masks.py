@@ -29,11 +29,21 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
             by = f"{abs(step)} positions" if abs(step) > 1 else "one position"
             yield "shifted", kept, f", {by} {'later' if step > 0 else 'earlier'}", str(step)
     if not bool((valid.long().diff(dim=1).abs().sum(dim=1) <= 1).all()):
+        yield from _with_gaps(valid, place < counts[:, None])
         return  # with padding in the middle there is no other side
     last = place >= valid.shape[1] - counts[:, None]
     for side, keep in (("right", place < counts[:, None]), ("left", last), ("", valid.flip(1))):
         if not torch.equal(keep, valid):
             yield "side", keep, "", side
+
+
+def _with_gaps(valid: Valid, counted: Valid) -> Iterator[tuple[str, Valid, str, str]]:
+    """Where padding stands between parts, as of a text before a picture: two ways to lose that."""
+    for first in range(1, valid.shape[1]):
+        keep = valid.roll(-first, dims=1)
+        if not torch.equal(keep, valid):
+            yield "joined", keep, "", str(first)
+    yield "counted", counted, "", ""
 
 
 def _steps(valid: Valid) -> Iterator[int]:
@@ -56,6 +66,8 @@ def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, 
     yield "lengths", counts + 1, ": one too many", "1"
     yield "lengths", counts - 1, ": one too few", "-1"
     for other in _by_fractions(counts, n_tokens):
+        if torch.equal(other, counts):
+            continue
         changed = [*zip(counts.tolist(), other.tolist(), strict=True)]
         told = [f" (here {a} of {n_tokens} became {b})" for a, b in changed if a != b]
         yield "fraction", other, told[0] if told else "", ""
