@@ -1,5 +1,7 @@
 """Padding in a pooled vector, lengths of packed samples, and outputs that are not judged."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -7,6 +9,7 @@ from torch import Tensor, nn
 from tests.audit.audits import audit
 from tests.audit.plants import Stack, causal, own_mask, padding
 from tests.slow import slow
+from viz_encoder.audit import AuditInputs, AuditScope
 
 
 class Pooled(Stack):
@@ -82,3 +85,43 @@ def test_a_report_says_what_was_done_and_seen():
     for words in ("no path of the mask", "of the row's largest", "opposite mask", "follows from"):
         assert words not in told
     assert "With the mask turned around" in str(audit(Stack().eval()))
+
+
+def without_first(hidden, valid, *, mended=False):
+    """The mean of all but the first two tokens, or places."""
+    place = valid.cumsum(1) - 1 if mended else torch.arange(valid.shape[1]).expand_as(valid)
+    keep = (valid & (place >= 2))[..., None]
+    return (hidden * keep).sum(1) / keep.sum(1).clamp_min(1)
+
+
+def the_rest(valid):
+    return valid & (valid.cumsum(1) > 2)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("side, is_wrong", [("right", False), ("left", True)])
+def test_tokens_that_are_pooled_by_their_place_are_called_so(inside, side, is_wrong):
+    def report_of(mended):
+        inner, inputs = Stack().eval(), AuditInputs(padding_side=side)
+        pooled = partial(without_first, mended=mended)
+        if not inside:
+            scope = AuditScope(pooled=pooled, pool_over=the_rest)
+            return audit(inner, padding, scope=scope, inputs=inputs)
+        model = lambda x, valid: pooled(inner(x, padding(valid)), valid)  # noqa: E731
+        return audit(model, padding, own_mask, module=inner, inputs=inputs)
+
+    assert report_of(True).verdict == "PASS"
+    found = report_of(False).failed
+    assert bool(found) is is_wrong
+    assert not found or found[0].code == "pooled_places", found[0]
+
+
+@pytest.mark.parametrize("by, told", [("rows", "padding has a share"), ("count", "divided by")])
+def test_padding_in_a_pooled_vector_is_told_from_a_count_of_it(by, told):
+    def pooled(hidden, valid):
+        keep = torch.ones_like(valid) if by == "rows" else valid
+        weights = torch.linspace(1.0, 2.0, keep.shape[1])[:, None] if by == "rows" else 1.0
+        return (hidden * keep[..., None] * weights).sum(1) / keep.shape[1]
+
+    found = audit(Stack().eval(), padding, scope=AuditScope(pooled=pooled)).check("output_pooling")
+    assert told in found.cause and found.cure, found

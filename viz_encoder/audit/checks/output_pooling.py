@@ -6,8 +6,10 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import leaves_out_others
+from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
 from viz_encoder.audit.measure.difference import Gap, gap
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
@@ -57,7 +59,25 @@ def ask(context: AuditContext) -> Answer:
             whole, _candidate(context.out, what), atol=context.tolerance(whole), rtol=0
         ):
             return answer._replace(cause=f"it is {what}.", cure=cure)
-    return answer._replace(cause="consistent with: padding has a share in it.")
+    if (found := by_places(context, case, worst.sample)) is not None:
+        return answer.because(found)
+    return answer._replace(cause=_how_padding_counts(context), cure=CAUSES["pooling"].cure)
+
+
+def _how_padding_counts(context: AuditContext) -> str:
+    """By its rows, or by their number alone."""
+    case, n_tokens = context.base, context.base.valid.shape[1]
+    amounts = amounts_of(context, case)
+    if amounts is not None and bool((amounts[~case.valid] > GRADIENT).any()):
+        return "padding has a share in it."
+    whole = _pool(context, case)
+    for sample, count in enumerate(case.valid.sum(dim=1).tolist()):
+        alone = context.setting.alone(case, sample)
+        if alone is not None:
+            apart = gap(_pool(context, alone), whole[sample : sample + 1] * n_tokens / count)
+            if apart.amount > 10 * context.tolerance(whole):
+                return "not known."
+    return "its sum is divided by the number of all tokens, padding too."
 
 
 def _pool(context: AuditContext, case: Case) -> Tensor:

@@ -9,7 +9,7 @@ from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import cut_samples, is_another_input, leaves_out_others
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.pooling_cause import by_pooling
+from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -78,6 +78,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
     if context.passed("gradient") and out.ndim == 2:
+        if (by_place := by_places(context, case, worst.sample)) is not None:
+            return found.because(by_place)
         by_side = _holds_on_the_right(context, case)
         pooled = by_pooling(context, sure=False)
         return found.because(diagnose("positions", sure=False) if by_side else pooled)

@@ -108,8 +108,8 @@ CAUSES = {
     ),
     "counted": Cause(
         "the mask counts each sample's real tokens, as if all padding stood at the end",
-        "Join the masks of the parts, in the order of the tokens; lengths do not tell where padding "
-        "in the middle stands.",
+        "Join the masks of the parts, in the order of the tokens; lengths do not tell where "
+        "padding in the middle stands.",
     ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",
@@ -357,6 +357,12 @@ CAUSES = {
         "the weights by which tokens are pooled are not masked, so padding has a share",
         "Mask the scores before their softmax: scores.masked_fill(~valid, -torch.inf), with scores "
         "(batch, token); of nn.MultiheadAttention key_padding_mask=~valid.",
+    ),
+    "pooled_places": Cause(
+        "which tokens are pooled is counted from the first place, and not from the first real "
+        "token",
+        "Count real tokens: place = valid.cumsum(dim=1) - 1; of the real ones, the first n are "
+        "place < n, and the last is place == valid.sum(1, keepdim=True) - 1.",
     ),
     "packed_order": Cause(
         "the lengths of packed samples (cu_seqlens) are in another order than the samples",

@@ -1,12 +1,17 @@
-"""How padding gets into a pooled vector: by a mean or maximum, or by softmax weights."""
+"""How padding gets into a pooled vector: by a mean or maximum, by softmax weights, or by places."""
 
 from contextlib import suppress
+
+from jaxtyping import Float
+from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.pooled_rows import pooled_rows
 from viz_encoder.audit.measure.pooling_softmax import pools_by_softmax
-from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.errors import InputError
 
 
 def by_pooling(context: AuditContext, *, sure: bool) -> Diagnosis:
@@ -17,3 +22,34 @@ def by_pooling(context: AuditContext, *, sure: bool) -> Diagnosis:
         if crossed or pools_by_softmax(lambda: subject.run(case), case.valid):
             return diagnose("pooling_weights", sure=sure)
     return diagnose("pooling", sure=sure)
+
+
+def amounts_of(context: AuditContext, case: Case) -> Float[Tensor, "batch token"] | None:
+    """How much each row has to do with the pooled vector; None where that cannot be seen."""
+    return pooled_rows(context.subject, case, None if context.is_pooled else context.scope.pooled)
+
+
+def by_places(context: AuditContext, case: Case, sample: int) -> Diagnosis | None:
+    """Whether other real tokens of a sample are pooled where padding stands before them.
+
+    Certain only where the same ones are with padding behind them.
+    """
+    with suppress(ModelFault, InputError):
+        if bool(case.valid[:, 0].all()) or _pools_as_alone(context, case, sample) is not False:
+            return None
+        n_tokens = case.valid.shape[1]
+        behind = context.setting.case(context.setting.padding(n_tokens, left=False))
+        same = [_pools_as_alone(context, behind, one) for one in range(len(behind.valid))]
+        return diagnose("pooled_places", sure=all(same))
+    return None
+
+
+def _pools_as_alone(context: AuditContext, case: Case, sample: int) -> bool | None:
+    """Whether the same real tokens are pooled alone and with padding; None if padding is, too."""
+    alone, amounts = context.setting.alone(case, sample), amounts_of(context, case)
+    if alone is None or amounts is None or bool((amounts[sample][~case.valid[sample]] > 0).any()):
+        return None
+    own = amounts_of(context, alone)
+    if own is None or not bool((own > GRADIENT).any()):
+        return None
+    return bool(((amounts[sample][case.valid[sample]] > GRADIENT) == (own[0] > GRADIENT)).all())
