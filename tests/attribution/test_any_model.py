@@ -212,6 +212,62 @@ def test_a_model_that_changes_its_values_later_is_refused():
     assert "isfinite" not in str(fault.value)  # asked of the score, not by the model
 
 
+class Summed(nn.Module):
+    """Attention written out, its values mixed by an einsum."""
+
+    def __init__(self, equation: str, shared: bool = False) -> None:
+        super().__init__()
+        self.equation, self.shared = equation, shared
+        factors, _, self.out = equation.partition("->")
+        self.maps, self.values = sorted(factors.split(","), key=lambda axes: "q" not in axes)
+        self.maps_first = factors.startswith(self.maps)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q = x.unflatten(-1, (4, -1)).transpose(1, 2)  # "batch head query d"
+        v = q[:, :1] * 2 if self.shared else q * 2
+        weights = (q @ v.mT).softmax(-1)
+        if self.maps == "bqhk":
+            weights = torch.einsum("bqhd,bhkd->bqhk", q.transpose(1, 2), v).softmax(-1)
+        v = v[:, 0] if self.shared else v.transpose(1, 2) if self.values == "bkhd" else v
+        both = (weights, v) if self.maps_first else (v, weights)
+        found = torch.einsum(self.equation, *both)
+        found = found.transpose(1, 2) if self.out in ("bhqd", "...qd") else found
+        return x + found.flatten(2)
+
+
+EINSUMS = (
+    *("bhqk,bhkd->bhqd", "bhqk,bkhd->bqhd", "bkhd,bhqk->bqhd", "...qk,...kd->...qd"),
+    *("bqhk,bkhd->bqhd", "bhqk,bkd->bqhd"),
+)
+
+
+@pytest.mark.parametrize("equation", EINSUMS)
+def test_heads_whose_values_are_mixed_by_einsum_are_heads(equation):
+    shared = equation == "bhqk,bkd->bqhd"
+    found = vz.attribute(
+        Summed(equation, shared).eval(), lambda m: m(X), score=lambda o: o[0, 3] @ ALONG, at=X
+    )
+    q = X[0].double().unflatten(-1, (4, -1)).transpose(0, 1)
+    v = (q[:1] * 2).expand(4, -1, -1) if shared else q * 2
+    weights = (q @ v.mT).softmax(-1)
+    toward = torch.zeros(7, 32).double()
+    toward[3] = ALONG
+    links = weights * (toward.unflatten(-1, (4, -1)).transpose(0, 1) @ v.mT)
+    assert np.allclose(found.links(0), links, atol=1e-5)
+    assert np.allclose(found.heads, links.sum((1, 2))[None], atol=1e-5)
+
+
+@pytest.mark.parametrize("equation", ["bhqk,bhkd->bhqkd", "bhqk,bhkd->bhd", "bhqk,bhqd->bhkd"])
+def test_an_einsum_that_mixes_nothing_is_no_attention(equation):
+    def run(model):
+        q = model(X).unflatten(-1, (4, -1)).transpose(1, 2)
+        return torch.einsum(equation, (q @ q.mT).softmax(-1), q)
+
+    found = vz.attribute(nn.Identity().eval(), run, score=lambda o: o.sum(), at=X)
+    with pytest.raises(SelectionError, match="there are no heads"):
+        found.links(0)
+
+
 def test_a_model_without_attention_has_no_heads():
     found = vz.attribute(nn.Linear(32, 4).eval(), lambda m: m(X), score=lambda o: o[0, 1, 2], at=X)
     for ask in (lambda: found.heads, lambda: found.links(0), lambda: found.strongest()):

@@ -16,9 +16,9 @@ from viz_encoder.result import ArrayResult, largest
 class ModelShares(WithLinks, ArrayResult, main="tokens"):
     """A score of a model that is not ours, split; everything is in the unit of the score.
 
-    Heads are those of each call of scaled_dot_product_attention, or of a softmax times values,
-    whose values come from the input embeddings; a layer is such a call, in the order in which they
-    ran. Where a model computes its softmax itself, its maps are kept as they ran.
+    Heads are those of each call of scaled_dot_product_attention, or of a softmax times values (also
+    by einsum), whose values come from the input embeddings; a layer is such a call, in the order in
+    which they ran. Where a model computes its softmax itself, its maps are kept as they ran.
 
     tokens: the share of each token's input embedding.
     biases: what all constants added together; tokens and biases add up to the score.
@@ -69,8 +69,8 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
     def _calls(self) -> tuple[Call, ...]:
         if not self.calls:
             raise SelectionError(
-                "This model ran no scaled_dot_product_attention and no softmax times values that "
-                "comes from the input embeddings, so there are no heads; see tokens."
+                "This model ran no scaled_dot_product_attention and no torch.softmax times values "
+                "that come from the input embeddings, so there are no heads; see tokens."
             )
         return self.calls
 

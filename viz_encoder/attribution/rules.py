@@ -86,12 +86,12 @@ class Rules:
 
     def matrix_product(self, func: Rule, *args: Any, **kwargs: Any) -> Tensor:
         """A matrix product; of two factors that are computed each gets half."""
+        if len(args) == 2 and isinstance(args[1], list | tuple):
+            args = (args[0], *args[1])  # of einsum
         share = 1 / max(1, sum(map(computed, args)))
         halves = (held.scaled(x, share) if computed(x) and share < 1 else x for x in args)
         found: Tensor = func(*halves, **kwargs)
-        if self._seen is not None and len(args) == 2 and self._seen.is_softmax(args[0]):
-            self._seen.attended(found, v=args[1], maps=args[0])
-        return found
+        return found if self._seen is None else self._seen.multiplied(found, args)
 
     def quotient(self, func: Rule, a: Any, b: Any) -> Tensor:
         """a / b, its divisor held."""

@@ -1,5 +1,6 @@
 """Attention calls of any model: seen while it runs, and what each of their heads brought."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.attribution.einsums import mixing_of
 from viz_encoder.attribution.links import Links, links_of
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.layer import LayerTrace
@@ -72,15 +74,33 @@ class Seen:
         self._gradients: dict[int, Tensor] = {}
         self._maps: dict[int, Tensor] = {}  # by id, which is not used twice while they are kept
 
-    def attended(self, output: Tensor, **ran: Any) -> Tensor:
-        """Keep what a call ran on, and its gradient once that is known."""
+    def attended(self, output: Tensor, order: Sequence[int] = (), **ran: Any) -> Tensor:
+        """Keep what a call ran on, and its gradient once that is known.
+
+        order: of the output's axes, where they are not "*head query d_value".
+        """
+        order = order or range(output.ndim)
         number, gradients = len(self._ran), self._gradients
         still: dict[str, Any] = {
             name: x.detach() if isinstance(x, Tensor) else x for name, x in ran.items()
         }
-        self._ran.append(Ran(output.detach(), **still))
-        output.register_hook(lambda g: gradients.__setitem__(number, g.detach()))
+        self._ran.append(Ran(output.detach().permute(*order), **still))
+        output.register_hook(lambda g: gradients.__setitem__(number, g.detach().permute(*order)))
         return output
+
+    def multiplied(self, output: Tensor, args: tuple[Any, ...]) -> Tensor:
+        """Keep a product of a softmax and what it mixes."""
+        *equation, a, b = args
+        if not equation:
+            return self.attended(output, v=b, maps=a) if self.is_softmax(a) else output
+        maps_first = self.is_softmax(a)
+        if not isinstance(equation[0], str) or not (maps_first or self.is_softmax(b)):
+            return output
+        maps, values = (a, b) if maps_first else (b, a)
+        found = mixing_of(equation[0], maps, values, maps_first=maps_first)
+        if found is None:
+            return output
+        return self.attended(output, found.order, v=found.values, maps=found.maps)
 
     def softened(self, maps: Tensor) -> None:
         """Keep a softmax over keys, which may be attention weights."""

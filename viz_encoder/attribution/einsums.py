@@ -1,0 +1,60 @@
+"""Einsums that mix values by attention weights: which of their axes are queries, keys and heads."""
+
+from string import ascii_letters
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Mixing(NamedTuple):
+    """A product of weights and values, its axes in order; axes before the last two are heads.
+
+    order: of the result's axes, so that it is "*head query d_value".
+    """
+
+    maps: Tensor  # "*head query key"
+    values: Tensor  # "*#head key d_value"
+    order: tuple[int, ...]
+
+
+def mixing_of(equation: str, maps: Tensor, values: Tensor, *, maps_first: bool) -> Mixing | None:
+    """The product, if it is one: each query's values summed over the keys, the maps' last axis.
+
+    maps is a softmax over its last axis; `maps_first` says whether it is the first factor.
+    """
+    given = (maps, values) if maps_first else (values, maps)
+    *factors, out = _spelled(equation, given)
+    if len(factors) != 2:
+        return None
+    of_maps, of_values = factors if maps_first else factors[::-1]
+    rest, key = of_maps[:-1], of_maps[-1]
+    own = [x for x in rest if x not in of_values]
+    query = own[0] if len(own) == 1 else rest[-1] if own else ""
+    heads = [x for x in rest if x != query]  # of several, some may share their values
+    sizes = [x for x in of_values if x not in of_maps]
+    wanted = {*heads, query, *sizes}
+    each_once = all(len(set(axes)) == len(axes) for axes in (of_maps, of_values, out))
+    if query not in own or len(sizes) != 1 or key not in of_values or {*out} != wanted:
+        return None
+    if not each_once:
+        return None
+    placed = values.permute(*(of_values.index(x) for x in (*heads, key, *sizes) if x in of_values))
+    for at, head in enumerate(heads):
+        placed = placed if head in of_values else placed.unsqueeze(at)
+    order = tuple(out.index(x) for x in (*heads, query, *sizes))
+    return Mixing(maps.permute(*(of_maps.index(x) for x in (*heads, query, key))), placed, order)
+
+
+def _spelled(equation: str, given: tuple[Tensor, ...]) -> list[str]:
+    """The axes of each factor and of the result, with letters for "..."."""
+    factors, _, out = equation.replace(" ", "").partition("->")
+    names = factors.split(",")
+    if len(names) != len(given):
+        return []
+    unused = [x for x in ascii_letters if x not in equation]
+    sizes = [x.ndim - len(n.replace("...", "")) for n, x in zip(names, given, strict=True)]
+    dots = "".join(unused[: max(sizes)])
+    spelled = [
+        n.replace("...", dots[len(dots) - size :]) for n, size in zip(names, sizes, strict=True)
+    ]
+    return [*spelled, out.replace("...", dots)]
