@@ -13,8 +13,9 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
+from viz_encoder.audit.measure.fixed_keys import fixed_keys
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
-from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
+from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
@@ -133,13 +134,15 @@ class AuditContext:
     def maps(self) -> Maps:
         """The maps of the base case, without gradients."""
         found = maps_of(self.subject, self.base)
-        if not any(layer.by_hand for layer in found.layers):
+        if not found.left_out and not any(one.by_hand for one in (*found.layers, *found.cross)):
             return found
         valid = self.setting.padding(self.base.valid.shape[1] + 4)
         with suppress(ModelFault, InputError):  # a model, or an intent, of one length only
             longer = self.setting.case(valid)
-            self.subject.not_attention = not_over_tokens(self.subject, self.base, longer)
-        return maps_of(self.subject, self.base) if self.subject.not_attention else found
+            crossed = self.crossed(self.base.valid)
+            declared = None if crossed is None else tuple(crossed.shape[1:])
+            self.subject.fixed_keys = fixed_keys(self.subject, self.base, longer, declared)
+        return maps_of(self.subject, self.base) if self.subject.fixed_keys else found
 
     @cached_property
     def gradients(self) -> Gradients | str:
@@ -182,7 +185,7 @@ class AuditContext:
 
     def _may(self, case: Case, n_layers: int) -> Allowed:
         known = may_know(case.allowed, n_layers)
-        if self.maps.cross:
+        if len(self.maps.cross) > self.maps.n_apart:
             known = known | self._by_cross(case)
         return _pool(known, case) if self.is_pooled else known
 

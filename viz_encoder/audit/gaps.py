@@ -30,6 +30,8 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     if context.maps.left_out:
         names = ", ".join(context.maps.left_out)
         yield f"Attention that is not over these tokens: {names}."
+    if "router" in context.subject.fixed_keys.values():
+        yield "A softmax over as many columns at any length, which was taken for a router's."
     step = context.scope.step
     if step is not None:
         if not takes_mask(step):

@@ -39,8 +39,9 @@ def how_much_was_judged(context: AuditContext) -> Judged:
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
-    if share is Share.ALL:
-        return Judged(share)
+    if share is Share.ALL:  # of these tokens, but not of those of a memory
+        crossed = _crossed(context)
+        return Judged(Share.SOME if crossed else share, "; ".join(crossed))
     share = Share.SOME if by_maps else Share.NONE if context.n_layers is None else share
     told = [] if by_maps else [_unseen(context, share)]
     return Judged(share, "; ".join((*told, *others)))
@@ -73,12 +74,16 @@ def _judged_by_maps(context: AuditContext) -> bool:
 
 def _other_calls(context: AuditContext) -> list[str]:
     """Calls of attention that were seen and could not be held against what is meant."""
+    told, left_out = _crossed(context), ", ".join(context.maps.left_out)
+    return [*told, f"attention that is not over these tokens: {left_out}"] if left_out else told
+
+
+def _crossed(context: AuditContext) -> list[str]:
+    """Cross-attention of which it is not said what it may look at."""
     names = [] if context.scope.cross else [one.name for one in context.maps.cross]
     to_give = "AuditScope(cross=…)"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
-    told = [f"cross-attention ({', '.join(names)}): {give}"] if names else []
-    left_out = ", ".join(context.maps.left_out)
-    return [*told, f"attention that is not over these tokens: {left_out}"] if left_out else told
+    return [f"cross-attention ({', '.join(names)}): {give}"] if names else []
 
 
 def _by_outputs(context: AuditContext) -> Share:

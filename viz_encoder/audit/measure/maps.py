@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
@@ -20,6 +21,7 @@ UNASSIGNED = (
     "This model calls attention with a batch of 1, for one sample or document at a time or for all "
     "in one row, and which of its tokens are whose cannot be told."
 )
+CROSS = ("apart", "memory")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class Maps:
     cross: tuple[LayerRun, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
     grad: bool | None = None  # whether gradients were on, if it was said
+    n_apart: int = 0  # of `cross`: no token of the input is among the keys
 
 
 def maps_of(
@@ -43,7 +46,7 @@ def maps_of(
     """
     given = case if x is None else replace(case, x=x)
     try:
-        with record(subject.whole, hidden=False) as recording:
+        with record(subject.whole, hidden=False, eager=True) as recording:
             subject.run(given, grad=grad)
         if not recording.calls:
             recording.trace()
@@ -54,7 +57,9 @@ def maps_of(
     except ModelFault as fault:
         subject.run(given, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
-    calls = [one for n, one in enumerate(recording.calls) if n not in subject.not_attention]
+    kinds = subject.fixed_keys
+    calls = [one for n, one in enumerate(attended(recording)) if n not in kinds]
+    aside = [(kinds[n], one) for n, one in enumerate(attended(recording)) if n in kinds]
     layers = [_layer(call, case) for call in calls]
     odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
     if subject.reorders or any(odd):
@@ -65,13 +70,16 @@ def maps_of(
         layers = [_layer(call, case) for call in calls]
     others = [call for call, layer in zip(calls, layers, strict=True) if layer is None]
     found = tuple(layer for layer in layers if layer is not None)
-    crossed = [(call, _cross(call, case.valid)) for call in others]
+    crossed = [(call, _cross(call, case.valid) if call.cross else None) for call in others]
+    crossed += [(call, _cross(call, case.valid)) for kind, call in aside if kind in CROSS]
+    crossed += [(call, None) for kind, call in aside if kind == "unknown"]
     return Maps(
         found,
         "" if found else "No recorded call is self-attention over these tokens.",
         tuple(layer for _, layer in crossed if layer is not None),
         tuple(_in_words(call) for call, layer in crossed if layer is None),
         grad,
+        [kind for kind, _ in aside].count("apart"),
     )
 
 
@@ -127,7 +135,7 @@ def _layer(call: RecordedCall, case: Case) -> LayerRun | None:
 def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
     """Keys from elsewhere, for each sample."""
     n_batch = call.shape[0]
-    if not call.cross or call.attention.ragged or n_batch not in (1, len(valid)):
+    if call.attention.ragged or n_batch not in (1, len(valid)):
         return None
     by_hand = call.kind == "softmax"
     return LayerRun(_name(call), call.attention, len(valid), by_hand=by_hand)
@@ -140,19 +148,6 @@ def _name(call: RecordedCall) -> str:
 
 def _in_words(call: RecordedCall) -> str:
     return f"{_name(call)} ({call.shape[2]} queries, {call.shape[3]} keys)"
-
-
-def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]:
-    """Calls with more queries for more tokens, but no more keys: the gate of experts, mostly."""
-    found = []
-    for case in (short, long):
-        with record(subject.whole, hidden=False) as recording:
-            subject.run(case)
-        found.append([call.shape[2:] for call in recording.calls])
-    if len(found[0]) != len(found[1]):
-        return frozenset()
-    pairs = enumerate(zip(*found, strict=True))
-    return frozenset(n for n, (a, b) in pairs if a[0] != b[0] and a[1] == b[1])
 
 
 def _places_in_batch(call: RecordedCall, valid: Tensor) -> Bool[Tensor, "batch token"] | None:

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.audit.measure.changed_tokens import with_changed
+from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
@@ -139,9 +140,9 @@ def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
     """Its calls, always with the same dropout; none where it raises."""
     kept = random_states_kept([subject.device])
     try:
-        with kept, record(subject.whole, hidden=False) as found:
+        with kept, record(subject.whole, hidden=False, eager=True) as found:
             run(case)
-        return [c.attention for n, c in enumerate(found.calls) if n not in subject.not_attention]
+        return [c.attention for n, c in enumerate(attended(found)) if n not in subject.fixed_keys]
     except (ModelFault, TraceError):
         return []
 

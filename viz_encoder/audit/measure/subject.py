@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import CodeType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,8 @@ from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
 FLATTER = 0.05
+# A softmax over as many keys at any length; of what is "apart", no token is among the keys.
+FixedKeys = Literal["router", "apart", "memory", "unknown"]
 DEPTH = 4  # how far a model's functions are followed in search of its modules
 
 
@@ -44,7 +46,7 @@ class Subject:
         weights = [p for p in self.whole.parameters() if p.is_floating_point()]
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
-        self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
+        self.fixed_keys: dict[int, FixedKeys] = {}  # by the number of the call in a run
         self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
         self.beside: list[tuple[int, ...]] = []  # shapes of the outputs that are not judged

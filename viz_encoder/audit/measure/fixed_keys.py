@@ -1,0 +1,69 @@
+"""A model's own softmaxes over as many keys at any length: routers, memories, or unknown."""
+
+from collections.abc import Collection, Sequence
+
+import torch
+
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import FixedKeys, Subject
+from viz_encoder.trace import record
+from viz_encoder.trace.left_out import may_be_attention
+from viz_encoder.trace.record import Recording
+from viz_encoder.trace.recorded_call import RecordedCall
+
+
+def attended(recording: Recording) -> Sequence[RecordedCall]:
+    """The calls of a run; beside other kinds, only those softmaxes that may be attention."""
+    sizes = {call.shape[2:] for call in recording.calls if call.kind != "softmax"}
+    if not sizes:
+        return recording.calls
+    return [one for one in recording.calls if _may_be(one, sizes)]
+
+
+def _may_be(call: RecordedCall, sizes: Collection[tuple[int, int]]) -> bool:
+    """Whether it is no router: values have one row a key, or its sizes are those of a map."""
+    if call.kind != "softmax" or call.attention.v.shape[3]:
+        return True
+    seen = call.attention.softmax
+    return seen is None or may_be_attention(seen, sizes)
+
+
+def fixed_keys(
+    subject: Subject, short: Case, long: Case, declared: tuple[int, ...] | None
+) -> dict[int, FixedKeys]:
+    """What each softmax of the model's own is that has more queries for more tokens, but not keys.
+
+    Args:
+        subject: the model.
+        short: a batch.
+        long: other inputs, of another number of tokens.
+        declared: queries and keys of cross-attention in the short one, if the caller says what it
+            may look at.
+    """
+    runs = []
+    for case in (short, long):
+        with record(subject.whole, hidden=False, eager=True) as recording:
+            subject.run(case)
+        runs.append(attended(recording))
+    if len(runs[0]) != len(runs[1]):
+        return {}
+    return {
+        number: _kind_of(one, other, declared)
+        for number, (one, other) in enumerate(zip(*runs, strict=True))
+        if one.kind == "softmax" and _is_fixed(one, other)
+    }
+
+
+def _is_fixed(one: RecordedCall, other: RecordedCall) -> bool:
+    return one.shape[2] != other.shape[2] and one.shape[3] == other.shape[3]
+
+
+def _kind_of(one: RecordedCall, other: RecordedCall, declared: tuple[int, ...] | None) -> FixedKeys:
+    values, others = one.attention.v, other.attention.v
+    if values.shape[3] and torch.equal(values[:1], others[:1]):
+        return "apart"
+    if one.shape[2:] == declared:
+        return "memory"
+    seen = one.attention.softmax
+    several_heads = seen is not None and len(seen.sizes) > 3
+    return "unknown" if values.shape[3] or several_heads else "router"
