@@ -37,6 +37,8 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
         return known
     if explained or (sure and known.code not in (*OPEN, *VAGUE)):
         return known
+    if known.code == "not_seen" and context.maps.layers:  # which are right, whatever is tried
+        return known
     with suppress(ModelFault):
         found = _of_another_tensor(context, case) or _of_another_order(context, case)
         if found is not None:

@@ -21,7 +21,6 @@ UNASSIGNED = (
     "This model calls attention with a batch of 1, for one sample or document at a time or for all "
     "in one row, and which of its tokens are whose cannot be told."
 )
-CROSS = ("apart", "memory")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +56,9 @@ def maps_of(
     except ModelFault as fault:
         subject.run(given, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
-    kinds = subject.fixed_keys
-    calls = [one for n, one in enumerate(attended(recording)) if n not in kinds]
-    aside = [(kinds[n], one) for n, one in enumerate(attended(recording)) if n in kinds]
+    ran, kinds = attended(recording), subject.fixed_keys
+    calls = [one for n, one in enumerate(ran) if n not in kinds]
+    aside = [(kinds[n], one) for n, one in enumerate(ran) if n in kinds]
     layers = [_layer(call, case) for call in calls]
     odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
     if subject.reorders or any(odd):
@@ -71,15 +70,18 @@ def maps_of(
     others = [call for call, layer in zip(calls, layers, strict=True) if layer is None]
     found = tuple(layer for layer in layers if layer is not None)
     crossed = [(call, _cross(call, case.valid) if call.cross else None) for call in others]
-    crossed += [(call, _cross(call, case.valid)) for kind, call in aside if kind in CROSS]
-    crossed += [(call, None) for kind, call in aside if kind == "unknown"]
+    crossed += [
+        (call, None if kind == "unknown" else _cross(call, case.valid))
+        for kind, call in aside
+        if kind != "router"
+    ]
     return Maps(
         found,
         "" if found else "No recorded call is self-attention over these tokens.",
         tuple(layer for _, layer in crossed if layer is not None),
         tuple(_in_words(call) for call, layer in crossed if layer is None),
         grad,
-        [kind for kind, _ in aside].count("apart"),
+        sum(kind == "apart" for kind, _ in aside),
     )
 
 
