@@ -78,5 +78,5 @@ def raised(fault: ModelFault, where: str = "", title: str = "") -> Answer:
             f"{before}torch could not compile the model ({type(cause).__name__}); "
             'audit it before torch.compile, or under torch.compiler.set_stance("force_eager").'
         )
-    said = fault.sentence
-    return Answer(Verdict.FAIL, f"{where} {said[0].lower()}{said[1:]}" if where else said)
+    text = f"{where} {fault.clause}." if where else fault.sentence
+    return Answer(Verdict.FAIL, text, cure=fault.cure)

@@ -222,10 +222,14 @@ def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
 
 def _read_output(context: AuditContext) -> None:
     """Find which axis of the output is its tokens; a model that does not run says so later."""
-    subject = context.subject
+    subject, valid = context.subject, context.base.valid
     with suppress(ModelFault):
-        valid = context.base.valid
-        subject.reading = reading_of((context.out, valid), _at_another_length(context))
+        made, other = (context.out, valid), _at_another_length(context)
+        try:
+            subject.reading = reading_of(made, other)
+        except InputError:  # it may lose tokens where they are padding
+            whole = subject.run(context.full)
+            subject.reading = reading_of((whole, context.full.valid), other)
         context.out = subject.read(context.out, valid)
 
 

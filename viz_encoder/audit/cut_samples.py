@@ -77,7 +77,7 @@ def _refusal(context: AuditContext, alone: Case, fault: ModelFault) -> str:
         context.subject.run(context.setting.case(whole))
     except (ModelFault, InputError):
         return (
-            f"cut to its {n_tokens} tokens, the model raised {fault}, as it does for any batch of "
+            f"cut to its {n_tokens} tokens, {fault.clause}, as it does for any batch of "
             f"{n_tokens} tokens; to try it, give AuditInputs(valid=…) whose samples have as many "
             "real tokens as the model takes"
         )

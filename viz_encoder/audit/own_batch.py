@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, public
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import require_one_stack, with_batch
@@ -19,11 +20,11 @@ from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.reach import Allowed
-from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting, called
+from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
@@ -164,6 +165,8 @@ def _runs(context: AuditContext) -> Answer:
         context.stopped = True
         return Answer(Verdict.FAIL, fault.sentence)
     fits = out.shape[:2] == context.base.valid.shape
+    if not fits and _is_cut(context, out):
+        return raised(RowsLost.of(out, context.base.valid))
     bad = ~out.isfinite().flatten(2).all(dim=-1) if fits and out.ndim > 2 else None
     if bad is not None and bool((bad & context.base.valid).any()):
         sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
@@ -178,6 +181,22 @@ def _runs(context: AuditContext) -> Answer:
         found = Answer(Verdict.FAIL, text, sample=again.sample, query=again.query)
         return found.because(unlike_itself(context))
     return passes(f"It runs, and gives {tuple(out.shape)}.")
+
+
+def _is_cut(context: AuditContext, out: Tensor) -> bool:
+    """Whether there are as many rows as the longest sample has tokens, in a batch of one, too."""
+    case = context.base
+    counts = case.valid.sum(dim=1)
+    least, sample = (int(one) for one in counts.min(dim=0))
+    if out.ndim < 3 or out.shape[:2] != (len(counts), int(counts.max())):
+        return False
+    own = mapped(
+        case.passed, lambda one: one[sample:][:1] if one.shape[:1] == counts.shape else one
+    )
+    with suppress(ModelFault):
+        alone = context.subject.run(replace(case, passed=own))
+        return least < int(counts.max()) and alone.shape[1] == least
+    return False
 
 
 def _maps(context: AuditContext) -> Answer:

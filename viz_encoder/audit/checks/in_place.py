@@ -25,7 +25,7 @@ def ask(context: AuditContext) -> Answer:
     try:
         found = (changed and _kept(context, changed)) or find_fault(context, context.base)
     except ModelFault as fault:
-        return untested(f"Changes in place: the model raised {fault}.")
+        return untested(f"Changes in place: {fault.clause}.")
     finally:
         state.put_back()
     return found or passes("A call changes nothing that is passed.")

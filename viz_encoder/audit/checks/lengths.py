@@ -10,7 +10,7 @@ from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturb
 from viz_encoder.audit.diagnose.part_cause import by_parts
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
 
@@ -28,6 +28,8 @@ def ask(context: AuditContext) -> Answer:
         except ModelFault as fault:
             if _must_run(context, length):
                 return raised(fault, f"At {length} tokens")
+            if isinstance(fault, RowsLost):
+                return _unless_made_up(context, raised(fault, f"At {length} tokens"), length)
             refused = f"{length} tokens: {fault}"
             continue
         found = _find_fault(context, case, out)

@@ -49,7 +49,7 @@ def _moved(context: AuditContext, turned: set[int]) -> float | str:
     try:
         other = context.subject.run(Case(case.x, case.valid, case.allowed, passed))
     except ModelFault as fault:
-        return f"With the mask turned around, each True a False, the model raised {fault}."
+        return f"With the mask turned around, each True a False, {fault.clause}."
     return gap(other, context.out, case.valid).amount
 
 

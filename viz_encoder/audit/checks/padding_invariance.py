@@ -98,7 +98,7 @@ def _refused(n_compared: int, refused: Sequence[ModelFault], why_not: str) -> An
         answer = raised(refused[0], title="Alone and with padding")
         if n_compared or answer.verdict is not Verdict.FAIL:
             return answer
-        why_not = f"without its padding, the model raised {refused[0]}"
+        why_not = f"without its padding, {refused[0].clause}"
     if not why_not:
         return None
     others = " The other samples agree." if n_compared else ""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, Diagnosis, passes
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, raised
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -15,7 +15,7 @@ from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
 from viz_encoder.audit.measure.difference import gap, nonfinite_rows
 from viz_encoder.audit.measure.passed import mapped, tensors_in
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
@@ -36,7 +36,7 @@ def ask(context: AuditContext) -> Answer:
     fits = out.ndim == 2 and out.shape[0] == n_samples
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
         context.stopped = True
-        answer = _misshapen(out, n_samples, n_tokens)
+        answer = _misshapen(out, case.valid)
         mended = None if len(out) == n_samples else _mended(context, case, ("mask_batch",))
         return answer if mended is None else answer.because(mended)
     real = nonfinite_rows(out, case)
@@ -174,7 +174,10 @@ def _with_heads(passed: Any) -> Any:
     return mapped(passed, lambda tensor: tensor[:, None] if tensor.ndim == 3 else tensor)
 
 
-def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
+def _misshapen(out: Tensor, valid: Tensor) -> Answer:
+    n_samples, n_tokens = valid.shape
+    if out.ndim > 2 and len(out) == n_samples:
+        return raised(RowsLost.of(out, valid))
     text = (
         f"The output is {tuple(out.shape)}; ({n_samples}, {n_tokens}, …) was expected, one row "
         f"per token, or ({n_samples}, …), one row per sample."

@@ -33,7 +33,7 @@ def ask(context: AuditContext) -> Answer:
         if found.verdict is Verdict.NOT_TESTED:
             return found
         return untested(
-            f"Training mode: in it alone, the model raised {fault}, on inputs that the audit "
+            f"Training mode: in it alone, {fault.clause}, on inputs that the audit "
             "made; give such as it trains on: AuditScope(lengths=[…]), or AuditInputs(make=…)."
         )
 

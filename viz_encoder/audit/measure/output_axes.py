@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from viz_encoder.audit.measure.setting import RowsLost
 from viz_encoder.errors import InputError
 
 ReadOutput = Callable[[Tensor, Tensor], Tensor]  # (output, valid) → "batch token d" or "batch d"
@@ -45,7 +46,7 @@ def reading_of(made: Made, other: Made | None) -> ReadOutput:
     if len(moving) < 2 and moving == follows:
         return _by_axis(follows[0]) if follows else _flat
     if out.ndim > 2 and out.shape[1] == n_tokens and not follows:
-        return as_it_is  # so it is wrong at the other length, which a check will say
+        return _by_axis(1)  # so it is wrong at the other length, which a check will say
     raise InputError(f"{_unread(out, n_tokens)} {RETURN}{_line(out, n_tokens, len(moving))}")
 
 
@@ -54,6 +55,8 @@ def _by_axis(axis: int) -> ReadOutput:
 
     def read(out: Tensor, valid: Tensor) -> Tensor:
         moved = out.movedim(axis, 1)
+        if moved.shape[1] != valid.shape[1]:
+            raise RowsLost.of(moved, valid)
         return moved[..., None] if moved.ndim == 2 else moved
 
     return read
@@ -66,7 +69,7 @@ def _flat(out: Tensor, valid: Tensor) -> Tensor:
 
 def _at_one_length(out: Tensor, n_tokens: int) -> ReadOutput:
     if (out.shape[1] == n_tokens) is (out.ndim > 2):
-        return as_it_is
+        return _by_axis(1) if out.ndim > 2 else as_it_is
     if out.ndim > 2:
         raise InputError(f"{_unread(out, n_tokens)} {RETURN}{_line(out, n_tokens, 1)}")
     raise InputError(

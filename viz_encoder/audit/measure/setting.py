@@ -36,10 +36,34 @@ Intent = Callable[..., Tensor]  # (valid) or (valid, x) → "batch query key"
 class ModelFault(Exception):
     """The audited code raised, or gave what cannot be judged; str() says what and where."""
 
+    cure = ""
+
     @property
     def sentence(self) -> str:
         """What the model did, in words; what it raised, if it did."""
         return f"The model raised {self}." if self.__cause__ is not None else str(self)
+
+    @property
+    def clause(self) -> str:
+        """The same within a sentence."""
+        return f"{self.sentence[0].lower()}{self.sentence[1:]}".removesuffix(".")
+
+
+class RowsLost(ModelFault):
+    """The output of a model that gives one row a token has another number of rows."""
+
+    cure = (
+        "Return one row for each token that went in, padding too. What is cut to the longest "
+        "sample, as nested tensors are, gets them back by out.to_padded_tensor(0.0, x.size())."
+    )
+
+    @classmethod
+    def of(cls, out: Tensor, valid: Bool[Tensor, "batch token"]) -> "RowsLost":
+        """Of an output, "batch row …"."""
+        n_tokens, longest = valid.shape[1], int(valid.sum(dim=1).max())
+        cut = out.shape[1] == longest
+        why = ", as many as the longest sample has without its padding" if cut else ""
+        return cls(f"The output has {out.shape[1]} rows a sample for {n_tokens} tokens{why}.")
 
 
 @dataclass(frozen=True, eq=False)
