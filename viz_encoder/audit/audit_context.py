@@ -12,6 +12,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
+from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.fixed_keys import fixed_keys
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
@@ -145,6 +146,16 @@ class AuditContext:
         return maps_of(self.subject, self.base) if self.subject.fixed_keys else found
 
     @cached_property
+    def memory_is_apart(self) -> bool:
+        """Whether cross-attention looks at no token of the input, and so lets none know another."""
+        changed = with_changed(self.base, torch.ones_like(self.base.valid))
+        both = [maps_of(self.subject, one).cross for one in (self.base, changed)]
+        return len(both[0]) == len(both[1]) and all(
+            one.ran.v.shape[3] > 0 and torch.equal(one.ran.v, other.ran.v)
+            for one, other in zip(*both, strict=True)
+        )
+
+    @cached_property
     def gradients(self) -> Gradients | str:
         """Gradients for every real row of the base case, or the reason there are none."""
         return self.gradients_on(self.base)
@@ -185,7 +196,7 @@ class AuditContext:
 
     def _may(self, case: Case, n_layers: int) -> Allowed:
         known = may_know(case.allowed, n_layers)
-        if len(self.maps.cross) > self.maps.n_apart:
+        if self.maps.cross and not self.memory_is_apart:
             known = known | self._by_cross(case)
         return _pool(known, case) if self.is_pooled else known
 

@@ -42,7 +42,9 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     if share is Share.ALL:  # of these tokens, but not of those of a memory
         crossed = _crossed(context)
         return Judged(Share.SOME if crossed else share, "; ".join(crossed))
-    share = Share.SOME if by_maps else Share.NONE if context.n_layers is None else share
+    share = (
+        _share_of_maps(context) if by_maps else Share.NONE if context.n_layers is None else share
+    )
     told = [] if by_maps else [_unseen(context, share)]
     return Judged(share, "; ".join((*told, *others)))
 
@@ -84,6 +86,12 @@ def _crossed(context: AuditContext) -> list[str]:
     to_give = "AuditScope(cross=…)"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
     return [f"cross-attention ({', '.join(names)}): {give}"] if names else []
+
+
+def _share_of_maps(context: AuditContext) -> Share:
+    """None, where a token may know any other by cross-attention of which nothing is said."""
+    mixes = _crossed(context) and not context.setting.fixed and not context.memory_is_apart
+    return Share.NONE if mixes else Share.SOME
 
 
 def _by_outputs(context: AuditContext) -> Share:

@@ -60,9 +60,8 @@ def _is_fixed(one: RecordedCall, other: RecordedCall) -> bool:
 
 def _kind_of(one: RecordedCall, other: RecordedCall, declared: tuple[int, ...] | None) -> FixedKeys:
     values, others = one.attention.v, other.attention.v
-    if values.shape[3] and torch.equal(values[:1], others[:1]):
-        return "apart"
-    if one.shape[2:] == declared:
+    apart = values.shape[3] and torch.equal(values[:1], others[:1])
+    if apart or one.shape[2:] == declared:
         return "memory"
     seen = one.attention.softmax
     several_heads = seen is not None and len(seen.sizes) > 3

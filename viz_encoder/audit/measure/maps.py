@@ -32,7 +32,6 @@ class Maps:
     cross: tuple[LayerRun, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
     grad: bool | None = None  # whether gradients were on, if it was said
-    n_apart: int = 0  # of `cross`: no token of the input is among the keys
 
 
 def maps_of(
@@ -81,7 +80,6 @@ def maps_of(
         tuple(layer for _, layer in crossed if layer is not None),
         tuple(_in_words(call) for call, layer in crossed if layer is None),
         grad,
-        sum(kind == "apart" for kind, _ in aside),
     )
 
 

@@ -17,8 +17,7 @@ from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
 FLATTER = 0.05
-# A softmax over as many keys at any length; of what is "apart", no token is among the keys.
-FixedKeys = Literal["router", "apart", "memory", "unknown"]
+FixedKeys = Literal["router", "memory", "unknown"]  # of a softmax over as many keys at any length
 DEPTH = 4  # how far a model's functions are followed in search of its modules
 
 
