@@ -322,6 +322,11 @@ CAUSES = {
         "that padding open",
         "F.pad(keep, (0, filling), value=False): close in the mask what is added to the keys.",
     ),
+    "groups_joined": Cause(
+        "groups of tokens that see all of themselves, such as pictures, see the other groups, too",
+        "Number the groups, with -1 for tokens of none: (number[:, :, None] == number[:, None, :]) "
+        "& (number >= 0)[:, :, None].",
+    ),
     "documents": Cause(
         "packed documents are not separated",
         "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "

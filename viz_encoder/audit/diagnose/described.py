@@ -5,6 +5,7 @@ Each is told only if it holds on every batch that was tried.
 
 from collections.abc import Callable, Sequence
 
+import torch
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -35,6 +36,40 @@ def _order(seen: Seen) -> list[int]:
             return []
         found += same
     return found if len(set(found)) == len(found) else []
+
+
+def joined_groups(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Causal, but for groups that see all of themselves, such as pictures: and now of all others.
+
+    A group of one token is known only by what it sees, or is seen by.
+    """
+    wrong = [(one, _grouped(one)) for one in seen if bool(one.wrong.any())]
+    if not all(grouped is not None and _is_joined(one, grouped) for one, grouped in wrong):
+        return None
+    apart = [  # of two groups that the intent tells apart
+        one.wrong.any(dim=1) & grouped[:, :, None] & grouped[:, None, :]
+        for one, grouped in wrong
+        if grouped is not None
+    ]
+    return diagnose("groups_joined") if any(bool(one.any()) for one in apart) else None
+
+
+def _grouped(seen: Seen) -> Bool[Tensor, "batch token"] | None:
+    """Tokens that see one ahead or are seen by one before them; None if it is not causal else."""
+    causal = torch.ones_like(seen.allowed).tril()
+    ahead = seen.allowed & ~causal
+    if bool((causal & seen.valid[:, None, :] & ~seen.allowed)[seen.rows].any()):
+        return None
+    return ahead.any(dim=-1) | (ahead.any(dim=-2) & seen.rows)
+
+
+def _is_joined(seen: Seen, grouped: Bool[Tensor, "batch token"]) -> bool:
+    """Whether the groups, and single tokens that see one or are seen by one, are all one."""
+    wrong = seen.wrong.any(dim=1)
+    alone = bool((wrong & ~grouped[:, :, None] & ~grouped[:, None, :]).any())
+    members = grouped | ((wrong.any(dim=-1) | wrong.any(dim=-2)) & seen.rows)
+    opened = seen.allowed | (members[:, :, None] & members[:, None, :])
+    return not alone and seen.is_open_as(opened[:, None])
 
 
 def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
