@@ -5,7 +5,8 @@ import json
 import pytest
 
 import viz_encoder as vz
-from tests.audit.plants import Stack, causal, padding
+from tests.audit.audits import audit
+from tests.audit.plants import NoMaps, Stack, causal, padding
 from viz_encoder.audit import Check, MaskReport, Verdict
 
 SMALL = {"d_model": 8, "n_layers": 2}
@@ -77,3 +78,23 @@ def test_the_picture_shows_what_was_passed(failing):
 def test_a_check_that_is_not_there(passing):
     with pytest.raises(KeyError):
         passing.check("nothing")
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_mask_by_which_tokens_see_their_own_kind_is_used(used):
+    inner = Stack().eval()
+
+    def run(x, valid):  # padding sees padding
+        kind = valid if used else valid | True
+        return inner(x, kind[:, :, None] == kind[:, None, :])
+
+    found = audit(run, padding, lambda valid: valid, module=inner).check("mask_used")
+    assert ("not used" in found.evidence) is not used, found
+    assert (found.verdict == "PASS") is used
+
+
+def test_what_is_said_of_unseen_maps_names_no_class_of_ours():
+    report = audit(NoMaps().eval(), padding)
+    told = report.check("maps").evidence
+    assert "Whole" not in str(report) and "of your model was captured" in told, told
+    assert "record()" not in told

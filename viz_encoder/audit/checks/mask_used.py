@@ -1,6 +1,7 @@
 """Whether the mask that is passed has any influence at all."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from viz_encoder.audit.measure.passed import leaves_in, mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
 
 
 def ask(context: AuditContext) -> Answer:
@@ -31,7 +33,15 @@ def ask(context: AuditContext) -> Answer:
         text = f"With the mask turned around, each True a False, the output changes {how}."
         unused = _unused(context)
         return Answer(Verdict.INFO, f"{text} {unused}") if unused else passes(text)
-    text = "With the mask turned around, each True a False, the output is the same: it is not used."
+    if _moves_without_padding(context):
+        return passes(
+            "With the mask turned around, each True a False, the output is the same, as where "
+            "tokens see those of their own kind; with the mask of no padding it changes."
+        )
+    text = (
+        "With the mask turned around, each True a False, the output is the same, and with the mask "
+        "of no padding, too: it is not used."
+    )
     if context.passed("gradient") or context.passed("maps"):
         more = " Real tokens still look where they should."
         return Answer(Verdict.INFO, text + more)
@@ -51,6 +61,17 @@ def _moved(context: AuditContext, turned: set[int]) -> float | str:
     except ModelFault as fault:
         return f"With the mask turned around, each True a False, {fault.clause}."
     return gap(other, context.out, case.valid).amount
+
+
+def _moves_without_padding(context: AuditContext) -> bool:
+    """Whether the output changes with what is passed where no token is padding."""
+    case = context.base
+    try:
+        other = context.setting.case(torch.ones_like(case.valid), x=case.x)
+        out = context.subject.run(replace(case, passed=other.passed))
+    except (ModelFault, InputError):
+        return False
+    return gap(out, context.out, case.valid).amount > 0
 
 
 def _unused(context: AuditContext) -> str:

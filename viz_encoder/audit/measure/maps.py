@@ -11,7 +11,7 @@ from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
-from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.subject import Subject, Whole
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
@@ -20,6 +20,13 @@ from viz_encoder.trace.recorded_call import RecordedCall
 UNASSIGNED = (
     "This model calls attention with a batch of 1, for one sample or document at a time or for all "
     "in one row, and which of its tokens are whose cannot be told."
+)
+
+
+SEEN_BY = "without any attention that record() can see"
+KINDS = (
+    "without scaled_dot_product_attention, nn.MultiheadAttention, flex_attention or a softmax "
+    "times values"
 )
 
 
@@ -51,7 +58,7 @@ def maps_of(
         if recording._fault is not None:
             raise recording._fault
     except TraceError as fault:
-        return Maps((), str(fault).split(". ")[0] + ".")
+        return Maps((), _why_none(str(fault)))
     except ModelFault as fault:
         subject.run(given, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
@@ -81,6 +88,12 @@ def maps_of(
         tuple(_in_words(call) for call, layer in crossed if layer is None),
         grad,
     )
+
+
+def _why_none(told: str) -> str:
+    """What recording says of the whole, of the caller's model and without its advice."""
+    first = told.split(". ")[0].removesuffix(".") + "."
+    return first.replace(f"of {Whole.__name__} was", "of your model was").replace(SEEN_BY, KINDS)
 
 
 def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:
