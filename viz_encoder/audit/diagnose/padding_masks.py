@@ -18,9 +18,10 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
     if bool(valid.all()):
         return
     counts, place = valid.sum(dim=1), torch.arange(valid.shape[1], device=valid.device)
+    gaps = bool((valid.long().diff(dim=1).abs().sum(dim=1) > 1).any())  # padding in the middle
     for code, other, more, variant in _other_counts(counts, valid.shape[1]):
         keep = place < other[:, None]
-        if not torch.equal(keep, valid):
+        if not torch.equal(keep, valid) and not (gaps and torch.equal(other, counts)):
             yield code, keep, more, variant
     for step in _steps(valid):
         for kept in _shifted(valid, step):
@@ -28,9 +29,9 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
                 continue  # lengths that are too large by as many look the same
             by = f"{abs(step)} positions" if abs(step) > 1 else "one position"
             yield "shifted", kept, f", {by} {'later' if step > 0 else 'earlier'}", str(step)
-    if not bool((valid.long().diff(dim=1).abs().sum(dim=1) <= 1).all()):
+    if gaps:
         yield from _with_gaps(valid, place < counts[:, None])
-        return  # with padding in the middle there is no other side
+        return  # there is no other side
     last = place >= valid.shape[1] - counts[:, None]
     for side, keep in (("right", place < counts[:, None]), ("left", last), ("", valid.flip(1))):
         if not torch.equal(keep, valid):
@@ -66,8 +67,6 @@ def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, 
     yield "lengths", counts + 1, ": one too many", "1"
     yield "lengths", counts - 1, ": one too few", "-1"
     for other in _by_fractions(counts, n_tokens):
-        if torch.equal(other, counts):
-            continue
         changed = [*zip(counts.tolist(), other.tolist(), strict=True)]
         told = [f" (here {a} of {n_tokens} became {b})" for a, b in changed if a != b]
         yield "fraction", other, told[0] if told else "", ""
