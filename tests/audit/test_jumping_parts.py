@@ -57,3 +57,26 @@ def test_attention_itself_is_not_called_another_part():
 
     found = audit(Hard().eval(), padding, lambda valid: valid).check("perturbation")
     assert "which is not attention" not in found.cause, found
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_code_between_two_modules_is_named_by_them(mended):
+    class Pruned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.below, self.above = Stack(1), Stack(1, seed=1)
+
+        def forward(self, x, valid):
+            x = self.below(x, padding(valid))
+            loud = x.norm(dim=-1).masked_fill(~valid & mended, -1.0)
+            counts = valid.sum(1) if mended else torch.full((len(x),), x.shape[1])
+            rank = loud.argsort(1, descending=True).argsort(1)
+            return self.above(x * (rank < -(-counts // 3)[:, None])[..., None], padding(valid))
+
+    report = audit(Pruned().eval(), padding, lambda valid: valid)
+    assert own(report) == ([] if mended else ["perturbation"]), str(report)
+    told = report.check("perturbation").cause
+    assert told == ("" if mended else BETWEEN), told
+
+
+BETWEEN = "the maps are right, and tokens mix in the code between below and above.layers.0.qkv."

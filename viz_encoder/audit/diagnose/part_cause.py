@@ -44,12 +44,18 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
 
 def jumping_parts(context: AuditContext, case: Case, x: Tensor, still: Tensor) -> Diagnosis | None:
     """The maps are right: which other part moves these rows with another x, if any does."""
-    moved = [
-        part
-        for part in moved_parts(context.subject, case, x, still, context.tolerance(context.out))
-        if part.name and not any(_within(one.name, part.name) for one in context.maps.layers)
-    ]
-    return of_parts(moved, "the maps are right, and tokens mix in") if moved else None
+    layers = [one.name.removeprefix("call").removeprefix(".") for one in context.maps.layers]
+    moved = moved_parts(context.subject, case, x, still, context.tolerance(context.out))
+    parts = [p for p in moved.parts if not any(_within(n, p.name) for n in layers)]
+    if parts:
+        return of_parts(parts, "the maps are right, and tokens mix in")
+    if moved.parts or moved.between is None or not all(layers):
+        return None
+    last, following = moved.between
+    if any(_within(name, following) for name in layers if _within(name, last)):
+        return None  # of one layer, so that it is attention itself
+    cause = f"the maps are right, and tokens mix in the code between {last} and {following}."
+    return Diagnosis("besides_attention", cause, ELSEWHERE)
 
 
 def of_parts(parts: Sequence[NamedPart], told: str) -> Diagnosis:

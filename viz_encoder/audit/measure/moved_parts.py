@@ -4,6 +4,7 @@ Such are a capacity of experts, a ranking or a count: their outputs jump.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from jaxtyping import Bool
 from torch import Tensor
@@ -16,20 +17,34 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 
 
+class Moved(NamedTuple):
+    """Where rows that are to stay first move: in modules, or in the code between two of them."""
+
+    parts: tuple[NamedPart, ...]  # the innermost that are given these rows as before
+    between: tuple[str, str] | None  # the last module that gives them as before, and the next
+
+
 def moved_parts(
     subject: Subject, case: Case, x: Tensor, still: Bool[Tensor, "batch token"], limit: float
-) -> tuple[NamedPart, ...]:
-    """The innermost modules that are given rows as before with the other x, and move them."""
+) -> Moved:
+    """Where these rows move with the other x."""
     try:
         before, after = (_run(subject, one) for one in (case, replace(case, x=x)))
     except (ModelFault, NoGradient):
-        return ()
-    found = [
-        NamedPart(name, type(one.module).__name__)
-        for name, one in before.items()
-        if name in after and _moves(one, after[name], case, still, limit)
-    ]
-    return tuple(one for one in found if not any(is_inside(other, one) for other in found))
+        return Moved((), None)
+    found: list[NamedPart] = []
+    between, last = None, ""
+    for name, one in before.items():
+        given, out = _apart(one, after.get(name), case, still)
+        if given is None or out is None:
+            continue
+        if name and given == 0.0 and out > limit:
+            found.append(NamedPart(name, type(one.module).__name__))
+        if given > limit and not found and between is None and name and last:
+            between = (last, name)
+        last = name if out == 0.0 else last
+    inner = tuple(one for one in found if not any(is_inside(other, one) for other in found))
+    return Moved(inner, between)
 
 
 def _run(subject: Subject, case: Case) -> dict[str, SeenModule]:
@@ -38,11 +53,15 @@ def _run(subject: Subject, case: Case) -> dict[str, SeenModule]:
     return {one.name: one for one in seen}
 
 
-def _moves(before: SeenModule, after: SeenModule, case: Case, still: Tensor, limit: float) -> bool:
-    pairs = (before.given, after.given), (before.out, after.out)
-    apart = [
+def _apart(
+    before: SeenModule, after: SeenModule | None, case: Case, still: Tensor
+) -> tuple[float | None, float | None]:
+    """How far these rows of its input and of its output move; None where they are not seen."""
+    pairs = [(before.given, after.given), (before.out, after.out)] if after is not None else []
+    given, out = [
         gap(one, other, still).amount
-        for one, other in pairs
         if one is not None and other is not None and axis_of(one, case) == 1
-    ]
-    return len(apart) == 2 and apart[0] == 0.0 and apart[1] > limit
+        else None
+        for one, other in pairs
+    ] or (None, None)
+    return given, out
