@@ -281,6 +281,10 @@ def test_a_leak_through_cross_attention_has_no_wrong_cause():
     right = vz.audit_mask(model, causal, d_model=8, inputs=NO_PADDING)
     assert right.verdict == "NOT TESTED", str(right)  # the memory may show anyone to anyone
     assert "Not judged: cross-attention (across): give AuditScope(cross=…)" in right.sentence
+    for name in ("gradient", "perturbation"):  # no token that it may not know of: not so here
+        assert "leaves out real tokens of the same sample" in right.check(name).evidence
+    unseen = vz.audit_mask(NoMaps(), causal, d_model=8, inputs=NO_PADDING)
+    assert "over any number of layers" in unseen.check("gradient").evidence, str(unseen)
 
 
 def test_what_cross_may_see_must_be_bool():

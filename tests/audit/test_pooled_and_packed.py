@@ -116,6 +116,21 @@ def test_tokens_that_are_pooled_by_their_place_are_called_so(inside, side, is_wr
     assert not found or found[0].code == "pooled_places", found[0]
 
 
+def test_what_of_a_pooling_was_not_judged_is_said():
+    inner, to_give = Stack().eval(), "made of: give AuditScope(pool_over=…)"
+    model = lambda x, valid: without_first(inner(x, padding(valid)), valid)  # noqa: E731
+    assert to_give in audit(model, padding, own_mask, module=inner).sentence
+    scope = AuditScope(pool_over=the_rest)
+    judged = audit(model, padding, own_mask, module=inner, scope=scope)
+    assert judged.sentence.startswith("Tokens look where they are meant to, and nowhere else")
+    scope = AuditScope(pooled=without_first, pool_over=the_rest)
+    for side in ("right", "both"):
+        report = audit(inner, padding, scope=scope, inputs=AuditInputs(padding_side=side))
+        assert report.verdict == ("PASS" if side == "right" else "FAIL"), str(report)
+        told = [one for one in report.not_tested if "Pooling with padding on the left" in one]
+        assert len(told) == (side == "right")
+
+
 @pytest.mark.parametrize("by, told", [("rows", "padding has a share"), ("count", "divided by")])
 def test_padding_in_a_pooled_vector_is_told_from_a_count_of_it(by, told):
     def pooled(hidden, valid):

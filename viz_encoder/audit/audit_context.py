@@ -204,7 +204,7 @@ class AuditContext:
         """Tokens that may influence a token by cross-attention: all real ones of the memory."""
         crossed = self.crossed(case.valid)
         n_tokens = case.valid.shape[1]
-        if crossed is None or crossed.shape[2] != n_tokens or crossed.shape[1] != n_tokens:
+        if crossed is None or crossed.shape[1:] != (n_tokens, n_tokens):
             return case.valid[:, None, :].expand_as(case.allowed[0])
         return may_know([one | crossed for one in case.allowed], n_tokens)
 
@@ -226,6 +226,21 @@ class AuditContext:
                 "memory) in which True = may attend."
             )
         return given.to(valid.device).expand(len(valid), -1, -1)
+
+    @property
+    def widened(self) -> str:
+        """Why outputs were held against less than the intent forbids; "" if they were not."""
+        if self.scope.cross is None and self.maps.cross and not self.memory_is_apart:
+            return (
+                " That leaves out real tokens of the same sample: cross-attention, of which nothing "
+                "is said, may carry any of them."
+            )
+        if self.n_layers is None:
+            return (
+                " That leaves out what a token may know of over any number of layers, for nothing "
+                "shows how many there are."
+            )
+        return ""
 
     def must(self, case: Case) -> Allowed:
         """Tokens meant to influence each output row; after one layer, if unknown."""

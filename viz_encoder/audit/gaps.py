@@ -27,6 +27,10 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
             "Links that are missing, and samples alone where others are left out: what the intent "
             "allows may be left out (may_leave_out=True)."
         )
+    one_side = context.setting.pads and context.setting.given is None and context.other_side is None
+    if context.scope.pooled is not None and one_side:
+        side = "right" if context.setting.left else "left"
+        yield f'Pooling with padding on the {side}: give AuditInputs(padding_side="both").'
     if context.maps.left_out:
         names = ", ".join(context.maps.left_out)
         yield f"Attention that is not over these tokens: {names}."

@@ -35,7 +35,8 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     """Compute the judged share of an audit without failures."""
     others, by_maps = _other_calls(context), _judged_by_maps(context)
     if (by_maps and not others) or context.more_layers:  # already a warning
-        but = _beside_attention(context) if by_maps else ""
+        told = (_beside_attention(context), _pooling(context)) if by_maps else ()
+        but = "; ".join(filter(None, told))
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
@@ -61,6 +62,16 @@ def _beside_attention(context: AuditContext) -> str:
         "what runs besides attention, such as norms and convolutions over padded inputs: no output "
         "was compared, because the inputs have no axis of tokens"
     )
+
+
+def _pooling(context: AuditContext) -> str:
+    """What a model's own pooling leaves open: any token of a sample may be in its one row."""
+    out, n_samples = context.out, len(context.base.valid)
+    if out.ndim != 2 or len(out) != n_samples or _was_asked(context, "pooled_tokens"):
+        return ""
+    to_give = "AuditScope(pool_over=…), such as lambda valid: valid for all real tokens"
+    give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
+    return f"which tokens a sample's one row is made of: {give}"
 
 
 def _was_asked(context: AuditContext, name: str) -> bool:

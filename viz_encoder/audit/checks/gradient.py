@@ -34,6 +34,7 @@ def ask(context: AuditContext) -> Answer:
         or passes(
             f"Each output of {len(found.rows)} was differentiated by all tokens: no token that it "
             f"may not know of has more than {GRADIENT:g} times the largest gradient."
+            f"{context.widened}"
         )
     )
 

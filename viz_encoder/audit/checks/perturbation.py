@@ -40,7 +40,7 @@ def ask(context: AuditContext) -> Answer:
     some = f" ({MOST_IF_LONG} of {n_tokens:,} positions were tried.)" if n_tokens > LONG else ""
     return find_fault(context, context.base, context.out) or passes(
         "Changing tokens, by 1 and by 30 times their size, moves only outputs that may depend on "
-        f"them.{some}"
+        f"them.{some}{context.widened}"
     )
 
 
