@@ -222,8 +222,9 @@ def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
 
 def _read_output(context: AuditContext) -> None:
     """Find which axis of the output is its tokens; a model that does not run says so later."""
-    subject, valid = context.subject, context.base.valid
+    subject = context.subject
     with suppress(ModelFault):
+        valid = context.base.valid
         made, other = (context.out, valid), _at_another_length(context)
         try:
             subject.reading = reading_of(made, other)

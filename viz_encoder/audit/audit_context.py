@@ -232,8 +232,8 @@ class AuditContext:
         """Why outputs were held against less than the intent forbids; "" if they were not."""
         if self.scope.cross is None and self.maps.cross and not self.memory_is_apart:
             return (
-                " That leaves out real tokens of the same sample: cross-attention, of which nothing "
-                "is said, may carry any of them."
+                " That leaves out real tokens of the same sample: cross-attention, of which "
+                "nothing is said, may carry any of them."
             )
         if self.n_layers is None:
             return (

@@ -35,8 +35,8 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     """Compute the judged share of an audit without failures."""
     others, by_maps = _other_calls(context), _judged_by_maps(context)
     if (by_maps and not others) or context.more_layers:  # already a warning
-        told = (_beside_attention(context), _pooling(context)) if by_maps else ()
-        but = "; ".join(filter(None, told))
+        open_ = [_beside_attention(context), _pooling(context)] if by_maps else []
+        but = "; ".join(filter(None, open_))
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
