@@ -24,8 +24,8 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         yield context.unclear
     if context.scope.may_leave_out:
         yield (
-            "Links that are missing, and samples alone where others are left out: what the intent "
-            "allows may be left out (may_leave_out=True)."
+            "Links that are missing, samples alone where others are left out, and documents alone: "
+            "what the intent allows may be left out (may_leave_out=True)."
         )
     one_side = context.setting.pads and context.setting.given is None and context.other_side is None
     if context.scope.pooled is not None and one_side:

@@ -42,6 +42,8 @@ def ask(context: AuditContext) -> Answer:
 def _alone(context: AuditContext, numbers: Tensor) -> Answer | None:
     """A document packed behind others against the same one alone; told, for it may be meant."""
     case = context.full
+    if context.scope.may_leave_out:  # alone it may leave out other links
+        return None
     if context.is_pooled or not can_be_cut(case.x, case.valid.shape[1]):
         return None
     whole = context.subject.run(case)
