@@ -16,7 +16,7 @@ TOGETHER = (
 )
 CALLS = "at so few tokens the calls of Python take most of the time"
 AGAIN = "attention is most of the work, and its weights are computed again, without a fused kernel"
-PLACED = "half of it puts links at the columns that two texts share, which one text does not need"
+MOVED = "gradients times values is a product as large as queries times keys, and both are needed"
 SHORT = 128
 
 
@@ -50,7 +50,7 @@ def _costs(found: Mapping[str, Any]) -> dict[str, list[str]]:
     rows = {}
     for name, what, most, why in (
         ("attribute", "vz.attribute ≤ 3 forward passes", 3, AGAIN),
-        ("links", "a map of links ≤ 2 maps of weights", 2, PLACED),
+        ("links", "a map of links ≤ 2 maps of weights", 2, MOVED),
     ):
         for n, values in each.items():
             gap, cause = [most - values[name]], CALLS if n < SHORT else why

@@ -315,7 +315,7 @@ def test_what_cannot_be_followed_is_refused():
     model = uneven(CASES["BERT"])
     layers = {nn.Linear}
     small = torch.ao.quantization.quantize_dynamic(model, layers, dtype=torch.qint8)
-    with pytest.raises(SelectionError, match=r"BertModel has quantized weights .* floating point"):
+    with pytest.raises(SelectionError, match=r"BertModel has quantized weights, .* floating point"):
         vz.attribute(small, with_ids, score=state)
     script = torch.jit.trace(Mixing((4,)).eval(), X)
     with pytest.raises(SelectionError, match="TorchScript, whose functions cannot be followed"):

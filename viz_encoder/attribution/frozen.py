@@ -12,6 +12,7 @@ from viz_encoder.attribution.rule_names import LINEAR
 from viz_encoder.attribution.rules import Ledger, Rules, Through, computed
 from viz_encoder.attribution.seen import Seen
 
+PLAIN = {int, float, bool, str, type(None), torch.dtype, torch.device, torch.Size}
 SAYS_ITS_OWN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
@@ -41,37 +42,45 @@ class Frozen(TorchFunctionMode):
         self.unruled: dict[str, int] = {}
         self.rules = Rules(through, self.ledger, seen)
         self._swap = swap  # a tensor, and the leaf that takes its place
+        self._untracked = False  # whether a tensor of inference mode was seen
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run the function by its rule; one that does not touch the leaf runs as it is."""
-        args = self._bare(tuple(args))
-        kwargs = {name: self._bare(each) for name, each in (kwargs or {}).items()}
+        args = tuple([self._bare(each) for each in args])
+        kwargs = {name: self._bare(each) for name, each in kwargs.items()} if kwargs else {}
         name = getattr(func, "__name__", "")
         name = name.strip("_") if name.startswith("__") else name
         if not computed((*args, *kwargs.values())):
             return self.rules.follow(name, args, func(*args, **kwargs))
-        args, kwargs = _tracked(args), _tracked(kwargs)
+        if self._untracked:
+            args = _tracked(args)
+            kwargs = {name: _tracked(each) for name, each in kwargs.items()}
         rule = self.rules.get(name.removesuffix("_"))
         if rule is not None and not name.endswith("_"):
             return rule(func, *args, **kwargs)
         if rule is not None and computed(args[0]):
             with torch.enable_grad():
                 return args[0].copy_(rule(func, *args, **kwargs))  # in place, as x += y
+        if name in LINEAR:
+            return func(*args, **kwargs)
         if isinstance(func, FunctionType) and func.__module__ == F.__name__:
             return self._inside(func, args, kwargs)
-        if name not in LINEAR:
-            self.unruled[name] = self.unruled.get(name, 0) + 1
+        self.unruled[name] = self.unruled.get(name, 0) + 1
         return func(*args, **kwargs)
 
     def _bare(self, x: Any) -> Any:
         """Weights are constants; the tensor that is swapped becomes the leaf."""
-        if isinstance(x, nn.Parameter):
-            return x.detach()
-        if type(x) in (list, tuple):
-            return type(x)(self._bare(each) for each in x)
-        return self._swap[1] if self._swap is not None and x is self._swap[0] else x
+        kind = type(x)
+        if kind in PLAIN:
+            return x
+        if kind is list or kind is tuple:
+            return kind([self._bare(each) for each in x])
+        if self._swap is not None and x is self._swap[0]:
+            return self._swap[1]
+        self._untracked = self._untracked or (isinstance(x, Tensor) and x.is_inference())
+        return x if kind is Tensor or not isinstance(x, nn.Parameter) else x.detach()
 
     def _inside(self, func: FunctionType, args: Any, kwargs: Any) -> Any:
         """A function that is made of others: its own code, with this mode on."""
@@ -87,6 +96,4 @@ def _tracked(x: Any) -> Any:
     """Tensors made in inference mode, which autograd would not keep, as others."""
     if type(x) in (list, tuple):
         return type(x)(map(_tracked, x))
-    if isinstance(x, dict):
-        return {name: _tracked(each) for name, each in x.items()}
     return x.clone() if isinstance(x, Tensor) and x.is_inference() else x

@@ -59,12 +59,14 @@ def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
     """f(x) as x · (f(x) − f(0)) / x, with that factor held, plus the constant f(0)."""
     wide = x.detach()
     value, rest = f(wide), f(torch.zeros((), dtype=x.dtype, device=x.device))
-    kept = value.detach()  # not the value, which will hold the graph that holds `back`
+    moves = bool(rest != 0)
+    factor = (value - rest if moves else value) / wide  # kept instead of both, which are as large
+    factor.masked_fill_(wide == 0, 0.0)
 
     def back(g: Tensor) -> tuple[Tensor]:
-        if float(rest):
+        if moves:
             tell(added(g, rest))
-        return (g * torch.where(wide == 0, 0.0, (kept - rest) / wide),)
+        return (g * factor,)
 
     return held(value, back, x)
 
@@ -94,7 +96,7 @@ def layer_norm(
 
     def back(g: Tensor) -> tuple[Tensor]:
         if bias is not None:
-            tell(added(g, bias))
+            tell(g @ bias if bias.ndim == 1 else added(g, bias))
         g = g if weight is None else g * weight
         return ((g - g.mean(dim=axes, keepdim=True)) * divisor.to(g.dtype),)
 
@@ -126,17 +128,19 @@ def mixed(
 ) -> Tensor:
     """What attention gave, with its weights held: the values' gradient is weightsᵀ · gradient.
 
-    The weights are computed again, some rows at a time, and never held whole.
+    The weights are computed again, some heads and rows at a time, and never held whole.
     """
     q, k = q.detach(), k.detach()
 
     def back(g: Tensor) -> tuple[Tensor]:
         found = torch.zeros_like(v, dtype=torch.promote_types(v.dtype, torch.float32))
-        for rows in row_blocks(q.shape[-2], q.shape[:-2].numel() * k.shape[-2]):
+        for heads, rows in _blocks(q, k.shape[-2]):
             weights = attention_weights(
-                q[..., rows, :], k, _rows(mask, rows), scale, _rows(bias, rows)
-            )
-            found += weights.mT @ g[..., rows, :].to(weights.dtype)
+                _cut(q, heads, rows), _cut(k, heads), _cut(mask, heads, rows), scale,
+                _cut(bias, heads, rows),
+            )  # fmt: skip
+            part = _cut(found, heads)
+            part += weights.mT @ _cut(g, heads, rows).to(weights.dtype)
         return (found.to(v.dtype),)
 
     return held(value, back, v)
@@ -148,5 +152,19 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return (slice(at, min(at + step, n_rows)) for at in range(0, n_rows, step))
 
 
-def _rows(x: Tensor | None, rows: slice) -> Tensor | None:
-    return x if x is None or x.shape[-2] == 1 else x[..., rows, :]
+def _blocks(q: Float[Tensor, "*axes query d_head"], n_keys: int) -> Iterator[tuple[slice, slice]]:
+    """Heads and rows whose weights fit into a block: few heads of long rows."""
+    n_heads = q.shape[-3] if q.ndim > 2 else 1
+    n_cells = max(1, q.shape[:-3].numel()) * n_keys
+    step = max(1, BLOCK_BYTES // (4 * n_cells * q.shape[-2]))
+    for at in range(0, n_heads, step):
+        for rows in row_blocks(q.shape[-2], min(step, n_heads - at) * n_cells):
+            yield slice(at, min(at + step, n_heads)), rows
+
+
+def _cut(x: Any, heads: slice, rows: slice | None = None) -> Any:
+    """Some heads and rows; an axis of one is for all of them."""
+    if x is None:
+        return None
+    x = x[..., heads, :, :] if x.ndim > 2 and x.shape[-3] > 1 else x
+    return x if rows is None or x.shape[-2] == 1 else x[..., rows, :]

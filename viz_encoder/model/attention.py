@@ -173,8 +173,8 @@ class SelfAttention(nn.Module):
             q, k = rotate(q, given.angles), rotate(k, given.angles)
         mixed = self._mix(q, k, v, given)
         if records is not None:
-            ran = LayerRecord(q, k, v, given.mask, self.scale, sign_off(mixed), given.relative)
-            records.append(ran)
+            signature = sign_off(mixed.detach())  # no gradient is asked of it
+            records.append(LayerRecord(q, k, v, given.mask, self.scale, signature, given.relative))
         if given.edit is not None:
             mixed = given.edit(mixed)
         return self.out(mixed)
