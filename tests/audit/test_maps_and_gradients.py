@@ -112,6 +112,19 @@ def test_constants_that_nothing_else_can_see():
     assert own(report, "WARN") == ["constants"] and report.check("constants").amount == -1e4
 
 
+@pytest.mark.parametrize("how", ["equal", "not 0", "both"])
+def test_a_number_that_is_only_compared_bans_nothing(how):
+    class Compared(Stack):
+        def forward(self, x, keep):
+            mask = (1.0 - keep.to(x.dtype)) * -10000.0
+            mask = mask[:, None].to(torch.float64).to(x.dtype)
+            out = super().forward(x, ~mask[:, 0].bool() if how == "not 0" else mask[:, 0] == 0)
+            return out + 0 * mask.sum() if how == "both" else out
+
+    warned = own(audit(Compared().eval(), causal), "WARN")
+    assert warned == (["constants"] if how == "both" else [])
+
+
 def test_a_mask_after_the_softmax_and_a_sink_are_told_apart():
     class After(Stack):
         def forward(self, x, keep, sink=False):

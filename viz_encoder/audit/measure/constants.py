@@ -1,5 +1,6 @@
 """The numbers that a model's code fills or shifts scores with, noted while it runs."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -14,13 +15,15 @@ SAFE = -1e5  # an additive constant above this can lose to a score
 
 
 class Constants(TorchFunctionMode):
-    """Notes each number that scores are filled, replaced or shifted with."""
+    """Notes each number that scores are filled, replaced or shifted with, and what it gets into."""
 
     def __init__(self, n_tokens: int) -> None:
         """Scores are known by their last two axes."""
         super().__init__()
         self.n_tokens = n_tokens
         self.found: list[float] = []
+        self._compared: set[int] = set()  # by their place in `found`
+        self._made_of: dict[int, tuple[Tensor, set[int]]] = {}  # tensors are held, so ids stay
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -30,6 +33,8 @@ class Constants(TorchFunctionMode):
         out = func(*args, **kwargs)
         if is_dynamo_compiling():  # dynamo traces this very code, and caches the result
             return out
+        if self.found:
+            self._follow(func, (*args, *kwargs.values()), out)
         name = getattr(func, "__name__", "")
         if name.startswith("masked_fill"):
             self._note(out, kwargs.get("value", args[2] if len(args) > 2 else None))
@@ -51,7 +56,37 @@ class Constants(TorchFunctionMode):
         row = not scores and out.ndim >= 2 and out.shape[-1] == self.n_tokens
         zero = number == 0  # after the softmax, or in a mask that is being made
         if (square or row) and not zero and number > max(SAFE, torch.finfo(out.dtype).min / 2):
+            self._hold(out, {len(self.found)})
             self.found.append(number)
+
+    def bans(self, at: int, out: Tensor) -> bool:
+        """Whether this one gets into the output; one that is only compared bans nothing."""
+        return at not in self._compared or at in self._in((out,))
+
+    def _follow(self, func: Any, given: tuple[Any, ...], out: Any) -> None:
+        numbers = self._in(given)
+        changed = (out, given[0]) if func is Tensor.__setitem__ else (out,)
+        for one in _tensors(changed) if numbers else ():
+            if one.is_floating_point():
+                self._hold(one, numbers)
+            else:
+                self._compared |= numbers
+
+    def _in(self, given: tuple[Any, ...]) -> set[int]:
+        each = [self._made_of[id(one)][1] for one in _tensors(given) if id(one) in self._made_of]
+        return set().union(*each)
+
+    def _hold(self, one: Tensor, numbers: set[int]) -> None:
+        self._made_of[id(one)] = one, numbers | self._in((one,))
+
+
+def _tensors(given: Any) -> Iterable[Tensor]:
+    """Those among them and in their lists."""
+    for one in given:
+        if isinstance(one, Tensor):
+            yield one
+        elif isinstance(one, list | tuple):
+            yield from _tensors(one)
 
 
 def _number(value: Any) -> float | None:
@@ -63,5 +98,6 @@ def _number(value: Any) -> float | None:
 def too_small(subject: Subject, case: Case, *, grad: bool) -> float | None:
     """The first number in the code that fills scores and is too small to ban."""
     with Constants(case.valid.shape[1]) as seen:
-        subject.run(case, grad=grad)
-    return next((value for value in seen.found if value < 1), None)
+        out = subject.run(case, grad=grad)
+    found = enumerate(seen.found)
+    return next((value for at, value in found if value < 1 and seen.bans(at, out)), None)
