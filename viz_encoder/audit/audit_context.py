@@ -1,7 +1,7 @@
 """AuditContext: the model, the case and all that was measured once for several checks."""
 
 import math
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -45,6 +45,9 @@ class AuditContext:
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
+    _maps: WeakKeyDictionary[Case, dict[tuple[bool, bool], Maps]] = field(
+        default_factory=WeakKeyDictionary
+    )
 
     @cached_property
     def base(self) -> Case:
@@ -86,7 +89,7 @@ class AuditContext:
         if self.setting.padding_side != "both" or self.setting.given is not None:
             return None
         left = replace(self.setting, padding_side="left")
-        return replace(self, setting=left, answers={}, _known=WeakKeyDictionary())
+        return replace(self, setting=left, answers={})
 
     @property
     def other_lengths(self) -> tuple[int, ...]:
@@ -144,6 +147,14 @@ class AuditContext:
             declared = None if crossed is None else tuple(crossed.shape[1:])
             self.subject.fixed_keys = fixed_keys(self.subject, self.base, longer, declared)
         return maps_of(self.subject, self.base) if self.subject.fixed_keys else found
+
+    def maps_on(self, case: Case, *, flat: bool = False) -> Maps:
+        """Maps of any case, made once; with weights so small that all scores are nearly equal."""
+        kept, key = self._maps.setdefault(case, {}), (flat, self.subject.reorders)
+        if key not in kept:
+            with self.subject.flattened() if flat else nullcontext():
+                kept[key] = maps_of(self.subject, case)
+        return kept[key]
 
     @cached_property
     def memory_is_apart(self) -> bool:

@@ -81,8 +81,7 @@ def _measured(context: AuditContext, case: Case, number: int, forbidden: Tensor)
 
     A score that only has a number added keeps it there; one that is not masked at all gives 0.
     """
-    with context.subject.flattened():
-        layers = maps_of(context.subject, case).layers
+    layers = context.maps_on(case, flat=True).layers
     if len(layers) <= number or layers[number].has_sink:
         return None
     layer, allowed = layers[number], context.intent(case, number)
@@ -136,20 +135,23 @@ def equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) 
     found = _equal_mask(context, case, layer, number)
     if found.code or layer.sure:
         return found
-    with context.subject.flattened():
-        layers = maps_of(context.subject, case).layers
-        flat = _equal_mask(context, case, layers[number], number) if len(layers) > number else found
+    layers = context.maps_on(case, flat=True).layers
+    if len(layers) <= number:
+        return found
+    flat = _equal_mask(context, case, layers[number], number, flat=True)
     return flat if flat.code else found
 
 
-def _equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
+def _equal_mask(
+    context: AuditContext, case: Case, layer: LayerRun, number: int, *, flat: bool = False
+) -> Diagnosis:
     first = _seen(context, case, layer, number)
     heads = first.wrong.any(dim=3).any(dim=2).any(dim=0)
     heads = heads if bool(heads.any()) else torch.ones_like(heads)
     seen = [first]
     for other in context.further(case):
         with suppress(ModelFault):
-            layers = maps_of(context.subject, other).layers
+            layers = context.maps_on(other, flat=flat).layers
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
     return diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads)

@@ -132,25 +132,29 @@ def diagnose_gradient(
 
     One that the mask of no further batch shows is held to those that do.
     """
-    first, *others = (_reaching(one, n_layers) for one in batches)
-    explained = {
-        one: ""
-        for one, fits in first.items()
-        if fits and all(other.get(one, True) for other in others)
-    }
-    found = [code for code in _codes(_simplest(explained)) if code not in excluded]
+    first, *others = batches
+    explained = [one for one, fits in _reaching(first, n_layers).items() if fits]
+    for other in others:
+        there = _reaching(other, n_layers, explained)
+        explained = [one for one in explained if there.get(one, True)]
+    fits = _simplest(dict.fromkeys(explained, ""))
+    found = [code for code in _codes(fits) if code not in excluded]
     return either(found) if found else UNKNOWN
 
 
-def _reaching(batch: Reached, n_layers: int) -> dict[Identity, bool]:
-    """Whether each cause would produce them."""
+def _reaching(
+    batch: Reached, n_layers: int, known: Collection[Identity] | None = None
+) -> dict[Identity, bool]:
+    """Whether each cause, or each known one, would produce them."""
     depends, allowed, pattern, valid = batch
     rows = valid & allowed.any(dim=-1)
     found: dict[Identity, bool] = {}
     for one in hypotheses(allowed, pattern, valid):
+        if found.get(one.identity) or (known is not None and one.identity not in known):
+            continue
         opened = one.opened[:, 0]
         fits = not bool((opened & ~depends)[rows].any()) and torch.equal(
             must_know([opened], n_layers)[rows], depends[rows]
         )
-        found[one.identity] = fits or found.get(one.identity, False)
+        found[one.identity] = fits
     return found

@@ -14,6 +14,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.changed_tokens import content_of
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
@@ -111,11 +112,11 @@ def _in_place_of(where: str, name: str, case: Case) -> Any:
 
 def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
     """Whether all is right where the masks are passed the other way around, or moved on."""
-    given = dict(tensors_in(case.passed))
+    given, out = dict(tensors_in(case.passed)), context.subject.run(case)
     for step in (0, *range(1, STEPS + 1), *range(-STEPS, 0)):
         turned = dict(tensors_in(_turned(step, case)))
         if any(not torch.equal(one, given[where]) for where, one in turned.items()) and (
-            _right_with(context, case, partial(_turned, step))
+            _moves(context, case, step, out) and _right_with(context, case, partial(_turned, step))
         ):
             if step and bool(context.pattern(case).all()):
                 return either(["shifted", "order"])  # which differ in what comes in at the end
@@ -124,6 +125,12 @@ def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
                 "order", more=f" (right is {moved if step else 'the other way around'})"
             )
     return None
+
+
+def _moves(context: AuditContext, case: Case, step: int, out: Tensor) -> bool:
+    """Whether this order is another to the model: none is where it ignores what is passed."""
+    moved = context.subject.run(replace(case, passed=_turned(step, case)))
+    return gap(moved, out, case.judged).amount > 0
 
 
 def _turned(step: int, case: Case) -> Any:
