@@ -51,21 +51,17 @@ def test_every_view_is_a_function_of_its_name(trace, picture):
 
 
 def test_a_view_says_its_place():
-    """Each slot of the page has one view, or several in an order; templates hold what is known."""
+    """Each slot of the page has one view, or several in an order."""
     places = [view.place for view in VIEWS.values() if view.place is not None]
     ordered = [(place.tab, place.order) for place in places if place.order]
     assert len(set(ordered)) == len(ordered)
     slots = {(place.tab, place.slot) for place in places}
     assert slots == {
         *(("attention", slot) for slot in ("map", "overlay")),
-        *(("flow", slot) for slot in ("query", "answer")),
         *(("hidden", slot) for slot in ("similarity", "change", "pca", "logit_lens")),
     }
     named = [view.name for view in placed("hidden", "change")]
     assert named == ["residual_change", "over_smoothing"]
-    for place in places:
-        assert bool(place.row) == bool(place.label) == (place.tab == "flow")
-        place.row.format(query="", layer=0, after="")  # and nothing else
 
 
 def test_layer_by_key_says_its_axes_names_on_hover():

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs import TextReader
 from viz_encoder.inputs import text as text_module
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 
 
 def notes(reader, text):

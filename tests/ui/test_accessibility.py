@@ -9,9 +9,8 @@ from tests.slow import slow
 AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 DRAWN = {
-    "Attention": ".viz-atlas[data-painted]",
+    "Explore": ".viz-atlas[data-painted]",
     "What if": ".viz-whatif-tokens[data-painted]",
-    "Flow": ".viz-flow[data-painted]",
     "Hidden states": "#viz-hidden-change[data-painted]",
     "Pooling": "#viz-pooling .viz-pool[data-painted]",
     "Masks": ".viz-masks[data-painted]",
@@ -65,7 +64,7 @@ def test_axe_finds_nothing_serious_on_any_tab(opened, theme):
     for tab, drawn in DRAWN.items():
         page.get_by_role("tab", name=tab, exact=True).click()
         page.wait_for_selector(drawn, timeout=60_000)
-        if tab == "Attention":  # a sentence with heads to click on
+        if tab == "Explore":  # a sentence with heads to click on
             page.fill("#viz-find", "previous token over 0.3")
             page.wait_for_selector(".viz-found-head", timeout=60_000)
         page.wait_for_selector(".viz-busy:visible", state="detached", timeout=60_000)

@@ -47,17 +47,17 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     select(page, 4, 1, 2, 5)
     page.click("#viz-tab-attention-button")
     page.wait_for_function("!location.search.includes('tab=')")
-    is_there(page, CAT, "Attention", [4, 1, 2, 5])
+    is_there(page, CAT, "Explore", [4, 1, 2, 5])
     for text, tab, place in (
         (CAT, "Hidden states", [4, 1, 2, 5]),
         (first, "Hidden states", [2, 5, 4, 3]),
-        (first, "Attention", [2, 5, 4, 3]),
+        (first, "Explore", [2, 5, 4, 3]),
     ):
         page.go_back()
         is_there(page, text, tab, place)
     opened.map_painted("2.5")
     page.evaluate("history.go(3)")
-    is_there(page, CAT, "Attention", [4, 1, 2, 5])
+    is_there(page, CAT, "Explore", [4, 1, 2, 5])
     opened.map_painted("4.1")
 
 
@@ -88,4 +88,4 @@ def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
     page.wait_for_function("text => vizTab.run.link.a === text", arg=first)
     page.reload()
     opened.painted()
-    is_there(page, first, "Attention", page.evaluate(PLACE)["place"])
+    is_there(page, first, "Explore", page.evaluate(PLACE)["place"])

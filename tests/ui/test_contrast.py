@@ -54,6 +54,6 @@ def test_text_stands_out(visit, theme):
     opened.page.click(".viz-several summary")
     opened.page.wait_for_selector(".viz-head-chip[aria-pressed=true]")
     found = opened.page.evaluate(COLORS)
-    assert {"Run", "Attention", "1", "where it looks"} <= {one["text"] for one in found}
+    assert {"Run", "Explore", "1", "where it looks"} <= {one["text"] for one in found}
     faint = {one["text"]: round(contrast(one), 2) for one in found if contrast(one) < 4.5}
     assert faint == {}

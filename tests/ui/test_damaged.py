@@ -14,8 +14,9 @@ from viz_encoder.errors import TooLong
 from viz_encoder.figures.views import VIEWS
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.readable import MAX_NAME
 from viz_encoder.ui.state.recipe import Recipe
-from viz_encoder.ui.state.run_description import MAX_NAME, describe
+from viz_encoder.ui.state.run_description import describe
 from viz_encoder.ui.state.runner import MAX_MAPS, Runner, require_showable
 from viz_encoder.ui.state.store import Entry, TraceStore
 from viz_encoder.ui.tabs.attention import routes

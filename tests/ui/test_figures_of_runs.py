@@ -113,9 +113,9 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     head = listed["attention_map"]["controls"][1]
     assert (head["words"], head["most"]) == (["mean", "max"], 11)
     assert "2005.00928" in listed["rollout"]["source"] and not listed["rollout"]["missing"]
-    place = listed["rollout"]["place"]
-    assert (place["tab"], place["slot"], place["label"]) == ("flow", "query", "Rollout")
-    assert listed["head_atlas"]["place"] is None
+    place = listed["attention_map"]["place"]
+    assert (place["tab"], place["slot"]) == ("attention", "map")
+    assert listed["rollout"]["place"] is None
     assert "This run read a text" in listed["patch_overlay"]["missing"]
 
 

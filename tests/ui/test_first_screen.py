@@ -329,7 +329,7 @@ def test_a_link_holds_the_tab(visit):
     again.page.wait_for_selector("#viz-masks .viz-root >> visible=true", timeout=60_000)
     assert again.page.get_attribute("#viz-tab-masks-button", "aria-selected") == "true"
     again.page.wait_for_function("window.vizTab?.run?.link.a.includes('bank')", timeout=60_000)
-    again.page.get_by_role("tab", name="Attention").click()
+    again.page.get_by_role("tab", name="Explore").click()
     again.page.wait_for_function("!location.search.includes('tab=')")
 
 

@@ -1,4 +1,4 @@
-"""Beside shares: what hiding each token does to the same answer, against vz.effects.tokens."""
+"""What hiding each token does to the answer, when somebody asks, against vz.effects.tokens."""
 
 import numpy as np
 import pytest
@@ -22,11 +22,16 @@ def lines(page):
 
 @pytest.fixture
 def opened(visit):
-    page = visit(
-        kind="text", model="grammar", a=SENTENCE, tab="flow", **{"flow.measure": "token_shares"}
-    ).page
-    page.wait_for_selector(f"{NODE}[data-painted]", timeout=60_000)
+    page = visit(kind="text", model="grammar", a=SENTENCE).page
+    ask(page, 9)
     return page
+
+
+def ask(page, n_tokens):
+    button = page.locator(f"{NODE} button", has_text=f"Hide each of the {n_tokens} tokens")
+    button.wait_for(timeout=60_000)
+    button.click()
+    page.wait_for_selector(f"{NODE}[data-painted]", timeout=120_000)
 
 
 def test_shares_and_the_answer_without_each_token(opened):
@@ -46,29 +51,18 @@ def test_shares_and_the_answer_without_each_token(opened):
 
 @pytest.mark.slow
 def test_it_follows_the_answer_that_is_chosen(opened):
-    before = opened.get_attribute(NODE, "data-painted")
-    opened.select_option("#viz-flow-label", "is")
-    opened.wait_for_function(
-        "([node, old]) => document.querySelector(node).dataset.painted !== old", arg=[NODE, before]
-    )
+    opened.select_option("#viz-explain-label", "is")
+    opened.wait_for_selector(f"{NODE}:not([data-painted])")
+    ask(opened, 9)
     found = effects.tokens(vz.load("grammar"), SENTENCE, answer="is")
     for at, (_, without, _) in lines(opened).items():
         np.testing.assert_allclose(float(without), found.pair[at, 0], rtol=6e-3, atol=6e-5)
-    opened.check("#viz-flow input[value=rollout]")
+    opened.select_option("#viz-explain-task", "pooled")
     opened.wait_for_selector(NODE, state="hidden")
 
 
 @pytest.mark.slow
-def test_many_tokens_are_hidden_when_somebody_asks(visit):
-    page = visit(
-        kind="image",
-        model="scene",
-        example="a wide scene",
-        tab="flow",
-        **{"flow.measure": "token_shares"},
-    ).page
-    button = page.locator(f"{NODE} button", has_text="Hide each of the 151 tokens")
-    button.wait_for(timeout=60_000)
-    button.click()
-    page.wait_for_selector(".viz-knocked-table", timeout=120_000)
+def test_a_picture_has_many_tokens_to_hide(visit):
+    page = visit(kind="image", model="scene", example="a wide scene").page
+    ask(page, 151)
     assert len(lines(page)) >= 4

@@ -644,7 +644,7 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     ).wait_for()
     boxes = switches.locator(".viz-learn-switches").last.locator("input")
     assert boxes.count() == 4 and all(boxes.nth(at).is_disabled() for at in range(4))
-    opened.page.get_by_role("tab", name="Attention").click()
+    opened.page.get_by_role("tab", name="Explore").click()
     opened.page.get_by_role("button", name="keys … [MASK]: is or are?").click()
     opened.page.wait_for_function("vizTab.run?.model === 'grammar' && !vizTab.run.link.from")
     opened.page.get_by_role("tab", name="Learn").click()

@@ -154,19 +154,13 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
     page.get_by_role("tab", name="Hidden states").click()
     page.wait_for_function("window.vizHidden?.shown")
     page.evaluate("vizHidden.depth.set({ layer: 1 })")
-    page.get_by_role("tab", name="Flow").click()
-    page.locator("[name=viz-flow-measure]:not(:checked):not(:disabled)").first.click()
-    measure = page.locator("[name=viz-flow-measure]:checked").get_attribute("value")
     other = reopened(page)
-    other.wait_for_selector("#viz-tab-flow-button[aria-selected=true]", timeout=60_000)
-    other.wait_for_selector(".viz-flow[data-painted]")
-    assert other.locator("[name=viz-flow-measure]:checked").get_attribute("value") == measure
-    other.get_by_role("tab", name="Hidden states").click()
+    other.wait_for_selector("#viz-tab-hidden-button[aria-selected=true]", timeout=60_000)
     other.wait_for_function("window.vizHidden?.shown")
     assert other.evaluate("vizHidden.depth.layer") == 1
     other.get_by_role("tab", name="Mask zoo").click()
     assert other.inner_text(".viz-zoo-title") == bug
-    other.get_by_role("tab", name="Attention").click()
+    other.get_by_role("tab", name="Explore").click()
     assert other.input_value("#viz-opacity") == "35"
     assert other.get_attribute("[data-direction=who]", "aria-pressed") == "true"
     assert other.evaluate("vizTab.source.picture.opacity.node.innerText").endswith("35%")
@@ -177,7 +171,7 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
 
 @pytest.mark.slow
 def test_how_each_tab_measures_is_restored(visit, reopened):
-    """Flow's target, Pooling's choices, What if's measure and the logit lens's head, each shown."""
+    """Explore's question, Pooling's choices, What if's measure, the logit lens's head, shown."""
     text = "the keys to the cabinet [MASK] old"
     opened = visit(kind="text", a=text, model="grammar", tab="whatif")
     page = opened.page
@@ -196,19 +190,18 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     page.locator("#viz-pool-padding").fill("9")
     page.fill("#viz-pairs-text", "the key is old")
     page.click(".viz-pairs-form button")
-    page.get_by_role("tab", name="Flow").click()
-    page.check("[name=viz-flow-measure][value=token_shares]")
-    page.wait_for_selector(".viz-flow[data-painted*='token_shares']")
-    labels = page.locator("#viz-flow-label option").evaluate_all("all => all.map(o => o.value)")
-    page.select_option("#viz-flow-label", labels[2])
-    page.select_option("#viz-flow-against", "runner-up")
-    page.wait_for_selector(f".viz-flow[data-painted*='label={labels[2]}'][data-painted*='runner']")
-    drawn = page.get_attribute(".viz-flow", "data-painted").split(":")[1]
+    page.get_by_role("tab", name="Explore").click()
+    page.wait_for_selector(".viz-how[data-painted]")
+    labels = page.locator("#viz-explain-label option").evaluate_all("all => all.map(o => o.value)")
+    page.select_option("#viz-explain-label", labels[2])
+    page.select_option("#viz-explain-against", "runner-up")
+    page.wait_for_selector(f".viz-how[data-painted*='label={labels[2]}'][data-painted*='runner']")
+    drawn = page.get_attribute(".viz-how", "data-painted").split(":")[1]
     other = reopened(page)
-    other.wait_for_selector(".viz-flow[data-painted*='token_shares']", timeout=60_000)
-    assert other.get_attribute(".viz-flow", "data-painted").split(":")[1] == drawn
+    other.wait_for_selector(".viz-how[data-painted*='runner']", timeout=60_000)
+    assert other.get_attribute(".viz-how", "data-painted").split(":")[1] == drawn
     fields = {"label": labels[2], "against": "runner-up", "task": "masked"}
-    assert {each: other.input_value(f"#viz-flow-{each}") for each in fields} == fields
+    assert {each: other.input_value(f"#viz-explain-{each}") for each in fields} == fields
     other.get_by_role("tab", name="Pooling").click()
     other.wait_for_selector(".viz-pool[data-painted*=':1:']")
     assert other.get_attribute("[data-method=max] button", "aria-pressed") == "true"
@@ -221,7 +214,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert other.get_attribute("[data-how=mean]", "aria-pressed") == "true"
     other.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=60_000)
     assert chosen(other) | {"tab": 0} == chosen(page) | {"tab": 0}
-    other.get_by_role("tab", name="Attention").click()  # another run begins as usual
+    other.get_by_role("tab", name="Explore").click()  # another run begins as usual
     key = other.evaluate("vizTab.run.key")
     other.fill(".viz-other-text", "the key to the cabinets [MASK] old")
     other.press(".viz-other-text", "Enter")
@@ -269,7 +262,7 @@ def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reop
     other.wait_for_function(
         "(vizTab.selection.flush(), !location.search.includes('whatif.twin'))", timeout=30_000
     )
-    other.get_by_role("tab", name="Attention").click()
+    other.get_by_role("tab", name="Explore").click()
     other.focus(".viz-map-canvas")
     other.keyboard.press("0")
     other.wait_for_function("(vizTab.selection.flush(), !location.search.includes('map.view'))")

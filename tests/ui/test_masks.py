@@ -456,7 +456,7 @@ def test_undo_works_anywhere_in_the_tab_but_where_text_is_typed(masks):
     page.keyboard.press("Control+y")
     assert page.input_value("[data-size=reach]") == "1"
     page.keyboard.press("Control+z")
-    page.get_by_role("tab", name="Attention").click()
+    page.get_by_role("tab", name="Explore").click()
     page.wait_for_selector(".viz-masks", state="hidden")
     page.keyboard.press("Control+z")
     np.testing.assert_array_equal(painted_mask(page), window)
@@ -496,7 +496,7 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
     assert "the run with this mask" in page.inner_text(".viz-mask-result")
-    page.get_by_role("tab", name="Attention").click()
+    page.get_by_role("tab", name="Explore").click()
     page.wait_for_selector("#viz-proof.viz-good")
     page.get_by_role("tab", name="Masks").click()
     np.testing.assert_array_equal(painted_mask(page), mask)  # still there

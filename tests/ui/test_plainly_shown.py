@@ -226,26 +226,21 @@ def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
     assert inked[0] >= 1.5 and inked[-1] <= 84 - 1.5  # millimeters
 
 
-def in_flow(opened):
-    opened.page.get_by_role("tab", name="Flow").click()
-    opened.page.wait_for_selector(".viz-flow[data-painted]", timeout=60_000)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
-    page = shared(in_flow, kind="text", a="word " * 400).page
+    page = shared(lambda opened: opened.painted(), kind="text", a="word " * 400).page
     page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
-    page.eval_on_selector(".viz-flow .viz-source-body", "box => box.scrollIntoView()")
+    page.eval_on_selector(".viz-source .viz-source-body", "box => box.scrollIntoView()")
     # Between the chips and the right edge nothing but the ground of the box is seen.
     style = page.add_style_tag(content=".viz-source-body > * { visibility: hidden }")
 
     def edges():
-        box = page.locator(".viz-flow .viz-source-body")
+        box = page.locator(".viz-source .viz-source-body")
         shot = np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"), dtype=int)
         return [abs(int(shot[at, 40]) - int(shot[len(shot) // 2, 40])) for at in (1, -2)]
 
-    box = ".viz-flow .viz-source-body"
+    box = ".viz-source .viz-source-body"
     page.eval_on_selector(box, "box => { box.scrollTop = 0 }")
     top, bottom = edges()
     assert top < 4 < 20 < bottom

@@ -47,6 +47,24 @@ class Routes(TableResult):
     names: tuple[str, ...]
     unit: str
 
+    def groups(self, most: int) -> tuple[tuple[int, ...], ...]:
+        """At most so many columns of tokens: those that hold most in some row stand alone.
+
+        The last one is all others together, where there are more tokens than columns.
+        """
+        n_tokens = len(self.names)
+        if n_tokens <= most:
+            return tuple((at,) for at in range(n_tokens))
+        held = abs(self.nodes).max(axis=0)
+        kept = sorted(np.argsort(-held, kind="stable")[: most - 1].tolist())
+        return *((at,) for at in kept), tuple(sorted(set(range(n_tokens)) - set(kept)))
+
+    def between(self, groups: tuple[tuple[int, ...], ...]) -> list[Edge]:
+        """Edges from one column to another, the strongest first."""
+        place = {token: at for at, tokens in enumerate(groups) for token in tokens}
+        moved = [edge for edge in self.edges if place[edge.query] != place[edge.key]]
+        return sorted(moved, key=lambda edge: -abs(edge.share))
+
     def columns(self) -> Columns:
         """One line an edge."""
         fields = ("layer", "query", "key", "share", "head", "by_head")

@@ -9,7 +9,7 @@ from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, Place, View
+from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, View
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import query_of
@@ -78,14 +78,6 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Abnar & Zuidema, 2020, arXiv:2005.00928",
-    place=Place(
-        "flow",
-        "query",
-        3,
-        "Rollout",
-        row="Attention rollout to {query}, {after}",
-        own_part=True,
-    ),
     look="Read the rows from top to bottom: from which tokens the query "
     "could have drawn information by each layer.",
 )

@@ -1,7 +1,7 @@
 """How a score got to where it was read: tokens across, blocks upward, links as curves."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,7 +14,7 @@ from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share
 from viz_encoder.figures.depth import cell_name
 from viz_encoder.figures.theme import SIGNED, apply, caption, plain, signed_colors, weight_bar
 from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.figures.view import Control, View
 
 MOST_COLUMNS = 40  # more tokens than this are folded into one column, but for those that matter
 MOST_CURVES = 60
@@ -25,13 +25,6 @@ WRITTEN = 0.005  # of the largest node: smaller shares are not written
 BEND = np.linspace(0, 1, 17)
 WIDTHS = 1.2, 9.0
 NEGATIVE, POSITIVE = SIGNED[0], SIGNED[-1]
-
-
-class Column(NamedTuple):
-    """What stands in one column: a token, or all that were folded."""
-
-    name: str
-    tokens: tuple[int, ...]
 
 
 @marked
@@ -51,11 +44,11 @@ def routes(attribution: Attribution, *, least: Annotated[float, at_least(0)] = 0
         SelectionError: shares by AttnLRP, which have no links.
     """
     found = attribution.routes(least)
-    columns = _columns(found)
-    nodes = np.stack([found.nodes[:, column.tokens].sum(axis=1) for column in columns], axis=1)
-    place = {token: at for at, column in enumerate(columns) for token in column.tokens}
-    between = [edge for edge in found.edges if place[edge.query] != place[edge.key]]
-    drawn = sorted(between, key=lambda edge: -abs(edge.share))[:MOST_CURVES]
+    groups = found.groups(MOST_COLUMNS)
+    columns = [_column(found.names, tokens) for tokens in groups]
+    nodes = np.stack([found.nodes[:, tokens].sum(axis=1) for tokens in groups], axis=1)
+    place = {token: at for at, tokens in enumerate(groups) for token in tokens}
+    drawn = found.between(groups)[:MOST_CURVES]
     part = attribution.score if attribution.large else None
     figure = go.Figure(_nodes(nodes, columns, share_bar(attribution), part))
     _draw(figure, drawn, found, place)
@@ -66,23 +59,13 @@ def routes(attribution: Attribution, *, least: Annotated[float, at_least(0)] = 0
     return figure
 
 
-def _columns(found: Routes) -> list[Column]:
-    """A column a token; of many, those that hold most in some row, and one for the others."""
-    names, n_tokens = found.names, len(found.names)
-    if n_tokens <= MOST_COLUMNS:
-        return [Column(cell_name(names, [at]), (at,)) for at in range(n_tokens)]
-    held = abs(found.nodes).max(axis=0)
-    kept = sorted(np.argsort(-held, kind="stable")[: MOST_COLUMNS - 1].tolist())
-    others = tuple(sorted(set(range(n_tokens)) - set(kept)))
-    return [
-        *(Column(cell_name(names, [at]), (at,)) for at in kept),
-        Column(f"{len(others)} others", others),
-    ]
+def _column(names: tuple[str, ...], tokens: tuple[int, ...]) -> str:
+    return cell_name(names, [*tokens]) if len(tokens) == 1 else f"{len(tokens)} others"
 
 
 def _nodes(
     nodes: Float[np.ndarray, "state column"],
-    columns: Sequence[Column],
+    columns: Sequence[str],
     bar: str,
     whole: float | None,
 ) -> go.Heatmap:
@@ -90,7 +73,7 @@ def _nodes(
     written = [[_said(x, whole) if abs(x) >= least else "" for x in row] for row in nodes.tolist()]
     return go.Heatmap(
         z=nodes,
-        x=[plain(column.name) if len(column.tokens) > 1 else column.name for column in columns],
+        x=columns,
         y=list(range(len(nodes))),
         text=written,
         texttemplate="%{text}",
@@ -210,14 +193,6 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source=SOURCE,
-    place=Place(
-        "flow",
-        "answer",
-        1,
-        "How it got there",
-        row="Share of the score at each token, {after}",
-        of_mask=True,
-    ),
     look="Follow the widest curves down from the node on top: through which tokens, blocks and "
     "heads the score came.",
 )

@@ -16,7 +16,7 @@ from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import HIDE_SPECIAL, Place, View
+from viz_encoder.figures.view import HIDE_SPECIAL, View
 
 
 @marked
@@ -59,13 +59,6 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source=SOURCE,
-    place=Place(
-        "flow",
-        "answer",
-        2,
-        "Shares, block by block",
-        row="Share of the score at each token, {after}",
-    ),
     look="The row of the input says which tokens carried the score; below it, where it sat after "
     "each block.",
 )

@@ -18,7 +18,6 @@ from viz_encoder.figures.view import (
     RENORMALIZE,
     Control,
     HeadOrSum,
-    Place,
     View,
 )
 from viz_encoder.shown import quoted
@@ -113,12 +112,5 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Kobayashi et al., 2020, arXiv:2004.10102",
-    place=Place(
-        "flow",
-        "query",
-        4,
-        "Value-weighted attention",
-        row="Value-weighted attention to {query} in layer {layer}",
-    ),
     look="Look for layers in which one key adds most of what the query takes in.",
 )

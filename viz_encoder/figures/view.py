@@ -28,20 +28,13 @@ class Place:
     """Where a view appears on the page, besides the list of all views.
 
     Tabs and slots: "attention" has "map" and "overlay", the pictures that stand for the map itself;
-    "flow" has "query" and "answer", measures over depth of a chosen query or of a model's answer;
     "hidden" has "similarity", "change", "pca" and "logit_lens", the figure of a panel. Of several
-    in a slot the first that the run can have is meant, or, in "flow", the person chooses.
+    in a slot the first that the run can have is meant.
     """
 
     tab: str
     slot: str
     order: int = 0  # among those of its tab, from the first on
-    label: str = ""  # its name there; the view's title where there is none
-    # In "flow": what one layer's row is, with {query}, and {layer} or {after} (so many blocks);
-    # [what is left out without a query].
-    row: str = ""
-    own_part: bool = False  # the query begins with a part of its own, beside which others are small
-    of_mask: bool = False  # in "flow": what a text with a [MASK] is first read by, from there
 
 
 @dataclass(frozen=True)

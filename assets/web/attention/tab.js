@@ -9,6 +9,8 @@ import { sizeSaid } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Atlas, sweep } from "./atlas.js";
 import { CutHere } from "./cut_here.js";
+import { AnyView } from "./any_view.js";
+import { Explained } from "./explained.js";
 import { ExportPanel } from "./export_panel.js";
 import { FindingsView } from "./findings.js";
 import { HeadChoice } from "./head_choice.js";
@@ -53,6 +55,8 @@ class AttentionTab extends TabShell {
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
+  explained = new Explained(this.selection);
+  any = new AnyView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.measures);
   cut = new CutHere(this.selection);
   statistic = new StatisticMap(this.selection, this.measures, this.order);
@@ -69,6 +73,10 @@ class AttentionTab extends TabShell {
     onchange: (event) => this.selection.set({ scale: event.currentTarget.value }),
   });
   matrixTitle = el("summary");
+  how = el("div", { class: "viz-how-columns" });
+  atHow = el("div"); // where the map stands, but for a picture
+  belowHow = el("div"); // where the words stand; a picture has its own line
+  beside = el("div"); // and there for a picture
   afterMatrix = el("div"); // where predictions stand, but beside a picture
   facts = el("div", { class: "viz-facts" });
   notes = el("ul", { class: "viz-notes" });
@@ -83,7 +91,9 @@ class AttentionTab extends TabShell {
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     this.map.node.append(this.exports.row);
-    const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node, this.reference.node);
+    const { explained } = this;
+    const left = el("div", { class: "viz-left" }, this.pair.node);
+    const middle = el("div", { class: "viz-middle" }, this.beside, this.similar.node, this.reference.node);
     const folded = el(
       "details",
       { class: "viz-folded" },
@@ -91,12 +101,14 @@ class AttentionTab extends TabShell {
       this.statistic.node,
     );
     const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
-    const columns = el("div", { class: "viz-columns" }, left, this.map.node, right);
+    const columns = el("div", { class: "viz-columns" }, left, middle, right);
     this.matrix = el("details", { class: "viz-folded viz-matrix", open: true }, this.matrixTitle, columns);
+    const beside = el("div", { class: "viz-how-beside" }, explained.all, this.atHow, this.readout);
+    this.how.append(el("div", { class: "viz-how-left" }, explained.picture, this.belowHow), beside);
     this.body.append(
-      ...[this.facts, this.notes, this.findings.node, this.source.node],
-      ...[controls(...menus), this.readout, this.matrix],
-      ...[this.afterMatrix, this.lines.node, this.exports.node],
+      ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, this.facts), explained.said],
+      ...[this.findings.node, this.how, controls(...menus), this.matrix],
+      ...[this.afterMatrix, this.lines.node, this.exports.node, this.any.node],
     );
     this.findings.chips.before(this.cut.node);
     this.selection.on(() => this.run && this.#sync(this.run));
@@ -128,6 +140,7 @@ class AttentionTab extends TabShell {
     ])
       delete node.dataset.painted;
     this.findings.clear();
+    this.explained.enter(run);
     for (const { node } of [this.pair, this.similar, this.source]) node.classList.add("viz-behind");
     this.predictions.answer = "";
     this.exports.show(run);
@@ -141,6 +154,7 @@ class AttentionTab extends TabShell {
     this.#latest.run(async (fresh) => {
       await fresh(this.map.show(run));
       await fresh(painted()); // before anything else is asked for
+      await fresh(this.explained.show(run));
       await fresh(this.source.show(run));
       await fresh(this.lines.show(run));
       this.pair.show(run);
@@ -149,6 +163,7 @@ class AttentionTab extends TabShell {
       await fresh(this.predictions.show(run));
       this.#tell(run, null);
       for (const part of [this.atlas, this.statistic]) await fresh(part.show(run));
+      this.any.show(run, await fresh(run.views()));
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
       this.cut.ask(run);
@@ -161,6 +176,9 @@ class AttentionTab extends TabShell {
   #arrange(/** @type {Run} */ run) {
     const picture = Boolean(run.grid);
     (picture ? this.source.aside : this.afterMatrix).append(this.predictions.node);
+    (picture ? this.beside : this.atHow).append(this.map.node);
+    if (picture) this.how.after(this.source.node);
+    else this.belowHow.append(this.source.node);
     this.matrixTitle.hidden = !picture;
     this.matrixTitle.textContent = `Matrix of ${count(run.n)} × ${count(run.n)} tokens, and all layers and heads`;
     this.matrix.open = !picture;
@@ -217,7 +235,7 @@ class AttentionTab extends TabShell {
 
   /** @override */
   redraw() {
-    for (const part of [this.atlas, this.statistic, this.map, this.lines, this.source]) part.draw();
+    for (const part of [this.explained, this.atlas, this.statistic, this.map, this.lines, this.source]) part.draw();
   }
 }
 

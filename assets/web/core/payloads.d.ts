@@ -22,6 +22,7 @@ export interface RunDescription {
   weights: string; // "untrained" where they are random
   hasModel: boolean; // whether its model is here, to run again
   tasks: string[];
+  unsplit: string; // why no answer of this run can be split over its tokens
   masked: string; // the mask that a person ran it with, in a few words; "" where there was none
   changed: Changed | null; // what was changed in it; null in a plain run
   nLayers: number;
@@ -84,6 +85,30 @@ export interface Prediction {
 }
 
 // ui/tabs/attention
+export interface RouteEdge {
+  layer: number;
+  query: number;
+  key: number;
+  share: number;
+  head: number; // that brings most in the direction of the sum
+  by_head: number;
+}
+export interface Explained {
+  sentence: string;
+  words: string; // what the score is
+  score: number;
+  unit: "logits" | "length";
+  large: boolean; // whether percentages of it say much
+  names: string[];
+  tokens: number[];
+  biases: number;
+  heads: number[][];
+  unexplained: number;
+  groups: number[][];
+  nodes: number[][]; // "state column"
+  edges: RouteEdge[]; // the strongest first
+  cut: number; // weaker ones that are left out
+}
 export interface MapView {
   layer: number;
   head: Head;
@@ -154,10 +179,6 @@ export interface ViewPlace {
   tab: string;
   slot: string;
   order: number;
-  label: string; // its name there; the title where there is none
-  row: string; // what one layer's row is, of {query} and {layer}; [left out without a query]
-  own_part: boolean; // the query begins with a part of its own, beside which others are small
-  of_mask: boolean; // what a text with a [MASK] is first read by, from there
 }
 export interface ViewControl {
   name: string;

@@ -66,10 +66,14 @@ export function selected(address) {
   };
 }
 
+const GONE = "flow"; // a tab of old links: what it showed stands on the first
+
 /** Tab of an address; "" for the first. @param {string} address */
 export function tabIn(address) {
   const params = new URLSearchParams(address);
-  return params.get("tab") ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
+  const tab = params.get("tab");
+  if (tab === GONE) return "";
+  return tab ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
 }
 
 /** The address of a selection in a run that `link` opens; what is as usual is left out.

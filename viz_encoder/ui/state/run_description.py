@@ -1,8 +1,6 @@
 """Describes a run to the page: names and facts; weights are fetched by route."""
 
 import json
-import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, TypedDict
@@ -16,15 +14,11 @@ from viz_encoder.trace.map_view import SCALES, MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.examples import is_example, swap_of
 from viz_encoder.ui.state.opening import opening_of
+from viz_encoder.ui.state.readable import shortened
 from viz_encoder.ui.state.recipe import ALONE
 from viz_encoder.ui.state.store import Entry
 
-# Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
-INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-JOINERS = {"\u200d", "\ufe0f"}  # they hold one emoji together
-BROKEN = re.compile("[\ud800-\udfff]")  # halves of pairs, which have no UTF-8
 MAX_LINK_CHARACTERS = 3000
-MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
 
@@ -43,6 +37,7 @@ class RunDescription(TypedDict):
     weights: str
     hasModel: bool
     tasks: list[str]
+    unsplit: str
     masked: str
     changed: dict[str, Any] | None
     nLayers: int
@@ -77,6 +72,7 @@ def describe(key: str, entry: Entry, plain: str) -> RunDescription:
         "revision": shortened(origin.revision),
         "weights": shortened(origin.weights),
         "hasModel": encoder is not None,
+        "unsplit": entry.model_gone("split an answer") if encoder is None else "",
         "tasks": [] if encoder is None else [str(task) for task in tasks(encoder)],
         "masked": entry.masked.words if entry.masked else "",
         "changed": {"plain": plain, "changes": entry.changes_said} if recipe.changes else None,
@@ -103,26 +99,6 @@ def for_component(content: Mapping[str, Any]) -> str:
     return json.dumps(content).replace("<", "\\u003c")
 
 
-def shortened(text: str, most: int = MAX_NAME) -> str:
-    """The printable text; what is longer than a label could show loses its middle."""
-    if len(text) > most:
-        half = (most - 1) // 2
-        text = f"{text[:half]}…{text[-half:]}"
-    return printable(text)
-
-
-def printable(text: str) -> str:
-    """The text with every character that would hide or turn others written out as U+…."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(char) for char in text)
-
-
-def _shown(char: str) -> str:
-    hidden = unicodedata.category(char) in INVISIBLE and char not in JOINERS
-    return f"⟨U+{ord(char):04X}⟩" if hidden else char
-
-
 def statistics_said(trace: Trace, view: MapView) -> dict[str, dict[str, Any]]:
     """Names and texts of the head statistics, over the part of the run that a view keeps."""
     valid = trace.valid.cpu().numpy()
@@ -145,17 +121,3 @@ def _short(link: dict[str, str], own: dict[str, str], key: str) -> dict[str, str
         made = {name: part for name, part in link.items() if name not in own}
         return {"kind": link["kind"], "model": shortened(link["model"]), **made, "run": key}
     return link | ({"run": key} if "run" in link else {})
-
-
-def readable(trace: Trace) -> Trace:
-    """The run with broken characters (lone surrogates) written out: they have no UTF-8."""
-    sample = trace.sample
-    if not any(BROKEN.search(text) for text in (*sample.tokens, *sample.texts)):
-        return trace
-    tokens, texts = tuple(map(printable, sample.tokens)), tuple(map(_unbroken, sample.texts))
-    return replace(trace, sample=replace(sample, tokens=tokens, texts=texts))
-
-
-def _unbroken(text: str) -> str:
-    """Replace line breaks without changing the length, because spans index the text."""
-    return BROKEN.sub("\ufffd", text)

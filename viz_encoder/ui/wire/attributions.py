@@ -1,30 +1,14 @@
-"""Attributions of held runs: kept for the figures of one question, and as a named endpoint."""
+"""Attributions of held runs as plain data, and as a named endpoint."""
 
 from typing import Any
 
-from viz_encoder.attribution import attribute as split
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.attributed import parted
-from viz_encoder.ui.state.kept import Kept
-from viz_encoder.ui.state.run_description import readable
+from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.bytes import finite
 
-_KEPT: Kept[Attribution] = Kept(2)  # each holds as many gradients as its run holds values
 STRONGEST = 20
-
-
-def attribution_of(entry: Entry, question: dict[str, Any]) -> Attribution:
-    """What `vz.attribute` finds for this question.
-
-    Raises:
-        SelectionError: the model is not loaded here, or a question that it does not answer.
-    """
-    encoder = entry.model()
-    return _KEPT.of(
-        entry, tuple(question.items()), lambda: split(encoder, readable(entry.trace), **question)
-    )
 
 
 def attribute(
@@ -43,16 +27,21 @@ def attribute(
     """
     question, _ = parted({"of": of, "label": label, "token": token, "against": against})
     found = attribution_of(runner.store.get(key), question)
+    links = [link._asdict() for link in found.strongest(STRONGEST)]
+    return split_plain(found) | {"states": finite(found.states), "links": links}
+
+
+def split_plain(found: Attribution) -> dict[str, Any]:
+    """A score and its parts over tokens and heads, for JSON."""
     return {
         "sentence": found.sentence,
+        "words": found.words,
         "score": found.score,
         "unit": found.unit,
         "names": list(found.names),
         "tokens": finite(found.tokens),
         "biases": found.biases,
-        "states": finite(found.states),
         "heads": finite(found.heads),
-        "links": [link._asdict() for link in found.strongest(STRONGEST)],
         "unexplained": found.unexplained,
     }
 

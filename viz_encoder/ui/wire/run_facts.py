@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from viz_encoder.analyses.predictions import predictions as predictions_of
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace.prediction_heads import choose_head
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire import bytes as answers

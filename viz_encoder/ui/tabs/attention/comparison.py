@@ -13,7 +13,7 @@ from viz_encoder.trace.map_change import SignedTile
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite

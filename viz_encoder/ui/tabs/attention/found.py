@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from viz_encoder.analyses.findings import Finding, Findings
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.wire.bytes import finite
 
 ISOLATED = re.compile("([\u2068\u2069])")  # around what is read from right to left

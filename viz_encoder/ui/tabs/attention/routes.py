@@ -17,6 +17,7 @@ from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.attention.downloads import named_file
+from viz_encoder.ui.tabs.attention.explained import explained
 from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
@@ -43,7 +44,7 @@ ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
-PLACES = Places(1)  # for rollout and shares, which need much memory; others wait, or are dropped
+PLACES = Places(1)  # for rollout and shares, which need much memory: others wait, or are dropped
 
 
 @ROUTER.get("/thumbnails")
@@ -188,6 +189,13 @@ async def measured(
         return answers.array(MEASURES.of(entry, measure, layer, chosen, query))
 
     return await PLACES.answer(request, work)
+
+
+@ROUTER.get("/attribution")
+async def attribution(entry: Held, request: Request) -> Response:
+    """What carried an answer, a state or the vector; the question is in the query's parameters."""
+    given = dict(request.query_params)
+    return await PLACES.answer(request, lambda: answers.plain(explained(entry, given)))
 
 
 @ROUTER.get("/take/{kind}")

@@ -12,4 +12,4 @@ def build(place: TabContext) -> gr.HTML:
     return script_view("attention/tab.js", elem_id="viz-attention")
 
 
-TAB = Tab("attention", "Attention", 10, build, ROUTER, ENDPOINTS)
+TAB = Tab("attention", "Explore", 10, build, ROUTER, ENDPOINTS)

@@ -9,7 +9,7 @@ from typing import Any
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs.items import PICTURES
 from viz_encoder.ui.state.limits import Limits
-from viz_encoder.ui.state.run_description import shortened
+from viz_encoder.ui.state.readable import shortened
 from viz_encoder.ui.wire.bodies import json_object
 from viz_encoder.ui.wire.bytes import plain_name
 

@@ -25,7 +25,7 @@ from viz_encoder.corpora.table_files import as_data, check_kind
 from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
 from viz_encoder.shown import counted
 from viz_encoder.trace.head_statistics import Statistic
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.corpus import sources
 from viz_encoder.ui.tabs.corpus.pictures import ZIP, Named, sent_pictures, zipped_pictures

@@ -18,7 +18,7 @@ from viz_encoder.corpora.corpus_items import (
 from viz_encoder.corpora.table_files import KEY, from_data
 from viz_encoder.errors import InputError, TooLong, VizEncoderError
 from viz_encoder.ui.state.limits import Limits
-from viz_encoder.ui.state.run_description import shortened
+from viz_encoder.ui.state.readable import shortened
 from viz_encoder.ui.state.source import MAX_CHARACTERS
 from viz_encoder.ui.tabs.corpus.pictures import ZIP
 from viz_encoder.ui.wire.bytes import plain_name

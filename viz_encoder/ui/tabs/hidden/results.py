@@ -16,7 +16,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.states import Result
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite

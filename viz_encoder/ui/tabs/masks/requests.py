@@ -21,7 +21,7 @@ from viz_encoder.inputs.text import TextReader
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.padding import side_of
 from viz_encoder.ui.state.painted_mask import Mistake
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
 

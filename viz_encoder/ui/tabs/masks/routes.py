@@ -10,8 +10,8 @@ from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.painted_mask import Mistake
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
-from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import (
     PURPOSE,

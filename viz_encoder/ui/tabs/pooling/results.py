@@ -15,7 +15,7 @@ from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.shown import after_blocks
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.sets import LearnedEntry
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index

@@ -14,12 +14,8 @@ from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import Item
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.shown import after_blocks
-from viz_encoder.ui.state.run_description import (
-    MAX_NOTE,
-    MAX_NOTES,
-    printable,
-    shortened,
-)
+from viz_encoder.ui.state.readable import printable, shortened
+from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES
 from viz_encoder.ui.state.runner import Runner, silent
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry, pages
 from viz_encoder.ui.tabs.pooling.results import own_words, plain_row

@@ -6,7 +6,7 @@ from viz_encoder.analyses.token_pairs import TokenPairs, token_pairs
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.source import MAX_CHARACTERS
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.pooling.results import one_at_a_time

@@ -11,7 +11,7 @@ import { control as labelled, el, options } from "../core/dom.js";
 const LISTED = 130; // numbers that a list offers; more are typed
 
 export class ViewControls {
-  node = el("span", { class: "viz-flow-answer" });
+  node = el("span", { class: "viz-question" });
   /** @type {Record<string, Field>} */
   fields = {};
 
@@ -46,7 +46,7 @@ export class ViewControls {
     const { choices, words, most } = control;
     const onchange = () => this.changed();
     const automatic = control.default === null;
-    const typed = { class: "viz-flow-typed", value: start, placeholder: automatic ? "automatic" : "", onchange };
+    const typed = { class: "viz-typed", value: start, placeholder: automatic ? "automatic" : "", onchange };
     const length = choices.length ? 0 : (most ?? Infinity) + 1;
     if (length > LISTED) {
       const kind = most === null || words.length ? { type: "text" } : { type: "number", min: 0, max: most, step: 1 };

@@ -1,4 +1,4 @@
-// The question that shares answer: an answer of the model, a state or the vector, and against what.
+// The question that is asked: an answer of the model, a state or the vector, and against what.
 
 import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
@@ -13,7 +13,7 @@ const HEADS = { masked: "masked token", classify: "classifier", tokens: "token l
 const OTHER = "other";
 const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {Record<string, string>} */
-const OWN = { state: "the final state of the chosen token", pooled: "the vector of the whole input" };
+const OWN = { state: "the final state of the chosen word", pooled: "the vector of the whole input" };
 /** @type {[value: string, text: string][]} */
 const AGAINST = [
   ["", "nothing"],
@@ -21,7 +21,7 @@ const AGAINST = [
   [OTHER, "another …"],
 ];
 
-export class Answer {
+export class Question {
   /** @type {Run | null} */
   run = null;
   query = 0;
@@ -39,7 +39,7 @@ export class Answer {
       refresh();
     };
     /** @type {(id: string, onchange: () => unknown, ...nodes: Node[]) => HTMLSelectElement} */
-    const select = (id, onchange, ...nodes) => el("select", { id: `viz-flow-${id}`, onchange }, ...nodes);
+    const select = (id, onchange, ...nodes) => el("select", { id: `viz-explain-${id}`, onchange }, ...nodes);
     const orTyped = (/** @type {HTMLSelectElement} */ { value }, /** @type {HTMLElement} */ typed) => {
       this.#reveal();
       if (value !== OTHER) changed();
@@ -52,11 +52,11 @@ export class Answer {
     });
     this.label = select("label", () => orTyped(this.label, this.typed));
     this.against = select("against", () => orTyped(this.against, this.rival));
-    const typed = { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", placeholder: "label or word" };
+    const typed = { type: "text", id: "viz-explain-typed", class: "viz-typed", placeholder: "label or word" };
     this.typed = el("input", { ...typed, "aria-label": "Another label or word", onchange: changed });
     this.rival = el("input", {
       ...typed,
-      id: "viz-flow-rival",
+      id: "viz-explain-rival",
       placeholder: "label, word or text",
       "aria-label": "Another label, word or text to subtract",
       onchange: changed,
@@ -65,7 +65,7 @@ export class Answer {
     this.placeNode = control("Target token", this.place);
     this.labelNode = control("Answer", this.label, this.typed);
     const against = control("against", this.against, this.rival);
-    this.node = el("span", { class: "viz-flow-answer" }, taskNode, this.placeNode, this.labelNode, against);
+    this.node = el("span", { class: "viz-question" }, taskNode, this.placeNode, this.labelNode, against);
   }
 
   /** @type {(run: Run, query: number, fresh: Fresh) => Promise<void>} */
@@ -137,7 +137,12 @@ export class Answer {
     return this.place.value === "query" ? this.query : Number(this.place.value);
   }
 
-  /** The view's options; null while something is still to be typed. @returns {Record<string, string> | null} */
+  // Whether it is of the chosen token, so that another choice is another question.
+  get ofQuery() {
+    return this.task.value === "state" || (this.ofTokens && this.place.value === "query");
+  }
+
+  /** The question's words; null while something is still to be typed. @returns {Record<string, string> | null} */
   options() {
     const { label, task, against } = this;
     const chosen = label.value === OTHER ? this.typed.value.trim() : label.value;

@@ -11,7 +11,6 @@ import { table } from "../views/headed.js";
 /** @typedef {{ run: Run, options: Record<string, string>, shares: Map<number, number> }} Asked of which answer, and
  *   the share of each token that is shown */
 
-const AT_ONCE = 128; // tokens; of more it is computed when somebody asks
 const LISTED = 8;
 /** @type {Record<string, string>} by prediction head */
 const MEASURES = { masked: "masked", classify: "logit" };
@@ -44,20 +43,18 @@ export class KnockedOut {
     const path = `whatif/tokens?${given}`;
     const of = `${run.key}:${path}:${asked.shares.size}`;
     if (this.#of === of) return;
-    this.#of = of;
-    if (run.n <= AT_ONCE) this.#measure(asked, path);
-    else {
-      const text = `Hide each of the ${run.n} tokens`;
-      this.#latest.stop();
-      this.#say(
-        "",
-        button(text, () => this.#measure(asked, path)),
-      );
-    }
+    this.#of = "";
+    delete this.node.dataset.painted;
+    this.#latest.stop();
+    this.#say(
+      "",
+      button(`Hide each of the ${run.n} tokens`, () => this.#measure(asked, path, of)),
+    );
   }
 
-  /** @type {(asked: Asked, path: string) => void} */
-  #measure(asked, path) {
+  /** @type {(asked: Asked, path: string, of: string) => void} */
+  #measure(asked, path, of) {
+    this.#of = of;
     const tell = (/** @type {number} */ done) => {
       this.said.textContent = `Hiding one token after another … ${Math.round(100 * done)}%`;
     };

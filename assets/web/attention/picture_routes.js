@@ -1,0 +1,108 @@
+// How it got there in a picture: one small overlay a block, with the shares of its patches and its strongest links.
+
+import { rgbText } from "../core/colors.js";
+import { el, fit, loadPicture } from "../core/dom.js";
+import { signedColors } from "../core/signed_colors.js";
+import { afterBlocks } from "../core/states.js";
+import { shareSaid } from "./routes_layout.js";
+
+/** @import { Explained } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ run: Run, found: Explained, token: number }} Shown */
+
+const SIDE = 132; // pixels of a picture
+const LINKS = 3; // of each block
+const STRONG = 0.75; // opacity of the largest share
+
+export class PictureRoutes {
+  /** @type {Shown | null} */ #shown = null;
+  /** @type {HTMLImageElement | null} */ #image = null;
+  node = el("div", { class: "viz-route-pictures" });
+
+  constructor(/** @type {(token: number) => unknown} */ choose) {
+    this.choose = choose;
+    this.node.addEventListener("click", (event) => this.#press(event));
+  }
+
+  /** @type {(run: Run, found: Explained, token: number) => Promise<void>} */
+  async show(run, found, token) {
+    const shown = { run, found, token };
+    if (this.#shown?.run !== run) this.#image = await loadPicture(run.url("picture.png"));
+    this.#shown = shown;
+    this.draw();
+  }
+
+  draw() {
+    const shown = this.#shown;
+    if (!shown) return;
+    const { found } = shown;
+    const largest = Math.max(...found.nodes.flat().map(Math.abs)) || 1;
+    const all = found.nodes.map((row, state) => {
+      const canvas = el("canvas", { role: "img", "aria-label": said(shown, state), title: said(shown, state) });
+      this.#paint(canvas, shown, row, largest, state);
+      const name = state ? `block ${state - 1}` : "input";
+      return el("figure", {}, canvas, el("figcaption", {}, name, beside(shown, row)));
+    });
+    this.node.replaceChildren(...all.reverse());
+  }
+
+  /** @type {(canvas: HTMLCanvasElement, shown: Shown, row: number[], largest: number, state: number) => void} */
+  #paint(canvas, { run, found, token }, row, largest, state) {
+    if (!run.grid) return;
+    const { rows, cols, prefix } = run.grid;
+    const patch = SIDE / Math.max(rows, cols);
+    const context = fit(canvas, patch * cols, patch * rows);
+    const middle = (/** @type {number} */ at) =>
+      /** @type {[number, number]} */ ([
+        patch * (((at - prefix) % cols) + 0.5),
+        patch * (Math.floor((at - prefix) / cols) + 0.5),
+      ]);
+    if (this.#image) context.drawImage(this.#image, 0, 0, patch * cols, patch * rows);
+    for (let at = prefix; at < row.length; at++) {
+      const part = row[at] / largest;
+      const [x, y] = middle(at);
+      context.globalAlpha = STRONG * Math.sqrt(Math.abs(part));
+      context.fillStyle = rgbText(signedColors()(Math.sign(part)));
+      context.fillRect(x - patch / 2, y - patch / 2, patch, patch);
+    }
+    context.globalAlpha = 1;
+    const inside = found.edges.filter(({ layer, key, query }) => layer === state && key >= prefix && query >= prefix);
+    for (const { key, query, share } of inside.slice(0, LINKS)) {
+      [context.strokeStyle, context.lineWidth] = [rgbText(signedColors()(Math.sign(share))), 2];
+      context.beginPath();
+      context.moveTo(...middle(key));
+      context.lineTo(...middle(query));
+      context.stroke();
+    }
+    if (token >= prefix) {
+      const [x, y] = middle(token);
+      [context.strokeStyle, context.lineWidth] = ["#fff", 1.5];
+      context.strokeRect(x - patch / 2, y - patch / 2, patch, patch);
+    }
+  }
+
+  #press(/** @type {MouseEvent} */ { target, offsetX, offsetY }) {
+    const grid = this.#shown?.run.grid;
+    if (!grid || !(target instanceof HTMLCanvasElement)) return;
+    const patch = SIDE / Math.max(grid.rows, grid.cols);
+    const [col, row] = [Math.floor(offsetX / patch), Math.floor(offsetY / patch)];
+    if (col < grid.cols && row < grid.rows) this.choose(grid.prefix + row * grid.cols + col);
+  }
+}
+
+/** What the tokens before the patches hold. @type {(shown: Shown, row: number[]) => string} */
+function beside({ run, found }, row) {
+  const prefix = run.grid?.prefix ?? 0;
+  const share = shareSaid(
+    row.slice(0, prefix).reduce((sum, each) => sum + each, 0),
+    found,
+  );
+  return share && ` · ${prefix > 1 ? "prefix" : run.tokens[0]} ${share}`;
+}
+
+/** @type {(shown: Shown, state: number) => string} */
+function said({ run, found }, state) {
+  const row = found.nodes[state];
+  const at = row.reduce((most, share, i) => (Math.abs(share) > Math.abs(row[most]) ? i : most), 0);
+  return `Shares ${afterBlocks(state)}: largest at ${run.named(at)}, ${row[at].toFixed(2)}`.replaceAll("-", "−");
+}

@@ -1,0 +1,86 @@
+// Where routes stand: tokens across, of which the weak ones are folded into one column, and blocks upward.
+
+/** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
+/** @typedef {{ groups: number[][], nodes: number[][] }} Columns the tokens of each, and "state column" shares */
+/** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
+/** @typedef {{ x: number, y: number, text: string }} Label */
+
+const LETTER = 6.2; // pixels of a character of a label
+const LINE = 15; // and of its line
+
+/** At most so many columns: those that hold most in some row, and last all others together.
+ * @type {(columns: Columns, most: number) => Columns} */
+export function folded({ groups, nodes }, most) {
+  if (groups.length <= most) return { groups, nodes };
+  const held = groups.map((_, at) => Math.max(...nodes.map((row) => Math.abs(row[at]))));
+  const single = groups.flatMap((tokens, at) => (tokens.length === 1 ? at : []));
+  const strongest = single.sort((a, b) => held[b] - held[a] || a - b).slice(0, most - 1);
+  const kept = strongest.sort((a, b) => a - b);
+  const others = groups.flatMap((_, at) => (kept.includes(at) ? [] : at));
+  const sum = (/** @type {number[]} */ row) => others.reduce((all, at) => all + row[at], 0);
+  return {
+    groups: [...kept.map((at) => groups[at]), others.flatMap((at) => groups[at])],
+    nodes: nodes.map((row) => [...kept.map((at) => row[at]), sum(row)]),
+  };
+}
+
+/** The links between columns, the strongest first. @type {(edges: RouteEdge[], groups: number[][]) => Curve[]} */
+export function curves(edges, groups) {
+  const place = new Map(groups.flatMap((tokens, at) => tokens.map((token) => [token, at])));
+  return edges.flatMap((edge) => {
+    const [from, to] = [place.get(edge.key) ?? -1, place.get(edge.query) ?? -1];
+    return from >= 0 && to >= 0 && from !== to ? { edge, from, to } : [];
+  });
+}
+
+/** The labels that lie on no earlier one. @template {Label} Kind @param {Kind[]} labels @returns {Kind[]} */
+export function roomy(labels) {
+  /** @type {Kind[]} */ const kept = [];
+  const wide = (/** @type {Label} */ { text }) => text.length * LETTER;
+  for (const each of labels) {
+    const over = (/** @type {Label} */ one) =>
+      Math.abs(one.y - each.y) < LINE && Math.abs(one.x - each.x) < (wide(one) + wide(each)) / 2 + 4;
+    if (!kept.some(over)) kept.push(each);
+  }
+  return kept;
+}
+
+/** A part of the score in percent where that says much, else the share itself; "" of what would read as zero.
+ * @type {(share: number, found: { score: number, large: boolean }) => string} */
+export function shareSaid(share, { score, large }) {
+  const part = share / score;
+  const said = large ? `${Math.round(100 * part)}%` : `${share > 0 ? "+" : ""}${share.toFixed(2)}`;
+  return /^[+-]?0(\.00)?%?$/.test(said) ? "" : said.replace("-", "−");
+}
+
+/** What carried the score, in a sentence of plain and strong parts: `name` says a token, `itself` is that of a state.
+ * @type {(found: Explained, name: (token: number) => string, itself?: number) => [text: string, strong: boolean][]} */
+export function answerSaid(found, name, itself = -1) {
+  const order = found.tokens.map((_, at) => at).sort((a, b) => Math.abs(found.tokens[b]) - Math.abs(found.tokens[a]));
+  const most = order.slice(0, 3).filter((at) => shareSaid(found.tokens[at], found));
+  const { name: head, share } = strongestHead(found.heads);
+  const own = found.edges.find((edge) => `${edge.layer}.${edge.head}` === head);
+  const brings = own && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
+  const words = found.words.charAt(0).toUpperCase() + found.words.slice(1);
+  /** @type {[string, boolean][]} */
+  const said = [
+    [itself < 0 ? `${words} is ${found.score.toFixed(2).replace("-", "−")}: ` : `${name(itself)} ends up `, false],
+  ];
+  for (const [place, at] of most.entries()) {
+    const whose = at === itself ? "itself" : name(at);
+    if (place) said.push([place === most.length - 1 ? " and " : ", ", false]);
+    said.push([shareSaid(found.tokens[at], found), true], [` ${itself < 0 ? "from " : ""}${whose}`, false]);
+  }
+  const what = brings ? ` ${name(brings.key)}` : " most";
+  const much = shareSaid(brings ? brings.by_head : share, found);
+  return [...said, ["; head ", false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
+}
+
+/** The head whose share is largest, whatever its sign. @type {(heads: number[][]) => { name: string, share: number }} */
+export function strongestHead(heads) {
+  let found = { name: "0.0", share: 0 };
+  for (const [layer, row] of heads.entries())
+    for (const [head, share] of row.entries())
+      if (Math.abs(share) > Math.abs(found.share)) found = { name: `${layer}.${head}`, share };
+  return found;
+}

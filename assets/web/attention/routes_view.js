@@ -1,0 +1,194 @@
+// How it got there: tokens across, blocks upward, shares as nodes and links as curves.
+
+import { inkOn, rgbText } from "../core/colors.js";
+import { el, onWidth, svg } from "../core/dom.js";
+import { signedColors } from "../core/signed_colors.js";
+import { afterBlocks } from "../core/states.js";
+import { curves, folded, roomy, shareSaid } from "./routes_layout.js";
+
+/** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Columns, Curve } from "./routes_layout.js" */
+/** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown,
+ *   say: (sentence: string) => unknown }} Acts */
+
+const [LEFT, NAMES] = [64, 26]; // pixels of the blocks' names, and of the tokens'
+const [ROW, NODE] = [58, 24]; // from block to block, and the height of a node
+const [WIDE, NARROW] = [84, 44]; // of a column, at most and at least
+const [THICK, THIN] = [9, 1.2]; // curves
+const NAMED = 6; // curves that bear their share and head
+
+export class RoutesView {
+  /** @type {Run | null} */ run = null;
+  /** @type {Explained | null} */ found = null;
+  token = -1; // whose name is marked
+  /** @type {Columns} */ #columns = { groups: [], nodes: [] };
+  drawing = svg("svg", { class: "viz-routes-drawing", tabindex: "0", role: "application" });
+  node = el("div", { class: "viz-routes" }, this.drawing);
+
+  /** @param {Acts} acts */
+  constructor(acts) {
+    this.acts = acts;
+    this.drawing.setAttribute("aria-roledescription", "graph of tokens and blocks");
+    this.drawing.addEventListener("click", (event) => this.#press(event.target));
+    this.drawing.addEventListener("pointerover", (event) => this.#tell(event.target));
+    this.drawing.addEventListener("keydown", (event) => this.#key(/** @type {KeyboardEvent} */ (event)));
+    onWidth(this.node, () => this.draw());
+  }
+
+  /** @type {(run: Run, found: Explained, token: number) => void} */
+  show(run, found, token) {
+    [this.run, this.found, this.token] = [run, found, token];
+    this.draw();
+  }
+
+  draw() {
+    const { run, found } = this;
+    const room = this.node.clientWidth - LEFT;
+    if (!run || !found || room <= 0) return;
+    const most = Math.max(3, Math.floor(room / NARROW));
+    this.#columns = folded(found, most);
+    const { groups, nodes } = this.#columns;
+    const wide = Math.min(WIDE, room / groups.length);
+    const height = ROW * (nodes.length - 1) + NODE + NAMES;
+    const width = LEFT + wide * groups.length;
+    const place = new Place(wide, nodes.length);
+    const drawn = curves(found.edges, groups);
+    this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.drawing.setAttribute("width", String(width));
+    this.drawing.setAttribute("height", String(height));
+    this.drawing.setAttribute(
+      "aria-label",
+      `${found.sentence} Left and right ask of the final state of another token.`,
+    );
+    this.drawing.replaceChildren(
+      ...nodes.map((_, state) =>
+        svg("text", { class: "viz-route-block", x: 0, y: place.y(state) + 4 }, blockName(state)),
+      ),
+      ...drawn.toReversed().map((curve) => this.#curve(curve, place, drawn[0])),
+      ...nodes.flatMap((row, state) => row.map((share, at) => this.#node(share, state, at, place))),
+      ...groups.map((tokens, at) => this.#name(tokens, at, place)),
+      ...this.#labels(drawn, place),
+    );
+  }
+
+  /** @type {(curve: Curve, place: Place, strongest: Curve) => SVGElement} */
+  #curve({ edge, from, to }, place, strongest) {
+    const [x, y] = [place.x(from), place.y(edge.layer) - NODE / 2];
+    const [over, top] = [place.x(to), place.y(edge.layer + 1) + NODE / 2];
+    const middle = (y + top) / 2;
+    const thick = Math.max(THIN, (THICK * Math.abs(edge.share)) / Math.abs(strongest.edge.share));
+    const kind = edge.share < 0 ? "viz-route viz-route-against" : "viz-route";
+    const d = `M${x},${y} C${x},${middle} ${over},${middle} ${over},${top}`;
+    const at = this.found?.edges.indexOf(edge) ?? -1;
+    return svg("path", { class: kind, d, "stroke-width": thick.toFixed(1), "data-edge": at });
+  }
+
+  /** @type {(share: number, state: number, at: number, place: Place) => SVGElement} */
+  #node(share, state, at, place) {
+    const { found } = this;
+    const said = found ? shareSaid(share, found) : "";
+    const [x, y] = [place.x(at), place.y(state)];
+    const group = { class: "viz-route-node", "data-column": at, "data-state": state };
+    if (!said) return svg("g", group, svg("circle", { cx: x, cy: y, r: 1.5 }));
+    const color = signedColors()(share / this.#largest);
+    const box = { x: x - place.wide / 2 + 2, y: y - NODE / 2, width: place.wide - 4, height: NODE, rx: 4 };
+    return svg(
+      "g",
+      group,
+      svg("rect", { ...box, fill: rgbText(color) }),
+      svg("text", { x, y: y + 4, fill: inkOn(color) }, said),
+    );
+  }
+
+  get #largest() {
+    return Math.max(...this.#columns.nodes.flat().map(Math.abs)) || 1;
+  }
+
+  /** @type {(tokens: number[], at: number, place: Place) => SVGElement} */
+  #name(tokens, at, place) {
+    const others = place.wide > 60 ? `${tokens.length} others` : `+${tokens.length}`;
+    const name = tokens.length > 1 ? others : (this.found?.names[tokens[0]] ?? "");
+    const chosen = tokens.length === 1 && tokens[0] === this.token;
+    const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}`;
+    const most = Math.floor(place.wide / 7);
+    const short = name.length > most ? `${name.slice(0, Math.max(1, most - 1))}…` : name;
+    const y = place.y(0) + NODE / 2 + 16;
+    return svg("text", { class: kind, x: place.x(at), y, "data-column": at }, svg("title", {}, name), short);
+  }
+
+  /** @type {(drawn: Curve[], place: Place) => SVGElement[]} */
+  #labels(drawn, place) {
+    const { found } = this;
+    if (!found) return [];
+    const all = drawn
+      .slice(0, NAMED)
+      .map(({ edge, from, to }) => ({
+        x: place.x(from) + 0.4 * (place.x(to) - place.x(from)),
+        y: (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4,
+        text: `${shareSaid(edge.share, found)} (${edge.layer}.${edge.head}: ${shareSaid(edge.by_head, found)})`,
+      }));
+    return roomy(all).map(({ x, y, text }) => svg("text", { class: "viz-route-label", x, y }, text));
+  }
+
+  // A curve leads to its head and cell; a node or a name asks of that token.
+  #press(/** @type {EventTarget | null} */ target) {
+    const { edge, column } = this.#at(target);
+    if (this.found?.names.length !== this.run?.n) return; // columns of two runs are no tokens of this one
+    if (edge) return this.acts.link(edge);
+    const tokens = this.#columns.groups[column] ?? [];
+    if (tokens.length === 1) this.acts.token(tokens[0]);
+  }
+
+  #tell(/** @type {EventTarget | null} */ target) {
+    const { run, found } = this;
+    const { edge, column, state } = this.#at(target);
+    if (!run || !found) return;
+    const name = (/** @type {number} */ token) => `${token} “${found.names[token]}”`;
+    if (edge) {
+      const head = `${edge.layer}.${edge.head}`;
+      const by = `head ${head} brings ${signed(edge.by_head)}`;
+      this.acts.say(
+        `Block ${edge.layer}: ${name(edge.key)} to ${name(edge.query)}: ${signed(edge.share)} over all heads; ${by}`,
+      );
+    } else if (state >= 0) {
+      const tokens = this.#columns.groups[column];
+      const who = tokens.length > 1 ? `${tokens.length} other tokens` : name(tokens[0]);
+      this.acts.say(`${who}, ${afterBlocks(state)}: ${signed(this.#columns.nodes[state][column])}`);
+    }
+  }
+
+  #at(/** @type {EventTarget | null} */ target) {
+    const part = target instanceof Element ? target.closest("[data-edge], [data-column]") : null;
+    const { edge, column, state } = part instanceof SVGElement ? part.dataset : {};
+    return { edge: this.found?.edges[Number(edge ?? -1)], column: Number(column ?? -1), state: Number(state ?? -1) };
+  }
+
+  #key(/** @type {KeyboardEvent} */ event) {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const { run, token = 0 } = this;
+    if (!by || !run || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.acts.token(Math.min(run.n - 1, Math.max(0, token + by)));
+  }
+}
+
+// Middles of nodes.
+class Place {
+  constructor(/** @type {number} */ wide, /** @type {number} */ states) {
+    this.wide = wide;
+    this.states = states;
+  }
+
+  x(/** @type {number} */ column) {
+    return LEFT + this.wide * (column + 0.5);
+  }
+
+  y(/** @type {number} */ state) {
+    return ROW * (this.states - 1 - state) + NODE / 2;
+  }
+}
+
+const blockName = (/** @type {number} */ state) => (state ? `block ${state - 1}` : "input");
+const signed = (/** @type {number} */ share) => `${share < 0 ? "−" : "+"}${Math.abs(share).toFixed(4)}`;

@@ -1,0 +1,193 @@
+"""Explore's question: its answer, routes and heads are those of `vz.attribute`, and lead on."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from gradio_client import Client
+
+import viz_encoder as vz
+from tests.ui.conftest import of_another_model
+from tests.ui.texts import MASKED, PICTURES, SENTENCES
+
+NODES = """() => [...document.querySelectorAll('.viz-route-node')].map((node) =>
+  [node.dataset.state, node.dataset.column, node.textContent])"""
+
+
+def asked(page, part=":"):
+    page.wait_for_selector(f".viz-how[data-painted*='{part}']", timeout=60_000)
+
+
+@pytest.fixture
+def explore(shared):
+    def enter(**query):
+        page = shared(lambda opened: asked(opened.page), **query).page
+        asked(page, f"{page.evaluate('window.vizTab.run.key')}:attribution?")
+        return page
+
+    return enter
+
+
+def percent(share):
+    said = f"{share:.0%}".replace("-", "−")
+    return "" if said.strip("−") == "0%" else said
+
+
+def drawn(page, shape):
+    """The words of the nodes, by state and token."""
+    found = np.full(shape, "", dtype=object)
+    for state, column, said in page.evaluate(NODES):
+        found[int(state), int(column)] = said
+    return found
+
+
+def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm):
+    page = visit(opening=True).page
+    asked(page, "of=state")
+    text = page.input_value("#viz-text-a textarea")
+    query = page.evaluate("window.vizTab.selection.query")
+    found = vz.attribute(minilm, text, of="state", token=query)
+    shares = found.states / found.score
+    expected = [[percent(share) for share in row] for row in shares.tolist()]
+    assert drawn(page, shares.shape).tolist() == expected
+    links = [edge for edge in found.routes().edges if edge.query == query != edge.key]
+    edge = max(links, key=lambda edge: abs(edge.share))
+    place = "(({layer, head, query, key}) => [layer, head, query, key])(window.vizTab.selection)"
+    assert page.evaluate(place) == [edge.layer, edge.head, query, edge.key]
+    (layer, head), *_ = found.ranked(1)
+    said = page.inner_text(".viz-answer")
+    most = sorted(range(len(found.tokens)), key=lambda at: -abs(found.tokens[at]))[:3]
+    for at in most:
+        name = "itself" if at == query else f"“{found.names[at]}”"
+        assert f"{percent(found.tokens[at] / found.score)} {name}" in said
+    assert f"head {layer}.{head} brings “{found.names[edge.key]}”" in said
+    cells = page.eval_on_selector_all(
+        ".viz-share-cell", "all => all.map((cell) => cell.ariaDescription.split(' ')[3])"
+    )
+    heads = np.array([float(cell.replace("−", "-")) for cell in cells])
+    np.testing.assert_allclose(heads, found.heads.ravel(), atol=6e-5)
+
+
+def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
+    page = explore(query=3)
+    page.locator(".viz-route-name").nth(6).click()
+    asked(page, "token=6")
+    assert page.evaluate("window.vizTab.selection.query") == 6
+    page.focus(".viz-routes-drawing")
+    page.keyboard.press("ArrowRight")
+    asked(page, "token=7")
+    found = vz.attribute(minilm, SENTENCES[0], of="state", token=7)
+    edge = max((e for e in found.routes().edges if e.query != e.key), key=lambda e: abs(e.share))
+    page.locator(".viz-route[data-edge='0']").dispatch_event("click")
+    assert page.evaluate("window.vizTab.selection.name") == f"{edge.layer}.{edge.head}"
+    assert page.evaluate("window.vizTab.selection.key") == edge.key
+    page.locator(".viz-share-cell[data-head='2.3']").click()
+    assert page.evaluate("window.vizTab.selection.name") == "2.3"
+
+
+def test_an_answer_against_another_label_and_another_text(visit):
+    grammar = vz.load("grammar", device="cpu")
+    page = visit(kind="text", a=MASKED[0], model=MASKED[1]).page
+    asked(page, "of=masked")
+    labels = page.eval_on_selector_all("#viz-explain-label option", "all => all.map(o => o.text)")
+    assert labels[0].startswith("are ") and len(labels) == 11
+    page.select_option("#viz-explain-label", "other")
+    page.fill("#viz-explain-typed", "is")
+    page.press("#viz-explain-typed", "Enter")
+    asked(page, "label=is")
+    assert page.inner_text(".viz-explained-told") == (
+        vz.attribute(grammar, MASKED[0], label="is").sentence
+    )
+    page.select_option("#viz-explain-against", "other")
+    other = MASKED[0].replace("keys", "key")
+    page.fill("#viz-explain-rival", other)
+    page.press("#viz-explain-rival", "Enter")
+    asked(page, "against=the")
+    found = vz.attribute(grammar, MASKED[0], label="is", against=other)
+    assert page.inner_text(".viz-explained-told") == found.sentence
+    assert "keys/key" in page.inner_text(".viz-answer")
+
+
+def test_what_is_drawn_is_saved(explore, minilm):
+    page = explore(query=3)
+    found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
+    files = {}
+    for kind in ("SVG", "CSV", "npz"):
+        with page.expect_download() as download:
+            page.click(f".viz-how .viz-figure-take >> text={kind}")
+        with open(download.value.path(), "rb") as file:
+            files[kind] = file.read()
+    assert files["SVG"].startswith(b"<svg") and b"animal" in files["SVG"]
+    saved = np.load(io.BytesIO(files["npz"]))
+    values = next(saved[name] for name in saved.files if saved[name].shape == found.states.shape)
+    np.testing.assert_allclose(values, found.states, atol=1e-6)
+    assert len(files["CSV"].decode().splitlines()) > found.states.size / len(found.tokens)
+
+
+def test_on_a_phone_what_matters_keeps_its_column(visit, minilm):
+    page = visit(query=3).page
+    asked(page, "token=3")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(
+        """() => {
+          const wide = document.querySelector('.viz-routes').clientWidth;
+          const columns = document.querySelectorAll('.viz-route-name').length;
+          return wide < 390 && columns === Math.floor((wide - 64) / 44);
+        }"""
+    )
+    found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
+    names = page.locator(".viz-route-name").all_text_contents()
+    shown = len(names) - 1
+    held = np.sort(np.argsort(-abs(found.states).max(axis=0), kind="stable")[:shown])
+    titles = page.locator(".viz-route-name title").all_text_contents()
+    assert titles[:-1] == [found.names[at] for at in held]
+    rest = found.states.sum(axis=1) - found.states[:, held].sum(axis=1)
+    last = drawn(page, (len(found.states), shown + 1))[:, -1]
+    assert last.tolist() == [percent(share) for share in rest / found.score]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_picture_has_an_overlay_a_block(explore):
+    page = explore(kind="image", example=next(iter(PICTURES)), model="scene")
+    figures = page.locator(".viz-route-pictures figure")
+    n_layers = page.evaluate("window.vizTab.run.nLayers")
+    assert figures.count() == n_layers + 1
+    assert figures.last.inner_text().startswith("input")
+    figures.last.locator("canvas").click(position={"x": 70, "y": 70})
+    asked(page, "of=state")
+    query = page.evaluate("window.vizTab.selection.query")
+    assert page.inner_text(".viz-answer").startswith(
+        f"“{page.evaluate('window.vizTab.run.tokens')[query]}” ends up"
+    )
+
+
+def test_a_run_without_its_model_says_why(visit, site, minilm, tmp_path):
+    of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
+    sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
+    run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
+    opened = visit(run=run["key"])
+    opened.page.wait_for_selector(".viz-how[data-painted]", state="attached")
+    assert "The model of this run is not loaded here" in opened.page.inner_text(".viz-answer")
+    assert opened.page.locator(".viz-routes").is_hidden()
+
+
+def test_any_view_has_controls_of_its_own(shared, minilm):
+    page = shared().page
+    page.click("text=Any view as a Plotly figure")
+    page.wait_for_selector(".viz-any .viz-figure[data-painted*='attention_map']", timeout=30_000)
+    page.select_option(".viz-any [data-control=layer]", "2")
+    page.select_option(".viz-any [data-control=head]", "max")
+    page.wait_for_selector(".viz-any .viz-figure[data-painted*='layer=2&head=max']")
+    page.click(".viz-any >> text=Table")
+    cells = page.eval_on_selector_all(
+        ".viz-any tbody tr", "all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))"
+    )
+    expected = vz.capture(minilm, SENTENCES[0]).attention(2).amax(dim=0)
+    np.testing.assert_allclose(np.array(cells, dtype=float), expected, rtol=6e-4, atol=1e-7)
+    for kind in ("PNG", "SVG", "CSV", "npz"):
+        with page.expect_download() as download:
+            page.click(f".viz-any .viz-figure-take >> text={kind}")
+        name = download.value.suggested_filename
+        assert name.startswith("all-MiniLM-L6-v2-attention_map-layer-2-head-max")
+        assert name.endswith(f".{kind.lower()}")

@@ -1,0 +1,126 @@
+// Explore's question and answer: how routes are laid out and said, and where the controls of a view begin.
+
+import "./address.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startOf } from "../../assets/web/attention/any_view.js";
+import {
+  answerSaid,
+  curves,
+  folded,
+  roomy,
+  shareSaid,
+  strongestHead,
+} from "../../assets/web/attention/routes_layout.js";
+import { Run } from "../../assets/web/core/run.js";
+import { tabIn } from "../../assets/web/core/selection_address.js";
+
+const NODES = [
+  [1, -6, 0.5, 3, 0.25],
+  [2, -1, 0.5, 4, -0.25],
+];
+const GROUPS = [[0], [1], [2], [3], [4, 5, 6]];
+
+test("columns that hold least are folded into the last one, which is their sum", () => {
+  const found = folded({ groups: GROUPS, nodes: NODES }, 3);
+  assert.deepEqual(found.groups, [[1], [3], [0, 2, 4, 5, 6]]);
+  assert.deepEqual(found.nodes, [
+    [-6, 3, 1.75],
+    [-1, 4, 2.25],
+  ]);
+  const sums = (rows) => rows.map((row) => row.reduce((sum, share) => sum + share, 0));
+  assert.deepEqual(sums(found.nodes), sums(NODES));
+  assert.deepEqual(folded({ groups: GROUPS, nodes: NODES }, 5), { groups: GROUPS, nodes: NODES });
+});
+
+test("curves lead from the key's column to the query's, and none stays within one", () => {
+  const edge = (key, query) => ({ layer: 0, query, key, share: 1, head: 0, by_head: 1 });
+  const found = curves([edge(4, 1), edge(4, 6), edge(2, 2)], GROUPS);
+  assert.deepEqual(
+    found.map(({ from, to }) => [from, to]),
+    [[4, 1]],
+  );
+});
+
+test("a weaker label leaves its place to a stronger one", () => {
+  const label = (x, y, text) => ({ x, y, text });
+  const all = [label(0, 0, "27%"), label(10, 0, "4%"), label(10, 30, "3%"), label(200, 0, "2%")];
+  assert.deepEqual(
+    roomy(all).map(({ text }) => text),
+    ["27%", "3%", "2%"],
+  );
+});
+
+test("a share is a percentage where that says much, and nothing where it would read as zero", () => {
+  const [large, near] = [
+    { score: -4, large: true },
+    { score: 0.07, large: false },
+  ];
+  assert.deepEqual(
+    [1, -2, 0.01].map((share) => shareSaid(share, large)),
+    ["−25%", "50%", ""],
+  );
+  assert.deepEqual(
+    [1, -2.345, 0.004].map((share) => shareSaid(share, near)),
+    ["+1.00", "−2.35", ""],
+  );
+});
+
+const FOUND = {
+  words: "the logit of “are”",
+  score: 10,
+  large: true,
+  names: ["a", "b", "c"],
+  tokens: [7, 2, 1],
+  heads: [
+    [1, -3],
+    [0.5, 6],
+  ],
+  edges: [{ layer: 1, query: 2, key: 0, share: 7, head: 1, by_head: 5 }],
+};
+const said = (found, itself) =>
+  answerSaid(found, (at) => `“${FOUND.names[at]}”`, itself)
+    .map(([text]) => text)
+    .join("");
+
+test("the answer says which tokens, how much, and what the strongest head brought", () => {
+  assert.equal(
+    said(FOUND),
+    "The logit of “are” is 10.00: 70% from “a”, 20% from “b” and 10% from “c”; head 1.1 brings “a” (50%).",
+  );
+  assert.equal(said(FOUND, 1), "“b” ends up 70% “a”, 20% itself and 10% “c”; head 1.1 brings “a” (50%).");
+  const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
+  assert.match(said(spread), /; head 1\.1 brings most \(60%\)\.$/);
+  assert.deepEqual(strongestHead(FOUND.heads), { name: "1.1", share: 6 });
+});
+
+test("an address of the tab that is gone opens the first", () => {
+  assert.deepEqual(["?tab=flow", "?tab=masks", "?learn=4", ""].map(tabIn), ["", "masks", "learn", ""]);
+});
+
+test("a control begins at what is selected, where the view has that; else as usual", () => {
+  const control = (more) => ({ name: "head", words: ["mean"], most: 3, default: 1, ...more });
+  assert.equal(startOf(control(), { head: 3 }), 3);
+  assert.equal(startOf(control(), { head: 4 }), 1);
+  assert.equal(startOf(control(), { head: "mean" }), "mean");
+  assert.equal(startOf(control(), { head: "1,2" }), 1);
+  assert.equal(startOf(control({ name: "show" }), { head: 3 }), 1);
+  assert.equal(startOf(control({ default: null }), { head: 3 }), "");
+});
+
+test("views stand where they say, in their order; a view without a place stands nowhere", async () => {
+  const place = (tab, slot, order) => ({ tab, slot, order });
+  const run = new Run({ tokens: ["[CLS]", "cat", "[PAD]"], special: [true, false, false], valid: [true, true, false] });
+  run.views = async () => ({
+    third: { name: "third", place: place("hidden", "answer", 3) },
+    none: { name: "none", place: null },
+    second: { name: "second", place: place("hidden", "query", 2) },
+    other: { name: "other", place: place("masks", "query", 0) },
+    first: { name: "first", place: place("hidden", "query", 1) },
+  });
+  const names = async (...where) => (await run.viewsAt(...where)).map(({ name }) => name);
+  assert.deepEqual(await names("hidden"), ["first", "second", "third"]);
+  assert.deepEqual(await names("hidden", "query"), ["first", "second"]);
+  assert.deepEqual(await names("hidden", "none"), []);
+  assert.deepEqual([run.real(), run.real(true), run.named(1)], [[0, 1], [1], "1 “cat”"]);
+});

@@ -1,1 +1,0 @@
-"""The Flow tab: where one token's information comes from, layer by layer."""
