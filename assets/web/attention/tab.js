@@ -1,4 +1,4 @@
-// The Attention tab: facts of the run, the atlas, the big map and the words or picture, as one.
+// The Explore tab: facts of the run, the atlas, the big map and the words or picture, as one.
 
 import { current } from "../core/app_state.js";
 import { changedRun } from "../core/changed_run.js";

@@ -11,7 +11,7 @@ import { examplesOf, markedParts } from "./tables.js";
 
 /** @import { Example, HeadPlace, HeadTable } from "./types.d.ts" */
 
-const RUN = "Run this text on the model above, and look at this pair in the Attention tab";
+const RUN = "Run this text on the model above, and look at this pair in the Explore tab";
 
 export class ExampleList {
   heading = el("h3", {});

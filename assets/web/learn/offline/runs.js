@@ -54,7 +54,7 @@ export class Runs {
     return {
       ...{ key, kind: "text", model: this.name, device: "", dtype: "", kernel: "", revision: "", weights: "" },
       link: { a: text, ...(codes.length ? { cut: codes.join(",") } : {}) },
-      ...{ hasModel: true, tasks: ["masked"], masked: "" },
+      ...{ hasModel: true, tasks: ["masked"], unsplit: "", masked: "" },
       changed: codes.length ? { plain, changes: codes.map((code) => ({ code, words: code })) } : null,
       ...{ nLayers: this.model.config.n_layers, nHeads: this.model.config.n_heads },
       ...{ tokens: read.tokens, special: read.special, valid: read.tokens.map((_, at) => !read.padding.includes(at)) },

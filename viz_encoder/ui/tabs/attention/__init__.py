@@ -1,1 +1,1 @@
-"""The Attention tab: maps, rows, columns, statistics and their files."""
+"""The Explore tab: maps, rows, columns, statistics and their files."""

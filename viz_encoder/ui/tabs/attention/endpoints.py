@@ -1,4 +1,4 @@
-"""Named endpoints of the Attention tab: maps, rows, columns, statistics and changes as numbers."""
+"""Named endpoints of the Explore tab: maps, rows, columns, statistics and changes as numbers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Routes of the Attention tab: a run's maps, rows, columns and statistics, as raw bytes.
+"""Routes of the Explore tab: a run's maps, rows, columns and statistics, as raw bytes.
 
 They stand beside Gradio's own routes, for a click must not wait in its queue, and a map must not
 travel as JSON. A run is reached by its unguessable key alone.

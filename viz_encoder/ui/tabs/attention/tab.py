@@ -1,4 +1,4 @@
-"""The Attention tab: the maps of a run, and what is known of every head."""
+"""The Explore tab: the maps of a run, and what is known of every head."""
 
 import gradio as gr
 
