@@ -1,6 +1,7 @@
 // The question and its answer: what carried it, how it got there, and what each head brings.
 
 import { el } from "../core/dom.js";
+import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
@@ -20,7 +21,8 @@ const ABOUT =
   "factors are held as they ran; then every row and the biases after it add up to the score. It does not tell " +
   "what would happen without a token or head.";
 
-export class Explained {
+/** Emits when there is another answer, or none. @extends {Emitter<[]>} */
+export class Explained extends Emitter {
   #latest = new Latest((sentence) => this.#fail(sentence));
   /** @type {Run | null} */ run = null;
   /** @type {Found | null} */ found = null;
@@ -31,6 +33,7 @@ export class Explained {
   knockedOut = new KnockedOut();
 
   constructor(/** @type {Selection} */ selection) {
+    super();
     this.selection = selection;
     const say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;
@@ -115,6 +118,7 @@ export class Explained {
     this.heads.mark(this.selection.layer, this.selection.head);
     this.told.textContent = found.sentence;
     const shares = new Map(found.tokens.map((share, at) => /** @type {const} */ ([at, share])));
+    this.tell();
     this.knockedOut.show({ run, options: this.question.options() ?? {}, shares });
   }
 
@@ -132,6 +136,7 @@ export class Explained {
     this.picture.hidden = this.all.hidden = true;
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
     this.picture.dataset.painted = `${this.run?.key}:`;
+    this.tell();
   }
 
   #stem() {

@@ -6,8 +6,9 @@ import { Latest } from "../core/latest.js";
 import { isChanged } from "../core/run.js";
 import { shownName, signed } from "./pair_links.js";
 import { quoted } from "../core/token_names.js";
+import { shareSaid } from "./routes_layout.js";
 
-/** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Explained, Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
@@ -15,6 +16,7 @@ export class FindingsView {
   #latest = new Latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
   /** @type {Run | null} */ #run = null;
   /** @type {Findings | null} */ #found = null;
+  /** @type {Explained | null} */ #answer = null;
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
   actions = el("span", { class: "viz-finding-actions" });
   chips = el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" });
@@ -40,7 +42,7 @@ export class FindingsView {
   // Another run is on its way to the page: what is here is of the one before, and keeps only its room.
   clear() {
     this.#latest.stop();
-    [this.#run, this.#found] = [null, null];
+    [this.#run, this.#found, this.#answer] = [null, null, null];
     for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
   }
 
@@ -65,6 +67,7 @@ export class FindingsView {
     const chips = found.map((finding) => this.#chip(finding));
     this.chips.replaceChildren(el("span", { class: "viz-caption viz-finding-of" }), ...chips);
     this.#qualify();
+    this.weigh(this.#answer);
   }
 
   // Choose like `opening_of` for a short text.
@@ -82,9 +85,21 @@ export class FindingsView {
     for (const chip of this.chips.querySelectorAll("button")) chip.title = `${chip.dataset.sentence}${as}`;
   }
 
+  // Beside where a head looks: what it brought to the answer that is shown.
+  weigh(/** @type {Explained | null} */ found) {
+    this.#answer = found;
+    for (const chip of this.chips.querySelectorAll("button")) {
+      const [layer, head] = (chip.dataset.head ?? "").split(".").map(Number);
+      const brought = found && headSaid(found, layer, head);
+      chip.replaceChildren(chip.dataset.chip ?? "", ...(brought ? [el("small", {}, brought)] : []));
+    }
+  }
+
   #chip(/** @type {Finding} */ { layer, head, query, key, chip, sentence }) {
     const place = { layer, head, ...(query != null && { query }), ...(key != null && { key }) };
-    const more = { class: "viz-small viz-finding-chip", "data-sentence": sentence };
+    const one = chip.startsWith(`${layer}.${head} `); // not of several heads
+    const data = { "data-sentence": sentence, "data-chip": chip, "data-head": one ? `${layer}.${head}` : "" };
+    const more = { class: "viz-small viz-finding-chip", ...data };
     return button(chip, () => this.#go(place), more);
   }
 
@@ -145,6 +160,13 @@ export function toldApart(run, selection, token) {
   const name = shownName(run, selection, token);
   const alike = run.shown({ hide: false, words: selection.words }).filter((one) => one.name === name);
   return alike.length > 1 ? `${name} (token ${token})` : name;
+}
+
+/** "brings 4%": the share of one head; "" of what is no head. @type {(found: Explained, layer: number, head: number) => string} */
+export function headSaid(found, layer, head) {
+  const share = found.heads[layer]?.[head];
+  if (share === undefined) return "";
+  return ` brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")}`;
 }
 
 const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";

@@ -111,6 +111,7 @@ class AttentionTab extends TabShell {
       ...[this.afterMatrix, this.lines.node, this.exports.node, this.any.node],
     );
     this.findings.chips.before(this.cut.node);
+    explained.on(() => this.findings.weigh(explained.found));
     this.selection.on(() => this.run && this.#sync(this.run));
     this.layer.title = this.head.select.title = HINT;
     followKeys(root, this.selection, () => this.run);
