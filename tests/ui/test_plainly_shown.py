@@ -49,12 +49,12 @@ def test_small_numbers_are_told_apart(shared, trace):
             window.drawn.push(text);
             plain.call(this, text, ...at);
           };
-          Object.assign(map.view, { row: 0, col: 0, span: 8 });
+          Object.assign(map.view, { row: 0, col: 0, span: 6 });
           map.draw();
         }"""
     )
-    cells = trace.attention(3, 5)[:8, :8].flatten().tolist()
-    drawn = opened.page.evaluate("(delete vizTab.map.context.fillText, window.drawn.slice(0, 64))")
+    cells = trace.attention(3, 5)[:6, :6].flatten().tolist()
+    drawn = opened.page.evaluate("(delete vizTab.map.context.fillText, window.drawn.slice(0, 36))")
     assert min(cells) < 0.005
     for text, weight in zip(drawn, cells, strict=True):
         assert abs(Decimal(text) - Decimal(weight)) <= Decimal(

@@ -28,7 +28,7 @@ export class Explained extends Emitter {
   /** @type {Found | null} */ found = null;
   #query = -1; // of which the question is, where it is of the chosen token
   question = new Question(() => this.ask());
-  said = el("h2", { class: "viz-finding viz-answer", "aria-live": "polite" });
+  said = el("h2", { class: "viz-answer", "aria-live": "polite" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
   knockedOut = new KnockedOut();
 
@@ -65,7 +65,8 @@ export class Explained extends Emitter {
   enter(/** @type {Run} */ run) {
     if (this.run !== run) this.question.enter(run);
     this.run = run;
-    for (const node of [this.said, this.picture, this.all]) node.classList.add("viz-behind");
+    this.said.classList.add("viz-stale");
+    for (const node of [this.picture, this.all]) node.classList.add("viz-behind");
   }
 
   show(/** @type {Run} */ run) {
@@ -103,7 +104,7 @@ export class Explained extends Emitter {
   /** @type {(run: Run, found: Found, token: number) => void} */
   #answer(run, found, token) {
     this.found = found;
-    for (const node of [this.said, this.picture, this.all]) node.classList.remove("viz-behind");
+    this.#here();
     this.picture.hidden = this.all.hidden = false;
     const ofState = this.question.task.value === "state" && !this.question.options()?.against;
     const name = (/** @type {number} */ at) => quoted(found.names[at]);
@@ -132,11 +133,16 @@ export class Explained extends Emitter {
   // Why there is no answer, in place of it.
   #fail(/** @type {string} */ sentence) {
     this.found = null;
-    for (const node of [this.said, this.picture, this.all]) node.classList.remove("viz-behind");
+    this.#here();
     this.picture.hidden = this.all.hidden = true;
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
     this.picture.dataset.painted = `${this.run?.key}:`;
     this.tell();
+  }
+
+  #here() {
+    this.said.classList.remove("viz-stale");
+    for (const node of [this.picture, this.all]) node.classList.remove("viz-behind");
   }
 
   #stem() {
