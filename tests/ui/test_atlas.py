@@ -78,7 +78,7 @@ def test_each_thumbnail_stands_at_its_head(opened, surveyed):
     """The canvas below a cell shows the weights of the head that the cell is named after."""
     cell = """name => {
       const { canvas } = vizTab.atlas, ratio = devicePixelRatio;
-      const box = document.querySelector(`[data-head='${name}']`).getBoundingClientRect();
+      const box = document.querySelector(`.viz-atlas-grid [data-head='${name}']`).getBoundingClientRect();
       const origin = canvas.getBoundingClientRect();
       const [width, height] = [box.width * ratio, box.height * ratio];
       const copy = new OffscreenCanvas(width, height)
@@ -101,7 +101,7 @@ def test_each_thumbnail_stands_at_its_head(opened, surveyed):
 def test_arrows_move_in_the_order_shown(opened):
     opened.page.select_option("#viz-order", "highest")
     order = shown(opened)
-    opened.page.click(f"[data-head='{order[11]}']")
+    opened.page.click(f".viz-atlas-grid [data-head='{order[11]}']")
     for key, at in [("ArrowRight", 12), ("ArrowDown", 24), ("ArrowLeft", 23), ("PageUp", 11)]:
         opened.page.keyboard.press(key)
         opened.map_painted(order[at])
@@ -118,7 +118,7 @@ def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
     page = opened.page
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/map?" in request.url else 0)
-    page.hover("[data-head='4.7']")
+    page.hover(".viz-atlas-grid [data-head='4.7']")
     with page.expect_response("**/map?layer=4&head=7&**"):
         page.mouse.down()
     assert selected(opened) == ["0.0"]
@@ -218,20 +218,22 @@ def test_enter_goes_to_the_next_match(opened, surveyed):
 
 def test_heads_of_a_layer_are_chosen_together(opened):
     page = opened.page
-    page.click("[data-head='3.1']", modifiers=["Control"])
+    page.click(".viz-atlas-grid [data-head='3.1']", modifiers=["Control"])
     assert selected(opened) == ["3.1", "3.5"]
     assert page.evaluate("vizTab.selection.head") == "1,5"
-    page.focus("[data-head='3.5']")
+    page.focus(".viz-atlas-grid [data-head='3.5']")
     page.keyboard.press("Shift+ArrowRight")
     assert selected(opened) == ["3.1", "3.5"]
     page.keyboard.press("Shift+Enter")
     assert page.evaluate("vizTab.selection.head") == "1,5,6"
     page.keyboard.press("Shift+Enter")
-    page.click("[data-head='3.1']", modifiers=["Control"])
+    page.click(".viz-atlas-grid [data-head='3.1']", modifiers=["Control"])
     assert page.evaluate("vizTab.selection.head") == 5
-    page.click("[data-head='3.5']", modifiers=["Control"])  # the last one stays
+    page.click(".viz-atlas-grid [data-head='3.5']", modifiers=["Control"])  # the last one stays
     assert selected(opened) == ["3.5"]
-    page.click("[data-head='2.4']", modifiers=["Control"])  # of another layer: begin again
+    page.click(
+        ".viz-atlas-grid [data-head='2.4']", modifiers=["Control"]
+    )  # of another layer: begin again
     assert selected(opened) == ["2.4"]
 
 

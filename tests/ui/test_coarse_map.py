@@ -52,7 +52,7 @@ def test_a_thumbnail_stands_in_until_the_map_comes(long_page, long_run):
     opened = long_page()
     held = []
     opened.page.route("**/map?**", lambda route: held.append(route))
-    opened.page.click("[data-head='0.1']")
+    opened.page.click(".viz-atlas-grid [data-head='0.1']")
     opened.page.wait_for_selector(".viz-map[data-coarse*=':0.1:']")
     assert f"largest of {STEP} × {STEP}" in opened.page.inner_text(".viz-map h3")
     said = opened.hover(25, 40)
@@ -69,7 +69,7 @@ def test_the_whole_map_never_hides_what_was_zoomed_into(long_page):
     page = opened.page
     held = []
     page.route("**/map?**rows=0:700**", lambda route: held.append(route))
-    page.click("[data-head='0.1']")
+    page.click(".viz-atlas-grid [data-head='0.1']")
     page.wait_for_selector(".viz-map[data-coarse*=':0.1:']")
     assert page.inner_text(".viz-sight") == ""  # all of it is in sight, and sums to its rows
     page.evaluate(
@@ -93,7 +93,7 @@ def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run)
     opened = long_page(width=390, height=844)
     page = opened.page
     for head in (0, 1):
-        page.click(f"[data-head='0.{head}']")
+        page.click(f".viz-atlas-grid [data-head='0.{head}']")
         opened.map_painted(f"0.{head}")
         page.wait_for_function("window.vizTab.map.tiles.length && !vizTab.map.tiles[0].sketch")
         weights = long_run[0].attention(0, head).numpy()

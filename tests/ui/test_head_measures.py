@@ -79,6 +79,7 @@ def test_what_there_is_not_is_said(site, client, key):
 
 def test_the_nearest_heads_are_listed_and_a_click_goes_there(visit, maps):
     page = visit(layer=3, head=1).page
+    page.locator(".viz-similar").scroll_into_view_if_needed(timeout=60_000)
     page.wait_for_selector(".viz-similar[data-painted]", timeout=60_000)
     apart = js_distances(maps, 3, 1).ravel()
     near = [int(at) for at in np.argsort(apart, kind="stable") if at != 3 * 12 + 1][:5]

@@ -39,7 +39,7 @@ def test_opens_on_a_real_model(visit, trace):
 
 def test_click_in_the_atlas_then_hover_gives_the_exact_value(shared, trace):
     opened = shared()
-    opened.page.click("[data-head='3.5']")
+    opened.page.click(".viz-atlas-grid [data-head='3.5']")
     opened.map_painted("3.5")
     it, animal = trace.tokens.index("it"), trace.tokens.index("animal")
     said = opened.hover(it, animal)
@@ -78,7 +78,7 @@ def test_hiding_special_tokens_drops_rows_and_columns(shared, trace):
 def test_the_selection_lives_in_the_url_and_comes_back(shared):
     opened = shared()
     opened.painted()
-    opened.page.click("[data-head='3.5']")
+    opened.page.click(".viz-atlas-grid [data-head='3.5']")
     opened.page.select_option("#viz-scale", "log")
     opened.map_painted("3.5")
     opened.page.focus(".viz-map-canvas")
@@ -96,7 +96,7 @@ def test_the_selection_lives_in_the_url_and_comes_back(shared):
 
 def test_arrow_keys_walk_the_atlas(shared):
     opened = shared(layer=2, head=2)
-    opened.page.focus("[data-head='2.2']")
+    opened.page.focus(".viz-atlas-grid [data-head='2.2']")
     for key, name in [
         ("ArrowRight", "2.3"),
         ("ArrowDown", "3.3"),

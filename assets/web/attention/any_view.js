@@ -1,6 +1,7 @@
 // Any view of the package as its Plotly figure, with controls made from what the view says it takes.
 
 import { caption, control, controls, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { Figure } from "../views/plotly_figure.js";
 import { ViewControls } from "./view_controls.js";
 
@@ -12,6 +13,9 @@ import { ViewControls } from "./view_controls.js";
 const SWITCHES = { hide_special: "hide", renormalize: "renorm", words: "words" }; // of a view by those of the page
 
 export class AnyView {
+  #latest = new Latest((sentence) => this.figure.fail(sentence));
+  /** @type {Run | null} */
+  #of = null; // of which the views are offered
   /** @type {Run | null} */
   run = null;
   /** @type {Views} */
@@ -27,7 +31,7 @@ export class AnyView {
   about = caption();
   node = el(
     "details",
-    { class: "viz-any", ontoggle: () => this.draw() },
+    { class: "viz-any", ontoggle: () => this.open() },
     el("summary", {}, "Any view as a Plotly figure"),
     controls(control("View", this.view), this.controls.node),
     this.about,
@@ -38,9 +42,25 @@ export class AnyView {
     this.selection = selection;
   }
 
-  show(/** @type {Run} */ run, /** @type {Views} */ views) {
-    const before = this.view.value;
+  show(/** @type {Run} */ run) {
     this.run = run;
+    return this.open();
+  }
+
+  // What there is to draw is asked for by whoever opens it.
+  open() {
+    const { run } = this;
+    if (!run || !this.node.open) return null;
+    if (this.#of === run) return this.draw();
+    return this.#latest.run(async (fresh) => {
+      this.#offer(await fresh(run.views()));
+      this.#of = run;
+      this.draw();
+    });
+  }
+
+  #offer(/** @type {Views} */ views) {
+    const before = this.view.value;
     this.views = views;
     const all = Object.values(views);
     this.view.replaceChildren(
@@ -51,7 +71,6 @@ export class AnyView {
     const there = all.filter(({ missing }) => !missing);
     this.view.value = (there.find(({ name }) => name === before) ?? there[0]).name;
     this.#fill();
-    this.draw();
   }
 
   // Views out of sight compute nothing.

@@ -1,8 +1,6 @@
 // How it got there in a picture: one small overlay a block, with the shares of its patches and its strongest links.
 
-import { rgbText } from "../core/colors.js";
 import { el, fit, loadPicture } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { shareSaid } from "./routes_layout.js";
 
@@ -12,7 +10,8 @@ import { shareSaid } from "./routes_layout.js";
 
 const SIDE = 132; // pixels of a picture
 const LINKS = 3; // of each block
-const STRONG = 0.75; // opacity of the largest share
+const STRONG = 0.9; // opacity of the largest share
+const [FOR, AGAINST] = ["rgb(255 96 32)", "rgb(56 140 255)"]; // seen on dark and on light pictures
 
 export class PictureRoutes {
   /** @type {Shown | null} */ #shown = null;
@@ -62,13 +61,13 @@ export class PictureRoutes {
       const part = row[at] / largest;
       const [x, y] = middle(at);
       context.globalAlpha = STRONG * Math.sqrt(Math.abs(part));
-      context.fillStyle = rgbText(signedColors()(Math.sign(part)));
+      context.fillStyle = part > 0 ? FOR : AGAINST;
       context.fillRect(x - patch / 2, y - patch / 2, patch, patch);
     }
     context.globalAlpha = 1;
     const inside = found.edges.filter(({ layer, key, query }) => layer === state && key >= prefix && query >= prefix);
     for (const { key, query, share } of inside.slice(0, LINKS)) {
-      [context.strokeStyle, context.lineWidth] = [rgbText(signedColors()(Math.sign(share))), 2];
+      [context.strokeStyle, context.lineWidth] = [share > 0 ? FOR : AGAINST, 2];
       context.beginPath();
       context.moveTo(...middle(key));
       context.lineTo(...middle(query));

@@ -42,9 +42,12 @@ export class SimilarHeadsView {
     const { layer, head, name } = this.selection;
     const run = this.#run;
     if (!run) return;
-    this.node.classList.add("viz-behind");
     this.#due = !this.#seen;
-    if (this.#due) return this.#latest.stop();
+    if (this.#due) {
+      this.#latest.stop();
+      return this.#say("Heads like this one", "");
+    }
+    this.node.classList.add("viz-behind");
     return this.#latest.run(
       async (fresh) => {
         if (typeof head !== "number") return this.#say("Heads like this one", ONE_HEAD);

@@ -164,7 +164,7 @@ class AttentionTab extends TabShell {
       await fresh(this.predictions.show(run));
       this.#tell(run, null);
       for (const part of [this.atlas, this.statistic]) await fresh(part.show(run));
-      this.any.show(run, await fresh(run.views()));
+      this.any.show(run);
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
       this.cut.ask(run);
