@@ -78,7 +78,8 @@ def test_each_thumbnail_stands_at_its_head(opened, surveyed):
     """The canvas below a cell shows the weights of the head that the cell is named after."""
     cell = """name => {
       const { canvas } = vizTab.atlas, ratio = devicePixelRatio;
-      const box = document.querySelector(`.viz-atlas-grid [data-head='${name}']`).getBoundingClientRect();
+      const cell = document.querySelector(`.viz-atlas-grid [data-head='${name}']`);
+      const box = cell.getBoundingClientRect();
       const origin = canvas.getBoundingClientRect();
       const [width, height] = [box.width * ratio, box.height * ratio];
       const copy = new OffscreenCanvas(width, height)

@@ -88,8 +88,8 @@ def test_the_readout_is_of_the_chosen_cell_once_the_pointer_leaves(shaded, trace
     said = lambda query, key: (  # noqa: E731
         f"3.5 query {query} “{trace.tokens[query]}” → key {key} “{trace.tokens[key]}”: "
     )
-    is_said = """text =>
-      document.querySelector(".viz-readout:not(.viz-map-told)").textContent.replace("  ", " ").startsWith(text)"""
+    is_said = """text => document.querySelector(".viz-readout:not(.viz-map-told)")
+      .textContent.replace("  ", " ").startsWith(text)"""
     page.hover("[data-token='5']")
     page.wait_for_function(is_said, arg=said(8, 5), timeout=5000)
     page.mouse.move(2, 2)

@@ -31,6 +31,13 @@ export class SimilarHeadsView {
     this.#say("Heads like this one", "");
   }
 
+  // Another run is on its way.
+  clear() {
+    this.#run = null;
+    this.#latest.stop();
+    this.#say("Heads like this one", "");
+  }
+
   show(/** @type {Run} */ run) {
     this.#run = run;
     return this.load();

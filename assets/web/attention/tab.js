@@ -142,7 +142,8 @@ class AttentionTab extends TabShell {
       delete node.dataset.painted;
     this.findings.clear();
     this.explained.enter(run);
-    for (const { node } of [this.pair, this.similar, this.source]) node.classList.add("viz-behind");
+    for (const { node } of [this.pair, this.source]) node.classList.add("viz-behind");
+    this.similar.clear();
     this.predictions.answer = "";
     this.exports.show(run);
     this.atlas.enter(run);
