@@ -18,12 +18,12 @@ from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.figures.views import VIEWS
 from viz_encoder.trace.recorded_parts import RecordedParts
+from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.readable import readable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held
-from viz_encoder.ui.wire.attributions import attribution_of
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 

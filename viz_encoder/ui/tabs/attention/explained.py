@@ -9,8 +9,9 @@ from viz_encoder.figures.attributed import parted
 from viz_encoder.figures.options import read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
 from viz_encoder.figures.views import VIEWS
+from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.wire.attributions import attribution_of, split_plain
+from viz_encoder.ui.wire.attributions import split_plain
 from viz_encoder.ui.wire.bytes import finite
 
 

@@ -13,9 +13,9 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.store import HEAD_REMOVED, Entry
-from viz_encoder.ui.wire.attributions import attribution_of
 
 MEASURES = ("weight", "value", "rollout", "share")
 MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many times
