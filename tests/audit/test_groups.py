@@ -11,7 +11,7 @@ from viz_encoder.audit import AuditInputs
 PICTURE = 5
 
 
-def seen(valid, ids, *, numbered=True, longer=False):
+def seen(valid, ids, *, numbered=True, longer=False, one=False):
     """Causal, and the tokens of one picture see each other."""
     picture = ids == PICTURE
     if longer:
@@ -20,6 +20,8 @@ def seen(valid, ids, *, numbered=True, longer=False):
     number = begins.cumsum(1) if numbered else torch.ones_like(ids)
     number = torch.where(picture, number, 0)
     same = (number[:, :, None] == number[:, None, :]) & (number > 0)[:, :, None]
+    if one:  # of the first picture sees one of the second
+        same[:, 1, 4] = True
     return (causal(torch.ones_like(valid)) | same) & padding(valid)
 
 
@@ -29,7 +31,7 @@ def pictures(seed, batch, length):
     return ids
 
 
-@pytest.mark.parametrize("wrong", [{}, {"numbered": False}, {"longer": True}])
+@pytest.mark.parametrize("wrong", [{}, {"numbered": False}, {"longer": True}, {"one": True}])
 def test_pictures_that_see_each_other_are_named_and_longer_ones_are_not(wrong):
     inner, table = Stack().eval(), nn.Embedding(30, 8)
 
