@@ -3,7 +3,7 @@
 import { button, caption, el, number, tableRow } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { section, table } from "../views/headed.js";
-import { FlowSource } from "../views/shaded_input.js";
+import { ShadedInput } from "../views/shaded_input.js";
 
 /** @import { MaskResult, Maybe } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -21,7 +21,7 @@ export class Effect {
   pooled = el("div");
 
   constructor(/** @type {(token: number) => unknown} */ choose) {
-    this.source = new FlowSource(choose, "token");
+    this.source = new ShadedInput(choose);
     const title = el("h4", {}, "How far hidden states moved, mean over real tokens");
     const says = caption(`${UNIT}. Click a layer to see its tokens.`);
     const left = el("div", {}, title, this.bars, says, this.pooled);
@@ -45,7 +45,7 @@ export class Effect {
     const bars = result.movedMean.map((value, at) => this.#bar(at, value, Number(value) / most));
     this.bars.replaceChildren(...bars);
     this.heading.textContent = `How far each token moved, ${afterBlocks(this.layer)}`;
-    this.source.show(run, query, result.moved[this.layer], 1, UNIT);
+    this.source.show(run, query, result.moved[this.layer], UNIT);
     const rows = Object.entries(result.pooled).map(([method, { cosine, difference }]) =>
       tableRow(method, signed(cosine), number(difference)),
     );

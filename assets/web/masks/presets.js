@@ -26,7 +26,7 @@ export class Presets {
   sizes = el("span", { class: "viz-mask-sizes" });
   lengths = el("input", {
     type: "text",
-    class: "viz-flow-typed",
+    class: "viz-typed",
     id: "viz-mask-lengths",
     placeholder: "5, 7, 3",
     oninput: () => this.#make(PAUSE),
