@@ -306,3 +306,17 @@ def test_a_mask_made_of_ids_that_hides_a_real_one_at_the_edge(hidden, side):
     report = vz.audit_mask(FromIds().eval(), padding, inputs=given)
     assert report.verdict == ("FAIL" if hidden else "PASS"), str(report)
     assert not hidden or own(report)[0] in ("maps", "runs")
+
+
+def test_a_cache_that_fails_only_past_the_first_length():
+    """Its tokens from place 8 on are wrong, which the first length does not reach."""
+    whole = Stack(1).eval()
+
+    def step(x, cache):
+        seen = x if cache is None else torch.cat([cache, x], dim=1)
+        out = whole(seen, torch.ones(len(x), seen.shape[1], seen.shape[1]).tril().bool())
+        return out[:, -x.shape[1] :] + (seen.shape[1] > 8), seen
+
+    found = audit(whole, causal, scope=AuditScope(step=step), n_layers=1).check("cache")
+    assert found.verdict == "FAIL" and "first that differs is token 8" in found.evidence
+    assert not found.cause and not found.cure

@@ -1,5 +1,7 @@
 """Whether token by token with a cache gives what the whole sequence gives at once."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -9,10 +11,16 @@ from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.model.mask_mods import n_needed
+
+CAUSE = (
+    "consistent with: a causal mask aligned to the wrong corner (with 2 queries and 5 "
+    "keys, query 0 is token 3), or positions that start at 0 in each piece."
+)
+CURE = "allowed = torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool()"
 
 
 def ask(context: AuditContext) -> Answer:
@@ -20,46 +28,59 @@ def ask(context: AuditContext) -> Answer:
     step = context.scope.step
     if step is None:
         return untested("A KV cache: no AuditScope(step=…) was given.")
-    case = context.full
-    whole = context.subject.run(case)
-    n_tokens = case.valid.shape[1]
+    for case in (context.full, *_longer(context)):
+        found = _whole(context, case)
+        if found is not None:
+            return found
+    padded = _padded(context) if takes_mask(step) and context.setting.pads else None
+    if padded is not None:
+        return padded
+    return passes("Token by token and in pieces, it gives the same as the whole sequence at once.")
+
+
+def _longer(context: AuditContext) -> Iterator[Case]:
+    """The full case at each other length that the model takes; the lengths check judges those."""
+    for length in context.other_lengths:
+        valid = context.full.valid[:, :1].expand(-1, length)
+        with suppress(ModelFault):
+            case = context.setting.case(valid.clone())
+            context.subject.run(case)
+            yield case
+
+
+def _whole(context: AuditContext, case: Case) -> Answer | None:
+    """The steps against the whole sequence at once."""
+    whole, n_tokens = context.subject.run(case), case.valid.shape[1]
+    longer = case is not context.full
+    at = f" at {n_tokens} tokens (fewer pass)" if longer else ""
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
         try:
             out = _stepped(context, case, sizes)
         except Exception as fault:
-            text = f"Run {name}, step raised {type(fault).__name__}: {fault}."
+            text = f"Run {name}{at}, step raised {type(fault).__name__}: {fault}."
             if name == "in pieces":
-                return passes(f"Token by token it agrees. {text}")
-            return Answer(Verdict.FAIL, text)
+                return None if longer else passes(f"Token by token it agrees. {text}")
+            asked = not longer or context.was_asked_for(n_tokens)
+            return Answer(Verdict.FAIL, text) if asked else None
         apart = gap(out, whole)
         if apart.amount > context.tolerance(whole):
+            same = (out - whole).abs().flatten(2).amax(dim=(0, 2)) <= context.tolerance(whole)
+            first = f"; the first that differs is token {int((~same).int().argmax())}"
             text = (
-                f"Run {name} with a cache, token {apart.query} of sample {apart.sample} "
-                f"differs by {apart.amount:.2g} from running the whole sequence at once."
+                f"Run {name} with a cache{at}, token {apart.query} of sample {apart.sample} "
+                f"differs by {apart.amount:.2g} from running the whole sequence at once{first}."
             )
             if context.scope.may_leave_out:
                 return _open(text)
-            cause = (
-                "consistent with: a causal mask aligned to the wrong corner (with 2 queries and 5 "
-                "keys, query 0 is token 3), or positions that start at 0 in each piece."
-            )
-            cure = "allowed = torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool()"
+            if longer and not context.was_asked_for(n_tokens):
+                return untested(text)
             verdict = Verdict.FAIL if name == "token by token" else Verdict.INFO
-            return Answer(
-                verdict,
-                text,
-                cause,
-                cure,
-                "corner",
-                sample=apart.sample,
-                query=apart.query,
-                amount=apart.amount,
+            found = Answer(
+                verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount
             )
-    padded = _padded(context) if takes_mask(step) and context.setting.pads else None
-    if padded is not None:
-        return padded
-    return passes("Token by token and in pieces, it gives the same as the whole sequence at once.")
+            return found if longer else found._replace(cause=CAUSE, cure=CURE, code="corner")
+    return None
 
 
 def takes_mask(step: Any) -> bool:
@@ -82,7 +103,7 @@ def _padded(context: AuditContext) -> Answer | None:
     if apart.amount <= context.tolerance(whole):
         return None
     text = (
-        f"With padding before the prompt, token {apart.query} of sample {apart.sample} differs "
+        f"With padding before the prompt, token {apart.query} of sample {apart.sample} "
         f"by {apart.amount:.2g} between steps with a cache and the whole sequence at once."
     )
     if context.scope.may_leave_out:
