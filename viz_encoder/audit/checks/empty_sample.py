@@ -31,9 +31,11 @@ def ask(context: AuditContext) -> Answer:
             f"With sample {empty} all padding, token {apart.query} of sample {apart.sample} "
             f"changes by {apart.amount:.2g}."
         )
-        return Answer(
+        found = Answer(
             Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
-        ).because(diagnose("empty_row", sure=False))
+        )
+        spread = not bool(out.isfinite().all())
+        return found.because(diagnose("empty_row", sure=False)) if spread else found
     kind = {False: "numbers", True: "NaN"}[bool(out[empty].isnan().any())]
     kind = "zeros" if bool((out[empty] == 0).all()) else kind
     text = f"A sample of nothing but padding gives {kind}; the others stay as they are."
