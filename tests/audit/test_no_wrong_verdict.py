@@ -1,5 +1,6 @@
 """No correct model is called wrong, no wrong one right, and what was not tried is said."""
 
+import re
 from collections import namedtuple
 
 import pytest
@@ -390,6 +391,7 @@ def test_a_cache_is_tried_with_padding_or_it_is_said():
     forgotten = audit(wrong, causal, n_layers=1, scope=AuditScope(step=wrong.step))
     assert own(forgotten) == ["cache"], str(forgotten)
     assert forgotten.check("cache").code == "cache_padding"
+    assert re.search(r"token \d+ of sample \d+ differs by \S+ between", str(forgotten))
 
 
 def test_the_id_of_the_padding_is_said_never_to_be_a_real_token():

@@ -28,8 +28,8 @@ def ask(context: AuditContext) -> Answer:
     step = context.scope.step
     if step is None:
         return untested("A KV cache: no AuditScope(step=…) was given.")
-    for case in (context.full, *_longer(context)):
-        found = _whole(context, case)
+    for case, whole in ((context.full, context.subject.run(context.full)), *_longer(context)):
+        found = _stepwise(context, case, whole)
         if found is not None:
             return found
     padded = _padded(context) if takes_mask(step) and context.setting.pads else None
@@ -38,19 +38,18 @@ def ask(context: AuditContext) -> Answer:
     return passes("Token by token and in pieces, it gives the same as the whole sequence at once.")
 
 
-def _longer(context: AuditContext) -> Iterator[Case]:
-    """The full case at each other length that the model takes; the lengths check judges those."""
+def _longer(context: AuditContext) -> Iterator[tuple[Case, Tensor]]:
+    """The full case and its output at each other length that the model takes."""
     for length in context.other_lengths:
         valid = context.full.valid[:, :1].expand(-1, length)
         with suppress(ModelFault):
             case = context.setting.case(valid.clone())
-            context.subject.run(case)
-            yield case
+            yield case, context.subject.run(case)
 
 
-def _whole(context: AuditContext, case: Case) -> Answer | None:
+def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None:
     """The steps against the whole sequence at once."""
-    whole, n_tokens = context.subject.run(case), case.valid.shape[1]
+    n_tokens = case.valid.shape[1]
     longer = case is not context.full
     at = f" at {n_tokens} tokens (fewer pass)" if longer else ""
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
@@ -103,7 +102,7 @@ def _padded(context: AuditContext) -> Answer | None:
     if apart.amount <= context.tolerance(whole):
         return None
     text = (
-        f"With padding before the prompt, token {apart.query} of sample {apart.sample} "
+        f"With padding before the prompt, token {apart.query} of sample {apart.sample} differs "
         f"by {apart.amount:.2g} between steps with a cache and the whole sequence at once."
     )
     if context.scope.may_leave_out:

@@ -27,7 +27,10 @@ def diagnose_maps(
     """The one cause that all of these maps equal; several, or what is seen, where there is none.
 
     What the first map equals must explain the further ones, too, of other lengths in another order.
-    Several causes are then told apart by rows of padding (where these are known, and XX"""
+    Several causes are then told apart by rows of padding (where these are known, and not
+    only gradients), then by what was passed, in any sense that it may be read in. `heads` are those
+    that were seen, of all; `excluded` are codes of causes that something else contradicts.
+    """
     found = _fitting(seen[0], heads)
     for other in seen[1:] if found else ():
         explained = _explaining(other, heads, found)

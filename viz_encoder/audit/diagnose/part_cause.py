@@ -16,7 +16,7 @@ from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.moved_parts import moved_parts
-from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts
+from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
 FAINT = -3.0  # the log of a forbidden gradient over an allowed one that no open pair has
@@ -44,7 +44,7 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
 
 def jumping_parts(context: AuditContext, case: Case, x: Tensor, still: Tensor) -> Diagnosis | None:
     """The maps are right: which other part moves these rows with another x, if any does."""
-    layers = [one.name.removeprefix("call").removeprefix(".") for one in context.maps.layers]
+    layers = [name_in(one.name) for one in context.maps.layers]
     moved = moved_parts(context.subject, case, x, still, context.tolerance(context.out))
     parts = [p for p in moved.parts if not any(_within(n, p.name) for n in layers)]
     if parts:
@@ -53,7 +53,7 @@ def jumping_parts(context: AuditContext, case: Case, x: Tensor, still: Tensor) -
         return None
     last, following = moved.between
     if any(_within(name, following) for name in layers if _within(name, last)):
-        return None  # of one layer, so that it is attention itself
+        return None  # both belong to one layer: the code between them is its attention
     cause = f"the maps are right, and tokens mix in the code between {last} and {following}."
     return Diagnosis("besides_attention", cause, ELSEWHERE)
 

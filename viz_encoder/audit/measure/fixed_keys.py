@@ -21,7 +21,7 @@ def attended(recording: Recording) -> Sequence[RecordedCall]:
 
 
 def _may_be(call: RecordedCall, sizes: Collection[tuple[int, int]]) -> bool:
-    """Whether it is no router: values have one row a key, or its sizes are those of a map."""
+    """Whether the call may be attention: it has a value for each key, or the shape of a map."""
     if call.kind != "softmax" or call.attention.v.shape[3]:
         return True
     seen = call.attention.softmax
