@@ -65,7 +65,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
     def large(self) -> bool:
         """Whether the score is large beside what cancels in it, so that percentages say much."""
         added = abs(self.tokens).sum() + abs(self.biases)
-        return abs(self.score) > CANCELS * added
+        return bool(abs(self.score) > CANCELS * added)
 
     @property
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor
 class Mixing(NamedTuple):
     """A product of weights and values, its axes in order; axes before the last two are heads.
 
-    order: of the result's axes, so that it is "*head query d_value".
+    order: how to permute the axes of the result to "*head query d_value".
     """
 
     maps: Tensor  # "*head query key"
@@ -34,9 +34,8 @@ def mixing_of(equation: str, maps: Tensor, values: Tensor, *, maps_first: bool) 
     sizes = [x for x in of_values if x not in of_maps]
     wanted = {*heads, query, *sizes}
     each_once = all(len(set(axes)) == len(axes) for axes in (of_maps, of_values, out))
-    if query not in own or len(sizes) != 1 or key not in of_values or {*out} != wanted:
-        return None
-    if not each_once:
+    known = query in own and len(sizes) == 1 and key in of_values and {*out} == wanted
+    if not (known and each_once):
         return None
     placed = values.permute(*(of_values.index(x) for x in (*heads, key, *sizes) if x in of_values))
     for at, head in enumerate(heads):

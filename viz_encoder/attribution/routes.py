@@ -59,6 +59,10 @@ class Routes(TableResult):
         kept = sorted(np.argsort(-held, kind="stable")[: most - 1].tolist())
         return *((at,) for at in kept), tuple(sorted(set(range(n_tokens)) - set(kept)))
 
+    def folded(self, groups: tuple[tuple[int, ...], ...]) -> Float[np.ndarray, "state column"]:
+        """The nodes of these columns: what all their tokens hold together."""
+        return np.stack([self.nodes[:, tokens].sum(axis=1) for tokens in groups], axis=1)
+
     def between(self, groups: tuple[tuple[int, ...], ...]) -> list[Edge]:
         """Edges from one column to another, the strongest first."""
         place = {token: at for at, tokens in enumerate(groups) for token in tokens}

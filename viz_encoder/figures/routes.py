@@ -46,7 +46,7 @@ def routes(attribution: Attribution, *, least: Annotated[float, at_least(0)] = 0
     found = attribution.routes(least)
     groups = found.groups(MOST_COLUMNS)
     columns = [_column(found.names, tokens) for tokens in groups]
-    nodes = np.stack([found.nodes[:, tokens].sum(axis=1) for tokens in groups], axis=1)
+    nodes = found.folded(groups)
     place = {token: at for at, tokens in enumerate(groups) for token in tokens}
     drawn = found.between(groups)[:MOST_CURVES]
     part = attribution.score if attribution.large else None

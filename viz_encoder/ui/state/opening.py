@@ -14,12 +14,8 @@ def opening_of(entry: Entry) -> dict[str, int] | None:
         return None
     for found in entry.findings():
         if found.query is not None and found.key is not None:
-            place = {"layer": found.layer, "head": found.head}
-            return _brought(entry, found.query) or {
-                **place,
-                "query": found.query,
-                "key": found.key,
-            }
+            place = {"layer": found.layer, "head": found.head, "query": found.query}
+            return _brought(entry, found.query) or {**place, "key": found.key}
     return None
 
 

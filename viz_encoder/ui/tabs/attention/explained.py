@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from viz_encoder.figures.attributed import parted
 from viz_encoder.figures.options import read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
@@ -25,12 +23,9 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     routes = found.routes(**options)
     n_tokens = len(found.names)
     groups = routes.groups(n_tokens if entry.trace.grid is not None else MOST_COLUMNS)
-    nodes = np.stack([routes.nodes[:, tokens].sum(axis=1) for tokens in groups], axis=1)
-    edges = routes.between(groups)
     return split_plain(found) | {
-        "large": bool(found.large),
+        "large": found.large,
         "groups": groups,
-        "nodes": finite(nodes),
-        "edges": [edge._asdict() for edge in edges[:MOST_CURVES]],
-        "cut": max(0, len(edges) - MOST_CURVES),
+        "nodes": finite(routes.folded(groups)),
+        "edges": [edge._asdict() for edge in routes.between(groups)[:MOST_CURVES]],
     }

@@ -44,7 +44,7 @@ ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
-PLACES = Places(1)  # for rollout and shares, which need much memory: others wait, or are dropped
+PLACES = Places(1)  # for rollout and shares, which need much memory; others wait, or are dropped
 
 
 @ROUTER.get("/thumbnails")
