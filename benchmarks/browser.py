@@ -21,7 +21,7 @@ ROUNDS = 12
 DELAY = 50  # milliseconds of a request to a server that is not near
 # A visitor's browser optimizes what runs often; those of the tests live too short for that.
 AS_VISITORS = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
-HEADS = "[data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
+HEADS = ".viz-atlas-grid [data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
 PLOT = "#head-{}-{}", "text=Attention {}.{}"
 ZOOM = "() => { const { map } = window.vizTab; map.view.zoom(0.05, 2000, 2000); map.moved(); }"
 

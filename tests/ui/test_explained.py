@@ -125,6 +125,15 @@ def test_what_is_drawn_is_saved(explore, minilm):
     assert len(files["CSV"].decode().splitlines()) > found.states.size / len(found.tokens)
 
 
+def test_a_file_that_is_refused_says_why(explore):
+    page = explore(query=3)
+    refused = {"headers": {"x-fault": "1"}, "json": {"message": "Another one is being made."}}
+    page.route("**/figure/routes.csv**", lambda route: route.fulfill(status=200, **refused))
+    page.click(".viz-how .viz-figure-take >> text=CSV")
+    page.wait_for_selector(".viz-how [role=status]:has-text('Another one is being made.')")
+    page.unroute("**/figure/routes.csv**")
+
+
 def test_on_a_phone_what_matters_keeps_its_column(visit, minilm):
     page = visit(query=3).page
     asked(page, "token=3")

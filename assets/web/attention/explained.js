@@ -3,6 +3,7 @@
 import { el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
+import { ask } from "../core/server.js";
 import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
 import { HeadShares } from "./head_shares.js";
@@ -88,7 +89,7 @@ export class Explained extends Emitter {
         this.#query = this.question.ofQuery ? query : -1;
         const path = `attribution?${new URLSearchParams(options)}`;
         const found = /** @type {Found} */ (await fresh(run.json(path)));
-        this.#answer(run, found, "token" in options ? Number(options.token) : -1);
+        this.#answer(run, found, options);
         this.picture.dataset.painted = `${run.key}:${path}`;
       },
       { pause },
@@ -101,12 +102,13 @@ export class Explained extends Emitter {
     this.heads.draw();
   }
 
-  /** @type {(run: Run, found: Found, token: number) => void} */
-  #answer(run, found, token) {
+  /** @type {(run: Run, found: Found, options: Record<string, string>) => void} */
+  #answer(run, found, options) {
     this.found = found;
     this.#here();
     this.picture.hidden = this.all.hidden = false;
-    const ofState = this.question.task.value === "state" && !this.question.options()?.against;
+    const token = "token" in options ? Number(options.token) : -1;
+    const ofState = options.of === "state" && !options.against;
     const name = (/** @type {number} */ at) => quoted(found.names[at]);
     const parts = answerSaid(found, name, ofState ? token : -1);
     this.said.replaceChildren(...parts.map(([text, strong]) => (strong ? el("b", {}, text) : text)));
@@ -120,7 +122,7 @@ export class Explained extends Emitter {
     this.told.textContent = found.sentence;
     const shares = new Map(found.tokens.map((share, at) => /** @type {const} */ ([at, share])));
     this.tell();
-    this.knockedOut.show({ run, options: this.question.options() ?? {}, shares });
+    this.knockedOut.show({ run, options, shares });
   }
 
   // Ask of a token's final state from now on.
@@ -153,7 +155,7 @@ export class Explained extends Emitter {
     const { run } = this;
     const options = this.question.options();
     if (!run || !options) return null;
-    const answer = await fetch(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
-    return { blob: await answer.blob(), name: `${this.#stem()}.${kind}` };
+    const response = await ask(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
+    return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
 }

@@ -88,18 +88,17 @@ export class FindingsView {
   // Beside where a head looks: what it brought to the answer that is shown.
   weigh(/** @type {Explained | null} */ found) {
     this.#answer = found;
-    for (const chip of this.chips.querySelectorAll("button")) {
-      const [layer, head] = (chip.dataset.head ?? "").split(".").map(Number);
-      const brought = found && headSaid(found, layer, head);
-      chip.replaceChildren(chip.dataset.chip ?? "", ...(brought ? [el("small", {}, brought)] : []));
+    const chips = this.chips.querySelectorAll("button");
+    for (const [at, { layer, head, chip }] of (this.#found?.found ?? []).entries()) {
+      const one = chip.startsWith(`${layer}.${head} `); // not of several heads
+      const brought = found && one && el("small", {}, headSaid(found, layer, head));
+      chips[at]?.replaceChildren(chip, ...(brought ? [brought] : []));
     }
   }
 
   #chip(/** @type {Finding} */ { layer, head, query, key, chip, sentence }) {
     const place = { layer, head, ...(query != null && { query }), ...(key != null && { key }) };
-    const one = chip.startsWith(`${layer}.${head} `); // not of several heads
-    const data = { "data-sentence": sentence, "data-chip": chip, "data-head": one ? `${layer}.${head}` : "" };
-    const more = { class: "viz-small viz-finding-chip", ...data };
+    const more = { class: "viz-small viz-finding-chip", "data-sentence": sentence };
     return button(chip, () => this.#go(place), more);
   }
 
@@ -162,12 +161,9 @@ export function toldApart(run, selection, token) {
   return alike.length > 1 ? `${name} (token ${token})` : name;
 }
 
-/** "brings 4%": the share of one head; "" of what is no head. @type {(found: Explained, layer: number, head: number) => string} */
-export function headSaid(found, layer, head) {
-  const share = found.heads[layer]?.[head];
-  if (share === undefined) return "";
-  return ` brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")}`;
-}
+/** "brings 4%": the share of one head. @type {(found: Explained, layer: number, head: number) => string} */
+const headSaid = (found, layer, head) =>
+  ` brings ${shareSaid(found.heads[layer][head], found) || (found.large ? "0%" : "0.00")}`;
 
 const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";
 

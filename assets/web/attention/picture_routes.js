@@ -2,6 +2,7 @@
 
 import { el, fit, loadPicture } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
+import { patchAt, squareOf } from "../views/patch_canvas.js";
 import { shareSaid } from "./routes_layout.js";
 
 /** @import { Explained } from "../core/payloads.d.ts" */
@@ -25,9 +26,14 @@ export class PictureRoutes {
 
   /** @type {(run: Run, found: Explained, token: number) => Promise<void>} */
   async show(run, found, token) {
-    const shown = { run, found, token };
-    if (this.#shown?.run !== run) this.#image = await loadPicture(run.url("picture.png"));
-    this.#shown = shown;
+    const other = this.#shown?.run !== run;
+    this.#shown = { run, found, token };
+    if (other) {
+      this.#image = null;
+      const image = await loadPicture(run.url("picture.png"));
+      if (this.#shown.run !== run) return; // another one came meanwhile
+      this.#image = image;
+    }
     this.draw();
   }
 
@@ -49,20 +55,20 @@ export class PictureRoutes {
   #paint(canvas, { run, found, token }, row, largest, state) {
     if (!run.grid) return;
     const { rows, cols, prefix } = run.grid;
-    const patch = SIDE / Math.max(rows, cols);
+    const patch = sideOf(run.grid);
     const context = fit(canvas, patch * cols, patch * rows);
-    const middle = (/** @type {number} */ at) =>
-      /** @type {[number, number]} */ ([
-        patch * (((at - prefix) % cols) + 0.5),
-        patch * (Math.floor((at - prefix) / cols) + 0.5),
-      ]);
+    const square = (/** @type {number} */ at) => squareOf(at - prefix, patch, { rows, cols });
+    const middle = (/** @type {number} */ at) => {
+      const [x, y, side] = square(at);
+      return /** @type {[number, number]} */ ([x + side / 2, y + side / 2]);
+    };
     if (this.#image) context.drawImage(this.#image, 0, 0, patch * cols, patch * rows);
     for (let at = prefix; at < row.length; at++) {
       const part = row[at] / largest;
-      const [x, y] = middle(at);
+      const [x, y, side] = square(at);
       context.globalAlpha = STRONG * Math.sqrt(Math.abs(part));
       context.fillStyle = part > 0 ? FOR : AGAINST;
-      context.fillRect(x - patch / 2, y - patch / 2, patch, patch);
+      context.fillRect(x, y, side, side);
     }
     context.globalAlpha = 1;
     const inside = found.edges.filter(({ layer, key, query }) => layer === state && key >= prefix && query >= prefix);
@@ -74,20 +80,22 @@ export class PictureRoutes {
       context.stroke();
     }
     if (token >= prefix) {
-      const [x, y] = middle(token);
+      const [x, y, side] = square(token);
       [context.strokeStyle, context.lineWidth] = ["#fff", 1.5];
-      context.strokeRect(x - patch / 2, y - patch / 2, patch, patch);
+      context.strokeRect(x, y, side, side);
     }
   }
 
   #press(/** @type {MouseEvent} */ { target, offsetX, offsetY }) {
     const grid = this.#shown?.run.grid;
     if (!grid || !(target instanceof HTMLCanvasElement)) return;
-    const patch = SIDE / Math.max(grid.rows, grid.cols);
-    const [col, row] = [Math.floor(offsetX / patch), Math.floor(offsetY / patch)];
-    if (col < grid.cols && row < grid.rows) this.choose(grid.prefix + row * grid.cols + col);
+    const at = patchAt(offsetX, offsetY, sideOf(grid), grid);
+    if (at !== null) this.choose(grid.prefix + at);
   }
 }
+
+/** Pixels a side of a patch. @type {(grid: { rows: number, cols: number }) => number} */
+const sideOf = ({ rows, cols }) => SIDE / Math.max(rows, cols);
 
 /** What the tokens before the patches hold. @type {(shown: Shown, row: number[]) => string} */
 function beside({ run, found }, row) {

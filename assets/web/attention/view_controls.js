@@ -2,10 +2,8 @@
 
 import { control as labelled, el, options } from "../core/dom.js";
 
-/** @import { ViewControl, ViewDescription } from "../core/payloads.d.ts" */
+/** @import { ViewControl } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
-/** @typedef {{ id?: string, say?: (value: string | number, control: ViewControl) => string }} Ways the beginning of
- *   each control's id, and how its choices are called */
 /** @typedef {HTMLInputElement | HTMLSelectElement} Field */
 
 const LISTED = 130; // numbers that a list offers; more are typed
@@ -15,11 +13,8 @@ export class ViewControls {
   /** @type {Record<string, Field>} */
   fields = {};
 
-  /** @param {() => unknown} changed @param {Ways} [ways] */
-  constructor(changed, { id, say = String } = {}) {
+  constructor(/** @type {() => unknown} */ changed) {
     this.changed = changed;
-    this.id = id;
-    this.say = say;
   }
 
   /** `start` gives the value that a control begins at. @type {(run: Run, controls: ViewControl[],
@@ -28,7 +23,6 @@ export class ViewControls {
     const fields = controls.map((control) => {
       const field = this.#field(run, control, start(control));
       field.dataset.control = control.name;
-      if (this.id) field.id = `${this.id}-${control.name}`;
       return /** @type {const} */ ([control, field]);
     });
     this.fields = Object.fromEntries(fields.map(([{ name }, field]) => [name, field]));
@@ -53,13 +47,12 @@ export class ViewControls {
       return el("input", { ...kind, ...typed });
     }
     const numbers = Array.from({ length }, (_, at) => at);
-    const number = (/** @type {number} */ at) =>
-      control.counts === "token" ? `${at} ${run.tokens[at]}` : this.say(at, control);
+    const number = (/** @type {number} */ at) => (control.counts === "token" ? `${at} ${run.tokens[at]}` : String(at));
     const select = el(
       "select",
       { onchange },
       ...options(automatic ? [["", "automatic"]] : []),
-      ...options([...choices, ...words].map((word) => [word, word ? this.say(word, control) : "automatic"])),
+      ...options([...choices, ...words].map((word) => [word, word || "automatic"])),
       ...options(numbers.map((at) => [at, number(at)])),
     );
     select.value = String(start);

@@ -107,7 +107,6 @@ export interface Explained {
   groups: number[][];
   nodes: number[][]; // "state column"
   edges: RouteEdge[]; // the strongest first
-  cut: number; // weaker ones that are left out
 }
 export interface MapView {
   layer: number;
