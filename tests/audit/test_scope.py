@@ -320,3 +320,39 @@ def test_a_cache_that_fails_only_past_the_first_length():
     found = audit(whole, causal, scope=AuditScope(step=step), n_layers=1).check("cache")
     assert found.verdict == "FAIL" and "first that differs is token 8" in found.evidence
     assert not found.cause and not found.cure
+
+
+class Later(Stack):
+    """Attends everywhere from 9 tokens on, in training mode or in bfloat16 alone."""
+
+    def forward(self, x, keep):
+        now = self.training if self.when == "training" else x.dtype is torch.bfloat16
+        return super().forward(x, keep | keep.new_tensor(now and x.shape[1] > 8))
+
+
+LATER = ("train_mode", "dtype", "implementations", "lengths")
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_is_wrong_only_past_the_first_length(name):
+    """As a path that is taken only by training, a dtype, another kernel, or pooling."""
+    model, right = Later().eval(), Stack().eval()
+    model.when = "training" if name == "train_mode" else "bfloat16"
+    variant = {"long": lambda x, keep: right(x, keep | keep.new_tensor(x.shape[1] > 8))}
+
+    def mean(out, valid):
+        real = (valid | (out.shape[1] > 8))[..., None]
+        return (out * real).sum(1) / real.sum(1)
+
+    options = {
+        "dtype": {"dtype": torch.bfloat16},
+        "implementations": {"variants": variant},
+        "lengths": {"pooled": mean},
+    }
+    audited = model if name in ("train_mode", "dtype") else right
+    report = audit(audited, causal, scope=AuditScope(**options.get(name, {})))
+    length = 49 if name == "dtype" else 12
+    assert own(report) == [name], str(report)
+    assert f"t {length} tokens" in report.check(name).evidence
+    told = audit(audited, causal, scope=AuditScope(lengths=[7], **options.get(name, {})))
+    assert told.verdict == "PASS", str(told)

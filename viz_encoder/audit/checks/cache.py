@@ -1,7 +1,5 @@
 """Whether token by token with a cache gives what the whole sequence gives at once."""
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -10,8 +8,9 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.model.mask_mods import n_needed
@@ -28,7 +27,10 @@ def ask(context: AuditContext) -> Answer:
     step = context.scope.step
     if step is None:
         return untested("A KV cache: no AuditScope(step=…) was given.")
-    for case, whole in ((context.full, context.subject.run(context.full)), *_longer(context)):
+    for case, whole in (
+        (context.full, context.subject.run(context.full)),
+        *other_cases(context, padded=False),
+    ):
         found = _stepwise(context, case, whole)
         if found is not None:
             return found
@@ -38,20 +40,11 @@ def ask(context: AuditContext) -> Answer:
     return passes("Token by token and in pieces, it gives the same as the whole sequence at once.")
 
 
-def _longer(context: AuditContext) -> Iterator[tuple[Case, Tensor]]:
-    """The full case and its output at each other length that the model takes."""
-    for length in context.other_lengths:
-        valid = context.full.valid[:, :1].expand(-1, length)
-        with suppress(ModelFault):
-            case = context.setting.case(valid.clone())
-            yield case, context.subject.run(case)
-
-
 def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None:
     """The steps against the whole sequence at once."""
     n_tokens = case.valid.shape[1]
     longer = case is not context.full
-    at = f" at {n_tokens} tokens (fewer pass)" if longer else ""
+    at = f" {at_length(case)}" if longer else ""
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
         try:

@@ -1,59 +1,84 @@
 """Whether the implementations that were given (eager, sdpa, …) agree on real tokens."""
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from torch import Tensor
+
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
+from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
+CURE = (
+    "Pass what means the same to both: additive 0 / finfo.min of the model's dtype, or "
+    "(batch, token)."
+)
+
 
 def ask(context: AuditContext) -> Answer:
-    """Each with the same mask on the same input; pad rows may differ and are not compared."""
+    """Each with the same mask on the same inputs; pad rows may differ and are not compared."""
     if not context.scope.variants:
         return untested(
             "Other implementations (eager against sdpa): none was given (AuditScope(variants=…))."
         )
-    for name, model in context.scope.variants.items():
-        subject = model if isinstance(model, Subject) else Subject(model)
-        subject.reading = context.subject.reading
-        with subject.in_mode(training=False):
-            out = subject.run(context.base)
-            apart = gap(out, context.out, context.base.valid)
-            if apart.amount > context.tolerance(context.out):
-                text = (
-                    f"{name!r} differs by {apart.amount:.2g} at token {apart.query} of sample "
-                    f"{apart.sample}, with the same mask.{_who(context, name, subject, out)}"
-                )
-                cure = (
-                    "Pass what means the same to both: additive 0 / finfo.min of the model's "
-                    "dtype, or (batch, token)."
-                )
-                return Answer(
-                    Verdict.FAIL,
-                    text,
-                    cure=cure,
-                    sample=apart.sample,
-                    query=apart.query,
-                    amount=apart.amount,
-                )
-    names = ", ".join(map(repr, context.scope.variants))
-    return passes(f"{names} agree with the model on real rows.")
+    others = {
+        name: model if isinstance(model, Subject) else Subject(model)
+        for name, model in context.scope.variants.items()
+    }
+    refused = []
+    for case, out in ((context.base, context.out), *other_cases(context)):
+        for name, subject in others.items():
+            try:
+                found = _find_fault(context, case, out, name, subject)
+            except ModelFault as fault:
+                if case is context.base or context.scope.lengths:
+                    return raised(fault, f"With {name!r}")
+                refused.append(f" {name!r} does not run with {case.valid.shape[1]} tokens.")
+                continue
+            if found is not None:
+                return found
+    names = ", ".join(map(repr, others))
+    return passes(f"{names} agree with the model on real rows.{''.join(refused)}")
 
 
-def _who(context: AuditContext, name: str, subject: Subject, out: object) -> str:
+def _find_fault(
+    context: AuditContext, case: Case, out: Tensor, name: str, subject: Subject
+) -> Answer | None:
+    """Where one differs from the model on one batch; None where it does not."""
+    subject.reading = context.subject.reading
+    with subject.in_mode(training=False):
+        apart = gap(subject.run(case), out, case.valid)
+        if apart.amount <= context.tolerance(out):
+            return None
+        who = _who(context, case, name, subject)
+    longer = case is not context.base
+    text = (
+        f"{name!r} differs by {apart.amount:.2g} at token {apart.query} of sample {apart.sample}"
+        f"{f' {at_length(case)}' if longer else ''}, with the same mask.{who}"
+    )
+    if longer and not context.was_asked_for(case.valid.shape[1]):
+        return untested(text)
+    found = Answer(Verdict.FAIL, text, cure=CURE, sample=apart.sample, query=apart.query)
+    return found._replace(amount=apart.amount)
+
+
+def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
     """Which of the two implementations padding changes."""
-    own, own_subject = context.out, context.subject
-    first = padding_invariance.find_fault(context, context.base, own)
-    context.subject = subject
-    try:
-        second = padding_invariance.find_fault(context, context.base, subject.run(context.base))
-    finally:
-        context.subject = own_subject
+    own = context.subject
+    changed = {}
+    for who, one in (("the model itself", own), (repr(name), subject)):
+        context.subject = one
+        try:
+            changed[who] = padding_invariance.find_fault(context, case, one.run(case))
+        finally:
+            context.subject = own
+    first, second = changed.values()
     if (first is None) is (second is None):
         return ""
-    return f" Padding changes {'the model itself' if first is not None else repr(name)}."
+    return f" Padding changes {next(who for who, found in changed.items() if found is not None)}."
 
 
 QUESTION = Question("implementations", "Implementations agree", ask, ("runs",), order=200)

@@ -6,7 +6,13 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
+from viz_encoder.audit.checks import (
+    gradient,
+    maps,
+    output_pooling,
+    padding_invariance,
+    perturbation,
+)
 from viz_encoder.audit.diagnose.part_cause import by_parts
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
@@ -82,6 +88,8 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
             found = found or gradient.find_lost(context, case, some)
     found = found or perturbation.find_fault(context, case, out, most=6)
     found = found or padding_invariance.find_fault(context, case, out)
+    if not context.failed("output_pooling"):
+        found = found or output_pooling.find_fault(context, case, out)
     return found and _with_cause(context, found)
 
 

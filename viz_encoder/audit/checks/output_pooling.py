@@ -8,8 +8,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import leaves_out_others
 from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
-from viz_encoder.audit.measure.difference import Gap, gap
-from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
+from viz_encoder.audit.measure.setting import GRADIENT, Case, called
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
@@ -29,22 +29,29 @@ def ask(context: AuditContext) -> Answer:
                 "tokens judge its pooling."
             )
         return untested("Pooling of the outputs: no AuditScope(pooled=…) was given.")
-    case = context.base
-    if not case.padded:
+    if not context.base.padded:
         return untested("Pooling of the outputs: your valid has no padding.")
-    whole = _pool(context, case)
+    found = find_fault(context, context.base, context.out)
+    return found or passes("The pooled vectors are the same alone and with padding.")
+
+
+def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
+    """The largest difference of a pooled vector alone; None where they agree."""
+    if context.scope.pooled is None or not case.padded:
+        return None
+    whole = _pool(context, case, out)
     bad = case.valid.any(dim=1) & ~whole.isfinite().all(dim=-1)
-    if bool(bad.any()) and not context.is_nonfinite:
+    if bool(bad.any()) and first_nonfinite(out, case) is None:
         sample = int(bad.nonzero()[0])
         return Answer(Verdict.FAIL, f"The pooled vector of sample {sample} is NaN.", sample=sample)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(case.valid)):
         alone = context.setting.alone(case, sample)
         if alone is not None:
-            apart = gap(_pool(context, alone), whole[sample : sample + 1])
+            apart = gap(_pool_run(context, alone), whole[sample : sample + 1])
             worst = max(worst, apart._replace(sample=sample))
     if worst.amount <= context.tolerance(whole):
-        return passes("The pooled vectors are the same alone and with padding.")
+        return None
     if leaves_out_others(context, case, worst.sample):
         return untested(
             f"Pooling of the outputs: sample {worst.sample} leaves out other links alone."
@@ -55,35 +62,37 @@ def ask(context: AuditContext) -> Answer:
     )
     answer = Answer(Verdict.FAIL, text, code="pooling", sample=worst.sample, amount=worst.amount)
     for what, cure in POOLED.items():
-        if torch.allclose(
-            whole, _candidate(context.out, what), atol=context.tolerance(whole), rtol=0
-        ):
+        if torch.allclose(whole, _candidate(out, what), atol=context.tolerance(whole), rtol=0):
             return answer._replace(cause=f"it is {what}.", cure=cure)
     if (found := by_places(context, case, worst.sample)) is not None:
         return answer.because(found)
-    return answer._replace(cause=_how_padding_counts(context), cure=CAUSES["pooling"].cure)
+    counts = _how_padding_counts(context, case, whole)
+    return answer._replace(cause=counts, cure=CAUSES["pooling"].cure)
 
 
-def _how_padding_counts(context: AuditContext) -> str:
+def _how_padding_counts(context: AuditContext, case: Case, whole: Tensor) -> str:
     """By its rows, or by their number alone."""
-    case, n_tokens = context.base, context.base.valid.shape[1]
+    n_tokens = case.valid.shape[1]
     amounts = amounts_of(context, case)
     if amounts is not None and bool((amounts[~case.valid] > GRADIENT).any()):
         return "padding has a share in it."
-    whole = _pool(context, case)
     for sample, count in enumerate(case.valid.sum(dim=1).tolist()):
         alone = context.setting.alone(case, sample)
         if alone is not None:
-            apart = gap(_pool(context, alone), whole[sample : sample + 1] * n_tokens / count)
+            apart = gap(_pool_run(context, alone), whole[sample : sample + 1] * n_tokens / count)
             if apart.amount > 10 * context.tolerance(whole):
                 return "not known."
     return "its sum is divided by the number of all tokens, padding too."
 
 
-def _pool(context: AuditContext, case: Case) -> Tensor:
+def _pool_run(context: AuditContext, case: Case) -> Tensor:
+    return _pool(context, case, context.subject.run(case))
+
+
+def _pool(context: AuditContext, case: Case, out: Tensor) -> Tensor:
     assert context.scope.pooled is not None
     with torch.no_grad():
-        return context.scope.pooled(context.subject.run(case), case.valid)
+        return called(context.scope.pooled, "pooled(output, valid)", out, case.valid)
 
 
 def _candidate(out: Tensor, what: str) -> Tensor:

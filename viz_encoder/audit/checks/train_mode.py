@@ -9,10 +9,11 @@ from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.setting import MASS, ModelFault
+from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import without_dropout
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
@@ -27,7 +28,7 @@ def ask(context: AuditContext) -> Answer:
         found = _without(context)
         if found.verdict is not Verdict.PASS:
             return found
-        return _with_dropout(context, not context.grad_fault) or found
+        return _with_dropout(context, not context.grad_fault) or _longer(context) or found
     except ModelFault as fault:  # such as masks of SpecAugment that are longer than the input
         found = raised(fault, title="Training mode")
         if found.verdict is Verdict.NOT_TESTED:
@@ -45,26 +46,39 @@ def _without(context: AuditContext) -> Answer:
         return untested("Training mode: no module was found (module=).")
     if any(isinstance(one, nn.modules.batchnorm._BatchNorm) for one in whole.modules()):
         return _of_batch_norms(context)
-    grad = not context.grad_fault
-    with context.subject.in_mode(training=True), without_dropout(whole):
-        out = context.subject.run(context.base, grad=grad).detach()
-        again = context.subject.run(context.base, grad=grad).detach()
-        if gap(out, again, context.base.valid).amount > 0:
+    found = _difference(context, context.base, context.out)
+    return found or passes("With every dropout at 0, training mode gives the same real rows.")
+
+
+def _longer(context: AuditContext) -> Answer | None:
+    """The first difference at another length; dropout's own randomness is not drawn there."""
+    for case, out in other_cases(context):
+        found = _difference(context, case, out, at=f" {at_length(case)}")
+        if found is not None and found.verdict is not Verdict.NOT_TESTED:
+            asked = context.was_asked_for(case.valid.shape[1])
+            return found if asked else untested(found.evidence)
+    return None
+
+
+def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") -> Answer | None:
+    """A leak, or that rows differ from eval mode's; None where they do not."""
+    grad, subject = not context.grad_fault, context.subject
+    with subject.in_mode(training=True), without_dropout(subject.whole):
+        trained = subject.run(case, grad=grad).detach()
+        apart = gap(trained, out, case.valid)
+        if apart.amount <= context.tolerance(trained):
+            return None
+        if gap(trained, subject.run(case, grad=grad).detach(), case.valid).amount > 0:
             return untested("Training mode: it is random even with every dropout at 0.")
-        apart = gap(out, context.out, context.base.valid)
-        if apart.amount <= context.tolerance(out):
-            return passes("With every dropout at 0, training mode gives the same real rows.")
-        leak = maps.find_fault(
-            context, context.base, maps_of(context.subject, context.base, grad=grad)
-        )
-        if leak is None and not isinstance(found := context.gradients_on(context.base), str):
-            leak = gradient.find_fault(context, context.base, found)
+        leak = maps.find_fault(context, case, maps_of(subject, case, grad=grad))
+        if leak is None and not isinstance(found := context.gradients_on(case), str):
+            leak = gradient.find_fault(context, case, found)
+    start = f"In training mode, with every dropout at 0{at}"
     if leak is not None:
-        told = leak.evidence[:1].lower() + leak.evidence[1:]
-        return leak._replace(evidence=f"In training mode, with every dropout at 0: {told}")
+        return leak._replace(evidence=f"{start}: {leak.evidence[:1].lower()}{leak.evidence[1:]}")
     text = (
-        f"In training mode, with every dropout at 0, token {apart.query} of sample {apart.sample} "
-        f"differs by {apart.amount:.2g}; no forbidden token is involved."
+        f"{start}, token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g}; no "
+        "forbidden token is involved."
     )
     return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
 
