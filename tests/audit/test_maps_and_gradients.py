@@ -125,6 +125,21 @@ def test_a_number_that_is_only_compared_bans_nothing(how):
     assert warned == (["constants"] if how == "both" else [])
 
 
+@pytest.mark.parametrize("compared", [True, False])
+def test_a_passed_number_warns_where_it_is_added_and_not_where_it_is_compared(compared):
+    """Added, it loses to a score below it; compared, it leaves no weight."""
+
+    class Given(Stack):
+        def forward(self, x, mask):
+            inner = mask == 0 if compared else torch.ones_like(mask).bool()
+            for layer in self.layers:
+                x = layer(x, inner, None if compared else mask[:, None])
+            return x
+
+    report = audit(Given().eval(), causal, lambda valid: (~causal(valid)).float() * -1e4)
+    assert report.ok and own(report, "WARN") == ([] if compared else ["constants"]), str(report)
+
+
 def test_a_mask_after_the_softmax_and_a_sink_are_told_apart():
     class After(Stack):
         def forward(self, x, keep, sink=False):

@@ -29,7 +29,7 @@ class MaskReading:
     allowed: Bool[Tensor, "batch query key"]  # for sample b, head 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Suspicion:
     """A fault that can be seen in the tensor alone; `sure` where no use of it can be right."""
 
@@ -37,6 +37,7 @@ class Suspicion:
     evidence: str
     sure: bool = False
     value: float = 0.0  # of a constant that bans too little
+    tensor: Tensor | None = None  # in which it stands
 
 
 def readings(passed: Any, valid: Tensor) -> list[MaskReading]:
@@ -141,4 +142,4 @@ def _faults(where: str, tensor: Tensor, valid: Tensor) -> Iterator[Suspicion]:
     small = finite[(finite < 0) & (finite > SAFE) & (finite > lowest_float / 2)]
     if len(small) and len(values) <= 3:
         value = float(small.min())
-        yield Suspicion("constant", f"{name} masks with {value:.4g}", value=value)
+        yield Suspicion("constant", f"{name} masks with {value:.4g}", value=value, tensor=tensor)

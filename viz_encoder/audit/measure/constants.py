@@ -17,13 +17,15 @@ SAFE = -1e5  # an additive constant above this can lose to a score
 class Constants(TorchFunctionMode):
     """Notes each number that scores are filled, replaced or shifted with, and what it gets into."""
 
-    def __init__(self, n_tokens: int) -> None:
-        """Scores are known by their last two axes."""
+    def __init__(self, n_tokens: int, passed: Tensor | None = None, value: float = 0.0) -> None:
+        """Scores are known by their last two axes; `passed` is a mask that holds `value`."""
         super().__init__()
         self.n_tokens = n_tokens
         self.found: list[float] = []
         self._compared: set[int] = set()  # by their place in `found`
         self._made_of: dict[int, tuple[Tensor, set[int]]] = {}  # tensors are held, so ids stay
+        if passed is not None:
+            self._add(passed, value)
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -56,8 +58,11 @@ class Constants(TorchFunctionMode):
         row = not scores and out.ndim >= 2 and out.shape[-1] == self.n_tokens
         zero = number == 0  # after the softmax, or in a mask that is being made
         if (square or row) and not zero and number > max(SAFE, torch.finfo(out.dtype).min / 2):
-            self._hold(out, {len(self.found)})
-            self.found.append(number)
+            self._add(out, number)
+
+    def _add(self, one: Tensor, number: float) -> None:
+        self._hold(one, {len(self.found)})
+        self.found.append(number)
 
     def bans(self, at: int, out: Tensor) -> bool:
         """Whether this one gets into the output; one that is only compared bans nothing."""
@@ -101,3 +106,13 @@ def too_small(subject: Subject, case: Case, *, grad: bool) -> float | None:
         out = subject.run(case, grad=grad)
     found = enumerate(seen.found)
     return next((value for at, value in found if value < 1 and seen.bans(at, out)), None)
+
+
+def gets_in(subject: Subject, case: Case, passed: Tensor, value: float, *, grad: bool) -> bool:
+    """Whether a mask that is passed with this number gets into the output as a number.
+
+    One that the model only compares, as in mask == 0, leaves no weight whatever its number.
+    """
+    with Constants(case.valid.shape[1], passed, value) as seen:
+        out = subject.run(case, grad=grad)
+    return seen.bans(0, out)
