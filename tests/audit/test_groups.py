@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import viz_encoder as vz
+from tests.audit.audits import audit
 from tests.audit.plants import Stack, causal, padding
 from viz_encoder.audit import AuditInputs
 
@@ -25,9 +26,15 @@ def seen(valid, ids, *, numbered=True, longer=False, one=False):
     return (causal(torch.ones_like(valid)) | same) & padding(valid)
 
 
-def pictures(seed, batch, length):
+def one_picture(seed, batch, length):
     ids = torch.randint(6, 30, (batch, length), generator=torch.Generator().manual_seed(seed))
-    ids[:, 1:3] = ids[:, 4:6] = PICTURE
+    ids[:, 1:3] = PICTURE
+    return ids
+
+
+def pictures(seed, batch, length):
+    ids = one_picture(seed, batch, length)
+    ids[:, 4:6] = PICTURE
     return ids
 
 
@@ -56,3 +63,29 @@ def test_pictures_that_see_each_other_are_named_and_longer_ones_are_not(wrong):
         codes = [check.code for check in one.failed]
         named = ["groups_joined"] if "numbered" in wrong else [""] if wrong else []
         assert codes == named, str(one)
+
+
+def test_one_picture_that_is_too_long_is_not_called_two_that_are_joined():
+    inner, table = Stack().eval(), nn.Embedding(30, 8)
+    report = vz.audit_mask(
+        lambda ids, valid: inner(table(ids), seen(valid, ids, longer=True)),
+        seen,
+        lambda valid: valid,
+        module=inner,
+        inputs=AuditInputs(make=one_picture),
+    )
+    assert [check.code for check in report.failed] == [""], str(report)
+
+
+def test_padding_before_a_text_is_no_group():
+    """It is seen as pictures would be, and is no part of what the intent tells apart."""
+    place = torch.arange(9)
+    valid = (place >= torch.tensor([2, 3, 1])[:, None]) & (place < torch.tensor([7, 9, 6])[:, None])
+    report = audit(
+        Stack().eval(),
+        padding,
+        lambda known: padding(known.flip(1).cumsum(1).flip(1) > 0),
+        inputs=AuditInputs(valid=valid),
+    )
+    assert report.check("maps").verdict == "FAIL", str(report)
+    assert report.check("maps").code != "groups_joined", str(report)

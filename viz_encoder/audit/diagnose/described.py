@@ -58,10 +58,9 @@ def _grouped(seen: Seen) -> Bool[Tensor, "batch token"] | None:
     """Tokens that see one ahead or are seen by one before them; None if it is not causal else."""
     causal = torch.ones_like(seen.allowed).tril()
     ahead = seen.allowed & ~causal
-    closed = seen.valid[:, None, :] & ~seen.allowed
-    if bool((causal & closed)[seen.rows].any()) or not bool((~causal & closed)[seen.rows].any()):
-        return None  # nothing is causal where all real tokens see all
-    return ahead.any(dim=-1) | (ahead.any(dim=-2) & seen.rows)
+    if bool((causal & seen.valid[:, None, :] & ~seen.allowed)[seen.rows].any()):
+        return None
+    return (ahead.any(dim=-1) | ahead.any(dim=-2)) & seen.rows
 
 
 def _is_joined(seen: Seen, grouped: Bool[Tensor, "batch token"]) -> bool:
