@@ -176,14 +176,17 @@ def test_a_mask_that_is_not_used():
     assert ignored.check("mask_used").follows_from == "maps"
 
 
-def test_one_empty_sample_spoils_the_others():
+@pytest.mark.parametrize(("times", "cause"), [(2.0, ""), (torch.nan, "empty_row")])
+def test_one_empty_sample_spoils_the_others(times, cause):
+    """A row without keys is the cause only where it gives NaN."""
     model = Stack()
 
     def spoiled(x, keep):
-        return model(x, keep) * torch.where(keep.any(-1).all(), 1.0, 2.0)
+        return model(x, keep) * torch.where(keep.any(-1).all(), 1.0, times)
 
     report = audit(spoiled)
     assert own(report) == ["empty_sample"]
+    assert report.check("empty_sample").code == cause, str(report)
 
 
 def test_an_empty_sample_that_gives_nan_itself_is_told_only():
