@@ -107,9 +107,10 @@ CAUSES = {
         "picture_mask], 1).",
     ),
     "counted": Cause(
-        "the mask counts each sample's real tokens, as if all padding stood at the end",
-        "Join the masks of the parts, in the order of the tokens; lengths do not tell where "
-        "padding in the middle stands.",
+        "in the mask, all padding stands at the end; among the tokens, it stands between parts, "
+        "such as a text and a picture",
+        "Join the masks as the tokens are joined, torch.cat([text_mask, picture_mask], 1); lengths "
+        "do not tell where padding in the middle stands.",
     ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",

@@ -56,11 +56,13 @@ def _simplest(found: dict[Identity, str]) -> dict[Identity, str]:
     """Lengths that may be wrong are not told from no mask at all, nor from one of the other side.
 
     Where padding is left, or stands where it is not masked for, their numbers may be right. What
-    is moved on by the length of one of its parts is those parts in another order.
+    is moved on by the length of one of its parts is those parts in another order; where that puts
+    all padding at the end, lengths that are only counted give the same mask, and one cause is both.
     """
     codes, left_out = set(_codes(found)), set[str]()
     left_out |= set(OF_COUNTS) if codes & {"ignored", "padding_ignored", "side"} else set()
     left_out |= {"shifted", "order"} if "joined" in codes else set()
+    left_out |= {"joined"} if "counted" in codes else set()
     return {one: more for one, more in found.items() if one[0] not in left_out}
 
 
