@@ -7,6 +7,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, padding
+from tests.audit.transformers_models import GPT2, embedded, made, ones
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.answer import is_sure
 from viz_encoder.audit.diagnose.causes import CAUSES
@@ -210,3 +211,34 @@ def test_a_softmax_over_the_queries_is_called_so(first, code, intent):
 def test_a_softmax_over_the_queries_is_not_named_where_more_is_wrong():
     report = audit(OverQueries(0, transposed=True).eval(), causal)
     assert report.failed[0].cause == "not known.", str(report)
+
+
+class Unlike(Stack):
+    """Masks padded batches rightly, and otherwise those of one sample, or without padding."""
+
+    def forward(self, x, valid):
+        keep = padding(valid)
+        if self.when == "unpadded" and bool(valid.all()):
+            keep = causal(valid)
+        if self.when == "one sample" and len(valid) == 1:
+            keep = causal(valid)
+        return super().forward(x, keep)
+
+
+@pytest.mark.parametrize(
+    "when, code", [("unpadded", "causal_added"), ("one sample", "one_sample"), ("never", "")]
+)
+def test_attention_that_is_wrong_in_a_sample_alone_is_the_cause(when, code):
+    model = Unlike().eval()
+    model.when = when
+    report = audit(model, padding, lambda valid: valid)
+    found = [(c.code, c.cause) for c in report.failed]
+    assert [c for c, _ in found] == ([code] if code else []), str(report)
+    assert when != "unpadded" or "only where a batch has no padding" in found[0][1]
+
+
+def test_positions_are_the_cause_where_giving_position_ids_mends_it():
+    model = made(0, "GPT2", GPT2, embedded)
+    found = vz.audit_mask(model, causal, ones, d_model=16).check("left_padding")
+    assert found.code == "positions" and found.cause.startswith("positions"), found
+    assert "position_ids" in found.cure

@@ -79,9 +79,20 @@ class AuditContext:
         that is padded as usual where padding on the other side is what is wrong.
         """
         others = [one for one in self.other_batches if _is_same(one, self.other_batches[0])]
+        if self.base.padded and not case.padded:
+            return self._without_padding(case)
         if _begins_padded(case) != _begins_padded(self.base):
             return tuple(one for one in others if _begins_padded(one) == _begins_padded(case))
         return tuple(one for one in (self.base, *others) if one is not case)
+
+    def _without_padding(self, case: Case) -> tuple[Case, ...]:
+        """Other batches without padding, as large as this one; of one sample, if it has one."""
+        found: list[Case] = []
+        for length in (OTHER_LENGTH, *OTHER_COUNTS[:1]):
+            with suppress(ModelFault, InputError):
+                whole = torch.ones(len(case.valid), length, dtype=torch.bool)
+                found.append(self.setting.case(whole))
+        return tuple(found)
 
     @cached_property
     def other_side(self) -> "AuditContext | None":

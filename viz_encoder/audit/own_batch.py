@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, public
+from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
@@ -211,7 +212,7 @@ def _maps(context: AuditContext) -> Answer:
             f"{len(context.base.allowed)} intents are given, but {len(found.layers)} attention "
             "layers were seen; give 1, or one per layer."
         )
-    fault = maps_check.find_fault(context, context.base, found)
+    fault = wrong_maps.find_fault(context, context.base, found)
     heads = sum(layer.shape[1] for layer in found.layers)
     text = f"{heads} heads of {len(found.layers)} layers look where they may, and nowhere else."
     return fault or maps_check.with_sinks(context, text)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
@@ -72,9 +71,8 @@ def _on_other_side(
     if not worst:
         return passes("With padding on the left every check finds the same.")
     found = other.answers[(own or worst)[0].name]
-    cure = found.cure or (CAUSES["positions"].cure if found.sample is not None else "")
     text = f"With padding on the left: {found.evidence[:1].lower()}{found.evidence[1:]}"
-    return found._replace(evidence=text, cure=cure)
+    return found._replace(evidence=text)
 
 
 def _untested_on_other_side(context: AuditContext) -> Iterator[str]:

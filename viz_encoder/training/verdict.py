@@ -6,7 +6,6 @@ from typing import Any
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
-from viz_encoder.audit.checks.maps import of_open_slots
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
@@ -17,6 +16,7 @@ from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.own_batch import ids_of_padding, lengths_of
 from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.audit.wrong_maps import of_open_slots
 from viz_encoder.training.leaks import LayerLeaks, Meant
 
 LARGEST = 2**24  # pairs of a batch up to which causes are compared with it

@@ -2,10 +2,10 @@
 
 import torch
 
+from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient, maps, padding_invariance
-from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.checks import gradient, padding_invariance
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
@@ -36,17 +36,14 @@ def _find_fault(context: AuditContext, case: Case) -> Answer | None:
         out = context.subject.run(case)
         if (place := first_nonfinite(out, case)) is not None:
             return _nonfinite(context, case, *place)
-        leak = maps.find_fault(context, case, maps_of(context.subject, case))
+        leak = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
         if leak is None and not isinstance(given := context.gradients_on(case), str):
             leak = gradient.find_fault(context, case, given)
             if leak is not None and leak.key is None:
                 leak = None  # NaN gradients of rows that attend to nothing; told in evidence above
         if leak is not None:
             return leak
-        found = padding_invariance.find_fault(context, case, out)
-        if found is None or found.cure or found.verdict is Verdict.NOT_TESTED:
-            return found
-        return found._replace(cure=CAUSES["positions"].cure)
+        return padding_invariance.find_fault(context, case, out)
     except ModelFault as fault:
         return raised(fault)
 

@@ -4,11 +4,11 @@ from contextlib import suppress
 
 from torch import Tensor
 
+from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import (
     gradient,
-    maps,
     output_pooling,
     padding_invariance,
     perturbation,
@@ -78,7 +78,7 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
         sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return Answer(Verdict.FAIL, text, sample=sample, query=query)
-    found = maps.find_fault(context, case, maps_of(context.subject, case))
+    found = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
     if found is not None:
         return found
     if not context.is_pooled:

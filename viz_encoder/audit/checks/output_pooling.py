@@ -1,5 +1,7 @@
 """Whether the pooled vector of a sample changes with its padding."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -7,7 +9,7 @@ from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import leaves_out_others
 from viz_encoder.audit.diagnose.causes import CAUSES
-from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
+from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, is_divided_by_all
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.setting import GRADIENT, Case, called
 from viz_encoder.audit.question import Question
@@ -48,7 +50,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     for sample in range(len(case.valid)):
         alone = context.setting.alone(case, sample)
         if alone is not None:
-            apart = gap(_pool_run(context, alone), whole[sample : sample + 1])
+            apart = gap(_pooled(context, alone), whole[sample : sample + 1])
             worst = max(worst, apart._replace(sample=sample))
     if worst.amount <= context.tolerance(whole):
         return None
@@ -66,26 +68,22 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
             return answer._replace(cause=f"it is {what}.", cure=cure)
     if (found := by_places(context, case, worst.sample)) is not None:
         return answer.because(found)
-    counts = _how_padding_counts(context, case, whole)
-    return answer._replace(cause=counts, cure=CAUSES["pooling"].cure)
+    if cause := _how_padding_counts(context, case, whole):
+        return answer._replace(cause=cause, cure=CAUSES["pooling"].cure)
+    return answer._replace(code="", cause="not known.")
 
 
 def _how_padding_counts(context: AuditContext, case: Case, whole: Tensor) -> str:
-    """By its rows, or by their number alone."""
-    n_tokens = case.valid.shape[1]
+    """By its rows, or by their number alone; "" if by neither."""
     amounts = amounts_of(context, case)
     if amounts is not None and bool((amounts[~case.valid] > GRADIENT).any()):
         return "padding has a share in it."
-    for sample, count in enumerate(case.valid.sum(dim=1).tolist()):
-        alone = context.setting.alone(case, sample)
-        if alone is not None:
-            apart = gap(_pool_run(context, alone), whole[sample : sample + 1] * n_tokens / count)
-            if apart.amount > 10 * context.tolerance(whole):
-                return "not known."
-    return "its sum is divided by the number of all tokens, padding too."
+    if is_divided_by_all(context, case, whole, partial(_pooled, context)):
+        return "its sum is divided by the number of all tokens, padding too."
+    return ""
 
 
-def _pool_run(context: AuditContext, case: Case) -> Tensor:
+def _pooled(context: AuditContext, case: Case) -> Tensor:
     return _pool(context, case, context.subject.run(case))
 
 

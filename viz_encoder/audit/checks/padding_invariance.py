@@ -5,17 +5,25 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, raised, untested
+from viz_encoder.audit import wrong_maps
+from viz_encoder.audit.answer import Answer, Diagnosis, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.cut_samples import cut_samples, is_another_input, leaves_out_others
-from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
+from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
+from viz_encoder.audit.diagnose.positions import positions_mend
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+
+BESIDES = (
+    "consistent with: positions counted from the padding, pooling over padding, or a part besides "
+    "attention that counts padded tokens."
+)
 
 
 def ask(context: AuditContext) -> Answer:
@@ -77,19 +85,55 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         f"{worst.amount:.2g}."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
-    if context.passed("gradient") and out.ndim == 2:
-        if (by_place := by_places(context, case, worst.sample)) is not None:
-            return found.because(by_place)
-        by_side = _holds_on_the_right(context, case)
-        pooled = by_pooling(context, sure=False)
-        return found.because(diagnose("positions", sure=False) if by_side else pooled)
-    if context.passed("gradient"):
-        cause = (
-            "consistent with: positions counted from the padding, pooling over padding, or a part "
-            "besides attention that counts padded tokens."
-        )
-        return found._replace(cause=cause)
-    return found
+    if (shown := _by_attention_alone(context, case, out, found)) is not None:
+        return shown
+    if positions_mend(context, case):
+        return found.because(diagnose("positions"))
+    if not context.passed("gradient"):
+        return found
+    cause = _of_pooled(context, case, out, worst.sample) if out.ndim == 2 else None
+    return found._replace(cause=BESIDES) if cause is None else found.because(cause)
+
+
+def _of_pooled(context: AuditContext, case: Case, out: Tensor, sample: int) -> Diagnosis | None:
+    """The cause of a pooled vector that differs; None where padding has no part in its pooling."""
+    if (by_place := by_places(context, case, sample)) is not None:
+        return by_place
+    if _holds_on_the_right(context, case):
+        return diagnose("positions", sure=False)
+    return by_pooling(context, sure=False) if may_count_padding(context, case, out) else None
+
+
+def _by_attention_alone(
+    context: AuditContext, case: Case, out: Tensor, found: Answer
+) -> Answer | None:
+    """The answer where the sample's attention is wrong alone, and right with its padding."""
+    assert found.sample is not None
+    alone = context.setting.alone(case, found.sample)
+    if alone is None or is_right_on(context, case) is False:
+        return None
+    shown = _fault_alone(context, alone)
+    if shown is None:
+        return None
+    single = _in_a_batch_of_one(context, case, out)
+    if single is not None and is_sure(single.cause):
+        return single
+    told = shown.evidence.replace(", sample 0:", ":").replace(" of sample 0", "")
+    text = f"{found.evidence} Alone, {told[:1].lower()}{told[1:]}"
+    cause = shown.cause or UNKNOWN.cause
+    if shown.code and is_sure(cause) and single is None:
+        cause = f"{cause[:-1]}; only where a batch has no padding."
+    return shown._replace(evidence=text, cause=cause, sample=found.sample, amount=found.amount)
+
+
+def _fault_alone(context: AuditContext, alone: Case) -> Answer | None:
+    """What its maps show, or where there are none, its gradients."""
+    maps = context.maps_on(alone)
+    if maps.layers:
+        return wrong_maps.find_fault(context, alone, maps)
+    if context.is_pooled or isinstance(known := context.gradients_on(alone), str):
+        return None
+    return gradient.find_fault(context, alone, known) or gradient.find_lost(context, alone, known)
 
 
 def _refused(n_compared: int, refused: Sequence[ModelFault], why_not: str) -> Answer | None:

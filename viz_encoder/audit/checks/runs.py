@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, raised
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
@@ -49,7 +49,7 @@ def ask(context: AuditContext) -> Answer:
         answer = Answer(Verdict.FAIL, text, sample=sample, query=query)
         if any(one.code == "saturated" for one in suspicions(case.passed, case.valid)):
             return answer.because(diagnose("saturated"))
-        shown = maps.find_fault(context, case, context.maps)
+        shown = wrong_maps.find_fault(context, case, context.maps)
         if shown is not None and shown.code:
             return answer._replace(pictures=shown.pictures).because(
                 Diagnosis(shown.code, shown.cause, shown.cure)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.checks import gradient, maps
+from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.difference import gap
@@ -70,7 +71,7 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
             return None
         if gap(trained, subject.run(case, grad=grad).detach(), case.valid).amount > 0:
             return untested("Training mode: it is random even with every dropout at 0.")
-        leak = maps.find_fault(context, case, maps_of(subject, case, grad=grad))
+        leak = wrong_maps.find_fault(context, case, maps_of(subject, case, grad=grad))
         if leak is None and not isinstance(found := context.gradients_on(case), str):
             leak = gradient.find_fault(context, case, found)
     start = f"In training mode, with every dropout at 0{at}"

@@ -8,6 +8,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import gap, own_rows
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
@@ -27,7 +28,7 @@ UNKNOWN = Diagnosis(
 
 def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis:
     """The first of the explanations that holds on this case."""
-    known = by_order(context, case, out)
+    known = by_order(context, case, out) or _of_one_sample(context, case)
     if known is not None:
         return known
     found = _gradients(context, case)
@@ -72,6 +73,15 @@ def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None
         return None
     pairs = [f"{a} gets that of {b}" for a, b in enumerate(order) if a != b]
     return diagnose("sample_order", more=f" (sample {', sample '.join(pairs)})")
+
+
+def _of_one_sample(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether attention is right in this batch, and wrong in one of its samples by itself."""
+    if not case.padded and is_right_on(context, case) is True:
+        for sample in range(len(case.valid)):
+            if is_right_on(context, context.setting.whole(case, sample)) is False:
+                return diagnose("one_sample")
+    return None
 
 
 def _by_axes(found: Gradients) -> Diagnosis | None:

@@ -1,5 +1,6 @@
 """How padding gets into a pooled vector: by a mean or maximum, by softmax weights, or by places."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from jaxtyping import Float
@@ -8,6 +9,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.pooled_rows import pooled_rows
 from viz_encoder.audit.measure.pooling_softmax import pools_by_softmax
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
@@ -27,6 +29,27 @@ def by_pooling(context: AuditContext, *, sure: bool) -> Diagnosis:
 def amounts_of(context: AuditContext, case: Case) -> Float[Tensor, "batch token"] | None:
     """How much each row has to do with the pooled vector; None where that cannot be seen."""
     return pooled_rows(context.subject, case, None if context.is_pooled else context.scope.pooled)
+
+
+def may_count_padding(context: AuditContext, case: Case, out: Float[Tensor, "batch d"]) -> bool:
+    """Whether padding has a share in a pooled vector, or in the number it is divided by."""
+    amounts = amounts_of(context, case)
+    if amounts is None or bool((amounts[~case.valid] > GRADIENT).any()):
+        return True
+    return is_divided_by_all(context, case, out, context.subject.run)
+
+
+def is_divided_by_all(
+    context: AuditContext, case: Case, whole: Tensor, run: Callable[[Case], Tensor]
+) -> bool:
+    """Whether each vector is that of its sample alone, times the share of tokens that are real."""
+    for sample, share in enumerate(case.valid.double().mean(dim=1).tolist()):
+        alone = context.setting.alone(case, sample)
+        if alone is not None:
+            apart = gap(run(alone) * share, whole[sample : sample + 1])
+            if apart.amount > 10 * context.tolerance(whole):
+                return False
+    return True
 
 
 def by_places(context: AuditContext, case: Case, sample: int) -> Diagnosis | None:
