@@ -12,11 +12,11 @@ from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.cut_samples import cut_samples, is_another_input, leaves_out_others
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
-from viz_encoder.audit.diagnose.positions import positions_mend
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
+from viz_encoder.audit.positions import positions_mend
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
