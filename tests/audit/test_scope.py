@@ -356,3 +356,40 @@ def test_what_is_wrong_only_past_the_first_length(name):
     assert f"t {length} tokens" in report.check(name).evidence
     told = audit(audited, causal, scope=AuditScope(lengths=[7], **options.get(name, {})))
     assert told.verdict == "PASS", str(told)
+
+
+class Positioned(Stack):
+    """Positions are added to real tokens, which steps may count otherwise."""
+
+    def forward(self, x, keep, moved=0):
+        places = (keep.any(dim=1).cumsum(dim=1) - 1).clamp(min=0) + moved
+        return super().forward(x + places[..., None] / 3, keep)
+
+    def step(self, wrong):
+        def run(x, cache, keep):
+            seen = x if cache is None else torch.cat([cache, x], dim=1)
+            n_hidden = (~keep.any(dim=1)).sum(dim=1, keepdim=True)
+            moved = {"never": 0, "padding": n_hidden, "pieces": int(x.shape[1] == 2)}
+            moved |= {"steps": int(cache is not None), "long": int(seen.shape[1] > 8)}
+            moved["pieces or long"] = moved["long"] or moved["pieces"]
+            return self(seen, keep, moved[wrong])[:, -x.shape[1] :], seen
+
+        return run
+
+
+@pytest.mark.parametrize(
+    "wrong, verdict, words",
+    [
+        ("never", "PASS", "at once"),
+        ("padding", "FAIL", "With padding before the prompt"),
+        ("pieces", "INFO", "Run in pieces"),
+        ("pieces or long", "FAIL", "at 12 tokens"),  # what is only told ends no search
+        ("steps", "FAIL", "Run token by token"),
+    ],
+)
+def test_positions_that_steps_count_otherwise_are_no_mask(wrong, verdict, words):
+    model = Positioned(1).eval()
+    scope = AuditScope(step=model.step(wrong))
+    found = audit(model, causal, scope=scope, n_layers=1).check("cache")
+    assert found.verdict == verdict and words in found.evidence, found
+    assert not found.code and (not found.cause or found.cause.startswith("not known"))

@@ -1,25 +1,33 @@
 """Whether token by token with a cache gives what the whole sequence gives at once."""
 
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.longer import at_length, other_cases
+from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.model.mask_mods import n_needed
 
-CAUSE = (
-    "consistent with: a causal mask aligned to the wrong corner (with 2 queries and 5 "
-    "keys, query 0 is token 3), or positions that start at 0 in each piece."
+SAME = "Token by token and in pieces, it gives the same as the whole sequence at once."
+IN_STEPS = "Compare the positions (position_ids, rotary) that a step gets with those of one run."
+# Causes that are not known, and which mask it is not.
+NO_MASK = Diagnosis(
+    "",
+    "not known: that token knows of all that it may know of, so it is not the mask.",
+    IN_STEPS,
 )
-CURE = "allowed = torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool()"
+NO_PADDING = Diagnosis(
+    "", "not known: no padding reaches real tokens, so it is not that padding is open.", IN_STEPS
+)
 
 
 def ask(context: AuditContext) -> Answer:
@@ -27,17 +35,17 @@ def ask(context: AuditContext) -> Answer:
     step = context.scope.step
     if step is None:
         return untested("A KV cache: no AuditScope(step=…) was given.")
-    for case, whole in (
-        (context.full, context.subject.run(context.full)),
-        *other_cases(context, padded=False),
-    ):
+    first = context.full, context.subject.run(context.full)
+    told = []
+    for case, whole in (first, *other_cases(context, padded=False)):
         found = _stepwise(context, case, whole)
-        if found is not None:
+        if found is not None and found.verdict is Verdict.FAIL:
             return found
+        told += [found] if found is not None else []
     padded = _padded(context) if takes_mask(step) and context.setting.pads else None
-    if padded is not None:
+    if padded is not None and padded.verdict is Verdict.FAIL:
         return padded
-    return passes("Token by token and in pieces, it gives the same as the whole sequence at once.")
+    return next((one for one in (*told, padded) if one is not None), passes(SAME))
 
 
 def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None:
@@ -71,8 +79,24 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None
             found = Answer(
                 verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount
             )
-            return found if longer else found._replace(cause=CAUSE, cure=CURE, code="corner")
+            return found if longer else found.because(_cause(context, case, sizes, apart.query))
     return None
+
+
+def _cause(context: AuditContext, case: Case, sizes: list[int], row: int) -> Diagnosis:
+    """The wrong corner where that row knows of as many tokens as stand before it in its piece."""
+    start = max(end for end in accumulate(sizes, initial=0) if end <= row)
+    meant = context.must(case)[:, row, :row].all(dim=0)
+    known, out = torch.zeros_like(meant), _stepped(context, case, sizes)
+    for token in range(row):
+        tokens = torch.zeros_like(case.valid)
+        tokens[:, token] = True
+        moved = _stepped(context, case, sizes, fed=with_changed(case, tokens).x)
+        known[token] = gap(moved[:, row:][:, :1], out[:, row:][:, :1]).amount > 0
+    if torch.equal(known, meant):
+        return NO_MASK
+    cornered = torch.arange(row, device=known.device) <= row - start
+    return diagnose("corner", sure=False) if torch.equal(known, cornered) else UNKNOWN
 
 
 def takes_mask(step: Any) -> bool:
@@ -101,7 +125,19 @@ def _padded(context: AuditContext) -> Answer | None:
     if context.scope.may_leave_out:
         return _open(text)
     found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount)
-    return found.because(diagnose("cache_padding", sure=False))
+    return found.because(_cause_of_padded(context, case, sizes, out))
+
+
+def _cause_of_padded(context: AuditContext, case: Case, sizes: list[int], out: Tensor) -> Diagnosis:
+    """That padding is no longer masked, where its content reaches real rows of the steps alone."""
+    rows = case.valid[..., None] if case.x.is_floating_point() else case.valid
+    other = 1 - case.x if case.x.is_floating_point() else case.x.max()
+    fed = torch.where(rows, case.x, other)
+    reaches = gap(_stepped(context, case, sizes, fed=fed), out, case.valid).amount > 0
+    whole = context.subject.run(case), context.subject.run(case, x=fed)
+    if not reaches:
+        return NO_PADDING
+    return UNKNOWN if gap(*whole, case.valid).amount > 0 else diagnose("cache_padding")
 
 
 def _open(text: str) -> Answer:
@@ -115,14 +151,18 @@ def _pieces(n_tokens: int) -> list[int]:
     return [first, *[2] * (rest // 2), *[1] * (rest % 2)]
 
 
-def _stepped(context: AuditContext, case: Case, sizes: list[int]) -> Tensor:
+def _stepped(
+    context: AuditContext, case: Case, sizes: list[int], fed: Tensor | None = None
+) -> Tensor:
+    """The rows of steps of these sizes; of other content, where that is fed, and the same masks."""
     step, cache, rows, start = context.scope.step, None, [], 0
     assert step is not None
+    fed = case.x if fed is None else fed
     with torch.no_grad():
         for size in sizes:
             seen, x = case.valid[:, : start + size], case.x[:, : start + size]
             more = [context.setting.passed(seen, x)] if takes_mask(step) else []
-            out, cache = step(x[:, start:].clone(), cache, *more)
+            out, cache = step(fed[:, start : start + size].clone(), cache, *more)
             rows.append(context.subject.read(out, seen[:, start:]))
             start += size
     return torch.cat(rows, dim=1)
