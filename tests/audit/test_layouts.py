@@ -118,6 +118,52 @@ def test_a_sample_that_looks_into_another_of_the_same_row_is_red():
     assert report.verdict == "FAIL", str(report)
 
 
+ROWS, COLUMNS = 3, 5
+
+
+def axial(along):
+    """Each row of a grid by itself, or each column."""
+
+    def layout(q, k, v, keep):
+        def folded(one):
+            grid = one.unflatten(2, (ROWS, COLUMNS))
+            grid = grid if along == "rows" else grid.transpose(2, 3)
+            return grid.transpose(1, 2).flatten(0, 1)
+
+        n_lines = ROWS if along == "rows" else COLUMNS
+        mixed = sdpa(*(folded(one) for one in (q, k, v)), None).unflatten(0, (-1, n_lines))
+        mixed = mixed.transpose(1, 2)
+        return (mixed if along == "rows" else mixed.transpose(2, 3)).flatten(2, 3)
+
+    return layout
+
+
+def same_row(valid):
+    row = torch.arange(ROWS * COLUMNS) // COLUMNS  # an intent of these tokens alone
+    return (row[:, None] == row).expand(len(valid), -1, -1)
+
+
+def same_column(valid):
+    column = torch.arange(ROWS * COLUMNS) % COLUMNS
+    return (column[:, None] == column).expand(len(valid), -1, -1)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_in_axial_attention_a_token_is_a_cell_of_the_grid(swapped):
+    layers = [Layers(axial(along), n_layers=1).eval() for along in ("rows", "columns")]
+    valid = torch.ones(4, ROWS * COLUMNS, dtype=torch.bool)
+    report = vz.audit_mask(
+        lambda x, keep: layers[1](layers[0](x, keep), keep),
+        [same_column, same_row] if swapped else [same_row, same_column],
+        same_column,
+        d_model=8,
+        inputs=vz.audit.AuditInputs(valid=valid),
+    )
+    assert report.verdict == report.check("maps").verdict == ("FAIL" if swapped else "PASS")
+    assert report.check("maps").code == ("other_layer" if swapped else "")
+    assert report.check("lengths").verdict == "NOT TESTED", str(report)
+
+
 @pytest.mark.parametrize("n_differing", [1, 3])
 def test_a_mask_of_five_axes_is_that_of_each_row_of_its_batch(n_differing):
     keep = torch.rand(2, n_differing, 1, 5, 5) > 0.4

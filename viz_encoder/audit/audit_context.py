@@ -102,10 +102,19 @@ class AuditContext:
         left = replace(self.setting, padding_side="left")
         return replace(self, setting=left, answers={})
 
-    @property
+    @cached_property
     def other_lengths(self) -> tuple[int, ...]:
-        """The lengths that are tried besides that of the base case."""
-        return self.scope.other_lengths(self.setting.first_valid().shape[1])
+        """The lengths that are tried besides that of the base case.
+
+        Of a batch that the caller chose, without lengths, the intent need not say any other.
+        """
+        wanted = self.scope.other_lengths(self.setting.first_valid().shape[1])
+        return tuple(one for one in wanted if self.was_asked_for(one) or self._is_meant_at(one))
+
+    def _is_meant_at(self, length: int) -> bool:
+        with suppress(InputError):
+            return bool(self.setting.allowed(self.setting.padding(length)))
+        return False
 
     def was_asked_for(self, length: int) -> bool:
         """Whether the model must be right at this length.
@@ -113,9 +122,10 @@ class AuditContext:
         Any length counts, unless the caller chose lengths or gave a batch. Then only those do: a
         structure, such as frames or a picture before a text, need not exist at other lengths.
         """
-        asked = () if self.scope.leaves_lengths_open else self.other_lengths
-        chosen = self.setting.given is not None or bool(self.scope.lengths)
-        return not chosen or length in (self.setting.first_valid().shape[1], *asked)
+        first, scope = self.setting.first_valid().shape[1], self.scope
+        asked = () if scope.leaves_lengths_open else scope.other_lengths(first)
+        chosen = self.setting.given is not None or bool(scope.lengths)
+        return not chosen or length in (first, *asked)
 
     @cached_property
     def out(self) -> Tensor:
