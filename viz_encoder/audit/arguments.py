@@ -63,9 +63,9 @@ class AuditScope:
         documents: documents(valid) → whole numbers "batch token", the packed document of each
             token; True takes them from the intent.
         pooled: pooled(output, valid) → "batch d", which padding must not change.
-        step: step(x of one token, cache or None) → (output, cache): the model with a KV cache. If
-            it takes a third argument, it is tried with padding too, and given what your code passes
-            for all tokens so far.
+        step: step(x of the next tokens, cache or None) → (their output, cache): the model with a KV
+            cache. If it needs a third argument, it is tried with padding too, and given what your
+            code passes for all tokens so far.
         reorder: reorder(cache, order) → the cache of step with its samples in that order, as in
             beam search: order has one index per sample, and an index may repeat.
         pool_over: pool_over(valid) → Bool "batch token": the tokens that the pooled vector is made
