@@ -32,21 +32,20 @@ SEEDS = 6
 HEAD = """\
 # Mask bugs, and what the audit says of them
 
-`audit_mask` was put to {planted} planted bugs ({zoo} of the Mask zoo, the others in models of
-transformers) and {correct} correct models, drawn {seeds} times each. Every bug was also mended in
-its one line and audited again. How to read it:
+`audit_mask` was run on {planted} planted bugs ({zoo} of the Mask zoo, the others in models of
+transformers), on each of them with its one line mended, and on {correct} correct models; each was
+drawn {seeds} times. Before you read the tables:
 
 - The checks and the plants have the same authors, and the plants were known while the checks were
   written. So {caught} of {visible} caught is not a detection rate; read the list, not the number.
 - The models are tiny and random: two or three layers, two heads, weights of standard deviation
-  0.3 on ordinary inputs. A large trained model may hide a leak that shows here.
-- A cause is an inference. Two layers further up, many bugs leave the same pattern.
+  0.3, ordinary inputs. A large trained model may hide a leak that shows here.
 - What cannot be seen from outside is listed as not caught, with the reason. False alarms are
   listed, too, and not tuned away.
 
-In order: the plant; the check that must see it, with its verdict; other checks that fail by
-themselves; how many of {seeds} draws were caught; how many mended ones pass; the median time of an
-audit on one CPU thread of a machine that had other work as well.
+"Seen by" is the check that must see the bug, with its verdict; "also by" are other checks that fail
+by themselves. "Seconds" is the median time of an audit on one CPU thread of a machine that had
+other work as well: compare these times with one another only.
 
 Written by `python -m tests.audit.table` with torch {torch}, transformers {transformers}.
 
