@@ -74,7 +74,7 @@ def test_a_bug_above_a_length(from_length):
         return model(x, keep | keep.new_tensor(x.shape[1] >= from_length))
 
     report = audit(long, causal)
-    assert own(report) == ["lengths"]
+    assert own(report) == ["lengths"] and report.check("lengths").code == "ignored"
     assert own(audit(long, causal, scope=AuditScope(lengths=(7, from_length - 1)))) == []
 
 
@@ -393,3 +393,16 @@ def test_positions_that_steps_count_otherwise_are_no_mask(wrong, verdict, words)
     found = audit(model, causal, scope=scope, n_layers=1).check("cache")
     assert found.verdict == verdict and words in found.evidence, found
     assert not found.code and (not found.cause or found.cause.startswith("not known"))
+
+
+@pytest.mark.parametrize("from_length", [8, 13])
+def test_the_first_length_is_advised_only_where_no_other_is_right(from_length):
+    model, both = Stack(), torch.tensor([0, 3])
+
+    def long(x, keep):
+        links = torch.zeros_like(keep).index_fill(1, both, True) & (x.shape[1] >= from_length)
+        return model(x, keep | links)
+
+    found = audit(long, causal).check("lengths")
+    assert found.verdict == "FAIL" and not found.code
+    assert ("lengths=[7]" in found.cure) == (from_length == 8)

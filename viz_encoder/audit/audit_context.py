@@ -94,6 +94,17 @@ class AuditContext:
                 found.append(self.setting.case(whole))
         return tuple(found)
 
+    def as_long_as(self, case: Case) -> tuple[Case, ...]:
+        """Batches of this length and the next with other numbers of tokens, in another order."""
+        found: list[Case] = []
+        for length in (case.valid.shape[1], case.valid.shape[1] + 1):
+            counts = torch.tensor(OTHER_COUNTS) * length // OTHER_LENGTH
+            valid = torch.arange(length) < counts.clamp(min=1)[:, None]
+            valid = valid.flip(1) if _begins_padded(case) else valid
+            with suppress(ModelFault, InputError):
+                found.append(self.setting.case(valid if case.padded else torch.ones_like(valid)))
+        return tuple(found)
+
     @cached_property
     def other_side(self) -> "AuditContext | None":
         """Copy with padding before the tokens, if both sides are to be judged."""

@@ -26,7 +26,8 @@ TELLING = (29, 25)  # few enough to look at each part; lengths that were shares 
 
 def ask(context: AuditContext) -> Answer:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
-    done, refused = [], ""
+    done: list[int] = []
+    refused = ""
     for length in context.other_lengths:
         try:
             case = context.setting.case(context.setting.padding(length))
@@ -35,18 +36,20 @@ def ask(context: AuditContext) -> Answer:
             if _must_run(context, length):
                 return raised(fault, f"At {length} tokens")
             if isinstance(fault, RowsLost):
-                return _unless_made_up(context, raised(fault, f"At {length} tokens"), length)
+                told = _unless_made_up(context, raised(fault, f"At {length} tokens"), length)
+                return told if done else _advised(context, told)
             refused = f"{length} tokens: {fault}"
             continue
         found = _find_fault(context, case, out)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
-            return _unless_made_up(context, found._replace(evidence=text), length)
+            told = _unless_made_up(context, found._replace(evidence=text), length)
+            return told if done else _advised(context, told)
         done.append(length)
     if not done:
         return untested(f"Other lengths: {refused or 'none was asked for'}.")
-    told = f" Refused: {refused}." if refused else ""
-    return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{told}")
+    more = f" Refused: {refused}." if refused else ""
+    return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
 
 
 def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer:
@@ -62,8 +65,17 @@ def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer
             f"{length}, give AuditScope(lengths=[{given}, {length}]), for there it is wrong: "
             f"{found.evidence}"
         )
-    sure = found.code and is_sure(found.cause)
-    if sure or not context.scope.leaves_lengths_open or context.failed(*SEEN_FIRST):
+    return found
+
+
+def _advised(context: AuditContext, found: Answer) -> Answer:
+    """With what to give if the first length is the only one; another that is right shows it is not.
+
+    Nor is it where the cause is certain, or an earlier check failed at the first length, too.
+    """
+    given, sure = context.base.valid.shape[1], found.code and is_sure(found.cause)
+    told = sure or found.verdict is not Verdict.FAIL or context.failed(*SEEN_FIRST)
+    if told or not context.scope.leaves_lengths_open:
         return found
     alone = (
         f"If the model takes {given} tokens only, or of a picture or frames a fixed number, give "

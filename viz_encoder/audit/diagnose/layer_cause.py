@@ -1,12 +1,13 @@
 """Why one layer's map is wrong: by the numbers themselves, then by the mask that it equals."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
+from viz_encoder.audit.answer import Diagnosis, is_sure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
@@ -19,6 +20,7 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import in_own_order, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 
+LOST = ("ignored", "padding_ignored", "pattern_ignored", "causal_lost", "causal_added")
 NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
 
 
@@ -146,10 +148,21 @@ def _equal_mask(
     context: AuditContext, case: Case, layer: LayerRun, number: int, *, flat: bool = False
 ) -> Diagnosis:
     first = _seen(context, case, layer, number)
+    found = _explained(context, first, context.further(case), number, flat=flat)
+    if found.code or case.valid.shape[1] not in context.other_lengths:
+        return found
+    # What is lost only from some length on is right in shorter batches, which contradict it.
+    longer = _explained(context, first, context.as_long_as(case), number, flat=flat)
+    return longer if longer.code in LOST and is_sure(longer.cause) else found
+
+
+def _explained(
+    context: AuditContext, first: Seen, others: Sequence[Case], number: int, *, flat: bool
+) -> Diagnosis:
     heads = first.wrong.any(dim=3).any(dim=2).any(dim=0)
     heads = heads if bool(heads.any()) else torch.ones_like(heads)
     seen = [first]
-    for other in context.further(case):
+    for other in others:
         with suppress(ModelFault):
             layers = context.maps_on(other, flat=flat).layers
             if len(layers) > number:
