@@ -264,3 +264,49 @@ def test_reach_is_the_closure_of_all_paths():
     known = reach(allowed, 3)
     for layer, query, key in torch.cartesian_prod(*(torch.arange(n) for n in (3, 4, 4))).tolist():
         assert known[layer, query, key] == (0 <= query - key <= layer + 1)
+
+
+class ChannelsFirst(Stack):
+    """Values "d key" times weights whose queries and keys are exchanged, as of pictures."""
+
+    def forward(self, x, keep):
+        for layer in self.layers:
+            q, k, v = (part.mT for part in layer.qkv(x).chunk(3, -1))
+            scores = torch.bmm(q.permute(0, 2, 1), k).masked_fill(~keep, -torch.inf)
+            weights = scores.softmax(dim=2)
+            x = x + layer.out(torch.bmm(v, self.exchanged(weights)).mT)
+        return x
+
+
+class TiedRows(Stack):
+    """All rows of an alignment share their weights."""
+
+    def forward(self, x, keep):
+        rows = torch.stack([x, -x], dim=1)
+        for layer in self.layers:
+            q, k, v = (part.unflatten(-1, (2, -1)) for part in layer.qkv(rows).chunk(3, -1))
+            scores = torch.einsum("brihd,brjhd->bhij", q, k) / 4
+            weights = scores.masked_fill(~keep[:, None], -torch.inf).softmax(dim=-1)
+            mixed = torch.einsum("bhij,brjhd->brihd", weights, v)
+            rows = rows + layer.out(mixed.flatten(3))
+        return rows[:, 0]
+
+
+EXCHANGED = {
+    "permute": lambda weights: weights.permute(0, 2, 1),
+    "transpose": lambda weights: weights.transpose(1, 2).contiguous(),
+    "mT": lambda weights: weights.mT,
+    "not": lambda weights: weights,
+}
+
+
+@pytest.mark.parametrize("how", [*EXCHANGED, "tied"])
+def test_weights_that_stand_after_the_values_or_are_tied_are_seen(how):
+    model = (TiedRows() if how == "tied" else ChannelsFirst()).eval()
+    model.exchanged = EXCHANGED.get(how)
+    right, wrong = audit(model, causal), audit(lambda x, keep: model(x, keep | True), causal)
+    assert right.verdict == ("FAIL" if how == "not" else "PASS"), str(right)
+    assert wrong.verdict == "FAIL"
+    if how != "not":  # there the maps are of keys, and gradients judge
+        assert right.check("maps").verdict == "PASS", str(right)
+        assert wrong.check("maps").code == "ignored"

@@ -29,17 +29,24 @@ class Softmax:
     def __init__(self, maps: Tensor, seen: SeenSoftmax) -> None:
         """`maps` is what is kept; `now` is the model's current tensor."""
         self.maps, self.now, self.dropout, self.seen = maps, maps, 0.0, seen
+        self.turned = False  # whether `now` is "… key query"
         self.whole: Tensor | None = None  # before the first columns were left out
         self.keys = slice(None)  # the columns that remain
         self.rest: Rest | None = None  # the rest, which may still meet values of their own
 
     def change(self, to: Tensor) -> None:
         """Update to changed weights or a subset of columns."""
-        if to.ndim < self.maps.ndim:  # some rows or one column were read
+        if to.ndim < self.maps.ndim or self.turned:  # some rows or one column were read
             return
         if self.whole is None and (keys := _columns_left(self.now, to)) is not None:
             self.whole, self.keys, self.rest = self.now, keys, Rest(self.now, self.seen)
         self.maps = self.now = to
+
+    def turn(self, to: Tensor) -> None:
+        """Update to weights with queries and keys exchanged; other exchanges are not followed."""
+        plain = self.now.mT
+        if to.shape == plain.shape and to.stride() == plain.stride():
+            self.now, self.turned = to, not self.turned
 
     @property
     def sink(self) -> Tensor | None:

@@ -160,6 +160,15 @@ class Operations:
             softmax.change(out)
         return out
 
+    def turn(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Follow weights with queries and keys exchanged, which stand after values "… d key"."""
+        softmax = self._softmax_in(args)
+        out = func(*args, **kwargs)
+        if softmax is not None and isinstance(out, Tensor):
+            softmax.turn(out)
+        self._take_rest(args, out)
+        return out
+
     @property
     def _rest(self) -> Any:
         return self.rest if self.softmax is None else self.softmax.rest
@@ -175,8 +184,12 @@ class Operations:
         if (rest := self._rest) is not None:
             rest.multiply(_flat(args))
         if softmax is not None:
-            v = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None
-            self.caller.tell(lambda: self._from_product(softmax, v, out))
+            v, mixed = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None, out
+            if softmax.turned != (v is softmax.now):
+                return out  # rows are keys here: what is mixed is not what the softmax weighs
+            if softmax.turned:
+                v, mixed = args[0].mT, out.mT
+            self.caller.tell(lambda: self._from_product(softmax, v, mixed))
             softmax.seen.met_values = True
             self.softmax, self.rest = None, softmax.rest
         elif self.n_heads is not None and self.softmax is None:
@@ -244,6 +257,8 @@ FOLLOWS: dict[Any, str] = {  # while a softmax is pending, or inside multi_head
     ),
     **dict.fromkeys((Tensor.to, Tensor.type, Tensor.type_as, Tensor.float), "reshape"),
     **dict.fromkeys((Tensor.expand, Tensor.unsqueeze, Tensor.squeeze), "reshape"),
+    **dict.fromkeys((Tensor.transpose, torch.transpose, Tensor.permute, torch.permute), "turn"),
+    **dict.fromkeys((Tensor.swapaxes, torch.swapaxes, Tensor.mT.__get__), "turn"),  # type: ignore
     **dict.fromkeys((Tensor.masked_fill, Tensor.mul, Tensor.__mul__), "change"),
     **dict.fromkeys((torch.masked_fill, torch.mul, torch.where, Tensor.where), "change"),
     **dict.fromkeys((Tensor.__getitem__, Tensor.narrow, torch.narrow), "change"),
