@@ -307,6 +307,9 @@ def test_weights_that_stand_after_the_values_or_are_tied_are_seen(how):
     right, wrong = audit(model, causal), audit(lambda x, keep: model(x, keep | True), causal)
     assert right.verdict == ("FAIL" if how == "not" else "PASS"), str(right)
     assert wrong.verdict == "FAIL"
+    assert not any(f"'{name}" in str(one) for name in ("call", "parts") for one in (right, wrong))
+    if how == "not":
+        assert "ran in your model" in wrong.check("maps").evidence
     if how != "not":  # there the maps are of keys, and gradients judge
         assert right.check("maps").verdict == "PASS", str(right)
         assert wrong.check("maps").code == "ignored"

@@ -62,7 +62,7 @@ def _on_other_side(
     except ModelFault as fault:
         other.stopped = True
         return raised(fault, title="Padding on the left")
-    same = [one.name for one in questions if one.one_sided]
+    same = [one.name for one in questions if one.one_sided and one.name != "left_padding"]
     other.answers |= {name: context.answers[name] for name in same}
     other.noise, other.more_layers = context.noise, context.more_layers
     checks = ask_all(other, tuple(one for one in questions if not one.one_sided))

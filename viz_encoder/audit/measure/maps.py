@@ -1,5 +1,6 @@
 """The maps that a model made: each layer, head and sample; or why none can be seen."""
 
+import re
 from dataclasses import dataclass, replace
 
 import torch
@@ -23,6 +24,7 @@ UNASSIGNED = (
 )
 
 
+OUTERMOST = re.compile(r"'(?:call|parts\.\d+)'")  # as the whole names its parts
 SEEN_BY = "without any attention that record() can see"
 KINDS = (
     "without scaled_dot_product_attention, nn.MultiheadAttention, flex_attention or a softmax "
@@ -93,7 +95,8 @@ def maps_of(
 def _why_none(told: str) -> str:
     """What recording says of the whole, of the caller's model and without its advice."""
     first = told.split(". ")[0].removesuffix(".") + "."
-    return first.replace(f"of {Whole.__name__} was", "of your model was").replace(SEEN_BY, KINDS)
+    first = first.replace(f"of {Whole.__name__} was", "of your model was").replace(SEEN_BY, KINDS)
+    return re.sub(r"'(?:call|parts\.\d+)\.([^']+)'", r"'\1'", OUTERMOST.sub("your model", first))
 
 
 def in_own_order(subject: Subject, case: Case, maps: Maps) -> Maps | None:
@@ -156,7 +159,7 @@ def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
 
 def _name(call: RecordedCall) -> str:
     """Name within the caller's own module."""
-    return call.name.removeprefix("call.")
+    return re.sub(r"^(call|parts\.\d+)\.", "", call.name)
 
 
 def _in_words(call: RecordedCall) -> str:
