@@ -46,12 +46,20 @@ class TokenPlaces:
         return not any(bool((one == UNCLEAR).any()) for one in (*self.samples, *self.tokens))
 
     def or_else(self, other: "TokenPlaces") -> "TokenPlaces":
-        """The other's numbers where this one's are not clear."""
-        samples, tokens = (
-            tuple(torch.where(one == UNCLEAR, more, one) for one, more in zip(*pair, strict=True))
-            for pair in ((self.samples, other.samples), (self.tokens, other.tokens))
-        )
-        return TokenPlaces((samples[0], samples[1]), (tokens[0], tokens[1]))
+        """The other's numbers where this one's are not clear and no clear slot holds that token."""
+        sides = []
+        for own, token, samples, tokens in zip(
+            self.samples, self.tokens, other.samples, other.tokens, strict=True
+        ):
+            both = [
+                torch.where(one == UNCLEAR, more, one)
+                for one, more in ((own, samples), (token, tokens))
+            ]
+            base = 1 + int(both[1].max())
+            twice = _stand_twice(both[0] * base + both[1], (both[0] >= 0) & (both[1] >= 0))
+            sides.append((both[0], both[1].masked_fill(twice & (token == UNCLEAR), UNCLEAR)))
+        queries, keys = sides
+        return TokenPlaces((queries[0], keys[0]), (queries[1], keys[1]))
 
 
 def places_of(
