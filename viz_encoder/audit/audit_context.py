@@ -119,6 +119,8 @@ class AuditContext:
 
         Of a batch that the caller chose, without lengths, the intent need not say any other.
         """
+        if self.setting.fixed:
+            return ()
         wanted = self.scope.other_lengths(self.setting.first_valid().shape[1])
         return tuple(one for one in wanted if self.was_asked_for(one) or self._is_meant_at(one))
 
