@@ -59,7 +59,7 @@ def rollout(trace: Trace, query: Token, fuse: Fuse = "mean") -> Rollout:
         SelectionError: no such query or way to fuse, or layers of cross-attention.
     """
     query = query_of(trace, query)
-    _check(trace)
+    require_self_attention(trace)
     rows = [_row(trace, query, depth, fuse) for depth in range(1, trace.n_layers + 1)]
     return Rollout(np.stack(rows), query, fuse)
 
@@ -74,7 +74,7 @@ def rollout_matrix(trace: Trace, fuse: Fuse = "mean") -> RolloutMatrix:
     Raises:
         SelectionError: over 512 tokens, no such way to fuse, or layers of cross-attention.
     """
-    _check(trace)
+    require_self_attention(trace)
     if trace.n_tokens > MAX_SIDE:
         raise SelectionError(
             f"This run has {trace.n_tokens:,} tokens, and a whole rollout takes at most "
@@ -82,12 +82,12 @@ def rollout_matrix(trace: Trace, fuse: Fuse = "mean") -> RolloutMatrix:
         )
     total = torch.eye(trace.n_tokens, device=trace.layers[0].q.device)
     for layer in trace.layers:
-        fused = torch.cat([part for _, part in _fused(layer, fuse, 0, trace.n_tokens)])
-        total = (total + fused @ total + _idle(fused)[:, None] * total) / 2
+        fused = torch.cat([part for _, part in fused_rows(layer, fuse, 0, trace.n_tokens)])
+        total = (total + fused @ total + idle(fused)[:, None] * total) / 2
     return RolloutMatrix(total.cpu().numpy(), fuse)
 
 
-def _check(trace: Trace) -> None:
+def require_self_attention(trace: Trace) -> None:
     if any(layer.cross for layer in trace.layers):
         raise SelectionError(
             "Rollout needs a key for each query; the keys of this run are other tokens than its "
@@ -108,13 +108,13 @@ def _through(layer: LayerTrace, row: Float[Tensor, " query"], fuse: str) -> Floa
     """row × fused attention; queries that the row does not touch are not even computed."""
     reached = torch.zeros_like(row)
     touched = row.nonzero()[:, 0]
-    for rows, fused in _fused(layer, fuse, int(touched[0]), int(touched[-1]) + 1):
+    for rows, fused in fused_rows(layer, fuse, int(touched[0]), int(touched[-1]) + 1):
         reached += row[rows] @ fused
-        reached[rows] += row[rows] * _idle(fused)
+        reached[rows] += row[rows] * idle(fused)
     return reached
 
 
-def _fused(
+def fused_rows(
     layer: LayerTrace, fuse: str, first: int, stop: int
 ) -> Iterator[tuple[slice, Float[Tensor, "query key"]]]:
     """Rows that sum to 1, some at a time, but for a query that may attend to nothing."""
@@ -154,6 +154,6 @@ def _logarithms(layer: LayerTrace, rows: slice) -> Float[Tensor, "head query key
     return scores.log_softmax(dim=-1).masked_fill(empty, -torch.inf)
 
 
-def _idle(fused: Float[Tensor, "query key"]) -> Float[Tensor, " query"]:
+def idle(fused: Float[Tensor, "query key"]) -> Float[Tensor, " query"]:
     """1 for a query that attends to nothing: only the residual stream carries it on, whole."""
     return (fused.sum(dim=-1) == 0).to(fused.dtype)

@@ -16,6 +16,7 @@ from viz_encoder.attribution.question import RUNNER_UP, Question, of_one, of_two
 from viz_encoder.attribution.question import toward as along
 from viz_encoder.attribution.readout import Answer, Of, Pooled, Readout, State, readout_of
 from viz_encoder.attribution.rules import Through
+from viz_encoder.attribution.score import Score, kind_of
 from viz_encoder.attribution.starts import Start, one_of, starts_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measures import require_number
@@ -59,7 +60,7 @@ class Asked:
             readouts.append(_moved(readout, columns.here, columns.there, self._read_as(readout)))
         for run, each in zip(runs, readouts, strict=True):
             with run.frozen:
-                vectors.append(each.vector(run))
+                vectors.append(each.vectors(run, run.output)[0])
         question = self._question(runs[0], readout, vectors)
         signs = (1.0, -1.0)[: len(runs)]
         scores, parts = [], []
@@ -68,8 +69,11 @@ class Asked:
             scores.append(sign * float(score.detach()))
             parts.append(Part(sign, run.flow(score), np.array(places)))
         total = require_number(sum(scores), "The score is not a number")
+        asked = Score(
+            kind_of(readout), getattr(readout, "token", None), question.direction, -sum(scores[1:])
+        )
         found = put_together(
-            total, tuple(parts), columns.names, question.words, question.unit, self.through
+            total, tuple(parts), columns.names, question.words, question.unit, self.through, asked
         )
         return self._checked(found, runs[0].output.dtype)
 

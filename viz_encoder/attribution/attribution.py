@@ -12,7 +12,10 @@ from viz_encoder.attribution.beside import Beside, beside
 from viz_encoder.attribution.links import Links, WithLinks
 from viz_encoder.attribution.parts import TINY, Part, at_columns, unexplained
 from viz_encoder.attribution.routes import Edge, Routes
+from viz_encoder.attribution.score import Score
 from viz_encoder.effects import Effect
+from viz_encoder.effects.measure import Measure
+from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, largest
 from viz_encoder.result import Columns as Table
@@ -42,6 +45,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
     unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
     names: of the tokens; of two runs "tired/wide" where one stands for the other.
     words: what the score is.
+    asked: how the score is read from a run; see `measure`.
     """
 
     score: float
@@ -54,6 +58,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
     words: str
     unit: str
     through: str
+    asked: Score
     parts: tuple[Part, ...]
 
     @property
@@ -126,6 +131,21 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
         """
         return beside(self.heads, effect)
 
+    def measure(self, run: Rerun) -> Measure:
+        """This score on runs of its input with something removed.
+
+        So it is a measure: `vz.effect(encoder, text, measure=found)` tells what removing each head
+        does to the score that was split, and `found.beside(effect)` compares the two.
+
+        Raises:
+            SelectionError: a run of another input.
+        """
+        if run.sample.tokens != self.trace.sample.tokens:
+            raise SelectionError(
+                "This score was split for another input; give effect() the one it is of."
+            )
+        return self.asked.measure(run, self.words)
+
     def save(self, path: AnyPath) -> None:
         """Write it to a safetensors file with its runs, so that links come back; see `load`.
 
@@ -175,6 +195,7 @@ def put_together(
     words: str,
     unit: str,
     through: str,
+    asked: Score,
 ) -> Attribution:
     """The result of one run, or of two."""
     n_columns = len(names)
@@ -188,5 +209,5 @@ def put_together(
     tokens, biases = states[0], float(biases)
     missing = unexplained(score, tokens, biases)
     return Attribution(
-        score, tokens, biases, states, heads, missing, names, words, unit, through, parts
+        score, tokens, biases, states, heads, missing, names, words, unit, through, asked, parts
     )

@@ -55,6 +55,7 @@ class FrozenRun:
             TraceError: it differs from the run that it repeats.
         """
         self.encoder, self.start = encoder, start
+        self.sample, self.valid = start.sample, start.valid
         self.frozen = Frozen(through)
         self._mixed: list[Tensor] = []
         records: list[LayerRecord] | None = None if start.trace else []

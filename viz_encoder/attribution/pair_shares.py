@@ -143,7 +143,7 @@ def _vector_of(encoder: LoadedEncoder, start: Start) -> _Vector:
     with torch.inference_mode(False), torch.enable_grad():
         run = FrozenRun(encoder, start, "values")
         with run.frozen:
-            vector = readout.vector(run)
+            vector = readout.vectors(run, run.output)[0]
         along = torch.zeros_like(vector, requires_grad=True)
         (back,) = torch.autograd.grad(vector, run.hidden[0], along, create_graph=True)
         tokens = _forward(back, along, run.hidden[0].detach())

@@ -1,15 +1,15 @@
-"""Readout: the vector that is read from a run, of which a score is one direction."""
+"""Readout: the vector that is read from an output, of which a score is one direction."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.arguments import Token, read_token
-from viz_encoder.attribution.frozen_run import FrozenRun
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
+from viz_encoder.effects.measure import Outputs
 from viz_encoder.effects.measures import available
 from viz_encoder.effects.vectors import pooled, usual_pooling
 from viz_encoder.errors import SelectionError
@@ -17,15 +17,31 @@ from viz_encoder.inputs import Sample
 from viz_encoder.trace.prediction_heads import choose_head, masked_tokens, tasks
 
 Of = Literal["answer", "state", "pooled", "masked", "classify", "tokens", "replaced"]
-Vector = Float[Tensor, " n"]
+Vectors = Float[Tensor, "variant n"]
+
+
+class Ran(Protocol):
+    """An input and what ran it, of which outputs are read."""
+
+    @property
+    def encoder(self) -> LoadedEncoder:
+        """The model."""
+
+    @property
+    def sample(self) -> Sample:
+        """The input."""
+
+    @property
+    def valid(self) -> Bool[Tensor, "1 token"]:
+        """Which tokens are no padding."""
 
 
 @runtime_checkable
 class Readout(Protocol):
     """What is read from an output."""
 
-    def vector(self, run: FrozenRun) -> Vector:
-        """The vector, from which gradients reach the run."""
+    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
+        """One vector for each output of this input; gradients reach the outputs."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +51,12 @@ class Answer:
     head: HeadConfig
     token: int | None
 
-    def vector(self, run: FrozenRun) -> Vector:
+    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
         """One logit a label."""
-        speak = run.encoder.model.heads[str(self.head.task)]
+        speak = ran.encoder.model.heads[str(self.head.task)]
         if self.token is None:
-            return speak(run.output, run.start.valid)[0]
-        return speak(run.output[:, self.token : self.token + 1])[0, 0]
+            return speak(outputs, ran.valid.expand(len(outputs), -1))
+        return speak(outputs[:, self.token : self.token + 1])[:, 0]
 
 
 @dataclass(frozen=True)
@@ -49,9 +65,9 @@ class State:
 
     token: int
 
-    def vector(self, run: FrozenRun) -> Vector:
+    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
         """The state, after the final norm."""
-        return run.output[0, self.token]
+        return outputs[:, self.token]
 
 
 @dataclass(frozen=True)
@@ -60,10 +76,9 @@ class Pooled:
 
     method: str
 
-    def vector(self, run: FrozenRun) -> Vector:
+    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
         """The pooled vector."""
-        start = run.start
-        return pooled(run.encoder, start.sample, run.output, start.valid, self.method)[0]
+        return pooled(ran.encoder, ran.sample, outputs, ran.valid, self.method)
 
 
 def readout_of(

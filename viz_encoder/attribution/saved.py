@@ -10,7 +10,9 @@ from viz_encoder.arguments import AnyPath, public
 from viz_encoder.attribution.attribution import Attribution, put_together
 from viz_encoder.attribution.frozen_run import Flow
 from viz_encoder.attribution.parts import Part
+from viz_encoder.attribution.readout import Of
 from viz_encoder.attribution.rules import Through
+from viz_encoder.attribution.score import Score
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.checked import Damaged, all_of_kind, exactly, one_of_kind, pop_tensor
 from viz_encoder.trace.recomputed import allowed
@@ -36,7 +38,11 @@ def save(found: Attribution, path: AnyPath) -> None:
             "trace": facts_of(part.flow.trace), "sign": part.sign, "read": part.flow.read,
         })  # fmt: skip
     words = {name: getattr(found, name) for name in WORDS}
-    write(KIND, named, {"score": found.score, "names": found.names, "runs": runs, **words}, path)
+    asked = found.asked
+    named["direction"] = asked.direction.cpu()
+    read_as = {"of": asked.of, "token": asked.token, "less": asked.less}
+    facts = {"score": found.score, "names": found.names, "runs": runs, "asked": read_as, **words}
+    write(KIND, named, facts, path)
 
 
 @public(fault=TraceError)
@@ -56,20 +62,30 @@ def _tensors(part: Part) -> Named:
 
 def _unpack(named: Named, facts: Any) -> Attribution:
     """Build it from the tensors and facts of an untrusted file; its sums must hold."""
-    exactly(facts, "its description", f"score names runs {' '.join(WORDS)}")
+    exactly(facts, "its description", f"score names runs asked {' '.join(WORDS)}")
     names = all_of_kind(facts["names"], str, "names")
     words = [one_of_kind(facts[name], str, name) for name in WORDS]
     runs = all_of_kind(facts["runs"], dict, "runs")
     if len(runs) not in (1, 2) or words[2] not in get_args(Through):
         raise Damaged("it is of no run that can be split")
+    asked = _asked(pop_tensor(named, "direction"), facts["asked"])
     parts = tuple(_part(_of_run(named, number), run, len(names)) for number, run in enumerate(runs))
     if named:
         raise Damaged(f"it holds tensors of no run, such as {min(named)[:40]!r}")
-    found = put_together(_number(facts["score"], "score"), parts, names, *words)
+    found = put_together(_number(facts["score"], "score"), parts, names, *words, asked)
     off = not found.unexplained <= allowed(parts[0].flow.gradients[0].dtype)
     if off and found.through == "values":
         raise Damaged("its shares do not add up to its score")
     return found
+
+
+def _asked(direction: Tensor, about: Any) -> Score:
+    exactly(about, "its question", "of token less")
+    if about["of"] not in get_args(Of) or direction.ndim != 1:
+        raise Damaged("it is of no known question")
+    token = about["token"]
+    token = None if token is None else one_of_kind(token, int, "token")
+    return Score(about["of"], token, direction, _number(about["less"], "less"))
 
 
 def _of_run(named: Named, number: int) -> Named:

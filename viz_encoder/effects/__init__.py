@@ -7,6 +7,8 @@ from viz_encoder.effects.effect import effect as effect
 from viz_encoder.effects.flip_sets import Flips as Flips
 from viz_encoder.effects.flip_sets import flips as flips
 from viz_encoder.effects.joint import joint as joint
+from viz_encoder.effects.link_effect import LinkEffect as LinkEffect
+from viz_encoder.effects.link_effect import links as links
 from viz_encoder.effects.patch import Patch as Patch
 from viz_encoder.effects.patch import patch as patch
 from viz_encoder.effects.proof import AblationProof as AblationProof

@@ -12,7 +12,7 @@ from viz_encoder.arguments import Most, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, Heads, chosen
 from viz_encoder.effects.measure import Measure, MeasureArguments
-from viz_encoder.effects.measures import Named, measure_of, require_number, usual
+from viz_encoder.effects.measures import Measured, measure_of, require_number, usual
 from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import one_by_one
@@ -123,7 +123,7 @@ def effect(
     *,
     how: How = "zero",
     reference: Iterable[Any] | None = None,
-    measure: Named | None = None,
+    measure: Measured | None = None,
     answer: str | Sequence[str] | None = None,
     other: str | Sequence[str] | None = None,
     at: Token | None = None,
@@ -146,6 +146,7 @@ def effect(
         reference: that set.
         measure: "masked" (logits at [MASK]), "logit" (a classifier's), "pooled" (the vector) or
             "state"; if not given, the first of the first three that the model and the text have.
+            What `vz.attribute` returned is a measure, too: the score that it split.
         answer: for logits, the expected word or label, one for each text or one for all; the
             model's first choice if not given.
         other: the word or label to compare it with; the model's next choice if not given.
@@ -189,7 +190,7 @@ def effect(
 
 
 def _require_same(
-    measure: str | None, run: Rerun, found: Sequence["_One"], called: Sequence[str]
+    measure: Measured | None, run: Rerun, found: Sequence["_One"], called: Sequence[str]
 ) -> None:
     if measure is None and found and usual(run) != usual(found[0].run):
         raise SelectionError(

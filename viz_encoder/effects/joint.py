@@ -10,7 +10,7 @@ from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, Heads, chosen
 from viz_encoder.effects.measure import MeasureArguments
-from viz_encoder.effects.measures import Named, measure_of
+from viz_encoder.effects.measures import Measured, measure_of
 from viz_encoder.effects.replacement import How, Replacement, replacement
 from viz_encoder.effects.rerun import Replaced, Rerun
 
@@ -23,7 +23,7 @@ def joint(
     *,
     how: How = "zero",
     reference: Iterable[Any] | None = None,
-    measure: Named | None = None,
+    measure: Measured | None = None,
     answer: str | None = None,
     other: str | None = None,
     at: Token | None = None,

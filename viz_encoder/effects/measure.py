@@ -1,7 +1,7 @@
 """Measure: one number of an encoder's output, which may change when something is removed."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,6 +35,14 @@ class Measure(Protocol):
 
     def name(self, number: int) -> str:
         """Name of a label."""
+
+
+@runtime_checkable
+class Measurable(Protocol):
+    """What has a measure of its own for runs of an input, such as what `vz.attribute` found."""
+
+    def measure(self, run: Any) -> Measure:
+        """The measure on reruns of its input."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
 from viz_encoder.effects.logits import Logits
-from viz_encoder.effects.measure import Measure, MeasureArguments
+from viz_encoder.effects.measure import Measurable, Measure, MeasureArguments
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, State
 from viz_encoder.errors import InputError, SelectionError
@@ -17,10 +17,13 @@ from viz_encoder.trace.prediction_heads import masked_tokens, tasks
 Name = Literal["pooled", "logit", "masked", "state"]
 NAMES = ("pooled", "logit", "masked", "state")
 Named = Annotated[str, OneOf(NAMES)]
+Measured = Annotated[
+    Named | Measurable, f"{', '.join(map(repr, NAMES))} or what vz.attribute returned"
+]
 
 
-def measure_of(name: str | None, run: Rerun, asked: MeasureArguments) -> Measure:
-    """The measure of that name for this run; if none is given, the one that says most.
+def measure_of(name: Measured | None, run: Rerun, asked: MeasureArguments) -> Measure:
+    """The measure of that name for this run, or of that score; if none is given, the usual one.
 
     Raises:
         SelectionError: a measure that this model or input does not have.
@@ -28,6 +31,8 @@ def measure_of(name: str | None, run: Rerun, asked: MeasureArguments) -> Measure
     if name is None:
         name = usual(run)
     _require_used(name, asked)
+    if not isinstance(name, str):
+        return name.measure(run)
     match name:
         case "pooled":
             return Pooled(run, asked.pooling)
@@ -60,14 +65,15 @@ def available(encoder: LoadedEncoder, sample: Sample) -> tuple[Name, ...]:
     return *answers, "pooled", "state"
 
 
-def _require_used(name: str, asked: MeasureArguments) -> None:
+def _require_used(name: str | Measurable, asked: MeasureArguments) -> None:
     """Refuse what this measure would ignore."""
     takes = {"pooled": ("pooling",), "state": ("at",), "logit": ("answer", "other")}
-    allowed = takes.get(name, ("answer", "other", "at"))
+    allowed = takes.get(name, ("answer", "other", "at")) if isinstance(name, str) else ()
+    its = repr(name) if isinstance(name, str) else "a score of its own"
     for option in ("answer", "other", "at", "pooling"):
         if getattr(asked, option) is not None and option not in allowed:
             raise SelectionError(
-                f"The measure here is {name!r}, which does not use {option}=. Leave it out, or "
+                f"The measure here is {its}, which does not use {option}=. Leave it out, or "
                 "choose another measure."
             )
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measure import MeasureArguments
-from viz_encoder.effects.measures import Named
+from viz_encoder.effects.measures import Measured
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.effects.without_tokens import How, WithoutTokens
 from viz_encoder.result import ArrayResult, Columns
@@ -56,7 +56,7 @@ def tokens(
     text: Any,
     *,
     how: How = "attention",
-    measure: Named | None = None,
+    measure: Measured | None = None,
     answer: str | None = None,
     other: str | None = None,
     at: Token | None = None,

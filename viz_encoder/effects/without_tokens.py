@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Measure, MeasureArguments
-from viz_encoder.effects.measures import measure_of, require_number
+from viz_encoder.effects.measures import Measured, measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
@@ -37,7 +37,7 @@ class WithoutTokens:
         encoder: LoadedEncoder,
         text: Any,
         how: str,
-        measure: str | None,
+        measure: Measured | None,
         asked: MeasureArguments,
     ) -> None:
         self.how, self._inputs = how, encoder.read(text)

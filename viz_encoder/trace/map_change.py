@@ -1,7 +1,8 @@
-"""Map change: one head's map minus its counterpart in another run, in blocks."""
+"""Signed maps: numbers with a sign for pairs of tokens, such as one run's weights minus another's."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,9 +16,9 @@ from viz_encoder.trace.shown_map import ShownMap
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SignedTile(ArrayResult, main="values"):
-    """Part of a signed map over this run's tokens: the strongest change in each block of cells.
+    """Part of a signed map: the number of the largest amount in each block of cells.
 
-    NaN where no pair in the block has a match that both masks allow.
+    NaN where no pair in the block has one; of changes, no match that both masks allow.
     """
 
     values: Float[np.ndarray, "row col"]
@@ -25,16 +26,40 @@ class SignedTile(ArrayResult, main="values"):
     key_step: int
 
 
+class Signed(Protocol):
+    """A signed map; places count what is shown: tokens, or words where subwords are merged."""
+
+    @property
+    def n_shown(self) -> int:
+        """How many places a side has."""
+
+    @property
+    def known(self) -> tuple[Container[int], Container[int]]:
+        """The queries and the keys that have numbers."""
+
+    def blocks(
+        self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
+        """The numbers of these pairs, in blocks of queries."""
+
+
 @dataclass(frozen=True, eq=False)
 class MapChange:
-    """One (fused) map of two runs, and the aligned positions of the reference.
-
-    Positions count what is shown: tokens, or words where subwords are merged.
-    """
+    """One (fused) map of two runs, and the aligned positions of the reference."""
 
     now: ShownMap
     was: ShownMap
     partners: Mapping[int, int]
+
+    @property
+    def n_shown(self) -> int:
+        """How many places this run has."""
+        return len(self.now.shown)
+
+    @property
+    def known(self) -> tuple[Container[int], Container[int]]:
+        """Those that have a partner."""
+        return self.partners, self.partners
 
     def blocks(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
@@ -58,25 +83,25 @@ def query_row(layer: LayerTrace, query: int) -> Float[np.ndarray, "head key"]:
     return found
 
 
-def signed_tile(changes: MapChange, rows: slice, keys: slice, size: int) -> SignedTile:
-    """Part of the signed map over the shown tokens of this run, at most `size` cells per side.
+def signed_tile(signed: Signed, rows: slice, keys: slice, size: int) -> SignedTile:
+    """Part of a signed map over what is shown, at most `size` cells per side.
 
     Raises:
         SelectionError: the part is empty.
     """
-    queries, columns = (range(*part.indices(len(changes.now.shown))) for part in (rows, keys))
+    queries, columns = (range(*part.indices(signed.n_shown)) for part in (rows, keys))
     if not queries or not columns:
         raise SelectionError("That part of the map is empty; choose at least one query and key.")
     row_step, key_step = -(-len(queries) // size), -(-len(columns) // size)
     shape = -(-len(queries) // row_step), -(-len(columns) // key_step)
     ours, others = (
-        np.array([at for at in side if at in changes.partners], np.int64)
-        for side in (queries, columns)
+        np.array([at for at in side if at in known], np.int64)
+        for side, known in zip((queries, columns), signed.known, strict=True)
     )
     rows_of, keys_of = ours - queries.start, others - columns.start
     highest = np.full(shape, np.nan, np.float32)
     lowest = highest.copy() if row_step * key_step > 1 else highest
-    for block, values in changes.blocks(ours, others):
+    for block, values in signed.blocks(ours, others):
         if lowest is highest:
             highest[rows_of[block][:, None], keys_of] = values
             continue

@@ -1,45 +1,55 @@
-// The question and its answer: what carried it, how it got there, and what each head brings.
+// The question and its answer: how it got there, and what each head has to do with it, in one of three measures.
 
 import { el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
+import { DEFAULTS } from "../core/selection_address.js";
 import { ask } from "../core/server.js";
 import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
+import { Work } from "../views/work.js";
 import { HeadShares } from "./head_shares.js";
-import { KnockedOut } from "./knocked_out.js";
+import { MEASURES } from "./measures.js";
+import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
-import { answerSaid } from "./routes_layout.js";
+import { answerSaid, effectSaid, looksSaid, shareSaid } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
+import { ShareMaps } from "./share_maps.js";
 import { svgFile } from "./svg_file.js";
 
-/** @import { Explained as Found, Run, Selection } from "./types.d.ts" */
+/** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Fresh } from "../core/latest.js" */
 
 const PAUSE = 140; // ms without another choice before the server is asked
-const ABOUT =
-  "Share at each token after each block, and the links that moved it. Attention weights, norms and activation " +
-  "factors are held as they ran; then every row and the biases after it add up to the score. It does not tell " +
-  "what would happen without a token or head.";
 
 /** Emits when there is another answer, or none. @extends {Emitter<[]>} */
 export class Explained extends Emitter {
   #latest = new Latest((sentence) => this.#fail(sentence));
+  #work = new Work();
   /** @type {Run | null} */ run = null;
-  /** @type {Found | null} */ found = null;
+  /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
+  /** @type {Found | null} */ #shown = null; // in that measure
   #query = -1; // of which the question is, where it is of the chosen token
+  #token = -1; // whose final state is asked about; -1 where something else is
+  /** @type {Map<string, Promise<Found>>} */ #measured = new Map(); // slow answers of this run
   question = new Question(() => this.ask());
   said = el("h2", { class: "viz-answer", "aria-live": "polite" });
+  how = el("p", { class: "viz-measure-said" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
-  knockedOut = new KnockedOut();
 
-  constructor(/** @type {Selection} */ selection) {
+  /** @param {Selection} selection @param {PairLinksView} pair */
+  constructor(selection, pair) {
     super();
     this.selection = selection;
+    if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
+    this.pair = pair;
+    this.maps = new ShareMaps(selection);
+    this.switch = new MeasureSwitch(selection);
     const say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;
     };
-    const token = (/** @type {number} */ at) => this.#token(at);
+    const token = (/** @type {number} */ at) => this.#askOf(at);
     const link = (/** @type {Found["edges"][0]} */ { layer, head, query, key }) =>
       selection.set({ layer, head, query, key });
     this.routes = new RoutesView({ token, link, say });
@@ -50,22 +60,30 @@ export class Explained extends Emitter {
       ["CSV", "The shares, as a table", () => this.#file("csv")],
       ["npz", "The shares, for numpy", () => this.#file("npz")],
     ]);
-    this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" });
+    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.saves];
     const title = el("h3", {}, "How it got there");
-    const drawn = [this.routes.node, this.pictures.node, this.told, this.saves];
-    this.picture.append(title, el("p", { class: "viz-caption" }, ABOUT), ...drawn, this.knockedOut.node);
-    const all = el("h3", {}, "All heads: what each one brings");
-    this.all = el("section", { class: "viz-shares", "aria-label": "What each head brings" }, all, this.heads.node);
+    this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
+    this.title = el("h3");
+    this.all = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.heads.node);
+    this.measures = el("div", { class: "viz-measured" }, this.switch.node, this.how);
     selection.on((changed) => {
-      if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();
+      if (changed.has("measure") && this.run) this.ask(0);
+      else if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();
       if (changed.has("layer") || changed.has("head")) this.heads.mark(selection.layer, selection.head);
     });
+    pair.on(() => this.#drawHeads());
   }
 
   // Another run: what is here is of the one before.
   enter(/** @type {Run} */ run) {
-    if (this.run !== run) this.question.enter(run);
+    if (this.run !== run) {
+      this.question.enter(run);
+      this.#measured.clear();
+      this.maps.ask("");
+    }
     this.run = run;
+    this.#work.stop();
+    this.switch.mark();
     this.said.classList.add("viz-stale");
     for (const node of [this.picture, this.all]) node.classList.add("viz-behind");
   }
@@ -75,25 +93,55 @@ export class Explained extends Emitter {
     return this.ask(0);
   }
 
+  /** The question's words, which the map needs too; null while something is to be typed, or nothing can be split.
+   * @type {(run: Run, fresh: Fresh) => Promise<Record<string, string> | null>} */
+  async prepare(run, fresh) {
+    if (run.unsplit) return null;
+    const { query } = this.selection;
+    await this.question.show(run, query, fresh);
+    const options = this.question.options();
+    if (!options) return null;
+    this.#query = this.question.ofQuery ? query : -1;
+    this.#token = options.of === "state" && !options.against ? Number(options.token) : -1;
+    this.maps.ask(String(new URLSearchParams(options)));
+    return options;
+  }
+
   ask(pause = PAUSE) {
     const { run } = this;
     if (!run) return null;
-    this.question.node.hidden = Boolean(run.unsplit);
+    this.question.node.hidden = this.measures.hidden = Boolean(run.unsplit);
     if (run.unsplit) return this.#fail(run.unsplit);
-    return this.#latest.run(
-      async (fresh) => {
-        const { query } = this.selection;
-        await this.question.show(run, query, fresh);
-        const options = this.question.options();
-        if (!options) return;
-        this.#query = this.question.ofQuery ? query : -1;
-        const path = `attribution?${new URLSearchParams(options)}`;
-        const found = /** @type {Found} */ (await fresh(run.json(path)));
-        this.#answer(run, found, options);
-        this.picture.dataset.painted = `${run.key}:${path}`;
-      },
-      { pause },
-    );
+    return this.#latest.run((fresh) => this.#ask(run, fresh), { pause });
+  }
+
+  /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
+  async #ask(run, fresh) {
+    const { measure } = this.selection;
+    const options = await this.prepare(run, fresh);
+    if (!options) return;
+    const asked = String(new URLSearchParams(options));
+    const found = /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
+    this.#answer(found);
+    const shown = await fresh(this.#measure(run, measure, asked, found));
+    if (!shown) return; // canceled, or refused with its reason
+    this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
+    this.picture.dataset.painted = `${run.key}:${measure}:${asked}`;
+  }
+
+  /** The answer in a measure. @type {(run: Run, name: string, asked: string, found: Found) => Promise<Found | null>} */
+  async #measure(run, name, asked, found) {
+    const measure = MEASURES[name];
+    if (name === "contribution") return found;
+    const known = `${name}:${asked}`;
+    const before = this.#measured.get(known);
+    if (before) return before;
+    this.#behind(true);
+    const work = (/** @type {import("../core/streamed.js").Tell} */ tell, /** @type {AbortSignal} */ signal) =>
+      measure.found(run, asked, tell, signal);
+    const shown = measure.working ? await this.#work.run(measure.working, work) : await work(() => {}, NEVER);
+    if (shown) this.#measured.set(known, Promise.resolve(shown));
+    return shown;
   }
 
   draw() {
@@ -102,31 +150,62 @@ export class Explained extends Emitter {
     this.heads.draw();
   }
 
-  /** @type {(run: Run, found: Found, options: Record<string, string>) => void} */
-  #answer(run, found, options) {
+  #answer(/** @type {Found} */ found) {
     this.found = found;
-    this.#here();
+    this.said.classList.remove("viz-stale");
     this.picture.hidden = this.all.hidden = false;
-    const token = "token" in options ? Number(options.token) : -1;
-    const ofState = options.of === "state" && !options.against;
-    const name = (/** @type {number} */ at) => quoted(found.names[at]);
-    const parts = answerSaid(found, name, ofState ? token : -1);
-    this.said.replaceChildren(...parts.map(([text, strong]) => (strong ? el("b", {}, text) : text)));
+    this.said.replaceChildren(...marked(answerSaid(found, (at) => quoted(found.names[at]), this.#token)));
+    this.tell();
+  }
+
+  /** @type {(run: Run, shown: Found, token: number) => void} */
+  #draw(run, shown, token) {
+    const { measure } = this.selection;
+    const { how, files } = MEASURES[measure];
+    this.#shown = shown;
+    this.#behind(false);
+    const name = (/** @type {number} */ at) => quoted(shown.names[at]);
+    const first = { attention: () => looksSaid(shown, name, this.#token), effect: () => effectSaid(shown, name) };
+    const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
+    this.how.replaceChildren(...marked(said), said.length ? " " : "", el("span", { class: "viz-caption" }, how));
     const picture = run.grid !== null;
     this.routes.node.hidden = picture;
     this.pictures.node.hidden = !picture;
-    if (picture) this.pictures.show(run, found, token);
-    else this.routes.show(run, found, token);
-    this.heads.show(run, found);
-    this.heads.mark(this.selection.layer, this.selection.head);
-    this.told.textContent = found.sentence;
-    const shares = new Map(found.tokens.map((share, at) => /** @type {const} */ ([at, share])));
-    this.tell();
-    this.knockedOut.show({ run, options, shares });
+    if (picture) this.pictures.show(run, shown, token);
+    else this.routes.show(run, shown, token);
+    for (const file of [...this.saves.querySelectorAll("button")].slice(1)) file.hidden = !files;
+    if (measure !== "attention") this.maps.found(shown);
+    this.told.textContent = measure === "contribution" ? shown.sentence : "";
+    this.#drawHeads();
+  }
+
+  #drawHeads() {
+    const { run, selection } = this;
+    const { measure, query, key } = selection;
+    const shown = this.#shown;
+    if (!run || !shown) return;
+    if (measure === "attention") {
+      const weights = run.tokens.length ? table(run, this.pair.of({ query, key })) : [];
+      const [from, to] = [query, key].map((at) => quoted(run.tokens[at]));
+      this.title.textContent = `All heads: weight of ${from} → ${to}`;
+      const write = (/** @type {number} */ weight) => weight.toFixed(2).replace(/^0/, "");
+      const said = (/** @type {number} */ weight) => `gives ${to} ${weight.toFixed(4)} of the attention of ${from}`;
+      this.heads.show(run, { values: weights, signed: false, write, said });
+    } else {
+      this.title.textContent = `All heads: ${MEASURES[measure].heads}`;
+      const verb = measure === "effect" ? "removed changes the score by" : "brings";
+      const write = (/** @type {number} */ share) => shareSaid(share, shown);
+      const said = (/** @type {number} */ share) => {
+        const part = shown.large ? ` (${((100 * share) / shown.score).toFixed(1)}%)` : "";
+        return `${verb} ${share.toFixed(4)}${part}`;
+      };
+      this.heads.show(run, { values: shown.heads, signed: true, write, said });
+    }
+    this.heads.mark(selection.layer, selection.head);
   }
 
   // Ask of a token's final state from now on.
-  #token(/** @type {number} */ query) {
+  #askOf(/** @type {number} */ query) {
     const other = this.question.askOfToken();
     if (query !== this.selection.query) this.selection.set({ query });
     else if (other) this.ask();
@@ -134,17 +213,19 @@ export class Explained extends Emitter {
 
   // Why there is no answer, in place of it.
   #fail(/** @type {string} */ sentence) {
-    this.found = null;
-    this.#here();
+    this.found = this.#shown = null;
+    this.said.classList.remove("viz-stale");
+    this.#behind(false);
+    this.maps.ask("");
     this.picture.hidden = this.all.hidden = true;
+    this.how.replaceChildren();
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
     this.picture.dataset.painted = `${this.run?.key}:`;
     this.tell();
   }
 
-  #here() {
-    this.said.classList.remove("viz-stale");
-    for (const node of [this.picture, this.all]) node.classList.remove("viz-behind");
+  #behind(/** @type {boolean} */ behind) {
+    for (const node of [this.picture, this.all]) node.classList.toggle("viz-behind", behind);
   }
 
   #stem() {
@@ -158,4 +239,17 @@ export class Explained extends Emitter {
     const response = await ask(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
     return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
+}
+
+const NEVER = new AbortController().signal;
+
+/** @type {(parts: [text: string, strong: boolean][]) => (string | Node)[]} */
+const marked = (parts) => parts.map(([text, strong]) => (strong ? el("b", {}, text) : text));
+
+/** Weights of one pair, by layer and head; null where a mask forbids it.
+ * @type {(run: Run, links: { layer: number, head: number, weight: number }[]) => (number | null)[][]} */
+function table({ nLayers, nHeads }, links) {
+  const found = Array.from({ length: nLayers }, () => /** @type {(number | null)[]} */ (Array(nHeads).fill(null)));
+  for (const { layer, head, weight } of links) found[layer][head] = Number.isNaN(weight) ? null : weight;
+  return found;
 }

@@ -10,7 +10,7 @@ import { paperPng, paperSvg } from "./paper_figure.js";
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
-const UNCHANGED = "Holds the weights of this run, not their change; turn off “Show the change” first";
+const WEIGHTS = "Holds the weights of this run; choose Attention, and turn off “Show the change”, first";
 const TITLE = "More exports";
 
 export class ExportPanel {
@@ -54,12 +54,12 @@ export class ExportPanel {
     this.#withdraw("");
   }
 
-  // Formats that only hold the plain map are disabled while the change is shown.
+  // Formats that only hold weights are disabled while the map shows something else.
   sync() {
-    const change = this.map.against !== null;
+    const change = this.map.signed !== null;
     for (const [made, title] of this.#plainOnly) {
       if (made.disabled !== change && this.#offered) this.#withdraw("The view has changed; prepare the file again.");
-      [made.disabled, made.title] = [change, change ? UNCHANGED : title];
+      [made.disabled, made.title] = [change, change ? WEIGHTS : title];
     }
   }
 
@@ -103,8 +103,8 @@ export class ExportPanel {
     if (!this.#run) return null;
     const width = Number(this.width.value);
     const svg = paperSvg(this.map, this.#run, width);
-    const change = this.map.against ? "-change" : "";
-    const stem = `${this.#run.model}-${this.selection.name}${change}-${this.selection.kept}`.replace(
+    const signed = this.map.signed ? `-${this.map.signed.noun}` : "";
+    const stem = `${this.#run.model}-${this.selection.name}${signed}-${this.selection.kept}`.replace(
       /[^A-Za-z0-9_.+-]+/g,
       "-",
     );
@@ -128,15 +128,14 @@ export class ExportPanel {
 
   /** @type {(kind: string, row?: boolean) => Promise<Response>} */
   #fetch(kind, row = false) {
+    const signed = row || !this.#run ? "" : this.map.signed?.file(kind);
+    if (signed && this.#run) return ask(this.#run.url(signed));
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
     const page = kind === "html"; // which opens on what is chosen here
     const more = { ...(row || page ? { query } : {}), ...(page ? { scale } : {}) };
     const asked = { layer, head, hide_special: hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
-    const { against } = this.map;
-    const address = against && kind === "csv" ? "compared_map.csv" : `take/${kind}`;
-    const reference = against ? { reference: against.key } : {};
-    return ask(`${this.#run?.url(address)}?${new URLSearchParams([...texts, ...Object.entries(reference)])}`);
+    return ask(`${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`);
   }
 
   // The second step stands where the first was: the button becomes a link that saves the file.

@@ -163,7 +163,7 @@ export function toldApart(run, selection, token) {
 
 /** "brings 4%": the share of one head. @type {(found: Explained, layer: number, head: number) => string} */
 const headSaid = (found, layer, head) =>
-  ` brings ${shareSaid(found.heads[layer][head], found) || (found.large ? "0%" : "0.00")}`;
+  ` brings ${shareSaid(found.heads[layer][head] ?? 0, found) || (found.large ? "0%" : "0.00")}`;
 
 const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";
 

@@ -1,36 +1,38 @@
-// All heads as a grid: what each one brought to the score that is explained.
+// All heads as a grid, in the measure that is chosen.
 
-import { inkOn, rgbText } from "../core/colors.js";
+import { inkOn, makeScale, rgbText, shade } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { HeadCells } from "../views/head_cells.js";
-import { shareSaid } from "./routes_layout.js";
 
-/** @import { Explained, Head, HeadPlace } from "../core/payloads.d.ts" */
+/** @import { Head, HeadPlace, Maybe } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 
 const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
 
+/** @typedef {{ values: Maybe[][], signed: boolean, write: (value: number) => string,
+ *   said: (value: number) => string }} HeadNumbers `write` is for a cell, `said` follows "Head 5.11 " */
+
 export class HeadShares {
-  /** @type {Explained | null} */ #found = null;
+  /** @type {HeadNumbers | null} */ #numbers = null;
   #of = "";
   node = el("div", {
     class: "viz-share-grid",
     role: "group",
-    "aria-label": "What each head brings. Arrow keys move, Enter chooses.",
+    "aria-label": "A number of each head. Arrow keys move, Enter chooses.",
   });
 
   /** @param {(place: HeadPlace) => unknown} choose @param {(sentence: string) => unknown} say */
   constructor(choose, say) {
     const tell = (/** @type {HeadPlace | null} */ place) => {
-      if (place && this.#found) say(this.#sentence(this.#found, place));
+      if (place && this.#numbers) say(this.#sentence(this.#numbers, place));
     };
     this.heads = new HeadCells(this.node, { kind: "viz-share", sizes: [30, 22], parts: ["span"], choose, tell });
   }
 
-  /** @type {(run: Run, found: Explained) => void} */
-  show(run, found) {
-    this.#found = found;
+  /** @type {(run: Run, numbers: HeadNumbers) => void} */
+  show(run, numbers) {
+    this.#numbers = numbers;
     const of = `${run.nLayers}:${run.nHeads}`;
     if (this.#of !== of) this.heads.enter(run.nLayers, run.nHeads);
     this.#of = of;
@@ -38,16 +40,19 @@ export class HeadShares {
   }
 
   draw() {
-    const found = this.#found;
-    if (!found) return;
-    const largest = Math.max(...found.heads.flat().map(Math.abs)) || 1;
+    const numbers = this.#numbers;
+    if (!numbers) return;
+    const { values, signed, write } = numbers;
+    const largest = Math.max(...values.flat().map((value) => Math.abs(value ?? 0))) || 1;
+    const [colors, scale] = [signedColors(), makeScale("head", largest)];
     this.heads.cells.forEach((row, layer) => {
       row.forEach((cell, head) => {
-        const share = found.heads[layer]?.[head] ?? 0;
-        const color = signedColors()(share / largest);
+        const value = values[layer]?.[head] ?? null;
+        const color = signed ? colors(value === null ? null : value / largest) : shade(value ?? NaN, scale);
         Object.assign(cell.style, { background: rgbText(color), color: inkOn(color) });
-        cell.children[1].textContent = Math.abs(share) < WRITTEN * largest ? "" : shareSaid(share, found);
-        cell.ariaDescription = this.#sentence(found, { layer, head });
+        const small = value === null || Math.abs(value) < WRITTEN * largest;
+        cell.children[1].textContent = small ? "" : write(value);
+        cell.ariaDescription = this.#sentence(numbers, { layer, head });
       });
     });
   }
@@ -56,10 +61,9 @@ export class HeadShares {
     this.heads.mark(typeof head === "number" ? [{ layer, head }] : []);
   }
 
-  /** @type {(found: Explained, place: HeadPlace) => string} */
-  #sentence(found, { layer, head }) {
-    const share = found.heads[layer]?.[head] ?? 0;
-    const part = found.large ? ` (${((100 * share) / found.score).toFixed(1)}%)` : "";
-    return `Head ${layer}.${head} brings ${share.toFixed(4)}${part}`.replaceAll("-", "−");
+  /** @type {(numbers: HeadNumbers, place: HeadPlace) => string} */
+  #sentence({ values, said }, { layer, head }) {
+    const value = values[layer]?.[head];
+    return `Head ${layer}.${head} ${value == null ? "has no number here" : said(value)}`.replaceAll("-", "−");
   }
 }

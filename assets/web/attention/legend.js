@@ -4,12 +4,10 @@ import { CHANGE, rgbText, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
 import { noChange, signedColors } from "../core/signed_colors.js";
 
-/** @import { Rgb, Scale, Vocabulary } from "./types.d.ts" */
+/** @import { Rgb, Scale, Signed, Vocabulary } from "./types.d.ts" */
 
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
-const SAID =
-  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one square-root scale, so that small changes show";
 const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // canvas width, and the ends of the ramp
 
 export class Legend {
@@ -19,13 +17,13 @@ export class Legend {
   node = el("div", { class: "viz-legend" }, this.title, this.canvas, this.swatches);
 
   /** `most` is the largest weight that is drawn, in the scale's own unit.
-   * @type {(scale: Scale, scales: Vocabulary["scales"], hasMasked: boolean, most: number, hasAlone?: boolean) => void} */
-  draw(scale, scales, hasMasked, most, hasAlone = false) {
+   * @type {(scale: Scale, scales: Vocabulary["scales"], hasMasked: boolean, most: number,
+   *   more?: { alone?: boolean, signed?: Signed | null }) => void} */
+  draw(scale, scales, hasMasked, most, { alone = false, signed: shown = null } = {}) {
     const colors = theme();
-    const change = scale.name === CHANGE;
     const signed = signedColors();
     const ramp = (/** @type {number} */ share) =>
-      change ? signed(2 * share - 1) : colors.ramp[Math.round(share * (colors.ramp.length - 1))];
+      shown ? signed(2 * share - 1) : colors.ramp[Math.round(share * (colors.ramp.length - 1))];
     const context = fit(this.canvas, WIDTH, 30);
     for (let x = LEFT; x < RIGHT; x++) {
       const share = (x - LEFT) / (RIGHT - LEFT - 1);
@@ -38,14 +36,11 @@ export class Legend {
       context.textAlign = align;
       context.fillText(text, align === "center" ? LEFT + share * (RIGHT - LEFT) : share * WIDTH, 26);
     }
-    this.title.textContent = sentence(scale, scales, most);
+    this.title.textContent = shown ? shown.legend : sentence(scale, scales, most);
     this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
-    const beside = change ? (hasMasked ? [["masked in a run", noChange()]] : []) : outside(colors, hasMasked);
+    const beside = shown ? (hasMasked ? [[shown.empty, noChange()]] : []) : outside(colors, hasMasked);
     const named = /** @type {[string, Rgb][]} */ (beside);
-    this.swatches.replaceChildren(
-      ...named.map(([name, color]) => swatch(name, color)),
-      ...(hasAlone ? [HATCHED()] : []),
-    );
+    this.swatches.replaceChildren(...named.map(([name, color]) => swatch(name, color)), ...(alone ? [HATCHED()] : []));
   }
 }
 
@@ -74,7 +69,6 @@ const isOver = (/** @type {Scale} */ scale, /** @type {number} */ most) => most 
  * @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string}
  */
 export function sentence(scale, scales, most) {
-  if (scale.name === CHANGE) return SAID;
   const { measures, says } = scales[scale.name];
   if (scale.waiting) return `${measures} (linear, 0 to 1 until the heads are computed)`;
   const beyond = isOver(scale, most) ? `; larger weights, up to ${rounded(most)}, are clipped` : "";

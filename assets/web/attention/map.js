@@ -17,7 +17,8 @@ import { Tiles } from "./tiles.js";
 import { TokenSearch } from "./token_search.js";
 import { VisibleWeight } from "./visible_weight.js";
 
-/** @import { Fresh, MapChanges, Run, Selection, Shown } from "./types.d.ts" */
+/** @import { Emitter } from "../core/emitter.js" */
+/** @import { Fresh, Run, Selection, Shown, Signed } from "./types.d.ts" */
 /** @typedef {[row: number, col: number]} Cell by places among the shown tokens, or parts of them */
 
 const READABLE = 20; // pixels a cell needs for its token's name to be read
@@ -32,7 +33,7 @@ export class AttentionMap extends MapSheet {
   scale = makeScale("head", 1);
   /** @type {Cell | null} */ hovered = null;
   #linked = ""; // the part in view that the link opens with
-  /** @type {MapChanges | null} */ changes = null; // shown in place of the map, while it is asked for
+  /** @type {Signed[]} */ inPlace = []; // what may be shown in place of the weights
   title = el("h3");
   told = el("p", { class: "viz-readout viz-map-told", "aria-hidden": "true" }); // where the tab's own is out of sight
   parts = new Tiles(this);
@@ -63,9 +64,21 @@ export class AttentionMap extends MapSheet {
     onWidth(this.node, () => this.run && this.layout());
   }
 
-  // The run that is subtracted; null where the map is shown as it is.
-  get against() {
-    return this.changes?.against ?? null;
+  // What is shown in place of the weights; null where the map is shown as it is.
+  get signed() {
+    return this.inPlace.find((one) => one.shows) ?? null;
+  }
+
+  /** Show it in place of the weights, while it is of anything. @param {Signed & Emitter<[]>} signed */
+  lend(signed) {
+    this.inPlace.push(signed);
+    let before = signed.shows;
+    signed.on(() => {
+      const other = before !== signed.shows;
+      before = signed.shows;
+      if (this.run && other) this.#reload();
+      else if (before) this.draw(); // the scale's end is known
+    });
   }
 
   show(/** @type {Run} */ run) {
@@ -108,20 +121,20 @@ export class AttentionMap extends MapSheet {
     if (!this.run || !this.#laid) return;
     context.clearRect(0, 0, this.width, this.height);
     const found = this.tiles.at(0);
-    const change = this.against !== null;
-    const title = heading(selection, this.tiles, change);
+    const { signed } = this;
+    const title = heading(selection, this.tiles, signed);
     this.title.textContent = title;
     if (!found) return this.#drawOver();
-    const top = change ? (this.changes?.most ?? found.most) : selection.scale === "row" ? 1 : found.most;
+    const top = signed ? Math.max(signed.most, found.most) : selection.scale === "row" ? 1 : found.most;
     const shared = this.run.largest(selection.scale, selection.layer, selection);
-    this.scale = makeScale(change ? CHANGE : selection.scale, top, shared, found.values);
+    this.scale = makeScale(signed ? CHANGE : selection.scale, top, shared, found.values);
     drawTiles(this);
     drawBorders(this);
     drawLabels(this);
     const alone = Boolean(found.about?.rows?.length || found.about?.keys?.length);
-    this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top, alone);
-    this.scaleHint.node.hidden = this.visibleWeight.node.hidden = change;
-    if (!change) {
+    this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top, { alone, signed });
+    this.scaleHint.node.hidden = this.visibleWeight.node.hidden = signed !== null;
+    if (!signed) {
       this.scaleHint.show(found, this.scale);
       this.visibleWeight.draw();
     }
@@ -144,7 +157,7 @@ export class AttentionMap extends MapSheet {
 
   // Mark a part of the map, from one cell to another.
   mark(/** @type {Cell} */ anchor, /** @type {Cell} */ end) {
-    if (this.against) return; // changes are not summed
+    if (this.signed) return; // changes are not summed
     this.visibleWeight.mark(whole(anchor), whole(end));
     this.#drawOver();
   }
@@ -174,7 +187,7 @@ export class AttentionMap extends MapSheet {
 
   tell(/** @type {number} */ row, /** @type {number} */ col) {
     this.say(cellSaid(this, row, col));
-    if (this.against) this.subWords.clear();
+    if (this.signed) this.subWords.clear();
     else this.subWords.tell(row, col);
   }
 

@@ -1,11 +1,13 @@
 // The change against the reference as signed maps: whether it is shown, and one scale for all of them.
 
 import { Emitter } from "../core/emitter.js";
-import { Latest, sentenceOf } from "../core/latest.js";
+import { rounded } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { viewed } from "../core/run.js";
+import { signedText } from "./legend.js";
+import { inputNamed, named } from "./reference_link.js";
 
-/** @import { AttentionMap, HeadStatistics, MapView, Numbers, Range, Run, Selection } from "./types.d.ts" */
-/** @typedef {{ rows?: number[], keys?: number[] }} Alone the places of a part that the reference has not */
+/** @import { Alone, HeadStatistics, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
 
 /** A part of the signed map, this run − the reference; pooled where it is large.
  * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
@@ -19,6 +21,9 @@ export function largestAmount(values) {
   return found;
 }
 
+const SAID =
+  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one square-root scale, so that small changes show";
+
 /** Emits when another change is shown, or more of it is known. @extends {Emitter<[]>} */
 export class MapChanges extends Emitter {
   #latest = new Latest((sentence) => {
@@ -29,6 +34,11 @@ export class MapChanges extends Emitter {
   fault = "";
   /** @type {Numbers[]} */ layers = []; // all heads of each layer, small
   largest = 0; // change of a head so far
+  noun = "change";
+  ahead = true;
+  none = "nothing to compare";
+  empty = "masked in a run";
+  legend = SAID;
 
   /** @param {Selection} selection @param {HeadStatistics} measures */
   constructor(selection, measures) {
@@ -39,27 +49,47 @@ export class MapChanges extends Emitter {
     measures.on(() => this.#turn());
   }
 
-  // Show it on the big map.
-  lead(/** @type {AttentionMap} */ map) {
-    map.changes = this;
-    let before = this.against;
-    this.on(() => {
-      const other = before !== this.against;
-      before = this.against;
-      if (map.run && other) map.load().catch((fault) => map.say(sentenceOf(fault)));
-      else if (before) map.draw(); // the scale's end is known
-    });
-  }
-
   // The run that is subtracted; null while the maps are shown as they are.
   get against() {
     const { reference, comparable } = this.measures;
-    return this.selection.change && reference && comparable.maps ? reference.run : null;
+    const shown = this.selection.change && this.selection.measure === "attention";
+    return shown && reference && comparable.maps ? reference.run : null;
   }
 
-  /** The largest change of all heads, at which the scale ends; null until all are known. @returns {number | null} */
+  /** The largest change of all heads, at which the scale ends; 0 until all are known. */
   get most() {
-    return this.layers.length === this.measures.run?.nLayers ? this.largest : null;
+    return this.layers.length === this.measures.run?.nLayers ? this.largest : 0;
+  }
+
+  get shows() {
+    return this.against ? `change:${this.against.key}` : "";
+  }
+
+  /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
+  part(run, view, rows, keys) {
+    return changePart(run, /** @type {Run} */ (this.against), view, rows, keys);
+  }
+
+  /** Of a file the reference's name, too. @type {(map: string, run?: Run) => string} */
+  titled(map, run) {
+    const { against } = this;
+    if (!run || !against) return `Change from the reference: l${map}`;
+    return `Change of l${map} from ${against.model === run.model ? inputNamed(against) : named(against)}`;
+  }
+
+  /** @type {(cell: SignedCell) => string} */
+  cell({ value, now, query, key, alone }) {
+    const weight = Number.isNaN(now) ? "masked" : rounded(now);
+    const names = [alone.query && `query ${query}`, alone.key && `key ${key}`].filter(Boolean);
+    const are = names.length > 1 ? "are" : "is";
+    if (names.length) return `${weight} now; ${names.join(" and ")} ${are} not in the reference`;
+    if (Number.isNaN(value)) return Number.isNaN(now) ? "masked in this run" : `${weight} now, masked in the reference`;
+    return `${weight} (was ${rounded(Math.max(0, now - value))}, ${signedText(value)})`;
+  }
+
+  file(/** @type {string} */ format) {
+    if (!this.against || format !== "csv") return "";
+    return `compared_map.csv?reference=${this.against.key}&${viewed(this.selection)}`;
   }
 
   /** The small signed map of a head, if it is here. @type {(layer: number, head: number) => { values: Float32Array,

@@ -1,11 +1,11 @@
 // What the big map shows, how its weights are processed, and a cell's content, in words.
 
-import { number, rounded } from "../core/dom.js";
+import { number } from "../core/dom.js";
 import { headsOf, mapName } from "../core/selection_address.js";
 import { numbered } from "../core/token_names.js";
 import { signedText } from "./legend.js";
 
-/** @import { AttentionMap, MapView, Unit } from "./types.d.ts" */
+/** @import { AttentionMap, MapView, Run, Signed, SignedCell, Unit } from "./types.d.ts" */
 
 const SUMS = "each row renormalized to sum to 1";
 
@@ -16,9 +16,9 @@ const changes = ({ head, hide, renorm, words }) => [
   ...(words ? ["sub-words merged (mean over a word's queries, sum over its keys)"] : []),
 ];
 
-/** `from` names the reference, where the map stands without the page.
- * @type {(view: MapView, tiles?: { empty: number, step: number[] }[], change?: boolean, from?: string) => string} */
-export function heading(view, tiles = [], change = false, from = "") {
+/** `run` is given where the map stands without the page.
+ * @type {(view: MapView, tiles?: { empty: number, step: number[] }[], signed?: Signed | null, run?: Run) => string} */
+export function heading(view, tiles = [], signed = null, run = undefined) {
   const heads = headsOf(view.head);
   const mean = heads.length ? `mean of heads ${heads.join(", ")}` : `${view.head} over all heads`;
   const which = typeof view.head === "number" ? `head ${view.head} (${view.layer}.${view.head})` : mean;
@@ -27,11 +27,12 @@ export function heading(view, tiles = [], change = false, from = "") {
   const step = tiles.at(-1)?.step ?? [1, 1];
   const pooled =
     step[0] * step[1] > 1
-      ? [`each cell is the ${change ? "strongest change" : "largest"} of ${step[0]} × ${step[1]}; zoom in to see each`]
+      ? [
+          `each cell is the ${signed ? `strongest ${signed.noun}` : "largest"} of ${step[0]} × ${step[1]}; zoom in to see each`,
+        ]
       : [];
   const map = `ayer ${view.layer}, ${which}`;
-  const changed = from ? `Change of l${map} from ${from}` : `Change from the reference: l${map}`;
-  return [change ? changed : `L${map}`, ...changes(view), ...left, ...pooled].join("; ");
+  return [signed ? signed.titled(map, run) : `L${map}`, ...changes(view), ...left, ...pooled].join("; ");
 }
 
 /** A token, or a word's first and last, by its numbers and its name. @type {(unit: Unit) => string} */
@@ -51,28 +52,21 @@ export function cellSentence({ layer, head }, query, key, { value, step }) {
  * Content of the hovered cell: its weight, or its change.
  * @type {(map: AttentionMap, row: number, col: number) => string}
  */
-export function cellSaid({ selection, shown, parts, against }, row, col) {
+export function cellSaid({ selection, shown, parts, signed }, row, col) {
   const [query, key, found] = [shown[row], shown[col], parts.at(row, col)];
-  if (!against) return cellSentence(selection, query, key, found);
+  if (!signed) return cellSentence(selection, query, key, found);
   const { rows = [], keys = [] } = found.tile?.about ?? {};
-  return changeSentence(selection, query, key, found, { query: rows.includes(row), key: keys.includes(col) });
+  return signedSentence(selection, query, key, found, signed, { query: rows.includes(row), key: keys.includes(col) });
 }
 
-/** A cell of the signed map; `alone` says which of the two tokens the reference has not.
+/** A cell of a signed map; `alone` says which of the two tokens the reference has not.
  * @type {(view: MapView, query: Unit, key: Unit, found: { value: number, step: number[], now?: number },
- *   alone: { query: boolean, key: boolean }) => string} */
-export function changeSentence({ layer, head }, query, key, { value, step, now = NaN }, alone) {
-  const [which, pair] = [mapName(layer, head), `query ${unitName(query)} → key ${unitName(key)}`];
+ *   signed: Signed, alone?: SignedCell["alone"]) => string} */
+export function signedSentence({ layer, head }, query, key, { value, step, now = NaN }, signed, alone = {}) {
+  const [which, names] = [mapName(layer, head), { query: unitName(query), key: unitName(key) }];
+  const pair = `query ${names.query} → key ${names.key}`;
   const cells = `${step[0]} × ${step[1]} cells`;
-  if (step[0] * step[1] > 1) {
-    const found = Number.isNaN(value) ? `nothing to compare in ${cells}` : `${signedText(value)} at most in ${cells}`;
-    return `${which}  around ${pair}: ${found}; zoom in to see each`;
-  }
-  const weight = Number.isNaN(now) ? "masked" : rounded(now);
-  const names = [alone.query && `query ${unitName(query)}`, alone.key && `key ${unitName(key)}`].filter(Boolean);
-  const are = names.length > 1 ? "are" : "is";
-  if (names.length) return `${which}  ${pair}: ${weight} now; ${names.join(" and ")} ${are} not in the reference`;
-  if (Number.isNaN(value))
-    return `${which}  ${pair}: ${Number.isNaN(now) ? "masked in this run" : `${weight} now, masked in the reference`}`;
-  return `${which}  ${pair}: ${weight} (was ${rounded(Math.max(0, now - value))}, ${signedText(value)})`;
+  if (step[0] * step[1] === 1) return `${which}  ${pair}: ${signed.cell({ value, now, alone, ...names })}`;
+  const found = Number.isNaN(value) ? `${signed.none} in ${cells}` : `${signedText(value)} at most in ${cells}`;
+  return `${which}  around ${pair}: ${found}; zoom in to see each`;
 }

@@ -10,7 +10,6 @@ import { isolated } from "../core/token_names.js";
 import { exactCells, paint, printed, scaled } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
-import { inputNamed, named } from "./reference_link.js";
 
 /** @import { AttentionMap, Range, Rgb, Run, Tile } from "./types.d.ts" */
 /** @typedef {{ run: Run, map: AttentionMap, rows: Range, cols: Range, width: number }} Shown what is in sight, and
@@ -41,18 +40,12 @@ function wide(/** @type {string} */ text) {
   return ruler.measureText(text).width;
 }
 
-// Name of the subtracted run, with its model if that differs.
-function reference(/** @type {AttentionMap} */ { against }, /** @type {Run} */ run) {
-  if (!against) return "";
-  return against.model === run.model ? inputNamed(against) : named(against);
-}
-
 /** The file's text; `millimeters` is its width. @type {(map: AttentionMap, run: Run, millimeters: number) => string} */
 export function paperSvg(map, run, millimeters) {
   if (!map.tiles.length) throw new Error("The map is still on its way; save it once it is drawn.");
   const [rows, cols] = map.view.cells();
   const shown = { run, map, rows, cols, width: millimeters * POINTS - 2 * MARGIN };
-  const what = heading(map.selection, map.tiles, map.against !== null, reference(map, run));
+  const what = heading(map.selection, map.tiles, map.signed, run);
   const title = lines(`${what}. ${run.model}.`, shown.width);
   const place = placed(shown, title.length * LINE);
   const { nodes, height } = legend(shown, place);
@@ -203,7 +196,7 @@ function legend({ run, map, width }, { left, foot }) {
   const numbers = ticks(scale, most).map(([share, text]) =>
     say(text, left + share * long, below - 1, { "text-anchor": "middle" }),
   );
-  const words = lines(`${sentence(scale, run.vocabulary.scales, most)}.`, width);
+  const words = lines(`${map.signed?.legend ?? sentence(scale, run.vocabulary.scales, most)}.`, width);
   const said = words.map((text, at) => say(text, 0, below + (at + 1) * LINE));
   const last = below + (words.length + 1) * LINE;
   const usual = outside(paperColors, tiles[0].masked);

@@ -1,6 +1,6 @@
 // Where routes stand: tokens across, of which the weak ones are folded into one column, and blocks upward.
 
-/** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
+/** @import { Explained, Maybe, RouteEdge } from "../core/payloads.d.ts" */
 /** @typedef {{ groups: number[][], nodes: number[][] }} Columns the tokens of each, and "state column" shares */
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
 /** @typedef {{ x: number, y: number, text: string }} Label */
@@ -53,34 +53,85 @@ export function shareSaid(share, { score, large }) {
   return /^[+-]?0(\.00)?%?$/.test(said) ? "" : said.replace("-", "−");
 }
 
+/** A curve's label: what it moved, and the head that has most of it. @type {(edge: RouteEdge, found: Explained) => string} */
+export function linkSaid({ share, layer, head, by_head }, found) {
+  const by = by_head === null ? "" : ` (${layer}.${head}: ${shareSaid(by_head, found)})`;
+  return `${shareSaid(share, found)}${by}`;
+}
+
+/** Where heads look from a token, or from all of them, by weights alone.
+ * @type {(found: Explained, name: (token: number) => string, itself: number) => [text: string, strong: boolean][]} */
+export function looksSaid(found, name, itself) {
+  const who = itself < 0 ? "all tokens together look" : `${name(itself)} looks`;
+  return [[`By attention weights alone, ${who} at `, false], ...listed(found, name, itself), [".", false]];
+}
+
+/** Whose removal changes the score most. @type {(found: Explained, name: (token: number) => string) =>
+ *   [text: string, strong: boolean][]} */
+export function effectSaid(found, name) {
+  const { name: head, share } = strongestHead(found.heads);
+  const [most] = byAmount(found.tokens);
+  return [
+    ["Removing head ", false],
+    [head, true],
+    [` changes ${found.words} most of all heads (`, false],
+    [changed(share, found), true],
+    ["); hiding ", false],
+    [name(most), true],
+    [", most of all words (", false],
+    [changed(found.tokens[most], found), true],
+    [").", false],
+  ];
+}
+
+/** A change as a part of the score where that says much. @type {(change: number, found: Explained) => string} */
+const changed = (change, found) => {
+  const part = shareSaid(change, found) || (found.large ? "0%" : "0.00");
+  return change > 0 && !part.startsWith("+") ? `+${part}` : part;
+};
+
+const byAmount = (/** @type {number[]} */ shares) =>
+  shares.map((_, at) => at).sort((a, b) => Math.abs(shares[b]) - Math.abs(shares[a]));
+
+/** "35% “animal”, 34% itself and 13% “tired”". @type {(found: Explained, name: (token: number) => string,
+ *   itself: number, from?: string) => [text: string, strong: boolean][]} */
+function listed(found, name, itself, from = "") {
+  const most = byAmount(found.tokens)
+    .slice(0, 3)
+    .filter((at) => shareSaid(found.tokens[at], found));
+  return most.flatMap((at, place) => {
+    const before = place ? (place === most.length - 1 ? " and " : ", ") : "";
+    const whose = at === itself ? "itself" : name(at);
+    return /** @type {[string, boolean][]} */ ([
+      [before, false],
+      [shareSaid(found.tokens[at], found), true],
+      [` ${from}${whose}`, false],
+    ]);
+  });
+}
+
 /** What carried the score, in a sentence of plain and strong parts: `name` says a token, `itself` is that of a state.
  * @type {(found: Explained, name: (token: number) => string, itself?: number) => [text: string, strong: boolean][]} */
 export function answerSaid(found, name, itself = -1) {
-  const order = found.tokens.map((_, at) => at).sort((a, b) => Math.abs(found.tokens[b]) - Math.abs(found.tokens[a]));
-  const most = order.slice(0, 3).filter((at) => shareSaid(found.tokens[at], found));
   const { name: head, share } = strongestHead(found.heads);
   const own = found.edges.find((edge) => `${edge.layer}.${edge.head}` === head);
-  const brings = own && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
+  const brings = own && own.by_head !== null && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
   const words = found.words.charAt(0).toUpperCase() + found.words.slice(1);
   /** @type {[string, boolean][]} */
   const said = [
     [itself < 0 ? `${words} is ${found.score.toFixed(2).replace("-", "−")}: ` : `${name(itself)} ends up `, false],
   ];
-  for (const [place, at] of most.entries()) {
-    const whose = at === itself ? "itself" : name(at);
-    if (place) said.push([place === most.length - 1 ? " and " : ", ", false]);
-    said.push([shareSaid(found.tokens[at], found), true], [` ${itself < 0 ? "from " : ""}${whose}`, false]);
-  }
+  said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
   const what = brings ? ` ${name(brings.key)}` : " most";
-  const much = shareSaid(brings ? brings.by_head : share, found);
+  const much = shareSaid(brings?.by_head ?? share, found);
   return [...said, ["; head ", false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
 }
 
-/** The head whose share is largest, whatever its sign. @type {(heads: number[][]) => { name: string, share: number }} */
+/** The head whose share is largest, whatever its sign. @type {(heads: Maybe[][]) => { name: string, share: number }} */
 export function strongestHead(heads) {
   let found = { name: "0.0", share: 0 };
   for (const [layer, row] of heads.entries())
     for (const [head, share] of row.entries())
-      if (Math.abs(share) > Math.abs(found.share)) found = { name: `${layer}.${head}`, share };
+      if (share !== null && Math.abs(share) > Math.abs(found.share)) found = { name: `${layer}.${head}`, share };
   return found;
 }

@@ -4,7 +4,7 @@ import { inkOn, rgbText } from "../core/colors.js";
 import { el, onWidth, svg } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
-import { curves, folded, roomy, shareSaid } from "./routes_layout.js";
+import { curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
 
 /** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -126,7 +126,7 @@ export class RoutesView {
       .map(({ edge, from, to }) => ({
         x: place.x(from) + 0.4 * (place.x(to) - place.x(from)),
         y: (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4,
-        text: `${shareSaid(edge.share, found)} (${edge.layer}.${edge.head}: ${shareSaid(edge.by_head, found)})`,
+        text: linkSaid(edge, found),
       }));
     return roomy(all).map(({ x, y, text }) => svg("text", { class: "viz-route-label", x, y }, text));
   }
@@ -147,9 +147,9 @@ export class RoutesView {
     const name = (/** @type {number} */ token) => `${token} “${found.names[token]}”`;
     if (edge) {
       const head = `${edge.layer}.${edge.head}`;
-      const by = `head ${head} brings ${signed(edge.by_head)}`;
+      const by = edge.by_head === null ? "" : `, of which head ${head} has ${signed(edge.by_head)}`;
       this.acts.say(
-        `Block ${edge.layer}: ${name(edge.key)} to ${name(edge.query)}: ${signed(edge.share)} over all heads; ${by}`,
+        `Block ${edge.layer}: ${name(edge.key)} to ${name(edge.query)}: ${signed(edge.share)} over all heads${by}`,
       );
     } else if (state >= 0) {
       const tokens = this.#columns.groups[column];

@@ -32,7 +32,7 @@ import { DisplayOptions } from "../views/display_options.js";
 /** @import { Proof, Run } from "./types.d.ts" */
 
 const NARROW = 760;
-const ONE_SCALE = "All changes have one scale of their own; turn off “Show the change” to choose another";
+const ONE_SCALE = "Shares, effects and changes have a scale of their own; choose Attention for weights";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class AttentionTab extends TabShell {
@@ -55,7 +55,7 @@ class AttentionTab extends TabShell {
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
-  explained = new Explained(this.selection);
+  explained = new Explained(this.selection, this.pair);
   any = new AnyView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.measures);
   cut = new CutHere(this.selection);
@@ -83,11 +83,13 @@ class AttentionTab extends TabShell {
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-body");
-    this.changes.lead(this.map);
-    this.changes.on(() => {
-      this.exports.sync();
-      if (this.run) this.#sync(this.run);
-    });
+    for (const signed of [this.explained.maps, this.changes]) {
+      this.map.lend(signed);
+      signed.on(() => {
+        this.exports.sync();
+        if (this.run) this.#sync(this.run);
+      });
+    }
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     this.map.node.append(this.exports.row);
@@ -107,7 +109,7 @@ class AttentionTab extends TabShell {
     this.how.append(el("div", { class: "viz-how-left" }, explained.picture, this.belowHow), beside);
     this.body.append(
       ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, this.facts), explained.said],
-      ...[this.findings.node, this.how, controls(...menus), this.matrix],
+      ...[this.findings.node, explained.measures, this.how, controls(...menus), this.matrix],
       ...[this.afterMatrix, this.lines.node, this.exports.node, this.any.node],
     );
     this.findings.chips.before(this.cut.node);
@@ -154,6 +156,7 @@ class AttentionTab extends TabShell {
     this.#tell(run, null);
     this.#sync(run);
     this.#latest.run(async (fresh) => {
+      if (this.selection.measure !== "attention") await fresh(this.explained.prepare(run, fresh));
       await fresh(this.map.show(run));
       await fresh(painted()); // before anything else is asked for
       await fresh(this.explained.show(run));
@@ -229,7 +232,7 @@ class AttentionTab extends TabShell {
     if (this.layer.options.length !== layers.length) this.layer.replaceChildren(...options(layers));
     if (!this.scale.options.length) this.scale.replaceChildren(...options(scales));
     [this.layer.value, this.scale.value] = [String(layer), scale];
-    this.scale.disabled = this.changes.against !== null; // changes have a scale of their own
+    this.scale.disabled = this.map.signed !== null; // what has signs has a scale of its own
     this.scale.title = this.scale.disabled ? ONE_SCALE : "";
     this.head.show(run);
     this.display.show(run);

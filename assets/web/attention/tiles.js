@@ -1,9 +1,9 @@
 // The parts of one head's map that are here: the atlas's coarse one at once, then the finer, then exact cells.
 
 import { anyMasked, largest, topsOf } from "../core/colors.js";
-import { changePart, largestAmount } from "./map_changes.js";
+import { largestAmount } from "./map_changes.js";
 
-/** @import { Alone, AttentionMap, Fresh, MapView, Numbers, Range, Run, Viewport } from "./types.d.ts" */
+/** @import { Alone, AttentionMap, Fresh, MapView, Numbers, Range, Run, Signed, Viewport } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,
  *   total: number | null, tops?: Float32Array | null, sketch?: boolean, now?: Float32Array, about?: Alone | null
  *   }} Part a block of a map as it came; of a signed one also the weights now, and what has no counterpart */
@@ -34,8 +34,8 @@ export class Tiles {
   async load(run, fresh) {
     const { map } = this;
     const { selection, view } = map;
-    const change = map.against ? `:change:${map.against.key}` : "";
-    const asked = `${run.key}:${selection.name}:${selection.kept}${change}`;
+    const signed = map.signed ? `:${map.signed.shows}` : "";
+    const asked = `${run.key}:${selection.name}:${selection.kept}${signed}`;
     if (this.asked !== asked) this.list = [];
     this.asked = asked;
     if (!view.n) {
@@ -54,11 +54,11 @@ export class Tiles {
 
   // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
   expect(/** @type {number} */ layer, /** @type {number} */ head) {
-    const { run, view, selection, against } = this.map;
+    const { run, view, selection, signed } = this.map;
     if (!run || !view.n || view.n > WHOLE) return;
     const [asked, whole] = [{ ...selection, layer, head }, /** @type {Range} */ ([0, view.n])];
     mapPart(run, asked).catch(() => {});
-    if (against) changePart(run, against, asked, whole, whole).catch(() => {});
+    if (signed?.ahead) signed.part(run, asked, whole, whole).catch(() => {});
   }
 
   /** The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for; where
@@ -77,7 +77,7 @@ export class Tiles {
   // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
   #sketch(/** @type {Run} */ run) {
     const { n } = this.map.view;
-    const thumbnail = !this.map.against && n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
+    const thumbnail = !this.map.signed && n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
     if (!thumbnail) return;
     const step = thumbnail.shape.map(() => Math.ceil(n / THUMBNAIL));
     this.list = [surveyed({ ...thumbnail, step, rows: [0, n], keys: [0, n], total: null, empty: 0, sketch: true })];
@@ -89,9 +89,9 @@ export class Tiles {
   async #fetch(run, fresh, rows, keys) {
     const { map } = this;
     if (this.list.some((tile) => !tile.sketch && `${tile.rows}:${tile.keys}` === `${rows}:${keys}`)) return;
-    const { against, selection } = map;
-    const tile = against
-      ? await fresh(changed(run, against, selection, rows, keys))
+    const { signed, selection } = map;
+    const tile = signed
+      ? await fresh(inPlace(run, signed, selection, rows, keys))
       : surveyed({ ...(await fresh(mapPart(run, selection, rows, keys))), rows, keys });
     // The whole lies below the window that was zoomed into, whichever comes first.
     const whole = rows[1] - rows[0] === map.view.n;
@@ -110,14 +110,11 @@ function around(/** @type {Viewport} */ view) {
   return [room(rows), room(cols)];
 }
 
-/** A part of the signed map; single cells come with their weights now.
- * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Tile>} */
-async function changed(run, reference, view, rows, keys) {
+/** A part of a signed map; single cells come with their weights.
+ * @type {(run: Run, signed: Signed, view: MapView, rows: Range, keys: Range) => Promise<Tile>} */
+async function inPlace(run, signed, view, rows, keys) {
   const exact = Math.max(rows[1] - rows[0], keys[1] - keys[0]) <= WHOLE;
-  const asked = /** @type {const} */ ([
-    changePart(run, reference, view, rows, keys),
-    exact && mapPart(run, view, rows, keys),
-  ]);
+  const asked = /** @type {const} */ ([signed.part(run, view, rows, keys), exact && mapPart(run, view, rows, keys)]);
   const [found, now] = await Promise.all(asked);
   const most = largestAmount(found.values);
   const [none, weights] = [new Float32Array(), now ? { now: now.values } : {}];

@@ -1,5 +1,9 @@
 // The types that the modules of this tab share.
 
+import type { MapView, Numbers } from "../core/payloads.d.ts";
+import type { Run } from "../core/run.js";
+import type { Range } from "../core/viewport.js";
+
 export type { Borders } from "../core/border.js";
 export type { Rgb, Scale } from "../core/colors.js";
 export type { Fresh } from "../core/latest.js";
@@ -15,8 +19,36 @@ export type { HeadStatistics, HeadValue } from "./head_statistics.js";
 export type { AskedPair } from "./pair_search.js";
 export type { Plan } from "./lines_drawing.js";
 export type { AttentionMap, Cell } from "./map.js";
-export type { Alone, MapChanges } from "./map_changes.js";
+export type { MapChanges } from "./map_changes.js";
 export type { Direction } from "./row_view.js";
 export type { HeadLink, PairLinksView } from "./pair_links.js";
 export type { LineSet, Token } from "./strongest_lines.js";
 export type { Part, Tile } from "./tiles.js";
+
+/** The places of a part that a reference has not. */
+export interface Alone {
+  rows?: number[];
+  keys?: number[];
+}
+/** A cell of a signed map; `now` is its weight. */
+export interface SignedCell {
+  value: number;
+  now: number;
+  query: string;
+  key: string;
+  alone: { query?: boolean; key?: boolean };
+}
+/** What the big map shows in place of the weights: numbers with a sign, red above 0 and blue below. */
+export interface Signed {
+  shows: string; // which numbers, as far as the selection does not say it; "" while there are none
+  most: number; // at least so far the scale goes
+  ahead: boolean; // whether a map may be asked for before it is chosen
+  noun: string; // of one number
+  none: string; // said of cells without one, and of their color
+  empty: string;
+  legend: string;
+  part(run: Run, view: MapView, rows: Range, keys: Range): Promise<Numbers<Alone>>;
+  titled(map: string, run?: Run): string; // with a run where it stands without the page
+  cell(cell: SignedCell): string;
+  file(format: string): string; // its address; "" where that format cannot hold it
+}

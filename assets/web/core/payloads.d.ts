@@ -36,7 +36,7 @@ export interface RunDescription {
   notes: string[];
   swap: [word: string, twin: string] | null; // of an example that has a minimal pair
   example: boolean; // whether the input is one of the page's examples
-  opening: { layer: number; head: number; query: number; key: number } | null; // what stands out
+  opening: { layer: number; head: number; query: number; key: number; measure?: string } | null; // what stands out
   vocabulary: Vocabulary;
 }
 export interface Changed {
@@ -91,18 +91,18 @@ export interface RouteEdge {
   key: number;
   share: number;
   head: number; // that brings most in the direction of the sum
-  by_head: number;
+  by_head: number | null; // null: not known
 }
 export interface Explained {
   sentence: string;
   words: string; // what the score is
   score: number;
-  unit: "logits" | "length";
+  unit: "logits" | "length" | "weight";
   large: boolean; // whether percentages of it say much
   names: string[];
   tokens: number[];
   biases: number;
-  heads: number[][];
+  heads: Maybe[][]; // null: not measured
   unexplained: number;
   groups: number[][];
   nodes: number[][]; // "state column"

@@ -34,6 +34,7 @@ export class Selection extends Emitter {
   renorm = false;
   words = false;
   change = false;
+  measure = DEFAULTS.measure;
   stat = "";
   order = "";
   fallen = ""; // what of the heads was left when the run changed
@@ -45,6 +46,7 @@ export class Selection extends Emitter {
   /** @type {(address: string, entry: Entry) => void} */
   writes = (address) => history.replaceState(history.state, "", address);
   #chosen = false; // whether a person, or the link, has chosen anything
+  #measured = false; // and whether a measure
   #awaits = ""; // the key of a run that goes to its first finding once that is known
   #model = "";
   #key = "";
@@ -62,6 +64,7 @@ export class Selection extends Emitter {
     this.tab = tabIn(location.search);
     this.#notes = new Map([...named].filter(([name]) => name.includes(".")));
     this.#chosen = PLACE.some((name) => named.has(name));
+    this.#measured = named.has("measure") || this.#chosen;
     addEventListener("pagehide", () => this.flush());
   }
 
@@ -91,9 +94,10 @@ export class Selection extends Emitter {
     const placed = typeof this.held === "object";
     const anew = !placed && (this.held ? !this.#carry(run) : !this.#chosen || other);
     if (placed) Object.assign(this, this.held);
-    else if (opening && anew) Object.assign(this, opening);
+    else if (opening && anew) Object.assign(this, opening, this.#measured && { measure: this.measure });
     else if (!this.held && !anew) this.#follow(run);
     else if (!this.held && this.#key) Object.assign(this, NOWHERE); // for another run
+    if (anew && !opening && !this.#measured) this.measure = DEFAULTS.measure;
     this.#awaits = anew && !opening ? key : "";
     [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;
@@ -134,6 +138,7 @@ export class Selection extends Emitter {
     if (!changed.length) return;
     Object.assign(this, changes);
     if (PLACE.some((name) => name in changes)) this.#chosen = true;
+    this.#measured ||= "measure" in changes;
     this.#write();
     this.tell(new Set(changed));
   }

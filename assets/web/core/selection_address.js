@@ -13,6 +13,7 @@ export const DEFAULTS = {
   renorm: false,
   words: false,
   change: false, // the maps less those of the reference
+  measure: "attention", // what the picture, the heads and the map tell
 };
 export const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
 export const PLACE = /** @type {const} */ (["layer", "head", "query", "key"]);
@@ -61,6 +62,7 @@ export function selected(address) {
     renorm: params.get("renorm") === "1",
     words: params.get("words") === "1",
     change: params.get("change") === "1",
+    measure: params.get("measure") ?? DEFAULTS.measure,
     stat: params.get("stat") ?? ATLAS.stat,
     order: params.get("order") ?? ATLAS.order,
   };
@@ -81,7 +83,8 @@ export function tabIn(address) {
 export function addressOf(chosen, link) {
   const params = new URLSearchParams(link);
   for (const name of PLACE) params.set(name, String(chosen[name]));
-  if (chosen.scale !== DEFAULTS.scale) params.set("scale", chosen.scale);
+  for (const name of /** @type {const} */ (["scale", "measure"]))
+    if (chosen[name] !== DEFAULTS[name]) params.set(name, chosen[name]);
   for (const name of [...SWITCHES, /** @type {const} */ ("change")]) if (chosen[name]) params.set(name, "1");
   for (const name of /** @type {const} */ (["stat", "order"])) {
     if (chosen[name] !== ATLAS[name]) params.set(name, chosen[name]);

@@ -8,7 +8,7 @@ MOST_TOKENS = 256  # a longer run goes to its first finding after its first map
 MOST_SPLIT = 64  # of a longer run the answer comes after the first map
 
 
-def opening_of(entry: Entry) -> dict[str, int] | None:
+def opening_of(entry: Entry) -> dict[str, int | str] | None:
     """The layer, head, query and key to show first; None where nothing stands out, or in time."""
     if entry.trace.n_tokens > MOST_TOKENS:
         return None
@@ -19,7 +19,7 @@ def opening_of(entry: Entry) -> dict[str, int] | None:
     return None
 
 
-def _brought(entry: Entry, query: int) -> dict[str, int] | None:
+def _brought(entry: Entry, query: int) -> dict[str, int | str] | None:
     """The link to this token that brought most to its final state, by the head that did."""
     if entry.encoder is None or entry.trace.n_tokens > MOST_SPLIT:
         return None
@@ -31,4 +31,5 @@ def _brought(entry: Entry, query: int) -> dict[str, int] | None:
     if not links:
         return None
     most = max(links, key=lambda edge: abs(edge.share))
-    return {"layer": most.layer, "head": most.head, "query": query, "key": most.key}
+    place = {"layer": most.layer, "head": most.head, "query": query, "key": most.key}
+    return {**place, "measure": "contribution"}

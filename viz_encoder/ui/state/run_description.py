@@ -51,7 +51,7 @@ class RunDescription(TypedDict):
     notes: list[str]
     swap: tuple[str, str] | None
     example: bool
-    opening: dict[str, int] | None
+    opening: dict[str, int | str] | None
     vocabulary: dict[str, Any]
 
 

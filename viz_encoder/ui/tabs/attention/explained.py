@@ -1,8 +1,11 @@
-"""What carried an answer, as the page draws it: the split, and the graph by which it came."""
+"""What carried an answer, as the page draws it, and beside it where heads look: one form for both."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from viz_encoder.attribution.routes import Routes
+from viz_encoder.attribution.weight_routes import weight_routes
+from viz_encoder.errors import SelectionError
 from viz_encoder.figures.attributed import parted
 from viz_encoder.figures.options import read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
@@ -12,19 +15,41 @@ from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.attributions import split_plain
 from viz_encoder.ui.wire.bytes import finite
 
+MEASURES = ("contribution", "attention")
+
 
 def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     """The answer to a question, and its routes; the question's words are those of `vz.attribute`.
 
-    nodes are "state column"; groups are the tokens of each column, one a token of a picture.
+    nodes are "state column"; groups are the tokens of each column, one a token of a picture. By the
+    measure "attention" the routes are those of weights alone.
     """
-    question, options = parted(read_options(VIEWS["routes"], given))
+    measure = given.get("measure", "contribution")
+    if measure not in MEASURES:
+        raise SelectionError(f"There is no measure {measure!r}; choose {' or '.join(MEASURES)}.")
+    question, options = asked(given)
     found = attribution_of(entry, question)
-    routes = found.routes(**options)
-    n_tokens = len(found.names)
+    plain = split_plain(found) | {"large": found.large}
+    if measure == "contribution":
+        return plain | drawn(entry, found.routes(**options))
+    routes = weight_routes(entry.trace, found.asked.token, **options)
+    about = {"score": 1.0, "unit": routes.unit, "large": True, "biases": 0.0}
+    names = {"names": list(routes.names), "tokens": finite(routes.nodes[0])}
+    return plain | about | names | drawn(entry, routes)
+
+
+def asked(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The question in a query, and the options of its routes."""
+    view = VIEWS["routes"]
+    known = {control.name for control in view.options}
+    return parted(read_options(view, {name: each for name, each in given.items() if name in known}))
+
+
+def drawn(entry: Entry, routes: Routes) -> dict[str, Any]:
+    """The graph as it is drawn: columns, what each holds, and the strongest links between them."""
+    n_tokens = len(routes.names)
     groups = routes.groups(n_tokens if entry.trace.grid is not None else MOST_COLUMNS)
-    return split_plain(found) | {
-        "large": found.large,
+    return {
         "groups": groups,
         "nodes": finite(routes.folded(groups)),
         "edges": [edge._asdict() for edge in routes.between(groups)[:MOST_CURVES]],

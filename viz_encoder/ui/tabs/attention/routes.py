@@ -17,12 +17,12 @@ from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.attention.downloads import named_file
-from viz_encoder.ui.tabs.attention.explained import explained
 from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
 from viz_encoder.ui.tabs.attention.pairs import key_means, pair_of, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
+from viz_encoder.ui.tabs.attention.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
     MAX_SIDE,
@@ -191,13 +191,6 @@ async def measured(
     return await PLACES.answer(request, work)
 
 
-@ROUTER.get("/attribution")
-async def attribution(entry: Held, request: Request) -> Response:
-    """What carried an answer, a state or the vector; the question is in the query's parameters."""
-    given = dict(request.query_params)
-    return await PLACES.answer(request, lambda: answers.plain(explained(entry, given)))
-
-
 @ROUTER.get("/take/{kind}")
 async def take(
     entry: Held, kind: str, view: Shown, request: Request, query: int | None = None
@@ -207,3 +200,4 @@ async def take(
 
 
 ROUTER.include_router(OF_TWO_RUNS)
+ROUTER.include_router(OF_A_SCORE)

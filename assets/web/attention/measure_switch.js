@@ -1,0 +1,30 @@
+// The switch between the measures: it drives the picture, the heads and the map alike.
+
+import { button, el } from "../core/dom.js";
+import { MEASURES } from "./measures.js";
+
+/** @import { Selection } from "./types.d.ts" */
+
+export class MeasureSwitch {
+  node = el("div", {
+    class: "viz-measures",
+    role: "group",
+    "aria-label": "What the picture, the heads and the map tell",
+  });
+
+  constructor(/** @type {Selection} */ selection) {
+    const all = Object.entries(MEASURES).map(([name, { title, about }]) => {
+      const press = () => selection.set({ measure: name });
+      const made = button("", press, { class: "viz-measure", "data-measure": name });
+      made.append(el("b", {}, title), el("small", {}, about));
+      return made;
+    });
+    this.node.append(...all);
+    const mark = () => {
+      for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === selection.measure));
+    };
+    selection.on((changed) => changed.has("measure") && mark());
+    this.mark = mark;
+    mark();
+  }
+}

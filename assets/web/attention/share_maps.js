@@ -1,0 +1,114 @@
+// The map of a measure that is not of weights: each link's share of the score, or the effect of cutting it.
+
+import { rounded } from "../core/dom.js";
+import { Emitter } from "../core/emitter.js";
+import { viewed } from "../core/run.js";
+import { signedText } from "./legend.js";
+import { MEASURES } from "./measures.js";
+
+/** @import { Alone, Explained, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
+
+const ONE_SCALE = "red = for it, blue = against it; on a square-root scale, so that small ones show";
+/** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: string, of: string }>} */
+const SAID = {
+  share: {
+    noun: "share",
+    titled: "Share of each link",
+    none: "no share",
+    empty: "not part of the question",
+    legend: `Share of the score that each link brought, ${ONE_SCALE}`,
+    of: "brings",
+  },
+  effect: {
+    noun: "effect",
+    titled: "Effect of cutting each link of the chosen query",
+    none: "nothing measured",
+    empty: "not measured: choose its query",
+    legend: "Change of the score without the link: red = it rises, blue = it falls; on a square-root scale",
+    of: "cutting it changes the score by",
+  },
+};
+
+/** Emits when it is of another question, or none. @extends {Emitter<[]>} */
+export class ShareMaps extends Emitter {
+  #asked = "";
+  most = 0;
+
+  constructor(/** @type {Selection} */ selection) {
+    super();
+    this.selection = selection;
+    selection.on((changed) => {
+      const row = this.#kind === "effect" && changed.has("query");
+      if (changed.has("measure") || row) this.tell();
+    });
+  }
+
+  /** The question that is asked, as an address has it; "" of none. @type {(question: string) => void} */
+  ask(question) {
+    if (this.#asked === question) return;
+    [this.#asked, this.most] = [question, 0];
+    this.tell();
+  }
+
+  // All maps of an answer have the scale of its strongest link.
+  found(/** @type {Explained} */ { edges }) {
+    this.most = Math.max(0, ...edges.map(({ share, by_head }) => Math.abs(by_head ?? share)));
+    this.tell();
+  }
+
+  get #kind() {
+    return MEASURES[this.selection.measure]?.map ?? null;
+  }
+
+  get #said() {
+    return SAID[this.#kind ?? "share"];
+  }
+
+  get shows() {
+    if (!this.#asked || !this.#kind) return "";
+    return `${this.#kind}:${this.#asked}${this.#kind === "effect" ? `:${this.selection.query}` : ""}`;
+  }
+
+  get ahead() {
+    return this.#kind === "share";
+  }
+
+  get noun() {
+    return this.#said.noun;
+  }
+
+  get none() {
+    return this.#said.none;
+  }
+
+  get empty() {
+    return this.#said.empty;
+  }
+
+  get legend() {
+    return this.#said.legend;
+  }
+
+  /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
+  part(run, view, rows, keys) {
+    const measure = this.#kind === "effect" ? "effect" : "contribution";
+    const asked = `${this.#asked}&measure=${measure}&query=${this.selection.query}`;
+    return run.numbers(`attribution/map?${asked}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
+  }
+
+  titled(/** @type {string} */ map) {
+    return `${this.#said.titled}: l${map}`;
+  }
+
+  /** @type {(cell: SignedCell) => string} */
+  cell({ value, now }) {
+    const weight = Number.isNaN(now) ? "masked" : `weight ${rounded(now)}`;
+    return Number.isNaN(value) ? `${weight}; ${this.none}` : `${weight}; ${this.#said.of} ${signedText(value)}`;
+  }
+
+  file(/** @type {string} */ format) {
+    const { layer, head } = this.selection;
+    if (this.#kind !== "share" || format !== "csv" || (typeof head !== "number" && head !== "mean")) return "";
+    return `figure/link_shares.csv?${this.#asked}&layer=${layer}&head=${head === "mean" ? "sum" : head}`;
+  }
+}

@@ -1,0 +1,121 @@
+"""What changes without each head, word and link: the effect measure of the Explore tab."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from viz_encoder.attribution.attribution import Attribution
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects import effect, links
+from viz_encoder.effects.measure import MeasureArguments
+from viz_encoder.effects.rerun import Progress
+from viz_encoder.effects.without_tokens import WithoutTokens
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs
+from viz_encoder.trace.map_change import SignedTile, signed_tile
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.ui.state.attributed import attribution_of
+from viz_encoder.ui.state.changed import runnable
+from viz_encoder.ui.state.kept import Kept
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.tabs.attention.explained import asked, drawn
+from viz_encoder.ui.tabs.attention.measured_row import MeasuredRow
+from viz_encoder.ui.wire.arguments import MAX_SIDE
+from viz_encoder.ui.wire.attributions import split_plain
+from viz_encoder.ui.wire.bytes import finite
+
+CHANGED = "Effects are measured on the run without changes; take the changes back to see them."
+MOST_KEYS = 64  # of one query that are cut: those with the largest weight
+PARTS = 0.5, 0.7  # of the work that is done after the heads, and after the words
+ROWS: Kept[dict[int, float]] = Kept(8)
+
+
+def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str, Any]:
+    """What the score becomes without each head, each word that stands alone, and each drawn link.
+
+    Each is that of the run with it removed, minus that of the run as it was.
+    """
+    found, encoder, inputs = _ready(entry, given)
+    _, options = asked(given)
+    graph = drawn(entry, found.routes(**options))
+    heads_done, words_done = PARTS
+    heads = effect(encoder, inputs, measure=found, progress=lambda part: tell(part * heads_done))
+    words = _words(found, encoder, inputs, graph["groups"])
+    tell(words_done)
+    cut = [(edge["layer"], None, edge["query"], edge["key"]) for edge in graph["edges"]]
+    values = _links(encoder, inputs, cut, found)
+    edges = [
+        edge | {"share": value, "by_head": None}
+        for edge, value in zip(graph["edges"], finite(values), strict=True)
+        if value is not None
+    ]
+    known = [0.0 if value is None else value for value in finite(words)]
+    nodes = [[known[tokens[0]] if len(tokens) == 1 else 0.0 for tokens in graph["groups"]]]
+    above = [[0.0] * len(nodes[0])] * entry.trace.n_layers
+    return {
+        **split_plain(found),
+        "large": found.large,
+        "tokens": known,
+        "heads": finite(heads.values[0]),
+        "groups": graph["groups"],
+        "nodes": nodes + above,
+        "edges": sorted(edges, key=lambda edge: -abs(edge["share"])),
+    }
+
+
+def removed_row(
+    entry: Entry, given: Mapping[str, str], view: MapView, query: int, part: tuple[slice, slice]
+) -> SignedTile:
+    """The map of what cutting each link of one query changes; the other rows are not measured."""
+    found, encoder, inputs = _ready(entry, given)
+    if not isinstance(view.head, int):
+        raise SelectionError("Choose one head: its links are cut one by one.")
+    if view.words:
+        raise SelectionError("Links of tokens are cut, not of words; show sub-words to see them.")
+    head = view.head
+    question, _ = asked(given)
+
+    def measure() -> dict[int, float]:
+        weights = entry.trace.attention(view.layer, head, rows=slice(query, query + 1))[0]
+        order = np.argsort(-np.nan_to_num(weights.float().cpu().numpy()), kind="stable")
+        keys = [int(key) for key in order[:MOST_KEYS] if weights[key] > 0]
+        cut = [(view.layer, head, query, key) for key in keys]
+        return dict(zip(keys, _links(encoder, inputs, cut, found).tolist(), strict=True))
+
+    values = ROWS.of(entry, (*question.items(), view.layer, head, query), measure)
+    kept = [token for (token,) in shown_tokens(entry.trace, hide_special=view.hide_special)]
+    return signed_tile(MeasuredRow(query, values, kept), *part, MAX_SIDE)
+
+
+def _ready(entry: Entry, given: Mapping[str, str]) -> tuple[Attribution, LoadedEncoder, Inputs]:
+    """The split score, and what runs again.
+
+    Raises:
+        SelectionError: the model is not loaded here, or the run was changed or masked.
+    """
+    if entry.recipe.changes:
+        raise SelectionError(CHANGED)
+    question, _ = asked(given)
+    return attribution_of(entry, question), *runnable(entry)
+
+
+def _words(
+    found: Attribution, encoder: LoadedEncoder, inputs: Inputs, groups: Sequence[Sequence[int]]
+) -> np.ndarray:
+    """Each token that stands in a column alone, hidden from all others; NaN for the rest."""
+    one = WithoutTokens(encoder, inputs, "attention", found, MeasureArguments())
+    here = found.parts[0].columns
+    alone = {tokens[0] for tokens in groups if len(tokens) == 1}
+    places = [at for at in one.removable() if int(here[at]) in alone]
+    values = np.full(len(found.names), np.nan)
+    for away in one.without([(at,) for at in places]):
+        values[here[away.places[0]]] = away.value - one.before
+    return values
+
+
+def _links(
+    encoder: LoadedEncoder, inputs: Inputs, cut: Sequence[Any], found: Attribution
+) -> np.ndarray:
+    return links(encoder, inputs, cut, measure=found).values if cut else np.zeros(0)

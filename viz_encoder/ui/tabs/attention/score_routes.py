@@ -1,0 +1,69 @@
+"""Routes of a score: what carried it, where heads look beside that, and what changes without them."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from viz_encoder.attribution.link_map import LinkMap
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace.map_change import signed_tile
+from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.ui.state.attributed import attribution_of
+from viz_encoder.ui.tabs.attention.explained import asked, explained
+from viz_encoder.ui.tabs.attention.removed import removed, removed_row
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Query, Runs, Shown, parse_range
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.progress import progress_lines
+
+OF_A_SCORE = APIRouter(prefix="/attribution", route_class=ErrorRoute)
+PLACES = Places(1)
+REMOVING = Places(1)  # effects keep a processor busy: one at a time
+
+
+@OF_A_SCORE.get("")
+async def attribution(entry: Held, request: Request) -> Response:
+    """What carried an answer, a state or the vector; the question is in the query's parameters."""
+    given = dict(request.query_params)
+    return await PLACES.answer(request, lambda: answers.plain(explained(entry, given)))
+
+
+@OF_A_SCORE.get("/effect")
+def effect(entry: Held, runs: Runs, request: Request) -> StreamingResponse:
+    """What the score becomes without each head, word and drawn link, as lines of JSON."""
+    given = dict(request.query_params)
+    return progress_lines(
+        lambda tell: removed(entry, given, tell), REMOVING, request, runs.limits
+    )
+
+
+@OF_A_SCORE.get("/map")
+async def share_map(
+    entry: Held,
+    view: Shown,
+    query: Query,
+    request: Request,
+    measure: str = "contribution",
+    rows: str = "0:",
+    keys: str = "0:",
+) -> Response:
+    """Each link's share of the score, or the effect of cutting it, float32 "query key".
+
+    Over what is shown; NaN where there is no such number. Over 512 cells a side, the number of the
+    largest amount of each block.
+    """
+    n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
+    part = parse_range(rows, n_shown), parse_range(keys, n_shown)
+    given = dict(request.query_params)
+
+    def work() -> Response:
+        if measure == "effect":
+            tile = removed_row(entry, given, view, query, part)
+        elif measure == "contribution":
+            question, _ = asked(given)
+            tile = signed_tile(LinkMap(attribution_of(entry, question), view), *part, MAX_SIDE)
+        else:
+            raise SelectionError(f"There is no such map {measure!r}; choose contribution or effect.")
+        return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}")
+
+    return await PLACES.answer(request, work)
