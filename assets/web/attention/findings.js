@@ -26,12 +26,7 @@ export class FindingsView {
     this.selection = selection;
     this.pair = pair;
     this.measures = measures;
-    this.node = el(
-      "section",
-      { class: "viz-findings", "aria-label": "What stands out" },
-      el("div", { class: "viz-finding-head" }, this.said, this.actions),
-      this.chips,
-    );
+    this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, this.chips);
     pair.on(() => this.#say());
     selection.on((changed) => {
       if (SWITCHES.some((name) => changed.has(name))) this.#qualify();

@@ -80,11 +80,15 @@ export class InputView {
     if (selection.noted("attention.who")) this.#direction = "who";
     this.heads = new PictureHeads(selection, say);
     this.aside = el("div", { class: "viz-source-aside" }, this.heads.node);
+    const other = el("details", { class: "viz-source-more viz-folded" }, el("summary", {}, "Shade otherwise, play"));
     this.player = new Player(selection, () => this.#loading);
     this.node = el(
       "section",
       { class: "viz-source", "aria-label": "The words or the picture in place" },
-      ...[this.title, this.words.parts, this.body, this.told],
+      ...[this.title, this.words.parts, this.body, this.told, other],
+      this.aside,
+    );
+    other.append(
       controls(
         this.switch,
         control("Shade by", this.measure),
@@ -92,7 +96,6 @@ export class InputView {
         rowSaves(() => this.#shown),
       ),
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
-      this.aside,
     );
     this.node.prepend(fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())));
     this.#press();

@@ -40,7 +40,10 @@ export class Legend {
     this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
     const beside = shown ? (hasMasked ? [[shown.empty, noChange()]] : []) : outside(colors, hasMasked);
     const named = /** @type {[string, Rgb][]} */ (beside);
-    this.swatches.replaceChildren(...named.map(([name, color]) => swatch(name, color)), ...(alone ? [HATCHED()] : []));
+    this.swatches.replaceChildren(
+      ...named.map(([name, color]) => swatch(name, color)),
+      ...(alone && shown ? [hatched(shown.alone)] : []),
+    );
   }
 }
 
@@ -81,7 +84,7 @@ export const outside = ({ zero, masked }, hasMasked) => [
   .../** @type {[string, Rgb][]} */ (hasMasked ? [["masked", masked]] : []),
 ];
 
-const HATCHED = () => el("span", {}, el("i", { class: "viz-swatch viz-hatched" }), "token in one run only");
+const hatched = (/** @type {string} */ text) => el("span", {}, el("i", { class: "viz-swatch viz-hatched" }), text);
 
 /** A number with its sign, "+0.32", "−0.32" or "0". @type {(value: number) => string} */
 export const signedText = (value) => (value === 0 ? "0" : `${value < 0 ? "−" : "+"}${rounded(Math.abs(value))}`);

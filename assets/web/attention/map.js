@@ -54,9 +54,10 @@ export class AttentionMap extends MapSheet {
     this.node = el("section", { class: "viz-map", "aria-label": "Map of one head" });
     const zoom = zoomButtons(this);
     zoom.append(fullScreen(this.node, () => this.run && this.layout()));
+    const tools = el("details", { class: "viz-map-tools viz-folded" }, el("summary", {}, "Find and zoom"));
+    tools.append(this.search.node, zoom);
     this.node.append(
-      el("div", { class: "viz-map-head" }, this.title, zoom),
-      ...[this.search.node, this.stage, this.told, this.visibleWeight.node],
+      ...[this.title, tools, this.stage, this.told, this.visibleWeight.node],
       ...[this.legend.node, this.scaleHint.node, this.subWords.node],
     );
     new Gestures(this);

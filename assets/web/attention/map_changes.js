@@ -38,6 +38,7 @@ export class MapChanges extends Emitter {
   ahead = true;
   none = "nothing to compare";
   empty = "masked in a run";
+  alone = "token in one run only";
   legend = SAID;
 
   /** @param {Selection} selection @param {HeadStatistics} measures */

@@ -16,8 +16,8 @@ export const MEASURES = {
     about: "where it looks",
     heads: "weight of the chosen pair",
     how:
-      "By attention weights alone (rollout): the heads’ mean, the residual stream counted as a half. Each row adds " +
-      "up to 100%. It tells where heads look, not what reached the result.",
+      "Rollout: the heads’ mean, block by block, the residual stream counted as a half; each row adds up to 100%. It " +
+      "tells where heads look, not what reached the result.",
     map: null,
     files: false,
     found: (run, asked) => run.json(`attribution?measure=attention&${asked}`),

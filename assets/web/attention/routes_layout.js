@@ -62,8 +62,8 @@ export function linkSaid({ share, layer, head, by_head }, found) {
 /** Where heads look from a token, or from all of them, by weights alone.
  * @type {(found: Explained, name: (token: number) => string, itself: number) => [text: string, strong: boolean][]} */
 export function looksSaid(found, name, itself) {
-  const who = itself < 0 ? "all tokens together look" : `${name(itself)} looks`;
-  return [[`By attention weights alone, ${who} at `, false], ...listed(found, name, itself), [".", false]];
+  const who = itself < 0 ? "all tokens together draw" : `${name(itself)} draws`;
+  return [[`By attention weights alone, ${who} on `, false], ...listed(found, name, itself), [".", false]];
 }
 
 /** Whose removal changes the score most. @type {(found: Explained, name: (token: number) => string) =>
@@ -78,7 +78,7 @@ export function effectSaid(found, name) {
     [changed(share, found), true],
     ["); hiding ", false],
     [name(most), true],
-    [", most of all words (", false],
+    [", most of all tokens (", false],
     [changed(found.tokens[most], found), true],
     [").", false],
   ];

@@ -23,7 +23,7 @@ const SAID = {
     noun: "effect",
     titled: "Effect of cutting each link of the chosen query",
     none: "nothing measured",
-    empty: "not measured: choose its query",
+    empty: "not measured",
     legend: "Change of the score without the link: red = it rises, blue = it falls; on a square-root scale",
     of: "cutting it changes the score by",
   },
@@ -84,6 +84,8 @@ export class ShareMaps extends Emitter {
   get empty() {
     return this.#said.empty;
   }
+
+  alone = "not measured: choose its query";
 
   get legend() {
     return this.#said.legend;

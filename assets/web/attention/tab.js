@@ -7,7 +7,7 @@ import { earlyPlace, settle } from "../core/early_place.js";
 import { Latest } from "../core/latest.js";
 import { sizeSaid } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
-import { Atlas, sweep } from "./atlas.js";
+import { Atlas } from "./atlas.js";
 import { CutHere } from "./cut_here.js";
 import { AnyView } from "./any_view.js";
 import { Explained } from "./explained.js";
@@ -33,6 +33,8 @@ import { DisplayOptions } from "../views/display_options.js";
 
 const NARROW = 760;
 const ONE_SCALE = "Shares, effects and changes have a scale of their own; choose Attention for weights";
+const MORE =
+  "More: special tokens and sub-words, colors, all layers and heads, statistics, comparing, lines, exports, any figure";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class AttentionTab extends TabShell {
@@ -40,6 +42,7 @@ class AttentionTab extends TabShell {
   selection = current.selection;
   #latest = new Latest((sentence) => this.#hide(`${UNCHECKED} ${sentence}`));
   /** @type {Run | null} */ #shown = null;
+  /** @type {Run | null} */ #more = null; // whose folded parts are there
   #opened = false; // whether any run was shown
   readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
   #say = (/** @type {string} */ text) => {
@@ -72,12 +75,10 @@ class AttentionTab extends TabShell {
     id: "viz-scale",
     onchange: (event) => this.selection.set({ scale: event.currentTarget.value }),
   });
-  matrixTitle = el("summary");
   how = el("div", { class: "viz-how-columns" });
-  atHow = el("div"); // where the map stands, but for a picture
-  belowHow = el("div"); // where the words stand; a picture has its own line
-  beside = el("div"); // and there for a picture
-  afterMatrix = el("div"); // where predictions stand, but beside a picture
+  belowHow = el("div"); // where the words stand, and predictions; a picture has its own line, and they beside it
+  more = el("details", { class: "viz-folded viz-more" }, el("summary", {}, MORE));
+  #moreLatest = new Latest((sentence) => this.readout.replaceChildren(sentence));
   facts = el("div", { class: "viz-facts" });
   notes = el("ul", { class: "viz-notes" });
 
@@ -93,26 +94,22 @@ class AttentionTab extends TabShell {
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     this.map.node.append(this.exports.row);
-    const { explained } = this;
+    const { explained, findings } = this;
     const left = el("div", { class: "viz-left" }, this.pair.node);
-    const middle = el("div", { class: "viz-middle" }, this.beside, this.similar.node, this.reference.node);
-    const folded = el(
-      "details",
-      { class: "viz-folded" },
-      el("summary", {}, "One statistic of every head"),
-      this.statistic.node,
-    );
+    const middle = el("div", { class: "viz-middle" }, this.similar.node, this.reference.node);
+    const statistic = el("summary", {}, "One statistic of every head");
+    const folded = el("details", { class: "viz-folded" }, statistic, this.statistic.node);
     const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
     const columns = el("div", { class: "viz-columns" }, left, middle, right);
-    this.matrix = el("details", { class: "viz-folded viz-matrix", open: true }, this.matrixTitle, columns);
-    const beside = el("div", { class: "viz-how-beside" }, explained.all, this.atHow, this.readout);
+    this.more.append(controls(...menus), columns, this.lines.node, this.exports.node, this.any.node);
+    const beside = el("div", { class: "viz-how-beside" }, explained.all, findings.said, this.map.node, this.readout);
     this.how.append(el("div", { class: "viz-how-left" }, explained.picture, this.belowHow), beside);
+    findings.node.prepend(this.cut.node);
     this.body.append(
-      ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, this.facts), explained.said],
-      ...[this.findings.node, explained.measures, this.how, controls(...menus), this.matrix],
-      ...[this.afterMatrix, this.lines.node, this.exports.node, this.any.node],
+      ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, findings.actions, this.facts)],
+      ...[explained.said, findings.node, explained.measures, this.how, this.more],
     );
-    this.findings.chips.before(this.cut.node);
+    this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));
     explained.on(() => this.findings.weigh(explained.found));
     this.selection.on(() => this.run && this.#sync(this.run));
     this.layer.title = this.head.select.title = HINT;
@@ -161,14 +158,11 @@ class AttentionTab extends TabShell {
       await fresh(painted()); // before anything else is asked for
       await fresh(this.explained.show(run));
       await fresh(this.source.show(run));
-      await fresh(this.lines.show(run));
       this.pair.show(run);
       this.findings.show(run);
-      this.similar.show(run);
       await fresh(this.predictions.show(run));
       this.#tell(run, null);
-      for (const part of [this.atlas, this.statistic]) await fresh(part.show(run));
-      this.any.show(run);
+      this.#showMore(run);
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
       this.cut.ask(run);
@@ -177,16 +171,22 @@ class AttentionTab extends TabShell {
     });
   }
 
-  // A picture comes first, with its prediction beside it; its matrix is folded away.
+  // What is folded away is asked for once it is opened.
+  #showMore(/** @type {Run} */ run) {
+    if (!this.more.open || this.#more === run) return;
+    this.#more = run;
+    this.similar.show(run);
+    this.any.show(run);
+    this.#moreLatest.run(async (fresh) => {
+      for (const part of [this.atlas, this.statistic, this.lines]) await fresh(part.show(run));
+    });
+  }
+
+  // A picture has a line of its own, with its prediction beside it.
   #arrange(/** @type {Run} */ run) {
-    const picture = Boolean(run.grid);
-    (picture ? this.source.aside : this.afterMatrix).append(this.predictions.node);
-    (picture ? this.beside : this.atHow).append(this.map.node);
-    if (picture) this.how.after(this.source.node);
+    if (run.grid) this.how.after(this.source.node);
     else this.belowHow.append(this.source.node);
-    this.matrixTitle.hidden = !picture;
-    this.matrixTitle.textContent = `Matrix of ${count(run.n)} × ${count(run.n)} tokens, and all layers and heads`;
-    this.matrix.open = !picture;
+    (run.grid ? this.source.aside : this.belowHow).append(this.predictions.node);
   }
 
   // Maps that are not the ones that ran are not shown.
@@ -250,14 +250,14 @@ function verdict(/** @type {Proof | null} */ proof) {
   return proof.passed ? `✓ Verified: recomputed maps match (${proof.error.toExponential(0)})` : "✗ Verification failed";
 }
 
-// Until the page is built, the tab has an early place; without one, its first data is prefetched
+// Until the page is built, the tab has an early place; without one, its first map is prefetched
 // into the run.
 const early = earlyPlace();
 if (early) window.vizTab = new AttentionTab(early);
 let mounted = early !== null;
 current.on(
   (run) =>
-    run && !mounted && Promise.all([mapPart(run, current.selection), sweep(run, 0, current.selection)]).catch(() => {}),
+    run && !mounted && current.selection.measure === "attention" && mapPart(run, current.selection).catch(() => {}),
 );
 
 // Called by the page once.

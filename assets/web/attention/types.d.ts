@@ -46,6 +46,7 @@ export interface Signed {
   noun: string; // of one number
   none: string; // said of cells without one, and of their color
   empty: string;
+  alone: string; // said of rows and columns without any
   legend: string;
   part(run: Run, view: MapView, rows: Range, keys: Range): Promise<Numbers<Alone>>;
   titled(map: string, run?: Run): string; // with a run where it stands without the page

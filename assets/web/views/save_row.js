@@ -1,4 +1,4 @@
-// Under a view: what it shows as a picture or a table, and a link to it, a click each.
+// Under a view, folded: what it shows as a picture or a table, and a link to it, a click each.
 
 import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
@@ -22,8 +22,8 @@ export function saveRow(label, choices) {
     });
   };
   const buttons = choices.map(([text, title, make]) => button(text, () => press(make), { title }));
-  const named = { class: "viz-figure-take", role: "group", "aria-label": label };
-  return el("div", named, ...buttons, linkButton(said), said);
+  const all = el("div", { class: "viz-saves", role: "group", "aria-label": label }, ...buttons, linkButton(said), said);
+  return el("details", { class: "viz-figure-take viz-folded" }, el("summary", { title: label }, "⤓ Save"), all);
 }
 
 /** Copies the address of what is shown; `said` tells that it was, or shows it to be copied by hand.

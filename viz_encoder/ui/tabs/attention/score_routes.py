@@ -1,5 +1,6 @@
 """Routes of a score: what carried it, where heads look beside that, and what changes without them."""
 
+import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
@@ -50,7 +51,7 @@ async def share_map(
     """Each link's share of the score, or the effect of cutting it, float32 "query key".
 
     Over what is shown; NaN where there is no such number. Over 512 cells a side, the number of the
-    largest amount of each block.
+    largest amount of each block; otherwise x-about names the rows that have none.
     """
     n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
     part = parse_range(rows, n_shown), parse_range(keys, n_shown)
@@ -64,6 +65,9 @@ async def share_map(
             tile = signed_tile(LinkMap(attribution_of(entry, question), view), *part, MAX_SIDE)
         else:
             raise SelectionError(f"There is no such map {measure!r}; choose contribution or effect.")
-        return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}")
+        step = f"{tile.row_step},{tile.key_step}"
+        empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
+        about = {"rows": [part[0].start + int(at) for at in empty.nonzero()[0]]}
+        return answers.array(tile.values, step=step, about=about)
 
     return await PLACES.answer(request, work)
