@@ -72,7 +72,7 @@ def _unpack(named: Named, facts: Any) -> Attribution:
     parts = tuple(_part(_of_run(named, number), run, len(names)) for number, run in enumerate(runs))
     if named:
         raise Damaged(f"it holds tensors of no run, such as {min(named)[:40]!r}")
-    found = put_together(_number(facts["score"], "score"), parts, names, *words, asked)
+    found = put_together(_number(facts["score"], "score"), parts, names, *words, asked=asked)
     off = not found.unexplained <= allowed(parts[0].flow.gradients[0].dtype)
     if off and found.through == "values":
         raise Damaged("its shares do not add up to its score")

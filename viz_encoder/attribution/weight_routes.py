@@ -58,9 +58,7 @@ def _start(trace: Trace, query: Token | None) -> Row:
     return row
 
 
-def _down(
-    layer: LayerTrace, number: int, row: Row, least: float
-) -> tuple[Row, Row, list[Edge]]:
+def _down(layer: LayerTrace, number: int, row: Row, least: float) -> tuple[Row, Row, list[Edge]]:
     """What reaches each token one block below, what stays at its own, and the strongest links."""
     stays, moved = row / 2, torch.zeros_like(row)
     edges: list[Edge] = []

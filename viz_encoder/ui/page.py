@@ -27,9 +27,8 @@ from viz_encoder.ui.wire.errors import alert
 RUN_HOST = "core/run_host.js"
 HEADING = """
 <a class="viz-skip" href="#viz-main">Skip to the result</a>
-<header class="viz-heading"><h1>viz_encoder</h1><p>Which tokens (keys) each token (query)
-attends to, exactly, in every layer and head. Attention weights alone do not explain what a model
-decides.</p><button type="button" class="viz-to-form">Change the input</button></header>
+<header class="viz-heading"><h1>viz_encoder</h1>
+<button type="button" class="viz-to-form">Change the input</button></header>
 """
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.

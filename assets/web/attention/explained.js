@@ -79,7 +79,7 @@ export class Explained extends Emitter {
     if (this.run !== run) {
       this.question.enter(run);
       this.#measured.clear();
-      this.maps.ask("");
+      this.maps.ask(null, "");
     }
     this.run = run;
     this.#work.stop();
@@ -103,7 +103,7 @@ export class Explained extends Emitter {
     if (!options) return null;
     this.#query = this.question.ofQuery ? query : -1;
     this.#token = options.of === "state" && !options.against ? Number(options.token) : -1;
-    this.maps.ask(String(new URLSearchParams(options)));
+    this.maps.ask(run, String(new URLSearchParams(options)));
     return options;
   }
 
@@ -175,7 +175,7 @@ export class Explained extends Emitter {
     else this.routes.show(run, shown, token);
     for (const file of [...this.saves.querySelectorAll("button")].slice(1)) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
-    this.told.textContent = measure === "contribution" ? shown.sentence : "";
+    this.told.textContent = measure === "contribution" ? addsUp(shown) : "";
     this.#drawHeads();
   }
 
@@ -216,7 +216,7 @@ export class Explained extends Emitter {
     this.found = this.#shown = null;
     this.said.classList.remove("viz-stale");
     this.#behind(false);
-    this.maps.ask("");
+    this.maps.ask(null, "");
     this.picture.hidden = this.all.hidden = true;
     this.how.replaceChildren();
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
@@ -239,6 +239,14 @@ export class Explained extends Emitter {
     const response = await ask(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
     return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
+}
+
+/** That the parts are all of the score. @type {(found: Found) => string} */
+function addsUp(found) {
+  const { score, unexplained, unit } = found;
+  const biases = shareSaid(found.biases, found) || (found.large ? "0%" : "0.00");
+  const whole = `${score.toFixed(2)} (${unit === "logits" ? "logits" : "its length"})`.replace("-", "−");
+  return `All tokens and the biases (${biases}) add up to ${whole}, to ${unexplained.toExponential(0)} of it.`;
 }
 
 const NEVER = new AbortController().signal;

@@ -54,7 +54,11 @@ export class AttentionMap extends MapSheet {
     this.node = el("section", { class: "viz-map", "aria-label": "Map of one head" });
     const zoom = zoomButtons(this);
     zoom.append(fullScreen(this.node, () => this.run && this.layout()));
-    const tools = el("details", { class: "viz-map-tools viz-folded" }, el("summary", {}, "Find and zoom"));
+    const tools = el(
+      "details",
+      { class: "viz-map-tools viz-folded" },
+      el("summary", { title: "Find a token, zoom, full screen" }, "Zoom"),
+    );
     tools.append(this.search.node, zoom);
     this.node.append(
       ...[this.title, tools, this.stage, this.told, this.visibleWeight.node],
@@ -67,7 +71,7 @@ export class AttentionMap extends MapSheet {
 
   // What is shown in place of the weights; null where the map is shown as it is.
   get signed() {
-    return this.inPlace.find((one) => one.shows) ?? null;
+    return this.inPlace.find((one) => one.shows && one.run === this.run) ?? null;
   }
 
   /** Show it in place of the weights, while it is of anything. @param {Signed & Emitter<[]>} signed */
@@ -77,7 +81,8 @@ export class AttentionMap extends MapSheet {
     signed.on(() => {
       const other = before !== signed.shows;
       before = signed.shows;
-      if (this.run && other) this.#reload();
+      if (!this.run || signed.run !== this.run) return; // another run is on its way
+      if (other) this.#reload();
       else if (before) this.draw(); // the scale's end is known
     });
   }

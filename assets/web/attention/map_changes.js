@@ -62,6 +62,10 @@ export class MapChanges extends Emitter {
     return this.layers.length === this.measures.run?.nLayers ? this.largest : 0;
   }
 
+  get run() {
+    return this.measures.run;
+  }
+
   get shows() {
     return this.against ? `change:${this.against.key}` : "";
   }

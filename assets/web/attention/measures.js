@@ -39,9 +39,8 @@ export const MEASURES = {
     about: "what changes without it",
     heads: "effect of removing each",
     how:
-      "Change of the same score when the model runs again: without each word (bottom row: hidden from all others), " +
-      "and without each drawn link (cut in all heads of its block). Blue: the score falls. Effects do not add up, " +
-      "and others may take over.",
+      "The model runs again without each token (bottom row), head, or drawn link (in all heads of its block). Effects " +
+      "do not add up: others may take over.",
     map: "effect",
     files: false,
     slow: true,

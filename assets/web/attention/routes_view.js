@@ -13,7 +13,7 @@ import { curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
  *   say: (sentence: string) => unknown }} Acts */
 
 const [LEFT, NAMES] = [64, 26]; // pixels of the blocks' names, and of the tokens'
-const [ROW, NODE] = [56, 24]; // from block to block, and the height of a node
+const [ROW, NODE] = [49, 24]; // from block to block, and the height of a node
 const [WIDE, NARROW] = [84, 44]; // of a column, at most and at least
 const [THICK, THIN] = [9, 1.2]; // curves
 const NAMED = 6; // curves that bear their share and head

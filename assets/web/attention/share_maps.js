@@ -21,7 +21,7 @@ const SAID = {
   },
   effect: {
     noun: "effect",
-    titled: "Effect of cutting each link of the chosen query",
+    titled: "Effect of cutting each link",
     none: "nothing measured",
     empty: "not measured",
     legend: "Change of the score without the link: red = it rises, blue = it falls; on a square-root scale",
@@ -32,6 +32,7 @@ const SAID = {
 /** Emits when it is of another question, or none. @extends {Emitter<[]>} */
 export class ShareMaps extends Emitter {
   #asked = "";
+  /** @type {Run | null} */ run = null;
   most = 0;
 
   constructor(/** @type {Selection} */ selection) {
@@ -43,10 +44,10 @@ export class ShareMaps extends Emitter {
     });
   }
 
-  /** The question that is asked, as an address has it; "" of none. @type {(question: string) => void} */
-  ask(question) {
-    if (this.#asked === question) return;
-    [this.#asked, this.most] = [question, 0];
+  /** The question that is asked of a run, as an address has it; "" of none. @type {(run: Run | null, question: string) => void} */
+  ask(run, question) {
+    if (this.run === run && this.#asked === question) return;
+    [this.run, this.#asked, this.most] = [run, question, 0];
     this.tell();
   }
 

@@ -76,7 +76,7 @@ class AttentionTab extends TabShell {
     onchange: (event) => this.selection.set({ scale: event.currentTarget.value }),
   });
   how = el("div", { class: "viz-how-columns" });
-  belowHow = el("div"); // where the words stand, and predictions; a picture has its own line, and they beside it
+  belowHow = el("div", { class: "viz-below-how" }); // where the input stands, and what is predicted
   more = el("details", { class: "viz-folded viz-more" }, el("summary", {}, MORE));
   #moreLatest = new Latest((sentence) => this.readout.replaceChildren(sentence));
   facts = el("div", { class: "viz-facts" });
@@ -102,8 +102,9 @@ class AttentionTab extends TabShell {
     const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
     const columns = el("div", { class: "viz-columns" }, left, middle, right);
     this.more.append(controls(...menus), columns, this.lines.node, this.exports.node, this.any.node);
-    const beside = el("div", { class: "viz-how-beside" }, explained.all, findings.said, this.map.node, this.readout);
-    this.how.append(el("div", { class: "viz-how-left" }, explained.picture, this.belowHow), beside);
+    this.belowHow.append(this.source.node);
+    const beside = el("div", { class: "viz-how-beside" }, explained.all, this.map.node, this.readout);
+    this.how.append(el("div", { class: "viz-how-left" }, explained.picture, findings.said, this.belowHow), beside);
     findings.node.prepend(this.cut.node);
     this.body.append(
       ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, findings.actions, this.facts)],
@@ -182,10 +183,8 @@ class AttentionTab extends TabShell {
     });
   }
 
-  // A picture has a line of its own, with its prediction beside it.
+  // A picture has its prediction beside it.
   #arrange(/** @type {Run} */ run) {
-    if (run.grid) this.how.after(this.source.node);
-    else this.belowHow.append(this.source.node);
     (run.grid ? this.source.aside : this.belowHow).append(this.predictions.node);
   }
 
@@ -201,12 +200,10 @@ class AttentionTab extends TabShell {
 
   /** The run in short. @type {(run: Run, proof: Proof | null) => void} */
   #tell(run, proof) {
-    const size = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
+    const length = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
     const facts = [
       [run.model, "The model"],
-      [sizeSaid(run), "Sizes"],
-      [size, "Length of the input"],
-      [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],
+      [`${sizeSaid(run)} · ${length}`, `Ran on ${run.device} in ${run.dtype}, ${run.kernel} kernel`],
     ];
     const badge = {
       class: `viz-fact ${proof?.passed ? "viz-good" : ""}`,

@@ -40,6 +40,7 @@ export interface SignedCell {
 }
 /** What the big map shows in place of the weights: numbers with a sign, red above 0 and blue below. */
 export interface Signed {
+  run: Run | null; // whose map it is
   shows: string; // which numbers, as far as the selection does not say it; "" while there are none
   most: number; // at least so far the scale goes
   ahead: boolean; // whether a map may be asked for before it is chosen

@@ -45,6 +45,7 @@ export async function mount(root, read, watch, trigger) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
   followTabs(current.selection);
+  coverNothing();
   followBack(current, () => trigger("submit"));
   // On a narrow screen the form is below the result.
   document.querySelector(".viz-to-form")?.addEventListener("click", () => {
@@ -54,6 +55,14 @@ export async function mount(root, read, watch, trigger) {
   document.querySelector(".viz-skip")?.addEventListener("click", skip);
   if (!(await first?.catch(() => null))) trigger("submit");
   current.settle();
+}
+
+// What comes with the focus of the form is not in the way of the run that comes of it, until the form is used again.
+function coverNothing() {
+  const form = document.getElementById("viz-inputs");
+  current.on((run) => form?.toggleAttribute("data-ran", Boolean(run)));
+  for (const event of ["pointerdown", "input", "focusin"])
+    form?.addEventListener(event, () => form.removeAttribute("data-ran"));
 }
 
 // To the tab that is open, over the form and the tabs' names.

@@ -74,14 +74,15 @@ def make_form(models: Models) -> Form:
             )
             picture_model = _model_picker(models.names("image"), "viz-picture-model")
         run = gr.Button("Run", variant="primary", elem_id="viz-run", scale=0, min_width=96)
-    examples = _examples()
     notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
-    with gr.Row(elem_id="viz-more"):
-        about_box = gr.Accordion("Model architecture", open=False, elem_id="viz-about-box")
-        with about_box:
-            about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
-        opening = make_opening_box(models)
-        saved = _saved_box()
+    with gr.Row(elem_id="viz-tries"):
+        examples = _examples()
+        with gr.Row(elem_id="viz-more"):
+            about_box = gr.Accordion("Model architecture", open=False, elem_id="viz-about-box")
+            with about_box:
+                about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
+            opening = make_opening_box(models)
+            saved = _saved_box()
     texts = (text_group, text_a, text_b, text_model)
     pictured = (picture_group, picture, picture_model)
     return Form(kind, *texts, *pictured, run, examples, notice, about, about_box, opening, saved)

@@ -1,4 +1,4 @@
-"""What carried an answer, as the page draws it, and beside it where heads look: one form for both."""
+"""What carried an answer as the page draws it, and in the same form where heads look."""
 
 from collections.abc import Mapping
 from typing import Any

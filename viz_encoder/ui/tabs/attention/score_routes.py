@@ -1,4 +1,4 @@
-"""Routes of a score: what carried it, where heads look beside that, and what changes without them."""
+"""Routes of a score: what carried it, where heads look, and what changes without them."""
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
@@ -33,9 +33,7 @@ async def attribution(entry: Held, request: Request) -> Response:
 def effect(entry: Held, runs: Runs, request: Request) -> StreamingResponse:
     """What the score becomes without each head, word and drawn link, as lines of JSON."""
     given = dict(request.query_params)
-    return progress_lines(
-        lambda tell: removed(entry, given, tell), REMOVING, request, runs.limits
-    )
+    return progress_lines(lambda tell: removed(entry, given, tell), REMOVING, request, runs.limits)
 
 
 @OF_A_SCORE.get("/map")
@@ -64,7 +62,9 @@ async def share_map(
             question, _ = asked(given)
             tile = signed_tile(LinkMap(attribution_of(entry, question), view), *part, MAX_SIDE)
         else:
-            raise SelectionError(f"There is no such map {measure!r}; choose contribution or effect.")
+            raise SelectionError(
+                f"There is no such map {measure!r}; choose contribution or effect."
+            )
         step = f"{tile.row_step},{tile.key_step}"
         empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
         about = {"rows": [part[0].start + int(at) for at in empty.nonzero()[0]]}
