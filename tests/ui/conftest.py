@@ -30,7 +30,8 @@ STREAM_CLOSED = re.compile(
 PAINTED = ".viz-atlas[data-painted]"
 # What the page folds away is open in tests from the start, as a person would open it.
 UNFOLD = """addEventListener("DOMContentLoaded", () => document.head.append(Object.assign(
-  document.createElement("style"), { textContent: "#viz-inputs #viz-tries { visibility: visible; position: static; }" }
+  document.createElement("style"),
+  { textContent: "#viz-inputs #viz-tries { visibility: visible; position: static; }" }
 )));
 new MutationObserver(() => {
   for (const each of document.querySelectorAll("details.viz-folded:not([open])")) each.open = true;

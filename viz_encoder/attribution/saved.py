@@ -64,15 +64,17 @@ def _unpack(named: Named, facts: Any) -> Attribution:
     """Build it from the tensors and facts of an untrusted file; its sums must hold."""
     exactly(facts, "its description", f"score names runs asked {' '.join(WORDS)}")
     names = all_of_kind(facts["names"], str, "names")
-    words = [one_of_kind(facts[name], str, name) for name in WORDS]
+    words, unit, through = (one_of_kind(facts[name], str, name) for name in WORDS)
     runs = all_of_kind(facts["runs"], dict, "runs")
-    if len(runs) not in (1, 2) or words[2] not in get_args(Through):
+    if len(runs) not in (1, 2) or through not in get_args(Through):
         raise Damaged("it is of no run that can be split")
     asked = _asked(pop_tensor(named, "direction"), facts["asked"])
     parts = tuple(_part(_of_run(named, number), run, len(names)) for number, run in enumerate(runs))
     if named:
         raise Damaged(f"it holds tensors of no run, such as {min(named)[:40]!r}")
-    found = put_together(_number(facts["score"], "score"), parts, names, *words, asked=asked)
+    found = put_together(
+        _number(facts["score"], "score"), parts, names, words, unit, through, asked
+    )
     off = not found.unexplained <= allowed(parts[0].flow.gradients[0].dtype)
     if off and found.through == "values":
         raise Damaged("its shares do not add up to its score")

@@ -1,4 +1,4 @@
-"""Signed maps: numbers with a sign for pairs of tokens, such as one run's weights minus another's."""
+"""Signed maps: numbers with a sign for pairs of tokens, as one run's weights minus another's."""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
