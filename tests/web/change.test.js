@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeFigure } from "../../assets/web/attention/change_figure.js";
-import { sentence, signedText, ticks } from "../../assets/web/attention/legend.js";
-import { changeSentence, heading } from "../../assets/web/attention/map_heading.js";
+import { signedText, ticks } from "../../assets/web/attention/legend.js";
+import { heading, signedSentence } from "../../assets/web/attention/map_heading.js";
 import { largestAmount, MapChanges } from "../../assets/web/attention/map_changes.js";
 import { Tiles } from "../../assets/web/attention/tiles.js";
 import { CHANGE, makeScale, rooted } from "../../assets/web/core/colors.js";
@@ -17,6 +17,14 @@ const [IT, WIDE] = [
   { name: "wide", tokens: [13] },
 ];
 const NEITHER = { query: false, key: false };
+/** @type {(more?: object, run?: object) => MapChanges} */
+function changesOf(more = {}, run = { key: "r", nLayers: 1 }) {
+  const selection = { ...VIEW, change: true, measure: "attention", kept: "all", on: () => {}, ...more };
+  const reference = { run: { key: "b", model: "m", title: "x" } };
+  return new MapChanges(selection, { run, layers: [{}], reference, comparable: { maps: true }, on: () => {} });
+}
+const CHANGES = changesOf();
+const changeSentence = (view, query, key, found, alone) => signedSentence(view, query, key, found, CHANGES, alone);
 
 test("the scale is symmetric, and its ticks carry their sign", () => {
   const scale = makeScale(CHANGE, 0.58);
@@ -26,7 +34,7 @@ test("the scale is symmetric, and its ticks carry their sign", () => {
     ["−0.58", "−0.14", "0", "+0.14", "+0.58"],
   );
   assert.equal(signedText(-0.004), "−0.0040");
-  assert.match(sentence(scale, {}, 0.58), /now − before.*red = more.*blue = less/);
+  assert.match(CHANGES.legend, /now − before.*red = more.*blue = less/);
 });
 
 test("small changes show: the color goes by the square root", () => {
@@ -57,8 +65,12 @@ test("what has no counterpart, or is masked, says so", () => {
 });
 
 test("the title says that it is a change, pooled by the strongest", () => {
-  assert.equal(heading(VIEW, [], true), "Change from the reference: layer 3, head 1 (3.1)");
-  assert.match(heading(VIEW, [{ empty: 0, step: [2, 2] }], true), /strongest change of 2 × 2/);
+  assert.equal(heading(VIEW, [], CHANGES), "Change from the reference: layer 3, head 1 (3.1)");
+  assert.match(heading(VIEW, [{ empty: 0, step: [2, 2] }], CHANGES), /strongest change of 2 × 2/);
+});
+
+test("a change is one of weights: in another measure the map is not changed", () => {
+  assert.deepEqual([CHANGES.shows, changesOf({ measure: "effect" }).shows], ["change:b", ""]);
 });
 
 test("many cells in one keep the number of the largest amount, with its sign", () => {
@@ -82,14 +94,7 @@ test("a signed part comes with the weights now, and what only one run has is no 
     map: async () => answers[1],
   };
   const selection = { ...VIEW, name: "3.1", kept: "all" };
-  const map = {
-    run,
-    selection,
-    view: new Viewport(2),
-    node: { dataset: {} },
-    against: { key: "b" },
-    arrived: () => {},
-  };
+  const map = { run, selection, view: new Viewport(2), node: { dataset: {} }, signed: CHANGES, arrived: () => {} };
   const parts = new Tiles(map);
   await parts.load(run, async (answer) => answer);
   assert.deepEqual(asked, ["compared_map?reference=b&layer=3&head=1&hide_special=false&rows=0:2&keys=0:2"]);
@@ -133,11 +138,9 @@ test("the small signed maps are asked for anew where other tokens are shown", as
     asked.push(path.replace(/.*hide_special=(\w+).*/, "$1"));
     return { values: Float32Array.of(asked.length / 4), shape: [1, 1, 1] };
   };
-  const selection = { ...VIEW, change: true, kept: "all", on: (listener) => told.push(listener) };
-  const measures = { run: { key: "r", nLayers: 1, numbers }, layers: [{}], reference: { run: { key: "b" } } };
-  const changes = new MapChanges(selection, Object.assign(measures, { comparable: { maps: true }, on: () => {} }));
+  const changes = changesOf({ on: (listener) => told.push(listener) }, { key: "r", nLayers: 1, numbers });
   const turned = async (kept) => {
-    Object.assign(selection, kept);
+    Object.assign(changes.selection, kept);
     told[0]();
     await new Promise(setImmediate);
     return changes.most;

@@ -7,11 +7,15 @@ import { startOf } from "../../assets/web/attention/any_view.js";
 import {
   answerSaid,
   curves,
+  effectSaid,
   folded,
+  linkSaid,
+  looksSaid,
   roomy,
   shareSaid,
   strongestHead,
 } from "../../assets/web/attention/routes_layout.js";
+import { ShareMaps } from "../../assets/web/attention/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";
 import { tabIn } from "../../assets/web/core/selection_address.js";
 
@@ -92,6 +96,71 @@ test("the answer says which tokens, how much, and what the strongest head brough
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings most \(60%\)\.$/);
   assert.deepEqual(strongestHead(FOUND.heads), { name: "1.1", share: 6 });
+});
+
+const plain = (parts) => parts.map(([text]) => text).join("");
+const named = (at) => `“${FOUND.names[at]}”`;
+
+test("weights alone say where a token looks, an effect whose removal changes most, with its sign", () => {
+  assert.equal(
+    plain(looksSaid({ ...FOUND, score: 1, tokens: [0.6, 0.3, 0.1] }, named, 1)),
+    "By attention weights alone, “b” draws on 60% “a”, 30% itself and 10% “c”.",
+  );
+  const removed = {
+    ...FOUND,
+    words: "the logit",
+    tokens: [2, -4, 0],
+    heads: [
+      [1, null],
+      [0.5, -6],
+    ],
+  };
+  assert.equal(
+    plain(effectSaid(removed, named)),
+    "Removing head 1.1 changes the logit most of all heads (−60%); hiding “b”, most of all tokens (−40%).",
+  );
+  assert.deepEqual(strongestHead([[null, null]]), { name: "0.0", share: 0 });
+});
+
+test("a curve whose head was not measured is told without one", () => {
+  const [edge] = FOUND.edges;
+  assert.deepEqual([linkSaid(edge, FOUND), linkSaid({ ...edge, by_head: null }, FOUND)], ["70% (1.1: 50%)", "70%"]);
+});
+
+test("the map shows shares or effects of the question, and weights where the measure is of them", async () => {
+  const listeners = [];
+  const selection = {
+    layer: 1,
+    head: 2,
+    query: 3,
+    hide: false,
+    measure: "contribution",
+    on: (one) => listeners.push(one),
+  };
+  const maps = new ShareMaps(selection);
+  const asked = [];
+  const run = { numbers: async (path) => asked.push(path) };
+  assert.equal(maps.shows, "");
+  maps.ask(run, "of=state&token=3");
+  assert.deepEqual([maps.run, maps.shows, maps.ahead], [run, "share:of=state&token=3", true]);
+  maps.found(FOUND);
+  assert.equal(maps.most, 5);
+  await maps.part(run, selection, [0, 4], [1, 4]);
+  assert.match(
+    asked[0],
+    /^attribution\/map\?of=state&token=3&measure=contribution&query=3&layer=1&head=2.*rows=0:4&keys=1:4$/,
+  );
+  assert.match(maps.file("csv"), /^figure\/link_shares\.csv\?of=state&token=3&layer=1&head=2$/);
+  selection.measure = "effect";
+  assert.deepEqual([maps.shows, maps.ahead, maps.file("csv")], ["effect:of=state&token=3:3", false, ""]);
+  let told = 0;
+  maps.on(() => told++);
+  for (const listen of listeners) listen(new Set(["query"])); // another row is measured
+  selection.measure = "attention";
+  for (const listen of listeners) listen(new Set(["query"]));
+  assert.deepEqual([maps.shows, told], ["", 1]);
+  maps.ask(null, "");
+  assert.equal(maps.shows, "");
 });
 
 test("an address of the tab that is gone opens the first", () => {

@@ -18,6 +18,7 @@ test("without an address all is as usual", () => {
     renorm: false,
     words: false,
     change: false,
+    measure: "attention",
     stat: "entropy",
     order: "layer",
   });
