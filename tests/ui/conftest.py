@@ -218,9 +218,12 @@ def masks(tab_anew: Callable[..., Opened]) -> Callable[..., Page]:
 def _visits(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]:
     visits: list[Opened] = []
 
-    def open_page(width: int = 1440, height: int = 1000, **query: object) -> Opened:
+    def open_page(
+        width: int = 1440, height: int = 1000, folded: bool = False, **query: object
+    ) -> Opened:
         page = profile.new_page()
-        page.add_init_script(UNFOLD)
+        if not folded:
+            page.add_init_script(UNFOLD)
         if query.pop("opening", None) is None:  # else the page opens on what stands out
             query = {"layer": 0, "head": 0, "query": 0, "key": 0, **query}
         page.set_viewport_size({"width": width, "height": height})

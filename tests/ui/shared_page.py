@@ -11,7 +11,7 @@ from tests.ui.texts import LABELS, SENTENCES
 if TYPE_CHECKING:
     from tests.ui.conftest import Opened
 
-PLACE = ("layer", "head", "query", "key", "scale", "hide", "renorm", "words", "change")
+PLACE = ("layer", "head", "query", "key", "scale", "hide", "renorm", "words", "change", "measure")
 SWITCHES = ("hide", "renorm", "words", "change")
 # Whether the run that is wanted is of a text, of the model that has run the last one.
 ALIKE = """({ kind, model, cut, ran }) => String(kind) === "text" && !cut && !ran
@@ -185,7 +185,10 @@ class SharedPage:
         )
         kept = "+".join(name for name in SWITCHES[:3] if chosen[name]) or "all"
         head = f"{chosen['layer']}.{chosen['head']}"
-        map_said = f"*=':{head}:{kept}:change:'" if chosen["change"] else f"$=':{head}:{kept}'"
+        weights = chosen["measure"] == "attention"
+        map_said = f"$=':{head}:{kept}'"
+        if chosen["change"] or not weights:
+            map_said = f"*=':{head}:{kept}:{'change:' if weights else ''}'"
         for painted in (
             f".viz-map[data-painted{map_said}]",
             f".viz-source[data-painted$=':{kept}:{head}:{chosen['query']}']:not(.viz-behind)",

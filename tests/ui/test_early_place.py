@@ -29,9 +29,9 @@ def test_the_first_map_is_there_before_the_page_and_stays(held):
     page, site, go_on = held
     page.set_viewport_size({"width": 1440, "height": 1000})
     page.goto(site)
-    page.wait_for_selector(f"{PLACE} .viz-atlas[data-painted]", timeout=60_000)
+    page.wait_for_selector(f"{PLACE} .viz-how[data-painted]", timeout=60_000)
     assert page.query_selector("#viz-run") is None
-    page.click(".viz-atlas-grid [data-head='3.1']")
+    page.click(".viz-share-grid [data-head='3.1']")
     page.wait_for_selector(f"{PLACE} .viz-map[data-painted*=':3.1:']")
     asked = (
         "performance.getEntriesByType('resource').filter((each) => /viz.first$/.test(each.name))"
@@ -46,7 +46,7 @@ def test_the_first_map_is_there_before_the_page_and_stays(held):
     after = page.locator(".viz-facts").bounding_box()
     moved = {side: after[side] - before[side] for side in before}
     assert max(map(abs, moved.values())) < 3, moved  # nothing jumps
-    page.click(".viz-atlas-grid [data-head='3.4']")
+    page.click(".viz-share-grid [data-head='3.4']")
     page.wait_for_selector(".viz-map[data-painted*=':3.4:']")
     assert "head=4" in page.url
 

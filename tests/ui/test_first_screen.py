@@ -22,7 +22,8 @@ def maps(minilm):
 
 
 def linked(opened, query=IT, key=ANIMAL):
-    opened.page.wait_for_selector(f".viz-pair[data-painted$=':{query}:{key}']", timeout=60_000)
+    pair = f".viz-pair[data-painted$=':{query}:{key}']"  # which may be folded away
+    opened.page.wait_for_selector(pair, state="attached", timeout=60_000)
 
 
 def lines(page):
@@ -35,8 +36,18 @@ def lines(page):
     return [(name, float(weight), beside) for name, weight, beside in parts]
 
 
-def test_the_page_opens_on_a_finding_that_is_in_sight(visit, maps):
-    opened = visit(height=900, opening=True)
+IN_SIGHT = """() => [...document.querySelectorAll(
+  "button, input, select, textarea, summary, a[href]")].filter((one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    const at = document.elementFromPoint(left + width / 2, top + height / 2);
+    const label = one.labels?.[0];
+    const seen = at && (one.contains(at) || label?.contains(at));
+    return seen && !one.closest(".viz-share-grid, .viz-words"); // one stop of the Tab key each
+  }).length"""
+
+
+def test_the_page_opens_on_an_answer_that_is_in_sight(visit, maps):
+    opened = visit(height=900, opening=True, folded=True)
     linked(opened)
     page = opened.page
     said = page.inner_text(".viz-finding")
@@ -47,16 +58,37 @@ def test_the_page_opens_on_a_finding_that_is_in_sight(visit, maps):
     opened.map_painted("5.11")
     page.wait_for_selector(".viz-how[data-painted]")
     bottoms = {
-        ".viz-answer": 320,
-        ".viz-finding": 360,
-        ".viz-finding-chip >> nth=0": 420,
-        ".viz-share-grid": 640,
-        ".viz-routes-drawing": 900,
+        ".viz-answer": 220,
+        ".viz-finding-chip >> nth=0": 250,
+        ".viz-measures": 310,
+        ".viz-share-grid": 490,
+        ".viz-routes-drawing": 700,
+        ".viz-finding": 800,
+        ".viz-map-canvas": 910,
     }
     for part, least in bottoms.items():
         box = page.locator(part).first.bounding_box()
-        assert box and box["y"] + box["height"] < least, part
-    assert page.locator(".viz-map-canvas").bounding_box()["y"] < 760
+        assert box and box["y"] + box["height"] < least, (part, box)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1250
+    assert page.evaluate(IN_SIGHT) <= 31
+
+
+def test_what_is_folded_is_loaded_once_it_is_opened_and_the_examples_come_with_the_form(visit):
+    opened = visit(opening=True, folded=True)
+    page = opened.page
+    page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
+    page.wait_for_selector(".viz-cut[data-painted]")
+    assert not page.is_visible(".viz-atlas") and not page.is_visible(".viz-example >> nth=0")
+    assert page.locator(".viz-atlas[data-painted]").count() == 0
+    page.click(".viz-more > summary")
+    opened.painted()
+    page.focus("#viz-text-a textarea")
+    page.wait_for_selector(".viz-example >> nth=0", state="visible")
+    before = page.evaluate("window.vizTab.run.key")
+    page.click(f".viz-example >> text={EXAMPLES[1].label}")
+    page.wait_for_function(f"window.vizTab.run.key !== '{before}'", timeout=60_000)
+    page.wait_for_selector(".viz-example >> nth=0", state="hidden")
+    opened.painted()  # what was opened follows the run
 
 
 def long_text_opened(visit, page_does=None):
@@ -281,10 +313,12 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
         part: page.locator(part).first.bounding_box()["y"]
         for part in (
             ".viz-answer",
+            ".viz-measures",
             ".viz-routes",
-            ".viz-words",
+            ".viz-share-grid",
             ".viz-map",
-            ".viz-pair",
+            ".viz-words",
+            ".viz-more",
             "#viz-run",
         )
     }

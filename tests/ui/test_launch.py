@@ -28,6 +28,8 @@ def test_the_page_opens_on_a_recorded_run(chromium, trace, capsys):
         assert page.url in page._repr_html_()
         tab = chromium.new_page()
         tab.goto(page.url)
+        tab.wait_for_selector(".viz-map[data-painted]")
+        tab.click(".viz-more > summary")
         tab.wait_for_selector(".viz-atlas[data-painted]")
         assert tab.locator(".viz-atlas-cell").count() == 12
         assert [word.inner_text() for word in tab.locator(".viz-word").all()][:2] == ["one", "two"]
@@ -37,7 +39,7 @@ def test_the_page_opens_on_a_recorded_run(chromium, trace, capsys):
             assert value == pytest.approx(weight, abs=1e-6) or (value != value and weight == 0)
         tab.wait_for_selector("#viz-proof.viz-good")
         tab.reload()
-        tab.wait_for_selector(".viz-atlas[data-painted]")
+        tab.wait_for_selector(".viz-map[data-painted]")
         tab.close()
     finally:
         page.close()

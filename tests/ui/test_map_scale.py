@@ -25,7 +25,7 @@ def test_a_nearly_white_map_is_told_and_mended_by_one_click(visit, minilm):
         said
         == f"Hard to see: {math.floor(100 * share)}% of the weights are below 2% of this scale."
     )
-    before = page.evaluate("document.querySelector('.viz-matrix').offsetHeight")
+    before = page.evaluate("document.querySelector('.viz-how-columns').offsetHeight")
     page.click(f"{HINT} button")
     low, high = np.quantile(weights, (0.01, 0.99))
     page.wait_for_function("vizTab.map.scale.name === 'percentile'")
@@ -36,7 +36,7 @@ def test_a_nearly_white_map_is_told_and_mended_by_one_click(visit, minilm):
     legend = page.inner_text(".viz-legend-title")
     assert legend.endswith(f"; larger weights, up to {weights.max():.2f}, are clipped")
     page.wait_for_url(re.compile("scale=percentile"))
-    assert page.evaluate("document.querySelector('.viz-matrix').offsetHeight") - before <= 40
+    assert page.evaluate("document.querySelector('.viz-how-columns').offsetHeight") - before <= 40
 
 
 BAND = """axis => {  // three pixels a side, along a border: their brightness

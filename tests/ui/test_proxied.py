@@ -57,10 +57,11 @@ def test_the_page_runs_a_text_and_shows_a_picture(chromium: Browser, site, prefi
         page = context.new_page()
         listen_for_errors(page, faults.append)
         page.goto(f"{front[:-1]}{prefix}/?layer=0&head=0&query=0&key=0")
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+        page.wait_for_selector(".viz-map[data-painted]", timeout=60_000)
         page.fill("#viz-text-a textarea", "A proxied sentence")
         page.click("#viz-run")
         page.wait_for_function("decodeURI(location.search).includes('proxied')")
+        page.click("#viz-text-a textarea")
         page.get_by_role("button", name="A wide scene").click()
         page.wait_for_function("document.querySelector('#viz-picture img')?.naturalWidth > 0")
     assert faults == []

@@ -50,7 +50,7 @@ def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
         page.fill(BOX, "typed and not run")
         before = page.evaluate("({ ...vizTab.run })")
         assert [bool(before["masked"]), bool(before["changed"])] == ["ran" in made, "cut" in made]
-    page.click(".viz-atlas-grid [data-head='2.3']")
+    page.click(".viz-share-grid [data-head='2.3']")
     page.wait_for_selector(LOST)
     assert "is not responding" in page.inner_text(LOST)
     with serving(make_app(Settings(device="cpu")), urlsplit(site).port):
@@ -73,7 +73,7 @@ def test_a_run_that_expired_is_made_again_where_it_is_looked_at(opened, forgetfu
     opened.wait_for_selector("#viz-proof.viz-good")
     key = opened.evaluate("vizTab.run.key")
     runs.clear()
-    opened.click(".viz-atlas-grid [data-head='1.2']")
+    opened.click(".viz-share-grid [data-head='1.2']")
     painted(opened, "1.2", key)
     opened.wait_for_selector(LOST, state="hidden")
     assert opened.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [6, 2]
@@ -87,7 +87,7 @@ def test_a_run_that_no_link_holds_says_what_to_do(opened, forgetful):
     opened.evaluate("vizTab.run.link = { kind: 'text', model: 'grammar', from: 'file' }")
     opened.wait_for_selector("#viz-proof.viz-good")
     runs.clear()
-    opened.click(".viz-atlas-grid [data-head='1.2']")
+    opened.click(".viz-share-grid [data-head='1.2']")
     opened.wait_for_selector(f"{LOST} >> text=open its file again")
 
 

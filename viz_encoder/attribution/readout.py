@@ -20,6 +20,7 @@ Of = Literal["answer", "state", "pooled", "masked", "classify", "tokens", "repla
 Vectors = Float[Tensor, "variant n"]
 
 
+@runtime_checkable
 class Ran(Protocol):
     """An input and what ran it, of which outputs are read."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ class SignedTile(ArrayResult, main="values"):
     key_step: int
 
 
+@runtime_checkable
 class Signed(Protocol):
     """A signed map; places count what is shown: tokens, or words where subwords are merged."""
 

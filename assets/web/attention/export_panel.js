@@ -10,7 +10,8 @@ import { paperPng, paperSvg } from "./paper_figure.js";
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
-const WEIGHTS = "Holds the weights of this run; choose Attention, and turn off “Show the change”, first";
+const WEIGHTS =
+  "Holds the weights of this run, not their change and no shares; choose Attention, or turn off “Show the change”, first";
 const TITLE = "More exports";
 
 export class ExportPanel {

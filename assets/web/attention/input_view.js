@@ -97,7 +97,7 @@ export class InputView {
       ),
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
     );
-    this.node.prepend(fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())));
+    other.append(fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())));
     this.#press();
     selection.on(() => this.run && this.load());
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));

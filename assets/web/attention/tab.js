@@ -32,7 +32,8 @@ import { DisplayOptions } from "../views/display_options.js";
 /** @import { Proof, Run } from "./types.d.ts" */
 
 const NARROW = 760;
-const ONE_SCALE = "Shares, effects and changes have a scale of their own; choose Attention for weights";
+const ONE_SCALE =
+  "Shares, effects and changes have one scale of their own; choose Attention, or turn off “Show the change”";
 const MORE =
   "More: special tokens and sub-words, colors, all layers and heads, statistics, comparing, lines, exports, any figure";
 const UNCHECKED = "The maps are hidden because they could not be verified.";

@@ -78,7 +78,7 @@ export class Picture extends PatchCanvas {
     this.node.classList.toggle("viz-narrow", this.narrow);
     const besides = this.narrow ? 0 : SCALE_WIDTH + (this.first ? this.beside.offsetWidth + 12 : 0) + 16;
     const room = this.node.clientWidth - besides;
-    const patch = Math.max(3, Math.min(room / grid.cols, LARGEST / grid.cols, TALLEST / grid.rows));
+    const patch = Math.max(3, Math.floor(Math.min(room / grid.cols, LARGEST / grid.cols, TALLEST / grid.rows)));
     this.resize(grid, patch);
     this.scaleNode.style.height = this.narrow ? "auto" : `${Math.max(90, patch * grid.rows)}px`;
     this.beside.style.maxHeight = this.narrow ? "none" : `${Math.max(120, patch * grid.rows)}px`;

@@ -1,0 +1,148 @@
+"""The measures of Explore: attention, contribution and effect, each against the library."""
+
+import json
+
+import httpx
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from tests.ui.texts import MASKED, SENTENCES
+from viz_encoder import effects
+from viz_encoder.attribution import weight_routes
+
+QUESTION = {"of": "state", "token": 10}
+
+
+@pytest.fixture(scope="module")
+def found(minilm):
+    return vz.attribute(minilm, SENTENCES[0], **QUESTION)
+
+
+@pytest.fixture(scope="module")
+def ask(site, key):
+    def get(path, **query):
+        answer = httpx.get(f"{site}viz/run/{key}/{path}", params={**QUESTION, **query}, timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    return get
+
+
+def numbers(answer):
+    values = np.frombuffer(answer.content, "<f4")
+    return values.reshape([int(n) for n in answer.headers["x-shape"].split(",")])
+
+
+def result(answer):
+    return json.loads(answer.text.strip().splitlines()[-1])["result"]
+
+
+def test_attention_is_rollout_in_the_same_form(ask, found):
+    routes = weight_routes(found.trace, 10)
+    told = ask("attribution", measure="attention").json()
+    np.testing.assert_allclose(told["nodes"], routes.nodes, atol=1e-6)
+    np.testing.assert_allclose(told["tokens"], routes.nodes[0], atol=1e-6)
+    strongest = max((e for e in routes.edges if e.query != e.key), key=lambda e: e.share)
+    assert (told["score"], told["unit"]) == (1.0, "weight")
+    assert told["edges"][0] == pytest.approx(strongest._asdict(), abs=1e-6)
+
+
+def test_effects_are_of_the_score_that_is_split(ask, minilm, found):
+    told = result(ask("attribution/effect"))
+    text = SENTENCES[0]
+    heads = vz.effect(minilm, text, measure=found).values[0]
+    np.testing.assert_allclose(told["heads"], heads, atol=1e-4)
+    hidden = effects.tokens(minilm, text, measure=found).values
+    np.testing.assert_allclose(told["tokens"], hidden, atol=1e-4)
+    np.testing.assert_allclose(told["nodes"][0], hidden, atol=1e-4)
+    assert not np.any(told["nodes"][1:])
+    cut = [(edge["layer"], None, edge["query"], edge["key"]) for edge in told["edges"]]
+    values = effects.links(minilm, text, cut, measure=found).values
+    np.testing.assert_allclose([edge["share"] for edge in told["edges"]], values, atol=1e-4)
+    assert np.all(np.diff(abs(values)) <= 1e-4)  # the strongest first
+
+
+def test_a_map_of_shares_and_one_row_of_effects(ask, minilm, found):
+    place = {"layer": 5, "head": "11", "query": 10}
+    shares = numbers(ask("attribution/map", **place))
+    np.testing.assert_allclose(shares, found.links(5, 11), atol=1e-5)
+    part = numbers(ask("attribution/map", **place, rows="8:12", keys="1:3"))
+    np.testing.assert_allclose(part, found.links(5, 11)[8:12, 1:3], atol=1e-5)
+    row = numbers(ask("attribution/map", **place, measure="effect"))
+    assert np.isnan(np.delete(row, 10, axis=0)).all()
+    cut = [(5, 11, 10, key) for key in range(len(row))]
+    values = effects.links(minilm, SENTENCES[0], cut, measure=found).values
+    np.testing.assert_allclose(row[10], values, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "says"),
+    [
+        ("attribution", {"measure": "guess"}, "no measure"),
+        ("attribution/map", {"measure": "guess"}, "no such map"),
+        ("attribution/map", {"measure": "effect", "head": "mean"}, "one head"),
+        ("attribution/map", {"measure": "effect", "words": True}, "sub-words"),
+    ],
+)
+def test_what_a_measure_cannot_tell(site, key, path, query, says):
+    given = {**QUESTION, "layer": 0, "head": "0", "query": 1, **query}
+    answer = httpx.get(f"{site}viz/run/{key}/{path}", params=given)
+    assert says in answer.text and answer.status_code in (404, 422)
+
+
+def test_effects_of_a_changed_run_say_what_to_do(client, site, key):
+    changed = client.predict(key, ["h0.1"], api_name="/what_if")["run"]["key"]
+    answer = httpx.get(f"{site}viz/run/{changed}/attribution/effect", params=QUESTION, timeout=60)
+    assert "take the changes back" in json.loads(answer.text.strip().splitlines()[-1])["message"]
+
+
+def measured(page, measure):
+    page.wait_for_selector(f".viz-how[data-painted*=':{measure}:']", timeout=60_000)
+
+
+def test_one_switch_turns_picture_heads_and_map(visit, minilm):
+    page = visit(opening=True).page
+    measured(page, "contribution")
+    query = page.evaluate("window.vizTab.selection.query")
+    found = vz.attribute(minilm, page.input_value("#viz-text-a textarea"), of="state", token=query)
+    assert page.inner_text(".viz-map h3").startswith("Share of each link: layer 5, head 11")
+    cell = "(() => { const t = window.vizTab; return t.map.parts.at(...t.map.chosen).value; })()"
+    place = page.evaluate(
+        "(({layer, head, query, key}) => [layer, head, query, key])(vizTab.selection)"
+    )
+    layer, head, _, key = place
+    assert page.evaluate(cell) == pytest.approx(found.links(layer, head)[query, key], abs=1e-5)
+    page.click("[data-measure=effect]")
+    measured(page, "effect")
+    heads = vz.effect(minilm, found.trace.sample.texts[0], measure=found).values[0]
+    most = np.unravel_index(abs(heads).argmax(), heads.shape)
+    share = f"{heads[most] / found.score:.0%}".replace("-", "−")
+    said = page.inner_text(".viz-measure-said")
+    assert f"Removing head {most[0]}.{most[1]} changes" in said and f"({share})" in said
+    shown = page.locator(f".viz-share-cell[data-head='{most[0]}.{most[1]}']")
+    assert shown.inner_text().endswith(share)
+    page.wait_for_selector(".viz-map[data-painted*=':effect:']")
+    cut = effects.links(minilm, found.trace.sample.texts[0], [tuple(place)], measure=found)
+    assert page.evaluate(cell) == pytest.approx(cut.values[0], abs=1e-4)
+    assert "measure=effect" in page.evaluate("location.search")
+    page.click("[data-measure=attention]")
+    measured(page, "attention")
+    weight = float(found.trace.attention(layer, head)[query, key])
+    page.wait_for_function(f"Math.abs(({cell}) - {weight}) < 1e-5")
+    assert "of the attention of" in shown.get_attribute("aria-description")
+    assert "measure=" not in page.evaluate("location.search")
+
+
+def test_effects_are_canceled_and_asked_for_again(visit):
+    page = visit(kind="text", a=MASKED[0], model=MASKED[1], measure="contribution").page
+    measured(page, "contribution")
+    page.route("**/attribution/effect**", lambda route: None)  # never answered
+    page.click("[data-measure=effect]")
+    page.click(".viz-how .viz-work button")
+    page.wait_for_selector(".viz-work [role=status]:has-text('Canceled')")
+    page.unroute("**/attribution/effect**")
+    page.click("[data-measure=contribution]")
+    measured(page, "contribution")
+    page.click("[data-measure=effect]")
+    measured(page, "effect")
