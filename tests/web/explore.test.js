@@ -144,7 +144,8 @@ test("the map shows shares or effects of the question, and weights where the mea
   maps.ask(run, "of=state&token=3");
   assert.deepEqual([maps.run, maps.shows, maps.ahead], [run, "share:of=state&token=3", true]);
   maps.found(FOUND);
-  assert.equal(maps.most, 5);
+  assert.deepEqual([maps.most, maps.write(5), maps.write(0.01)], [5, "50%", ""]);
+  assert.equal(maps.cell({ value: -0.5, now: 0.25 }), "weight 0.25; brings −0.50 (−5.0%)");
   await maps.part(run, selection, [0, 4], [1, 4]);
   assert.match(
     asked[0],

@@ -117,10 +117,11 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   const fits = (/** @type {string} */ text) => text.length * letter <= cell - 2 * MARGIN;
   for (const { row, col, tile, value } of exactCells(map)) {
     const [amount, sign] = [Math.abs(value), value < 0 ? "−" : ""];
-    const text = cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text));
-    if (!text || (sign && !fits(sign + text))) continue;
+    const weight = cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text));
+    const text = map.signed?.write ? map.signed.write(value) : weight && sign + weight;
+    if (!text || !fits(text)) continue;
     context.fillStyle = inkOn(colorOf(tile, row, value, scale));
-    context.fillText(sign + text, ...view.middle(row, col, map));
+    context.fillText(text, ...view.middle(row, col, map));
   }
 }
 

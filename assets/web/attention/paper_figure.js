@@ -138,12 +138,13 @@ function values({ map, rows, cols }, { left, top, cell }) {
   return Array.from(exactCells(map)).flatMap(({ row, col, tile, value }) => {
     const { scale } = map;
     const sign = value < 0 ? "−" : "";
-    const text = printed(Math.abs(value), (amount) => fits(sign + amount));
+    const weight = printed(Math.abs(value), (amount) => fits(sign + amount));
+    const text = map.signed?.write ? map.signed.write(value) : weight && sign + weight;
     if (!text) return [];
     const usual = () => shade(scaled(tile, row, value, scale), scale, paperColors);
     const fill = inkOn(scale.name === CHANGE ? paperChanges(rooted(value / scale.high)) : usual());
     const [x, y] = [left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3];
-    return [say(sign + text, x, y, { "text-anchor": "middle", fill })];
+    return [say(text, x, y, { "text-anchor": "middle", fill })];
   });
 }
 

@@ -5,6 +5,7 @@ import { Emitter } from "../core/emitter.js";
 import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
+import { shareSaid } from "./routes_layout.js";
 
 /** @import { Alone, Explained, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
 
@@ -32,6 +33,7 @@ const SAID = {
 /** Emits when it is of another question, or none. @extends {Emitter<[]>} */
 export class ShareMaps extends Emitter {
   #asked = "";
+  /** @type {Explained | null} */ #found = null;
   /** @type {Run | null} */ run = null;
   most = 0;
 
@@ -47,14 +49,19 @@ export class ShareMaps extends Emitter {
   /** The question that is asked of a run, as an address has it; "" of none. @type {(run: Run | null, question: string) => void} */
   ask(run, question) {
     if (this.run === run && this.#asked === question) return;
-    [this.run, this.#asked, this.most] = [run, question, 0];
+    [this.run, this.#asked, this.#found, this.most] = [run, question, null, 0];
     this.tell();
   }
 
   // All maps of an answer have the scale of its strongest link.
-  found(/** @type {Explained} */ { edges }) {
-    this.most = Math.max(0, ...edges.map(({ share, by_head }) => Math.abs(by_head ?? share)));
+  found(/** @type {Explained} */ found) {
+    this.#found = found;
+    this.most = Math.max(0, ...found.edges.map(({ share, by_head }) => Math.abs(by_head ?? share)));
     this.tell();
+  }
+
+  write(/** @type {number} */ value) {
+    return this.#found ? shareSaid(value, this.#found) : "";
   }
 
   get #kind() {
@@ -106,7 +113,9 @@ export class ShareMaps extends Emitter {
   /** @type {(cell: SignedCell) => string} */
   cell({ value, now }) {
     const weight = Number.isNaN(now) ? "masked" : `weight ${rounded(now)}`;
-    return Number.isNaN(value) ? `${weight}; ${this.none}` : `${weight}; ${this.#said.of} ${signedText(value)}`;
+    if (Number.isNaN(value)) return `${weight}; ${this.none}`;
+    const part = this.#found?.large ? ` (${((100 * value) / this.#found.score).toFixed(1)}%)`.replace("-", "−") : "";
+    return `${weight}; ${this.#said.of} ${signedText(value)}${part}`;
   }
 
   file(/** @type {string} */ format) {
