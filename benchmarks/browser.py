@@ -67,17 +67,17 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
         what = "gr.Plot: mouse released → heatmap of 512² painted"
         yield _clicks(what, page, PLOT, rounds, mouse=True)
     with opened(browser, OURS, trace) as page:
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
+        unfold(page, 120_000)
         yield _clicks("ours: click → exact map of 512² painted", page, HEADS, rounds)
         page.reload()  # which forgets the maps that were fetched
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
+        unfold(page, 120_000)
         what = "ours: mouse released → exact map of 512² painted"
         yield _clicks(what, page, HEADS, rounds, mouse=True)
         yield _frames("ours: hover over the map of 512²", page, "map")
         _open_lines(page)
         yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
     with opened(browser, OURS, run_of(4096)) as page:
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=600_000)
+        unfold(page, 600_000)
         coarse = HEADS[0], ".viz-map[data-coarse*=':{}.{}:']"
         yield _clicks("ours: click → coarse map (64 × 64) of 4,096² painted", page, coarse, rounds)
         page.evaluate(ZOOM)
@@ -95,9 +95,15 @@ def _beside_bertviz(browser: Browser, n_tokens: int, cdn: Path | None) -> Iterat
         yield _frames(f"bertviz head_view: hover, {n_tokens} tokens, 12 heads", page, "bertviz")
     page.close()
     with opened(browser, OURS, trace) as page:
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
+        unfold(page, 120_000)
         _open_lines(page)
         yield _frames(f"ours: hover over the lines, {n_tokens} tokens, 12 heads", page, "lines")
+
+
+def unfold(page: Page, patience: int) -> None:
+    """Open what the page folds away, and wait until all heads are there; patience is in ms."""
+    page.click(".viz-more > summary", timeout=patience)
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=patience)
 
 
 @contextmanager

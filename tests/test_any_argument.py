@@ -31,7 +31,7 @@ from viz_encoder.ui import launch as launching
 TEXT = "the key to the cabinets [MASK] on the table"
 PLURAL = "the keys to the cabinets [MASK] on the table"
 READ_AS_GIVEN = {EncoderConfig, HeadConfig, audit.AuditInputs, audit.AuditScope, vz.Encoder}
-OF_OURS = {"shown_partners", "columns"}  # of results: for the page, or without arguments
+OF_OURS = {"shown_partners", "columns", "measure"}  # of results: for us, or without arguments
 RUN_BY_US = {"progress", "call", "cut", "untouched", "intent", "make_mask", "make", "head", "log"}
 
 GRAMMAR = vz.load("grammar", device="cpu")
@@ -77,6 +77,7 @@ CALLS: dict[str, dict[str, Any]] = {  # by the function, what those names do not
     "patch": {"other": PLURAL},
     "Attribution.load": {"path": Path("found.safetensors")},
     "effects.joint": {"heads": [(0, 0)]},
+    "effects.links": {"links": [(0, None, 2, 3)]},
     "effects.prove": {"cuts": {(0, 0): "zero"}},
 }
 RESULTS = (  # whose methods are public as well

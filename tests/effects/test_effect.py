@@ -236,7 +236,7 @@ def test_a_model_in_training_is_measured_at_rest_and_left_in_training():
         ({"how": "median"}, "'median'"),
         ({"how": "mean"}, "needs a set"),
         ({"reference": ["a"]}, "used only with"),
-        ({"measure": "weight"}, "measure is 'weight'; choose one of pooled"),
+        ({"measure": "weight"}, "measure is 'weight'; it must be 'pooled', 'logit'"),
         ({"measure": "logit"}, "classify"),
         ({"answer": "keyses"}, "'keyses' is not a single token"),
         ({"answer": "are", "other": "are"}, "both"),

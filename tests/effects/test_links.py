@@ -26,11 +26,11 @@ def test_a_cut_link_is_a_run_under_a_mask(minilm, found):
     told = []
     cut = effects.links(minilm, TEXT, CUT, measure=found, progress=told.append)
     direction = found.trace.output[10] / found.trace.output[10].norm()
-    for link, value in zip(cut.cut, cut.values, strict=True):
+    for link, value in zip(cut.links, cut.values, strict=True):
         masked = effects.changed(minilm, TEXT, [code(*link)])
         wanted = float(masked.output[10] @ direction) - found.score
         assert value == pytest.approx(wanted, abs=2e-5 * found.score)
-    assert cut.cut == tuple(CUT) and told[-1] == 1
+    assert cut.links == tuple(CUT) and told[-1] == 1
     assert cut.to_frame()["effect"].tolist() == cut.values.tolist()
 
 

@@ -10,6 +10,7 @@ from gradio_client import Client
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
+from viz_encoder.attribution import weight_routes
 
 NODES = """() => [...document.querySelectorAll('.viz-route-node')].map((node) =>
   [node.dataset.state, node.dataset.column, node.textContent])"""
@@ -184,8 +185,15 @@ def test_a_run_without_its_model_says_why(visit, site, minilm, tmp_path):
     run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
     opened = visit(run=run["key"])
     opened.page.wait_for_selector(".viz-how[data-painted]", state="attached")
-    assert "The model of this run is not loaded here" in opened.page.inner_text(".viz-answer")
-    assert opened.page.locator(".viz-routes").is_hidden()
+    page = opened.page
+    assert "The model of this run is not loaded here" in page.inner_text(".viz-answer")
+    assert page.is_disabled("[data-measure=contribution]")
+    asked(page, ":attention:")
+    routes = weight_routes(vz.capture(minilm, "a run"), 0)
+    expected = [[percent(share) for share in row] for row in routes.nodes.tolist()]
+    assert drawn(page, routes.nodes.shape).tolist() == expected
+    page.click(".viz-share-grid [data-head='2.3']")
+    opened.map_painted("2.3")
 
 
 def test_any_view_has_controls_of_its_own(shared, minilm):

@@ -35,7 +35,7 @@ def firefox(tmp_path_factory):
 def test_every_tab_opens(firefox, site):
     firefox.resize(1440, 1000)
     firefox.goto(site)
-    firefox.wait_for("document.querySelector('.viz-atlas[data-painted]')")
+    firefox.wait_for("document.querySelector('.viz-map[data-painted]')")
     shown = "[...document.querySelectorAll('[role=tab]')].filter((tab) => tab.offsetWidth)"
     assert firefox.evaluate(f"[...new Set({shown}.map((tab) => tab.innerText.trim()))]") == TABS
     for name in TABS:

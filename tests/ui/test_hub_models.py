@@ -63,7 +63,8 @@ def page(person, site):
 def opened(page, site):
     """The page, and the part that opens another model."""
     page.goto(site)
-    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    page.wait_for_selector(".viz-map[data-painted]", timeout=60_000)
+    page.focus("#viz-text-a textarea")
     page.click("#viz-opening >> text=Open another model")
 
 
@@ -232,7 +233,7 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width,
     page.click("#viz-run")
     page.wait_for_function(f"window.vizTab.run.model === '{name}'")
     page.reload()
-    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    page.wait_for_selector(".viz-map[data-painted]", timeout=60_000)
     hub.asked.clear()
     page.click("#viz-opening >> text=Open another model")
     page.wait_for_selector("#viz-cached input")

@@ -28,17 +28,17 @@ class LinkEffect(ArrayResult, main="values"):
 
     values: the measure with the link cut, minus that of the untouched run; NaN where the query may
         attend to nothing else, so that nothing would be left of its row.
-    cut: the links, as (layer, head, query, key); head None is all heads of the layer.
+    links: as (layer, head, query, key); head None is all heads of the layer.
     """
 
     values: Float[np.ndarray, " link"]
-    cut: tuple[Cut, ...]
+    links: tuple[Cut, ...]
     before: float
     measure: str
 
     def columns(self) -> Columns:
         """One line per link."""
-        named = zip(("layer", "head", "query", "key"), zip(*self.cut, strict=True), strict=True)
+        named = zip(("layer", "head", "query", "key"), zip(*self.links, strict=True), strict=True)
         return {name: list(each) for name, each in named} | {"effect": self.values.tolist()}
 
 
@@ -46,7 +46,7 @@ class LinkEffect(ArrayResult, main="values"):
 def links(
     encoder: LoadedEncoder,
     text: Any,
-    cut: Sequence[tuple[int, int | None, int, int]],
+    links: Sequence[tuple[int, int | None, int, int]],
     *,
     measure: Measured | None = None,
     answer: str | None = None,
@@ -63,7 +63,7 @@ def links(
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
         text: one input.
-        cut: links as (layer, head, query, key), counted from 0; head None cuts it in all heads of
+        links: as (layer, head, query, key), counted from 0; head None cuts it in all heads of
             the layer.
         measure, answer, other, at, pooling, progress: as in `effect`.
 
@@ -75,7 +75,7 @@ def links(
     run = Rerun(encoder, inputs)
     asked = measure_of(measure, run, MeasureArguments(answer, other, at, pooling))
     before = require_number(float(asked.read(run.output)[0]))
-    rows = _Rows(run, captured(encoder, inputs)[0], [_read(each, run) for each in cut])
+    rows = _Rows(run, captured(encoder, inputs)[0], [_read(each, run) for each in links])
     values = np.full(len(rows.cut), np.nan)
     n_done = 0
     for places, outputs in rows.without():

@@ -82,6 +82,7 @@ export class Explained extends Emitter {
       this.maps.ask(null, "");
     }
     this.run = run;
+    if (run.unsplit) this.selection.measure = DEFAULTS.measure;
     this.#work.stop();
     this.switch.mark();
     this.said.classList.add("viz-stale");
@@ -96,8 +97,9 @@ export class Explained extends Emitter {
   /** The question's words, which the map needs too; null while something is to be typed, or nothing can be split.
    * @type {(run: Run, fresh: Fresh) => Promise<Record<string, string> | null>} */
   async prepare(run, fresh) {
-    if (run.unsplit) return null;
     const { query } = this.selection;
+    if (run.unsplit) this.#query = this.#token = query;
+    if (run.unsplit) return { of: "state", token: String(query) };
     await this.question.show(run, query, fresh);
     const options = this.question.options();
     if (!options) return null;
@@ -110,8 +112,8 @@ export class Explained extends Emitter {
   ask(pause = PAUSE) {
     const { run } = this;
     if (!run) return null;
-    this.question.node.hidden = this.measures.hidden = Boolean(run.unsplit);
-    if (run.unsplit) return this.#fail(run.unsplit);
+    this.question.node.hidden = Boolean(run.unsplit);
+    this.switch.allow(run.unsplit);
     return this.#latest.run((fresh) => this.#ask(run, fresh), { pause });
   }
 
@@ -121,15 +123,15 @@ export class Explained extends Emitter {
     const options = await this.prepare(run, fresh);
     if (!options) return;
     const asked = String(new URLSearchParams(options));
-    const found = /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
-    this.#answer(found);
+    const found = run.unsplit ? null : /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
+    this.#answer(found, run.unsplit);
     const shown = await fresh(this.#measure(run, measure, asked, found));
     if (!shown) return; // canceled, or refused with its reason
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
     this.picture.dataset.painted = `${run.key}:${measure}:${asked}`;
   }
 
-  /** The answer in a measure. @type {(run: Run, name: string, asked: string, found: Found) => Promise<Found | null>} */
+  /** The answer in a measure. @type {(run: Run, name: string, asked: string, found: Found | null) => Promise<Found | null>} */
   async #measure(run, name, asked, found) {
     const measure = MEASURES[name];
     if (name === "contribution") return found;
@@ -150,11 +152,15 @@ export class Explained extends Emitter {
     this.heads.draw();
   }
 
-  #answer(/** @type {Found} */ found) {
+  /** The score's parts, or why it has none. @type {(found: Found | null, why: string) => void} */
+  #answer(found, why) {
     this.found = found;
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.all.hidden = false;
-    this.said.replaceChildren(...marked(answerSaid(found, (at) => quoted(found.names[at]), this.#token)));
+    const name = (/** @type {number} */ at) => quoted(found?.names[at] ?? "");
+    this.said.replaceChildren(
+      ...(found ? marked(answerSaid(found, name, this.#token)) : [el("span", { class: "viz-caption" }, why)]),
+    );
     this.tell();
   }
 

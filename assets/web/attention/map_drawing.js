@@ -119,7 +119,7 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
     const [amount, sign] = [Math.abs(value), value < 0 ? "−" : ""];
     const weight = cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text));
     const text = map.signed?.write ? map.signed.write(value) : weight && sign + weight;
-    if (!text || !fits(text)) continue;
+    if (!text || text.length * letter > cell - MARGIN) continue;
     context.fillStyle = inkOn(colorOf(tile, row, value, scale));
     context.fillText(text, ...view.middle(row, col, map));
   }

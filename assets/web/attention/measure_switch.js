@@ -1,6 +1,7 @@
 // The switch between the measures: it drives the picture, the heads and the map alike.
 
 import { button, el } from "../core/dom.js";
+import { DEFAULTS } from "../core/selection_address.js";
 import { MEASURES } from "./measures.js";
 
 /** @import { Selection } from "./types.d.ts" */
@@ -24,6 +25,11 @@ export class MeasureSwitch {
       for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === selection.measure));
     };
     selection.on((changed) => changed.has("measure") && mark());
+    /** Weights are always there; `why` tells that what a model is needed for is not. @param {string} why */
+    this.allow = (why) => {
+      for (const each of all.filter(({ dataset }) => dataset.measure !== DEFAULTS.measure))
+        Object.assign(each, { disabled: Boolean(why), title: why });
+    };
     this.mark = mark;
     mark();
   }

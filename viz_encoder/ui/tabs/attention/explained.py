@@ -11,6 +11,7 @@ from viz_encoder.figures.options import read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
 from viz_encoder.figures.views import VIEWS
 from viz_encoder.ui.state.attributed import attribution_of
+from viz_encoder.ui.state.readable import readable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.attributions import split_plain
 from viz_encoder.ui.wire.bytes import finite
@@ -28,14 +29,24 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     if measure not in MEASURES:
         raise SelectionError(f"There is no measure {measure!r}; choose {' or '.join(MEASURES)}.")
     question, options = asked(given)
+    if measure == "attention":
+        return _looks(entry, weight_routes(entry.trace, question.get("token"), **options))
     found = attribution_of(entry, question)
-    plain = split_plain(found) | {"large": found.large}
-    if measure == "contribution":
-        return plain | drawn(entry, found.routes(**options))
-    routes = weight_routes(entry.trace, found.asked.token, **options)
-    about = {"score": 1.0, "unit": routes.unit, "large": True, "biases": 0.0}
-    names = {"names": list(routes.names), "tokens": finite(routes.nodes[0])}
-    return plain | about | names | drawn(entry, routes)
+    return split_plain(found) | {"large": found.large} | drawn(entry, found.routes(**options))
+
+
+def _looks(entry: Entry, routes: Routes) -> dict[str, Any]:
+    """Where heads look, of a run that needs no model here; what is drawn of it adds up to 1."""
+    return {
+        "score": 1.0,
+        "unit": routes.unit,
+        "large": True,
+        "names": list(readable(entry.trace).tokens),
+        "tokens": finite(routes.nodes[0]),
+        "biases": 0.0,
+        "heads": [],
+        **drawn(entry, routes),
+    }
 
 
 def asked(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
