@@ -8,7 +8,7 @@ import { ask } from "../core/server.js";
 import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
-import { HeadShares } from "./head_shares.js";
+import { MeasuredHeads } from "./measured_heads.js";
 import { MEASURES } from "./measures.js";
 import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
@@ -29,7 +29,6 @@ export class Explained extends Emitter {
   #work = new Work();
   /** @type {Run | null} */ run = null;
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
-  /** @type {Found | null} */ #shown = null; // in that measure
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Map<string, Promise<Found>>} */ #measured = new Map(); // slow answers of this run
@@ -43,7 +42,6 @@ export class Explained extends Emitter {
     super();
     this.selection = selection;
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
-    this.pair = pair;
     this.maps = new ShareMaps(selection);
     this.switch = new MeasureSwitch(selection);
     const say = (/** @type {string} */ sentence) => {
@@ -54,7 +52,7 @@ export class Explained extends Emitter {
       selection.set({ layer, head, query, key });
     this.routes = new RoutesView({ token, link, say });
     this.pictures = new PictureRoutes(token);
-    this.heads = new HeadShares((place) => selection.set(place), say);
+    this.heads = new MeasuredHeads(selection, pair, say);
     this.saves = saveRow("Save how it got there", [
       ["SVG", "The drawing", () => svgFile(this.routes.drawing, this.#stem())],
       ["CSV", "The shares, as a table", () => this.#file("csv")],
@@ -63,15 +61,11 @@ export class Explained extends Emitter {
     const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.saves];
     const title = el("h3", {}, "How it got there");
     this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
-    this.title = el("h3");
-    this.all = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.heads.node);
     this.measures = el("div", { class: "viz-measured" }, this.switch.node, this.how);
     selection.on((changed) => {
       if (changed.has("measure") && this.run) this.ask(0);
       else if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();
-      if (changed.has("layer") || changed.has("head")) this.heads.mark(selection.layer, selection.head);
     });
-    pair.on(() => this.#drawHeads());
   }
 
   // Another run: what is here is of the one before.
@@ -86,7 +80,7 @@ export class Explained extends Emitter {
     this.#work.stop();
     this.switch.mark();
     this.said.classList.add("viz-stale");
-    for (const node of [this.picture, this.all]) node.classList.add("viz-behind");
+    for (const node of [this.picture, this.heads.section]) node.classList.add("viz-behind");
   }
 
   show(/** @type {Run} */ run) {
@@ -156,7 +150,7 @@ export class Explained extends Emitter {
   #answer(found, why) {
     this.found = found;
     this.said.classList.remove("viz-stale");
-    this.picture.hidden = this.all.hidden = false;
+    this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => quoted(found?.names[at] ?? "");
     this.said.replaceChildren(
       ...(found ? marked(answerSaid(found, name, this.#token)) : [el("span", { class: "viz-caption" }, why)]),
@@ -168,7 +162,6 @@ export class Explained extends Emitter {
   #draw(run, shown, token) {
     const { measure } = this.selection;
     const { how, files } = MEASURES[measure];
-    this.#shown = shown;
     this.#behind(false);
     const name = (/** @type {number} */ at) => quoted(shown.names[at]);
     const first = { attention: () => looksSaid(shown, name, this.#token), effect: () => effectSaid(shown, name) };
@@ -182,32 +175,7 @@ export class Explained extends Emitter {
     for (const file of [...this.saves.querySelectorAll("button")].slice(1)) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
     this.told.textContent = measure === "contribution" ? addsUp(shown) : "";
-    this.#drawHeads();
-  }
-
-  #drawHeads() {
-    const { run, selection } = this;
-    const { measure, query, key } = selection;
-    const shown = this.#shown;
-    if (!run || !shown) return;
-    if (measure === "attention") {
-      const weights = run.tokens.length ? table(run, this.pair.of({ query, key })) : [];
-      const [from, to] = [query, key].map((at) => quoted(run.tokens[at]));
-      this.title.textContent = `All heads: weight of ${from} → ${to}`;
-      const write = (/** @type {number} */ weight) => weight.toFixed(2).replace(/^0/, "");
-      const said = (/** @type {number} */ weight) => `gives ${to} ${weight.toFixed(4)} of the attention of ${from}`;
-      this.heads.show(run, { values: weights, signed: false, write, said });
-    } else {
-      this.title.textContent = `All heads: ${MEASURES[measure].heads}`;
-      const verb = measure === "effect" ? "removed changes the score by" : "brings";
-      const write = (/** @type {number} */ share) => shareSaid(share, shown);
-      const said = (/** @type {number} */ share) => {
-        const part = shown.large ? ` (${((100 * share) / shown.score).toFixed(1)}%)` : "";
-        return `${verb} ${share.toFixed(4)}${part}`;
-      };
-      this.heads.show(run, { values: shown.heads, signed: true, write, said });
-    }
-    this.heads.mark(selection.layer, selection.head);
+    this.heads.show(run, shown);
   }
 
   // Ask of a token's final state from now on.
@@ -219,11 +187,11 @@ export class Explained extends Emitter {
 
   // Why there is no answer, in place of it.
   #fail(/** @type {string} */ sentence) {
-    this.found = this.#shown = null;
+    this.found = null;
     this.said.classList.remove("viz-stale");
     this.#behind(false);
     this.maps.ask(null, "");
-    this.picture.hidden = this.all.hidden = true;
+    this.picture.hidden = this.heads.section.hidden = true;
     this.how.replaceChildren();
     this.said.replaceChildren(el("span", { class: "viz-caption" }, sentence));
     this.picture.dataset.painted = `${this.run?.key}:`;
@@ -231,7 +199,7 @@ export class Explained extends Emitter {
   }
 
   #behind(/** @type {boolean} */ behind) {
-    for (const node of [this.picture, this.all]) node.classList.toggle("viz-behind", behind);
+    for (const node of [this.picture, this.heads.section]) node.classList.toggle("viz-behind", behind);
   }
 
   #stem() {
@@ -259,11 +227,3 @@ const NEVER = new AbortController().signal;
 
 /** @type {(parts: [text: string, strong: boolean][]) => (string | Node)[]} */
 const marked = (parts) => parts.map(([text, strong]) => (strong ? el("b", {}, text) : text));
-
-/** Weights of one pair, by layer and head; null where a mask forbids it.
- * @type {(run: Run, links: { layer: number, head: number, weight: number }[]) => (number | null)[][]} */
-function table({ nLayers, nHeads }, links) {
-  const found = Array.from({ length: nLayers }, () => /** @type {(number | null)[]} */ (Array(nHeads).fill(null)));
-  for (const { layer, head, weight } of links) found[layer][head] = Number.isNaN(weight) ? null : weight;
-  return found;
-}

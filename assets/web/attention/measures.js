@@ -4,7 +4,7 @@ import { streamed } from "../core/streamed.js";
 
 /** @import { Explained, Run } from "./types.d.ts" */
 /** @import { Tell } from "../core/streamed.js" */
-/** @typedef {{ title: string, about: string, heads: string, how: string, map: string | null, files: boolean,
+/** @typedef {{ title: string, about: string, heads: string, verb: string, how: string, map: string | null, files: boolean,
  *   found: (run: Run, asked: string, tell: Tell, signal: AbortSignal) => Promise<Explained>, slow?: boolean,
  *   working?: string }} Measure `map` is what its map holds, null where that is of weights; `files` whether its table
  *   can be saved; `slow` ones are measured on demand where the text is long */
@@ -15,6 +15,7 @@ export const MEASURES = {
     title: "Attention",
     about: "where it looks",
     heads: "weight of the chosen pair",
+    verb: "gives",
     how:
       "Rollout: the heads’ mean, block by block, the residual stream counted as a half; each row adds up to 100%. It " +
       "tells where heads look, not what reached the result.",
@@ -26,6 +27,7 @@ export const MEASURES = {
     title: "Contribution",
     about: "what reached the result",
     heads: "what each one brings",
+    verb: "brings",
     how:
       "Share at each token after each block, and the links that moved it. Attention weights, norms and activation " +
       "factors are held as they ran; then every row and the biases after it add up to the score. It does not tell " +
@@ -38,6 +40,7 @@ export const MEASURES = {
     title: "Effect",
     about: "what changes without it",
     heads: "effect of removing each",
+    verb: "removed changes the score by",
     how:
       "The model runs again without each token (bottom row), head, or drawn link (in all heads of its block). Effects " +
       "do not add up: others may take over.",

@@ -104,7 +104,7 @@ class AttentionTab extends TabShell {
     const columns = el("div", { class: "viz-columns" }, left, middle, right);
     this.more.append(controls(...menus), columns, this.lines.node, this.exports.node, this.any.node);
     this.belowHow.append(this.source.node);
-    const beside = el("div", { class: "viz-how-beside" }, explained.all, this.map.node, this.readout);
+    const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
     this.how.append(el("div", { class: "viz-how-left" }, explained.picture, findings.said, this.belowHow), beside);
     findings.node.prepend(this.cut.node);
     this.body.append(

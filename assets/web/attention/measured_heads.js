@@ -1,0 +1,84 @@
+// All heads in the measure that is chosen: what each brings or changes, or its weight on the chosen pair.
+
+import { el } from "../core/dom.js";
+import { quoted } from "../core/token_names.js";
+import { HeadShares } from "./head_shares.js";
+import { MEASURES } from "./measures.js";
+import { shareSaid } from "./routes_layout.js";
+
+/** @import { Explained, HeadLink, Maybe, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { HeadNumbers } from "./head_shares.js" */
+
+export class MeasuredHeads {
+  /** @type {Run | null} */ #run = null;
+  /** @type {Explained | null} */ #shown = null;
+  title = el("h3");
+
+  /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say */
+  constructor(selection, pair, say) {
+    this.selection = selection;
+    this.pair = pair;
+    this.grid = new HeadShares((place) => selection.set(place), say);
+    this.section = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);
+    selection.on((changed) => {
+      if (changed.has("layer") || changed.has("head")) this.grid.mark(selection.layer, selection.head);
+    });
+    pair.on(() => selection.measure === "attention" && this.draw());
+  }
+
+  /** @type {(run: Run, shown: Explained) => void} */
+  show(run, shown) {
+    [this.#run, this.#shown] = [run, shown];
+    this.draw();
+  }
+
+  draw() {
+    const run = this.#run;
+    const shown = this.#shown;
+    if (!run || !shown) return;
+    const { measure, layer, head } = this.selection;
+    this.grid.show(run, measure === "attention" ? this.#weights(run) : sharesOf(shown, MEASURES[measure].verb));
+    this.title.textContent = `All heads: ${measure === "attention" ? this.#pair(run) : MEASURES[measure].heads}`;
+    this.grid.mark(layer, head);
+  }
+
+  #pair(/** @type {Run} */ run) {
+    const [from, to] = this.#names(run);
+    return `weight of ${from} → ${to}`;
+  }
+
+  #names(/** @type {Run} */ { tokens }) {
+    const { query, key } = this.selection;
+    return [query, key].map((at) => quoted(tokens[at]));
+  }
+
+  /** @type {(run: Run) => HeadNumbers} */
+  #weights(run) {
+    const [from, to] = this.#names(run);
+    return {
+      values: table(run, this.pair.of(this.selection)),
+      signed: false,
+      write: (weight) => weight.toFixed(2).replace(/^0/, ""),
+      said: (weight) => `gives ${to} ${weight.toFixed(4)} of the attention of ${from}`,
+    };
+  }
+}
+
+/** @type {(shown: Explained, verb: string) => HeadNumbers} */
+const sharesOf = (shown, verb) => ({
+  values: shown.heads,
+  signed: true,
+  write: (share) => shareSaid(share, shown),
+  said: (share) => {
+    const part = shown.large ? ` (${((100 * share) / shown.score).toFixed(1)}%)` : "";
+    return `${verb} ${share.toFixed(4)}${part}`;
+  },
+});
+
+/** Weights of one pair, by layer and head; null where a mask forbids it.
+ * @type {(run: Run, links: HeadLink[]) => Maybe[][]} */
+function table({ nLayers, nHeads }, links) {
+  const found = Array.from({ length: nLayers }, () => /** @type {Maybe[]} */ (Array(nHeads).fill(null)));
+  for (const { layer, head, weight } of links) found[layer][head] = Number.isNaN(weight) ? null : weight;
+  return found;
+}
