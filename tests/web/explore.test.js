@@ -11,6 +11,7 @@ import {
   folded,
   linkSaid,
   looksSaid,
+  placeSaid,
   roomy,
   shareSaid,
   strongestHead,
@@ -120,6 +121,22 @@ test("weights alone say where a token looks, an effect whose removal changes mos
     "Removing head 1.1 changes the logit most of all heads (−60%); hiding “b”, most of all tokens (−40%).",
   );
   assert.deepEqual(strongestHead([[null, null]]), { name: "0.0", share: 0 });
+});
+
+test("a head's place says what it brings, and what removing it changes once that is measured", () => {
+  assert.equal(placeSaid(FOUND, null, 1, 0), "It brings 5% (rank 4 of 4).");
+  const effect = {
+    ...FOUND,
+    heads: [
+      [0.2, null],
+      [-4, 1],
+    ],
+  };
+  assert.equal(
+    placeSaid(FOUND, effect, 1, 0),
+    "It brings 5% (rank 4 of 4); removing it changes the score by −40% (rank 1 of 4).",
+  );
+  assert.equal(placeSaid(FOUND, effect, 9, 0), "");
 });
 
 test("a curve whose head was not measured is told without one", () => {

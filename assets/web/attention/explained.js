@@ -31,7 +31,8 @@ export class Explained extends Emitter {
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
-  /** @type {Map<string, Promise<Found>>} */ #measured = new Map(); // slow answers of this run
+  /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
+  /** @type {Map<string, Found>} */ #measured = new Map(); // answers of this run by measure and question
   question = new Question(() => this.ask());
   said = el("h2", { class: "viz-answer", "aria-live": "polite" });
   how = el("p", { class: "viz-measure-said" });
@@ -121,6 +122,8 @@ export class Explained extends Emitter {
     this.#answer(found, run.unsplit);
     const shown = await fresh(this.#measure(run, measure, asked, found));
     if (!shown) return; // canceled, or refused with its reason
+    this.effect = this.#measured.get(`effect:${asked}`) ?? null;
+    this.tell();
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
     this.picture.dataset.painted = `${run.key}:${measure}:${asked}`;
   }
@@ -136,7 +139,7 @@ export class Explained extends Emitter {
     const work = (/** @type {import("../core/streamed.js").Tell} */ tell, /** @type {AbortSignal} */ signal) =>
       measure.found(run, asked, tell, signal);
     const shown = measure.working ? await this.#work.run(measure.working, work) : await work(() => {}, NEVER);
-    if (shown) this.#measured.set(known, Promise.resolve(shown));
+    if (shown) this.#measured.set(known, shown);
     return shown;
   }
 
@@ -148,7 +151,7 @@ export class Explained extends Emitter {
 
   /** The score's parts, or why it has none. @type {(found: Found | null, why: string) => void} */
   #answer(found, why) {
-    this.found = found;
+    [this.found, this.effect] = [found, null];
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => quoted(found?.names[at] ?? "");
@@ -187,7 +190,7 @@ export class Explained extends Emitter {
 
   // Why there is no answer, in place of it.
   #fail(/** @type {string} */ sentence) {
-    this.found = null;
+    this.found = this.effect = null;
     this.said.classList.remove("viz-stale");
     this.#behind(false);
     this.maps.ask(null, "");

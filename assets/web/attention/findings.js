@@ -6,7 +6,7 @@ import { Latest } from "../core/latest.js";
 import { isChanged } from "../core/run.js";
 import { shownName, signed } from "./pair_links.js";
 import { quoted } from "../core/token_names.js";
-import { shareSaid } from "./routes_layout.js";
+import { placeSaid, shareSaid } from "./routes_layout.js";
 
 /** @import { Explained, Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
@@ -17,6 +17,7 @@ export class FindingsView {
   /** @type {Run | null} */ #run = null;
   /** @type {Findings | null} */ #found = null;
   /** @type {Explained | null} */ #answer = null;
+  /** @type {Explained | null} */ #effect = null;
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
   actions = el("span", { class: "viz-finding-actions" });
   chips = el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" });
@@ -37,7 +38,7 @@ export class FindingsView {
   // Another run is on its way to the page: what is here is of the one before, and keeps only its room.
   clear() {
     this.#latest.stop();
-    [this.#run, this.#found, this.#answer] = [null, null, null];
+    [this.#run, this.#found, this.#answer, this.#effect] = [null, null, null, null];
     for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
   }
 
@@ -62,7 +63,7 @@ export class FindingsView {
     const chips = found.map((finding) => this.#chip(finding));
     this.chips.replaceChildren(el("span", { class: "viz-caption viz-finding-of" }), ...chips);
     this.#qualify();
-    this.weigh(this.#answer);
+    this.weigh(this.#answer, this.#effect);
   }
 
   // Choose like `opening_of` for a short text.
@@ -81,8 +82,10 @@ export class FindingsView {
   }
 
   // Beside where a head looks: what it brought to the answer that is shown.
-  weigh(/** @type {Explained | null} */ found) {
-    this.#answer = found;
+  /** @type {(found: Explained | null, effect?: Explained | null) => void} */
+  weigh(found, effect = null) {
+    [this.#answer, this.#effect] = [found, effect];
+    this.#say();
     const chips = this.chips.querySelectorAll("button");
     for (const [at, { layer, head, chip }] of (this.#found?.found ?? []).entries()) {
       const one = chip.startsWith(`${layer}.${head} `); // not of several heads
@@ -142,7 +145,9 @@ export class FindingsView {
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
     const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`);
-    if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), why && ` ${why}`];
+    const place = this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head) : "";
+    const more = [why, place].filter(Boolean).map((each) => ` ${each}`);
+    if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), ...more];
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }

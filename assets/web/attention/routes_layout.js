@@ -127,6 +127,22 @@ export function answerSaid(found, name, itself = -1) {
   return [...said, ["; head ", false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
 }
 
+/** What a head brings, and changes where that is measured, each with its place among all; "" of an unknown head.
+ * @type {(found: Explained, effect: Explained | null, layer: number, head: number) => string} */
+export function placeSaid(found, effect, layer, head) {
+  const place = (/** @type {Explained} */ { heads }) => {
+    const own = Math.abs(heads[layer]?.[head] ?? 0);
+    const all = heads.flat();
+    return `${1 + all.filter((each) => each !== null && Math.abs(each) > own).length} of ${all.length}`;
+  };
+  const share = found.heads[layer]?.[head];
+  if (share == null) return "";
+  const brings = `It brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
+  const without = effect?.heads[layer]?.[head];
+  if (!effect || without == null) return `${brings}.`;
+  return `${brings}; removing it changes the score by ${changed(without, effect)} (rank ${place(effect)}).`;
+}
+
 /** The head whose share is largest, whatever its sign. @type {(heads: Maybe[][]) => { name: string, share: number }} */
 export function strongestHead(heads) {
   let found = { name: "0.0", share: 0 };

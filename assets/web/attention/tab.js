@@ -112,7 +112,7 @@ class AttentionTab extends TabShell {
       ...[explained.said, findings.node, explained.measures, this.how, this.more],
     );
     this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));
-    explained.on(() => this.findings.weigh(explained.found));
+    explained.on(() => this.findings.weigh(explained.found, explained.effect));
     this.selection.on(() => this.run && this.#sync(this.run));
     this.layer.title = this.head.select.title = HINT;
     followKeys(root, this.selection, () => this.run);
