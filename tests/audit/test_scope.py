@@ -119,6 +119,23 @@ def test_a_cache():
     assert own(wrong) == ["cache"] and wrong.check("cache").code == "corner"
 
 
+@pytest.mark.parametrize("open_", ["prompt", "later", ""])
+def test_a_piece_of_several_tokens_is_causal_inside(open_):
+    model = Attention()
+
+    def step(x, cache):
+        seen = x if cache is None else torch.cat([cache, x], 1)
+        keep = torch.ones(seen.shape[1], seen.shape[1]).tril().bool()
+        if open_ == ("prompt" if cache is None else "later"):
+            keep[-x.shape[1] :] = True
+        return model(seen, keep.expand(len(x), -1, -1))[:, -x.shape[1] :], seen
+
+    report = audit(lambda x, keep: model(x, keep), causal, scope=AuditScope(step=step), n_layers=1)
+    found = report.check("cache")
+    assert found.verdict == ("FAIL" if open_ else "PASS"), str(report)
+    assert (found.code == "open_piece") is bool(open_), str(report)
+
+
 def test_a_dtype_whose_constants_do_not_fit():
     class Filled(Stack):
         def forward(self, x, keep):

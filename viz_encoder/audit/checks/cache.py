@@ -19,10 +19,12 @@ from viz_encoder.model.mask_mods import n_needed
 
 SAME = "Token by token and in pieces, it gives the same as the whole sequence at once."
 IN_STEPS = "Compare the positions (position_ids, rotary) that a step gets with those of one run."
+MOST_ROWS = 8  # of a longer text, to ask whether they know too much
 # Causes that are not known, and which mask it is not.
 NO_MASK = Diagnosis(
     "",
-    "not known: that token knows of all that it may know of, so it is not the mask.",
+    "not known: that token knows of all that it may know of, and of nothing else, so it is not "
+    "the mask.",
     IN_STEPS,
 )
 NO_PADDING = Diagnosis(
@@ -66,20 +68,49 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None
         apart = gap(out, whole)
         if apart.amount > context.tolerance(whole):
             same = (out - whole).abs().flatten(2).amax(dim=(0, 2)) <= context.tolerance(whole)
-            first = f"; the first that differs is token {int((~same).int().argmax())}"
+            wrong = (~same).nonzero()[:, 0].tolist()
+            first = f"; the first that differs is token {wrong[0]}"
             text = (
                 f"Run {name} with a cache{at}, token {apart.query} of sample {apart.sample} "
                 f"differs by {apart.amount:.2g} from running the whole sequence at once{first}."
             )
-            if context.scope.may_leave_out:
-                return _open(text)
             if longer and not context.was_asked_for(n_tokens):
                 return untested(text)
+            over = _too_much(context, case, sizes, wrong[:MOST_ROWS] if longer else wrong)
+            if over is not None:
+                return over._replace(evidence=f"{text} {over.evidence}")
+            if context.scope.may_leave_out:
+                return _open(text)
             verdict = Verdict.FAIL if name == "token by token" else Verdict.INFO
             found = Answer(
                 verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount
             )
             return found if longer else found.because(_cause(context, case, sizes, apart.query))
+    return None
+
+
+def _too_much(
+    context: AuditContext, case: Case, sizes: list[int], rows: list[int]
+) -> Answer | None:
+    """The first of these rows that moves with tokens that it may not know of."""
+    out, may = _stepped(context, case, sizes), context.may(case)
+
+    def moved(row: int, tokens: Tensor) -> float:
+        fed = with_changed(case, tokens).x
+        return gap(_stepped(context, case, sizes, fed=fed)[:, row : row + 1], out[:, [row]]).amount
+
+    if gap(_stepped(context, case, sizes), out).amount > 0:
+        return None  # such a model moves by itself
+    place = torch.arange(case.valid.shape[1], device=case.valid.device)
+    for row in rows:
+        hidden = ~may[:, row]
+        if bool(hidden.any()) and (amount := moved(row, hidden)) > 0:
+            end = next(end for end in accumulate(sizes) if end > row)
+            in_piece = moved(row, hidden & (place > row) & (place < end)) > 0
+            what = "later tokens of its piece" if in_piece else "tokens that it may not know of"
+            found = Answer(Verdict.FAIL, f"Token {row} moves with {what}.", query=row)
+            found = found._replace(amount=amount)
+            return found.because(diagnose("open_piece") if in_piece else UNKNOWN)
     return None
 
 

@@ -391,6 +391,12 @@ CAUSES = {
         "hint, replaces attn_mask on one of them",
         "Pass one explicit bool mask and no is_causal.",
     ),
+    "open_piece": Cause(
+        "rows of a piece of several tokens see later tokens of the same piece: the causal mask is "
+        "missing there, or a ring buffer overwrites keys before they are read",
+        "Pass the causal mask for pieces of several tokens, too: torch.ones(n_queries, "
+        "n_keys).tril(n_keys - n_queries).bool(); read a ring buffer before it is overwritten.",
+    ),
     "cache_padding": Cause(
         "with a cache, the padding of the prompt is no longer masked",
         "Pass a mask over all tokens so far, (batch, cached + new), not only over the new ones.",
