@@ -94,10 +94,10 @@ export class InputView {
         control("Shade by", this.measure),
         this.player.node,
         rowSaves(() => this.#shown),
+        fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())),
       ),
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
     );
-    other.append(fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())));
     this.#press();
     selection.on(() => this.run && this.load());
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));
