@@ -140,3 +140,27 @@ def test_padding_in_a_pooled_vector_is_told_from_a_count_of_it(by, told):
 
     found = audit(Stack().eval(), padding, scope=AuditScope(pooled=pooled)).check("output_pooling")
     assert told in found.cause and found.cure, found
+
+
+class LastOfSum(nn.Module):
+    """The last real token of x + attention(x), which no module of its own returns."""
+
+    def __init__(self, mended=True):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.mended = mended
+
+    def forward(self, x, valid):
+        found, _ = self.attention(x, x, x, key_padding_mask=~valid, need_weights=False)
+        out = x + found
+        at = valid.sum(1) - 1 if self.mended else 0 * valid.sum(1)
+        return out[torch.arange(len(x)), at]
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_what_attention_mixes_before_the_pooling_is_not_pooled(mended):
+    torch.manual_seed(0)
+    inner = LastOfSum(mended).eval()
+    scope = AuditScope(pool_over=lambda valid: valid & (valid.cumsum(1) == valid.sum(1)[:, None]))
+    report = audit(inner, padding, own_mask, module=inner, scope=scope)
+    assert (report.verdict == "PASS") is mended, str(report)

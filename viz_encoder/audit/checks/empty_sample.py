@@ -12,7 +12,7 @@ from viz_encoder.audit.report import Verdict
 def ask(context: AuditContext) -> Answer:
     """The others must stay as they are; what the empty one gives is told, and is no fault."""
     if not context.setting.pads:
-        return untested("A sample of nothing but padding: your valid has no padding.")
+        return untested("A sample of nothing but padding: your valid has no padding at its ends.")
     own = _own(context)
     if own is not None:
         return own

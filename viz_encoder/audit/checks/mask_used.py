@@ -24,6 +24,8 @@ def ask(context: AuditContext) -> Answer:
     """The opposite of the mask must change the output, or be refused; of several, of each."""
     case = context.base
     if not readings(case.passed, case.valid):
+        if leaves_in(case.passed):
+            return untested("Whether the mask is used: what is passed is no mask of these tokens.")
         return untested("Nothing is passed that could be inverted: the model masks by itself.")
     moved = _moved(context, {id(one) for _, one in leaves_in(case.passed)})
     if isinstance(moved, str):

@@ -30,7 +30,7 @@ def ask(context: AuditContext) -> Answer:
     """Every sample of the base case."""
     case = context.base
     if not context.setting.pads:
-        return untested("Alone and with padding: your valid has no padding.")
+        return untested("Alone and with padding: your valid has no padding at its ends.")
     if not can_be_cut(case.x, case.valid.shape[1]):
         return untested(
             f"Alone and with padding: no padding can be cut off an input {tuple(case.x.shape)}."

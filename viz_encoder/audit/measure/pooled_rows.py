@@ -35,13 +35,15 @@ def _rows_seen(subject: Subject, case: Case) -> tuple[list[Tensor], Tensor]:
     """For a model that pools: its modules' outputs with one row per token, and its output."""
     seen: list[Tensor] = []
 
-    def note(module: nn.Module, args: object, out: object) -> Tensor | None:
-        if not isinstance(out, Tensor) or out.ndim != 3 or out.shape[:2] != case.valid.shape:
+    def note(module: nn.Module, args: object, out: object) -> object:
+        # Attention may return its weights, too: (rows, weights).
+        rows, *others = out if isinstance(out, tuple) and out else (out,)
+        if not isinstance(rows, Tensor) or rows.ndim != 3 or rows.shape[:2] != case.valid.shape:
             return None
-        if not out.is_floating_point():
+        if not rows.is_floating_point():
             return None
-        seen.append(out if out.requires_grad else out.detach().requires_grad_(True))
-        return seen[-1]
+        seen.append(rows if rows.requires_grad else rows.detach().requires_grad_(True))
+        return type(out)((seen[-1], *others)) if type(out) is tuple else seen[-1]
 
     hooks = [part.register_forward_hook(note) for part in subject.whole.modules()]
     try:
