@@ -1,5 +1,6 @@
 """The measures of Explore: attention, contribution and effect, each against the library."""
 
+import base64
 import json
 
 import httpx
@@ -10,6 +11,7 @@ import viz_encoder as vz
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder import effects
 from viz_encoder.attribution import weight_routes
+from viz_encoder.bundled import asset
 
 QUESTION = {"of": "state", "token": 10}
 
@@ -119,7 +121,7 @@ def test_one_switch_turns_picture_heads_and_map(visit, minilm):
     most = np.unravel_index(abs(heads).argmax(), heads.shape)
     share = f"{heads[most] / found.score:.0%}".replace("-", "−")
     said = page.inner_text(".viz-measure-said")
-    assert f"Removing head {most[0]}.{most[1]} changes" in said and f"({share})" in said
+    assert f"removing {most[0]}.{most[1]} changes" in said and f"({share})" in said
     shown = page.locator(f".viz-share-cell[data-head='{most[0]}.{most[1]}']")
     assert shown.inner_text().endswith(share)
     page.wait_for_selector(".viz-map[data-painted*=':effect:']")
@@ -140,9 +142,44 @@ def test_effects_are_canceled_and_asked_for_again(visit):
     page.route("**/attribution/effect**", lambda route: None)  # never answered
     page.click("[data-measure=effect]")
     page.click(".viz-how .viz-work button")
-    page.wait_for_selector(".viz-work [role=status]:has-text('Canceled')")
     page.unroute("**/attribution/effect**")
-    page.click("[data-measure=contribution]")
+    page.wait_for_selector("[data-measure=contribution][aria-pressed=true]")
     measured(page, "contribution")
     page.click("[data-measure=effect]")
     measured(page, "effect")
+
+
+def test_effects_are_not_offered_of_a_changed_run(visit):
+    page = visit(kind="text", a=MASKED[0], model=MASKED[1], layer=3, measure="effect").page
+    measured(page, "effect")
+    page.click("[data-cut=remove]")
+    page.wait_for_function("vizTab.run.changed?.changes.length === 1", timeout=60_000)
+    measured(page, "contribution")
+    page.wait_for_selector(".viz-map[data-painted*=':share:']")
+    assert page.is_disabled("[data-measure=effect]")
+    assert "original run" in page.get_attribute("[data-measure=effect]", "title")
+    page.click("#viz-restore")
+    page.wait_for_selector("[data-measure=effect]:not([disabled])")
+
+
+def test_several_heads_have_the_sum_of_their_shares_and_no_effects(visit, minilm, found):
+    page = visit(a=SENTENCES[0], layer=5, head="3,11", query=10, key=2, measure="contribution").page
+    page.wait_for_selector(".viz-map[data-painted*=':share:']", timeout=60_000)
+    assert "sum of heads 3, 11" in page.inner_text(".viz-map h3")
+    cell = "vizTab.map.parts.at(10, 2).value"
+    wanted = found.links(5, 3)[10, 2] + found.links(5, 11)[10, 2]
+    assert page.evaluate(cell) == pytest.approx(wanted, abs=1e-5)
+    page.click("[data-measure=effect]")
+    measured(page, "effect")
+    page.wait_for_selector(".viz-map[data-painted$=':5.3,11:all']")
+    weights = found.trace.attention(5)[[3, 11], 10, 2].mean()
+    page.wait_for_function(f"Math.abs({cell} - {float(weights)}) < 1e-5")
+
+
+def test_attention_of_a_classifier_starts_where_its_head_reads(client, site):
+    picture = base64.b64encode(asset("examples/digit.png").read_bytes()).decode()
+    run = client.predict(picture, "scene", api_name="/run_picture")["key"]
+    told = httpx.get(
+        f"{site}viz/run/{run}/attribution", params={"of": "classify", "measure": "attention"}
+    ).json()
+    assert told["start"] == 0 and told["nodes"][-1][0] == 1.0

@@ -105,7 +105,7 @@ const named = (at) => `“${FOUND.names[at]}”`;
 test("weights alone say where a token looks, an effect whose removal changes most, with its sign", () => {
   assert.equal(
     plain(looksSaid({ ...FOUND, score: 1, tokens: [0.6, 0.3, 0.1] }, named, 1)),
-    "By attention weights alone, “b” draws on 60% “a”, 30% itself and 10% “c”.",
+    "Going by attention alone, “b” draws on 60% “a”, 30% itself and 10% “c”.",
   );
   const removed = {
     ...FOUND,
@@ -118,7 +118,7 @@ test("weights alone say where a token looks, an effect whose removal changes mos
   };
   assert.equal(
     plain(effectSaid(removed, named)),
-    "Removing head 1.1 changes the logit most of all heads (−60%); hiding “b”, most of all tokens (−40%).",
+    "Of all heads, removing 1.1 changes the logit the most (−60%); of all tokens, hiding “b” does (−40%).",
   );
   assert.deepEqual(strongestHead([[null, null]]), { name: "0.0", share: 0 });
 });
@@ -134,7 +134,7 @@ test("a head's place says what it brings, and what removing it changes once that
   };
   assert.equal(
     placeSaid(FOUND, effect, 1, 0),
-    "It brings 5% (rank 4 of 4); removing it changes the score by −40% (rank 1 of 4).",
+    "It brings 5% (rank 4 of 4); removing it changes the result by −40% (rank 1 of 4).",
   );
   assert.equal(placeSaid(FOUND, effect, 9, 0), "");
 });

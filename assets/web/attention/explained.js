@@ -9,7 +9,7 @@ import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
 import { MeasuredHeads } from "./measured_heads.js";
-import { MEASURES } from "./measures.js";
+import { MEASURES, missing, offered } from "./measures.js";
 import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
@@ -77,7 +77,7 @@ export class Explained extends Emitter {
       this.maps.ask(null, "");
     }
     this.run = run;
-    if (run.unsplit) this.selection.measure = DEFAULTS.measure;
+    this.selection.measure = offered(run, this.selection.measure);
     this.#work.stop();
     this.switch.mark();
     this.said.classList.add("viz-stale");
@@ -108,7 +108,7 @@ export class Explained extends Emitter {
     const { run } = this;
     if (!run) return null;
     this.question.node.hidden = Boolean(run.unsplit);
-    this.switch.allow(run.unsplit);
+    this.switch.allow((measure) => missing(run, measure));
     return this.#latest.run((fresh) => this.#ask(run, fresh), { pause });
   }
 
@@ -121,7 +121,7 @@ export class Explained extends Emitter {
     const found = run.unsplit ? null : /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
     this.#answer(found, run.unsplit);
     const shown = await fresh(this.#measure(run, measure, asked, found));
-    if (!shown) return; // canceled, or refused with its reason
+    if (!shown) return void this.selection.set({ measure: "contribution" }); // canceled, or refused with its reason
     this.effect = this.#measured.get(`effect:${asked}`) ?? null;
     this.tell();
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
@@ -167,7 +167,7 @@ export class Explained extends Emitter {
     const { how, files } = MEASURES[measure];
     this.#behind(false);
     const name = (/** @type {number} */ at) => quoted(shown.names[at]);
-    const first = { attention: () => looksSaid(shown, name, this.#token), effect: () => effectSaid(shown, name) };
+    const first = { attention: () => looksSaid(shown, name, shown.start ?? -1), effect: () => effectSaid(shown, name) };
     const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
     this.how.replaceChildren(...marked(said), said.length ? " " : "", el("span", { class: "viz-caption" }, how));
     const picture = run.grid !== null;

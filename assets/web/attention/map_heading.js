@@ -63,7 +63,8 @@ export function cellSaid({ selection, shown, parts, signed }, row, col) {
  * @type {(view: MapView, query: Unit, key: Unit, found: { value: number, step: number[], now?: number },
  *   signed: Signed, alone?: SignedCell["alone"]) => string} */
 export function signedSentence({ layer, head }, query, key, { value, step, now = NaN }, signed, alone = {}) {
-  const [which, names] = [mapName(layer, head), { query: unitName(query), key: unitName(key) }];
+  const map = mapName(layer, head);
+  const [which, names] = [signed.named?.(map) ?? map, { query: unitName(query), key: unitName(key) }];
   const pair = `query ${names.query} → key ${names.key}`;
   const cells = `${step[0]} × ${step[1]} cells`;
   if (step[0] * step[1] === 1) return `${which}  ${pair}: ${signed.cell({ value, now, alone, ...names })}`;

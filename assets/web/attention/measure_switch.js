@@ -1,7 +1,6 @@
 // The switch between the measures: it drives the picture, the heads and the map alike.
 
 import { button, el } from "../core/dom.js";
-import { DEFAULTS } from "../core/selection_address.js";
 import { MEASURES } from "./measures.js";
 
 /** @import { Selection } from "./types.d.ts" */
@@ -25,10 +24,12 @@ export class MeasureSwitch {
       for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === selection.measure));
     };
     selection.on((changed) => changed.has("measure") && mark());
-    /** Weights are always there; `why` tells that what a model is needed for is not. @param {string} why */
+    /** Why a measure is not offered, by its name; "" where it is. @param {(measure: string) => string} why */
     this.allow = (why) => {
-      for (const each of all.filter(({ dataset }) => dataset.measure !== DEFAULTS.measure))
-        Object.assign(each, { disabled: Boolean(why), title: why });
+      for (const each of all) {
+        const said = why(String(each.dataset.measure));
+        Object.assign(each, { disabled: Boolean(said), title: said });
+      }
     };
     this.mark = mark;
     mark();

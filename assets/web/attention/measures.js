@@ -1,6 +1,10 @@
 // The measures of one question: what each tells, in words, and where its numbers come from.
 
+import { DEFAULTS } from "../core/selection_address.js";
 import { streamed } from "../core/streamed.js";
+
+const CHANGED = "Effects are measured on the original run; press Restore to see them";
+const MASKED = "Effects are measured without a mask of your own; press Run to see them";
 
 /** @import { Explained, Run } from "./types.d.ts" */
 /** @import { Tell } from "../core/streamed.js" */
@@ -17,8 +21,8 @@ export const MEASURES = {
     heads: "weight of the chosen pair",
     verb: "gives",
     how:
-      "Rollout: the heads’ mean, block by block, the residual stream counted as a half; each row adds up to 100%. It " +
-      "tells where heads look, not what reached the result.",
+      "Attention rollout: average the heads of each block, count the residual stream as one half, and multiply through " +
+      "the blocks. Each row adds up to 100%. It shows where heads look, not what reached the result.",
     map: null,
     files: false,
     found: (run, asked) => run.json(`attribution?measure=attention&${asked}`),
@@ -29,9 +33,9 @@ export const MEASURES = {
     heads: "what each one brings",
     verb: "brings",
     how:
-      "Share at each token after each block, and the links that moved it. Attention weights, norms and activation " +
-      "factors are held as they ran; then every row and the biases after it add up to the score. It does not tell " +
-      "what would happen without a token or head.",
+      "How much of the result sits at each token after each block, and the links that moved it. With attention, norms " +
+      "and activations held at their values in this run, each row and the later biases add up to the result. It does " +
+      "not show what would happen without a token or head.",
     map: "share",
     files: true,
     found: (run, asked) => run.json(`attribution?${asked}`),
@@ -40,10 +44,10 @@ export const MEASURES = {
     title: "Effect",
     about: "what changes without it",
     heads: "effect of removing each",
-    verb: "removed changes the score by",
+    verb: "removed changes the result by",
     how:
-      "The model runs again without each token (bottom row), head, or drawn link (in all heads of its block). Effects " +
-      "do not add up: others may take over.",
+      "The model is rerun without each token, each head, and each link shown (cut in every head of its block). Effects " +
+      "don’t add up, because other parts can compensate. The map takes a single head and unmerged tokens.",
     map: "effect",
     files: false,
     slow: true,
@@ -51,3 +55,15 @@ export const MEASURES = {
     found: (run, asked, tell, signal) => streamed(run.url(`attribution/effect?${asked}`), tell, { signal }),
   },
 };
+
+/** Why a measure cannot be told of a run; "" where it can. @type {(run: Run, measure: string) => string} */
+export function missing(run, measure) {
+  if (measure === DEFAULTS.measure) return "";
+  if (run.unsplit || measure !== "effect") return run.unsplit;
+  return run.changed?.changes.length ? CHANGED : run.masked ? MASKED : "";
+}
+
+/** The measure that is shown of a run: the chosen one, or the nearest that there is.
+ * @type {(run: Run, measure: string) => string} */
+export const offered = (run, measure) =>
+  [measure, "contribution"].find((name) => !missing(run, name)) ?? DEFAULTS.measure;

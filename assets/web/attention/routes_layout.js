@@ -55,7 +55,8 @@ export function shareSaid(share, { score, large }) {
 
 /** A curve's label: what it moved, and the head that has most of it. @type {(edge: RouteEdge, found: Explained) => string} */
 export function linkSaid({ share, layer, head, by_head }, found) {
-  const by = by_head === null ? "" : ` (${layer}.${head}: ${shareSaid(by_head, found)})`;
+  const much = by_head === null ? "" : shareSaid(by_head, found);
+  const by = much && ` (${layer}.${head}: ${much})`;
   return `${shareSaid(share, found)}${by}`;
 }
 
@@ -63,7 +64,7 @@ export function linkSaid({ share, layer, head, by_head }, found) {
  * @type {(found: Explained, name: (token: number) => string, itself: number) => [text: string, strong: boolean][]} */
 export function looksSaid(found, name, itself) {
   const who = itself < 0 ? "all tokens together draw" : `${name(itself)} draws`;
-  return [[`By attention weights alone, ${who} on `, false], ...listed(found, name, itself), [".", false]];
+  return [[`Going by attention alone, ${who} on `, false], ...listed(found, name, itself), [".", false]];
 }
 
 /** Whose removal changes the score most. @type {(found: Explained, name: (token: number) => string) =>
@@ -72,13 +73,13 @@ export function effectSaid(found, name) {
   const { name: head, share } = strongestHead(found.heads);
   const [most] = byAmount(found.tokens);
   return [
-    ["Removing head ", false],
+    ["Of all heads, removing ", false],
     [head, true],
-    [` changes ${found.words} most of all heads (`, false],
+    [` changes ${found.words} the most (`, false],
     [changed(share, found), true],
-    ["); hiding ", false],
+    ["); of all tokens, hiding ", false],
     [name(most), true],
-    [", most of all tokens (", false],
+    [" does (", false],
     [changed(found.tokens[most], found), true],
     [").", false],
   ];
@@ -140,7 +141,7 @@ export function placeSaid(found, effect, layer, head) {
   const brings = `It brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
   const without = effect?.heads[layer]?.[head];
   if (!effect || without == null) return `${brings}.`;
-  return `${brings}; removing it changes the score by ${changed(without, effect)} (rank ${place(effect)}).`;
+  return `${brings}; removing it changes the result by ${changed(without, effect)} (rank ${place(effect)}).`;
 }
 
 /** The head whose share is largest, whatever its sign. @type {(heads: Maybe[][]) => { name: string, share: number }} */

@@ -49,6 +49,9 @@ export class RoutesView {
     const most = Math.max(3, Math.floor(room / NARROW));
     this.#columns = folded(found, most);
     const { groups, nodes } = this.#columns;
+    // Effects of the folded tokens are no sum.
+    const several = groups.flatMap((tokens, at) => (tokens.length > 1 ? at : []));
+    if (found.adds === false) for (const row of nodes) for (const at of several) row[at] = 0;
     const wide = Math.min(WIDE, room / groups.length);
     const height = ROW * (nodes.length - 1) + NODE + NAMES;
     const width = LEFT + wide * groups.length;

@@ -9,7 +9,7 @@ import { shareSaid } from "./routes_layout.js";
 
 /** @import { Alone, Explained, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
 
-const ONE_SCALE = "red = for it, blue = against it; on a square-root scale, so that small ones show";
+const ONE_SCALE = "red raises the result, blue lowers it; square-root scale, so that small values show";
 /** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: string, of: string }>} */
 const SAID = {
   share: {
@@ -17,7 +17,7 @@ const SAID = {
     titled: "Share of each link",
     none: "no share",
     empty: "not part of the question",
-    legend: `Share of the score that each link brought, ${ONE_SCALE}`,
+    legend: `What each link contributes: ${ONE_SCALE}`,
     of: "brings",
   },
   effect: {
@@ -25,8 +25,8 @@ const SAID = {
     titled: "Effect of cutting each link",
     none: "nothing measured",
     empty: "not measured",
-    legend: "Change of the score without the link: red = it rises, blue = it falls; on a square-root scale",
-    of: "cutting it changes the score by",
+    legend: "Change of the result without the link: red = it rises, blue = it falls; square-root scale",
+    of: "cutting it changes the result by",
   },
 };
 
@@ -73,7 +73,9 @@ export class ShareMaps extends Emitter {
   }
 
   get shows() {
+    const { head, words } = this.selection;
     if (!this.#asked || !this.#kind) return "";
+    if (this.#kind === "effect" && (typeof head !== "number" || words)) return ""; // links are cut one by one
     return `${this.#kind}:${this.#asked}${this.#kind === "effect" ? `:${this.selection.query}` : ""}`;
   }
 
@@ -93,7 +95,7 @@ export class ShareMaps extends Emitter {
     return this.#said.empty;
   }
 
-  alone = "not measured: choose its query";
+  alone = "not measured; click a row to measure it";
 
   get legend() {
     return this.#said.legend;
@@ -107,7 +109,12 @@ export class ShareMaps extends Emitter {
   }
 
   titled(/** @type {string} */ map) {
-    return `${this.#said.titled}: l${map}`;
+    return `${this.#said.titled}: l${this.named(map)}`;
+  }
+
+  // Of several heads shares are added up.
+  named(/** @type {string} */ map) {
+    return map.replace(/\b(mean|max) (of|over)\b/, "sum $2");
   }
 
   /** @type {(cell: SignedCell) => string} */

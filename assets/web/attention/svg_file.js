@@ -1,6 +1,16 @@
 // A drawing of the page as an SVG file that needs no style sheet.
 
-const STYLED = ["fill", "stroke", "font-size", "font-family", "font-weight", "text-anchor", "opacity"];
+const STYLED = [
+  "fill",
+  "stroke",
+  "font-size",
+  "font-family",
+  "font-weight",
+  "text-anchor",
+  "opacity",
+  "paint-order",
+  "stroke-width",
+];
 
 /** @type {(drawing: SVGElement, stem: string) => { blob: Blob, name: string }} */
 export function svgFile(drawing, stem) {

@@ -52,6 +52,7 @@ export interface Signed {
   part(run: Run, view: MapView, rows: Range, keys: Range): Promise<Numbers<Alone>>;
   titled(map: string, run?: Run): string; // with a run where it stands without the page
   cell(cell: SignedCell): string;
+  named?(map: string): string; // of several heads
   write?(value: number): string; // in a cell; without it as weights are written
   file(format: string): string; // its address; "" where that format cannot hold it
 }

@@ -98,6 +98,8 @@ export interface Explained {
   words: string; // what the score is
   score: number;
   unit: "logits" | "length" | "weight";
+  start?: number | null; // of attention: the token whose state is read; null: all together
+  adds?: boolean; // whether its numbers may be summed; else they are effects
   large: boolean; // whether percentages of it say much
   names: string[];
   tokens: number[];

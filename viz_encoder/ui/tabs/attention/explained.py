@@ -5,11 +5,13 @@ from typing import Any
 
 from viz_encoder.attribution.routes import Routes
 from viz_encoder.attribution.weight_routes import weight_routes
+from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.attributed import parted
 from viz_encoder.figures.options import read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
 from viz_encoder.figures.views import VIEWS
+from viz_encoder.trace.prediction_heads import choose_head, tasks
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.readable import readable
 from viz_encoder.ui.state.store import Entry
@@ -30,9 +32,18 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
         raise SelectionError(f"There is no measure {measure!r}; choose {' or '.join(MEASURES)}.")
     question, options = asked(given)
     if measure == "attention":
-        return _looks(entry, weight_routes(entry.trace, question.get("token"), **options))
+        start = question.get("token", _read_at(entry, question.get("of", "")))
+        return _looks(entry, weight_routes(entry.trace, start, **options)) | {"start": start}
     found = attribution_of(entry, question)
     return split_plain(found) | {"large": found.large} | drawn(entry, found.routes(**options))
+
+
+def _read_at(entry: Entry, of: str) -> int | None:
+    """The token that a prediction head of the whole input reads; None where it reads several."""
+    if entry.encoder is None or of not in tasks(entry.encoder):
+        return None
+    reads_cls = choose_head(entry.encoder, of).pool in (HeadPool.CLS, HeadPool.CLS_DIST)
+    return 0 if reads_cls else None
 
 
 def _looks(entry: Entry, routes: Routes) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
     return {
         **split_plain(found),
         "large": found.large,
+        "adds": False,
         "tokens": known,
         "heads": finite(heads.values[0]),
         "groups": graph["groups"],
