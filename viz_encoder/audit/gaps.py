@@ -19,7 +19,9 @@ def gaps(context: AuditContext, inputs: AuditInputs) -> tuple[str, ...]:
 
 def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     if not context.setting.pads:
-        yield "Padding at the ends: your valid has none there, so no check added any."
+        between = "Padding at the ends: your valid has it only between tokens, so none was added."
+        none = "Padding of any kind: your valid has none, so no check added any."
+        yield between if context.base.padded else none
     if context.unclear:
         yield context.unclear
     if context.scope.may_leave_out:
