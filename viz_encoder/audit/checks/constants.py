@@ -1,15 +1,19 @@
 """The numbers that ban: one not negative enough leaves weight, or outweighs a low score."""
 
+import math
+
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.banned import measured
 from viz_encoder.audit.diagnose.diagnosis import diagnose_constant
 from viz_encoder.audit.diagnose.passed_mask import Suspicion, suspicions
 from viz_encoder.audit.measure.constants import gets_in, too_small
-from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.measure.setting import MASS, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.trace.diagnose import is_compiled
 
+VISIBLE = math.log(MASS)
 
 def ask(context: AuditContext) -> Answer:
     """Constants in what is passed, and in the code that fills scores."""
@@ -21,11 +25,18 @@ def ask(context: AuditContext) -> Answer:
         if compiled:
             return untested("Masking constants: the model is compiled, and its code is not seen.")
         value = too_small(context.subject, context.base, grad=not context.grad_fault)
+        kept = _kept(context) if value is None else None
     except ModelFault as fault:
         return untested(f"Masking constants: while being recorded, the model raised {fault}.")
     if value is not None:
         text = f"The code masks with {value:g}."
         return Answer(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
+    if kept is not None:
+        text = (
+            f"A masked score is {kept:.3g} when softmax runs, so masked keys keep a small weight, "
+            "which grows with the inputs."
+        )
+        return Answer(Verdict.WARN, text, amount=kept).because(diagnose_constant(kept))
     return passes("No masking constant is above -100,000, as far as the code shows.")
 
 
@@ -38,6 +49,18 @@ def _passed(context: AuditContext, compiled: bool) -> Suspicion | None:
         ):
             return one
     return None
+
+
+def _kept(context: AuditContext) -> float | None:
+    """The score that forbidden pairs have, where no number in the code shows it, as after a cap.
+
+    A larger one is a leak, which the maps show.
+    """
+    case, layers = context.base, context.maps.layers
+    if len(case.allowed) not in (1, len(layers)):
+        return None
+    each = (measured(context, case, number) for number in range(len(layers)))
+    return next((one for one in each if one is not None and one < VISIBLE), None)
 
 
 QUESTION = Question("constants", "Masking constants", ask, ("runs",), order=50, one_sided=True)

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis, is_sure
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.banned import added, measured, real_rows
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
@@ -27,11 +26,11 @@ NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
 def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
     """The cause that a layer's map matches, starting with those that are certain."""
     allowed = context.intent(case, number)
-    forbidden = ~allowed & _rows(context, case, number)[:, :, None]
+    forbidden = ~allowed & real_rows(context, case, number)[:, :, None]
     codes = [one.code for one in suspicions(case.passed, case.valid)]
-    banned = _banned(layer, forbidden)
+    banned = added(layer, forbidden)
     if banned is None:
-        banned = _measured(context, case, number, forbidden)
+        banned = measured(context, case, number)
     if banned is not None and -1.05 < banned < -0.95 and "zero_one_added" in codes:
         return diagnose("zero_one_added")
     if layer.bias is not None and banned == 0 and "zero_one_added" in codes:
@@ -67,69 +66,6 @@ def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
             found = cause_of_layer(context, case, layer, number)
             return found if found.code else diagnose("order")
     return None
-
-
-def _banned(layer: LayerRun, forbidden: Tensor) -> float | None:
-    """The one number that was added to the forbidden scores, where what was added is known."""
-    if layer.bias is None:
-        return None
-    whole = (len(forbidden), layer.bias.shape[1], *forbidden.shape[1:])
-    values = layer.bias.expand(whole)[forbidden[:, None].expand(whole)].unique()
-    return float(values) if len(values) == 1 else None
-
-
-def _measured(context: AuditContext, case: Case, number: int, forbidden: Tensor) -> float | None:
-    """The log of a forbidden weight over an allowed one where scores are nearly 0; None: unclear.
-
-    A score that only has a number added keeps it there; one that is not masked at all gives 0.
-    """
-    layers = context.maps_on(case, flat=True).layers
-    if len(layers) <= number or layers[number].has_sink:
-        return None
-    layer, allowed = layers[number], context.intent(case, number)
-    total = Spread()
-    for rows in layer.row_blocks():
-        meant = allowed[:, rows] & _rows(context, case, number)[:, rows, None]
-        both = forbidden[:, rows].any(dim=-1) & meant.any(dim=-1)
-        weights = layer.weights(rows).double()
-        open_ = (weights * meant[:, None]).sum(dim=-1) / meant.sum(dim=-1)[:, None]
-        apart = (weights / open_[..., None].clamp_min(1e-300)).log()
-        total = total.with_more(
-            apart[(forbidden[:, rows] & both[..., None])[:, None].expand_as(apart)]
-        )
-    return total.mean if total.is_one_number else None
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Numbers that come in parts: how many, their sum, and that of their squares."""
-
-    count: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-    infinite: bool = False
-
-    def with_more(self, values: Tensor) -> "Spread":
-        """Add values."""
-        return Spread(
-            self.count + values.numel(),
-            self.total + float(values.sum()),
-            self.squares + float((values * values).sum()),
-            self.infinite or not bool(values.isfinite().all()),
-        )
-
-    @property
-    def mean(self) -> float:
-        """Mean over all."""
-        return self.total / self.count
-
-    @property
-    def is_one_number(self) -> bool:
-        """Whether they are all about the same: their standard deviation is at most 0.5."""
-        if not self.count or self.infinite:
-            return False
-        rest = self.squares - self.total**2 / self.count
-        return rest <= 0.25 * max(1, self.count - 1)
 
 
 def equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
@@ -176,8 +112,3 @@ def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Se
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
     layers = case.allowed if len(case.allowed) > 1 else ()
     return Seen(opened, allowed, pattern, case.valid, passed=readings_of(case), layers=layers)
-
-
-def _rows(context: AuditContext, case: Case, number: int) -> Tensor:
-    """Real tokens that may attend to anything at all, "batch query"."""
-    return case.valid & context.intent(case, number).any(dim=-1)

@@ -1,0 +1,79 @@
+"""What is left of the scores that are banned: a number that was added, or that softmax shows."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.layer import LayerRun
+from viz_encoder.audit.measure.setting import Case
+
+
+def added(layer: LayerRun, forbidden: Tensor) -> float | None:
+    """The one number that was added to the forbidden scores, where what was added is known."""
+    if layer.bias is None:
+        return None
+    whole = (len(forbidden), layer.bias.shape[1], *forbidden.shape[1:])
+    values = layer.bias.expand(whole)[forbidden[:, None].expand(whole)].unique()
+    return float(values) if len(values) == 1 else None
+
+
+def measured(context: AuditContext, case: Case, number: int) -> float | None:
+    """The log of a forbidden weight over an allowed one where scores are nearly 0; None: unclear.
+
+    A score that only has a number added keeps it there; one that is not masked at all gives 0.
+    """
+    layers = context.maps_on(case, flat=True).layers
+    if len(layers) <= number or layers[number].has_sink:
+        return None
+    layer, allowed = layers[number], context.intent(case, number)
+    real = real_rows(context, case, number)[:, :, None]
+    forbidden = ~allowed & real
+    total = Spread()
+    for rows in layer.row_blocks():
+        meant = (allowed & real)[:, rows]
+        both = forbidden[:, rows].any(dim=-1) & meant.any(dim=-1)
+        weights = layer.weights(rows).double()
+        open_ = (weights * meant[:, None]).sum(dim=-1) / meant.sum(dim=-1)[:, None]
+        apart = (weights / open_[..., None].clamp_min(1e-300)).log()
+        total = total.with_more(
+            apart[(forbidden[:, rows] & both[..., None])[:, None].expand_as(apart)]
+        )
+    return total.mean if total.is_one_number else None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Numbers that come in parts: how many, their sum, and that of their squares."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    infinite: bool = False
+
+    def with_more(self, values: Tensor) -> "Spread":
+        """Add values."""
+        return Spread(
+            self.count + values.numel(),
+            self.total + float(values.sum()),
+            self.squares + float((values * values).sum()),
+            self.infinite or not bool(values.isfinite().all()),
+        )
+
+    @property
+    def mean(self) -> float:
+        """Mean over all."""
+        return self.total / self.count
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether they are all about the same: their standard deviation is at most 0.5."""
+        if not self.count or self.infinite:
+            return False
+        rest = self.squares - self.total**2 / self.count
+        return rest <= 0.25 * max(1, self.count - 1)
+
+
+def real_rows(context: AuditContext, case: Case, number: int) -> Tensor:
+    """Real tokens that may attend to anything at all, "batch query"."""
+    return case.valid & context.intent(case, number).any(dim=-1)
