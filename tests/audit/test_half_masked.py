@@ -62,3 +62,30 @@ def test_no_mask_is_still_called_so_and_the_whole_mask_passes(intent):
     found = audit(Sums(""), intent, intent).failed[0]
     assert found.cause == f"{CAUSES['ignored'].sentence}.", found
     assert own(audit(Sums("vk"), intent, intent)) == []
+
+
+class Capped(nn.Module):
+    """Attention whose scores are capped by a tanh, after the mask or before it."""
+
+    def __init__(self, cap, mended):
+        super().__init__()
+        self.qkv, self.cap, self.mended = nn.Linear(8, 24), cap, mended
+
+    def forward(self, x, allowed):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        scores = q @ k.mT / 8**0.5
+        if not self.mended:
+            scores = scores.masked_fill(~allowed, -1e30)
+        scores = self.cap * torch.tanh(scores / self.cap)
+        if self.mended:
+            scores = scores.masked_fill(~allowed, -torch.inf)
+        return scores.softmax(dim=-1) @ v
+
+
+@pytest.mark.parametrize("cap", [20, 50])
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_cap_after_the_mask_leaves_masked_scores_near_zero(cap, mended):
+    torch.manual_seed(0)
+    report = vz.audit_mask(Capped(cap, mended).eval(), causal, d_model=8)
+    assert report.verdict == ("PASS" if mended else "WARN"), str(report)
+    assert mended or f"A masked score is -{cap}" in report.sentence
