@@ -37,7 +37,10 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         names = ", ".join(context.maps.left_out)
         yield f"Attention that is not over these tokens: {names}."
     if "router" in context.subject.fixed_keys.values():
-        yield "A softmax over as many columns at any length, which was taken for a router's."
+        yield (
+            "A softmax that has the same number of columns at any length was taken for a router's. "
+            "Check that it is no attention: its map was not judged."
+        )
     step = context.scope.step
     if step is not None:
         if not takes_mask(step):

@@ -41,8 +41,9 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
     if share is Share.ALL:  # of these tokens, but not of those of a memory
-        crossed = _crossed(context)
-        return Judged(Share.SOME if crossed else share, "; ".join(crossed))
+        routed = "router" in context.subject.fixed_keys.values() and not context.maps.layers
+        others += ["a softmax taken for a router's"] if routed else []
+        return Judged(Share.SOME if others else share, "; ".join(others))
     share = (
         _share_of_maps(context) if by_maps else Share.NONE if context.n_layers is None else share
     )

@@ -44,6 +44,7 @@ def ask_all(
         else:
             answer = _answer(context, question)
         context.answers[question.name] = answer
+    _blame_the_kept_score(context.answers)
     _confirm_suspicions(context.answers)
     _soften_shared_capacity(context)
     if context.other_side is not None and not context.stopped:
@@ -93,6 +94,18 @@ def _least_judged(context: AuditContext) -> Judged:
     if there.share.value <= judged.share.value:
         return judged
     return there._replace(but=f"with padding on the left, {there.but}" if there.but else "")
+
+
+def _blame_the_kept_score(answers: dict[str, Answer]) -> None:
+    """Masked scores near 0 explain a leak that only larger inputs show."""
+    kept, gradient, changed = map(answers.get, ("constants", "gradient", "perturbation"))
+    if kept is None or gradient is None or changed is None or kept.code != "constant":
+        return
+    small = kept.amount is not None and -100 < kept.amount < 0
+    if small and gradient.verdict is Verdict.PASS and changed.verdict.is_red and not changed.code:
+        answers["perturbation"] = changed._replace(
+            code=kept.code, cause=kept.cause, cure=kept.cure
+        )
 
 
 def _confirm_suspicions(answers: dict[str, Answer]) -> None:

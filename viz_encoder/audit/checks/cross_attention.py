@@ -54,7 +54,7 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
     text = f"never looks at memory {key}, which it may attend to"
     if leaks:
         text = f"gives {amount:.3g} of its attention to memory {key}, which it may not attend to"
-    text = f"Cross-attention {layer.name}, head {head}, sample {sample}: query {query} {text}."
+    text = f"Cross-attention in {layer.name}, head {head}, sample {sample}: query {query} {text}."
     opened = layer.looked_at(MASS)
     return Answer(
         Verdict.FAIL, text, head=head, sample=sample, query=query, key=key, amount=amount

@@ -159,7 +159,7 @@ def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
 
 def _name(call: RecordedCall) -> str:
     """Name within the caller's own module."""
-    return re.sub(r"^(call|parts\.\d+)\.", "", call.name)
+    return re.sub(r"^(call|parts\.\d+)(\.|$)", "", call.name) or "the model itself"
 
 
 def _in_words(call: RecordedCall) -> str:

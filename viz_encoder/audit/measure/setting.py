@@ -195,8 +195,8 @@ class Setting:
         if all(torch.equal(*pair) for pair in pairs):
             raise InputError(
                 "intent(valid, ids) says the same whatever ids are drawn, so what it reads in them "
-                f"would not be judged; the id of the padding, {self.pad_id}, is never drawn as a "
-                "real token. Make ids that hold what it looks for, such as ends of documents: "
+                "would not be judged. Make ids that hold what it looks for, such as ends of "
+                "documents or pictures: "
                 "inputs=viz_encoder.audit.AuditInputs(make=lambda seed, batch, length: …)."
             )
 
