@@ -103,9 +103,7 @@ def _blame_the_kept_score(answers: dict[str, Answer]) -> None:
         return
     small = kept.amount is not None and -100 < kept.amount < 0
     if small and gradient.verdict is Verdict.PASS and changed.verdict.is_red and not changed.code:
-        answers["perturbation"] = changed._replace(
-            code=kept.code, cause=kept.cause, cure=kept.cure
-        )
+        answers["perturbation"] = changed._replace(code=kept.code, cause=kept.cause, cure=kept.cure)
 
 
 def _confirm_suspicions(answers: dict[str, Answer]) -> None:

@@ -15,6 +15,7 @@ from viz_encoder.trace.diagnose import is_compiled
 
 VISIBLE = math.log(MASS)
 
+
 def ask(context: AuditContext) -> Answer:
     """Constants in what is passed, and in the code that fills scores."""
     compiled = is_compiled(context.subject.whole.modules())
