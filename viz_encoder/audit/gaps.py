@@ -38,8 +38,8 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         yield f"Attention that is not over these tokens: {names}."
     if "router" in context.subject.fixed_keys.values():
         yield (
-            "A softmax that has the same number of columns at any length was taken for a router's. "
-            "Check that it is no attention: its map was not judged."
+            "A softmax over the same number of columns at any length: it was taken for a router's. "
+            "If it is attention, its map was not judged."
         )
     step = context.scope.step
     if step is not None:

@@ -1,6 +1,6 @@
 """links: what changes when single links are cut."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from viz_encoder.arguments import Token, public, read_index
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.measure import MeasureArguments
+from viz_encoder.effects.measure import MeasureArguments, Outputs
 from viz_encoder.effects.measures import Measured, measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Replaced, Rerun
 from viz_encoder.result import ArrayResult, Columns
@@ -104,7 +104,7 @@ class _Rows:
         self.run, self.trace, self.cut = run, trace, cut
         self.alone = np.zeros(len(cut), dtype=bool)  # where nothing else may be attended to
 
-    def without(self) -> Any:
+    def without(self) -> Iterator[tuple[list[int], Outputs]]:
         """The numbers of some links of one layer, and the outputs with each of them cut."""
         order = sorted(range(len(self.cut)), key=lambda at: self.cut[at][0])
         step = max(1, BATCH_TOKENS // len(self.run.sample.tokens))

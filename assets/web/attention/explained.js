@@ -5,6 +5,7 @@ import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { DEFAULTS } from "../core/selection_address.js";
 import { ask } from "../core/server.js";
+import { streamed } from "../core/streamed.js";
 import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
@@ -32,7 +33,7 @@ export class Explained extends Emitter {
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
-  /** @type {Map<string, Found>} */ #measured = new Map(); // answers of this run by measure and question
+  /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
   question = new Question(() => this.ask());
   said = el("h2", { class: "viz-answer", "aria-live": "polite" });
   how = el("p", { class: "viz-measure-said" });
@@ -93,8 +94,10 @@ export class Explained extends Emitter {
    * @type {(run: Run, fresh: Fresh) => Promise<Record<string, string> | null>} */
   async prepare(run, fresh) {
     const { query } = this.selection;
-    if (run.unsplit) this.#query = this.#token = query;
-    if (run.unsplit) return { of: "state", token: String(query) };
+    if (run.unsplit) {
+      this.#query = this.#token = query;
+      return { of: "state", token: String(query) };
+    }
     await this.question.show(run, query, fresh);
     const options = this.question.options();
     if (!options) return null;
@@ -130,16 +133,17 @@ export class Explained extends Emitter {
 
   /** The answer in a measure. @type {(run: Run, name: string, asked: string, found: Found | null) => Promise<Found | null>} */
   async #measure(run, name, asked, found) {
-    const measure = MEASURES[name];
     if (name === "contribution") return found;
-    const known = `${name}:${asked}`;
-    const before = this.#measured.get(known);
-    if (before) return before;
+    const { working } = MEASURES[name];
+    const known = this.#measured.get(`${name}:${asked}`);
+    if (known) return known;
     this.#behind(true);
-    const work = (/** @type {import("../core/streamed.js").Tell} */ tell, /** @type {AbortSignal} */ signal) =>
-      measure.found(run, asked, tell, signal);
-    const shown = measure.working ? await this.#work.run(measure.working, work) : await work(() => {}, NEVER);
-    if (shown) this.#measured.set(known, shown);
+    if (!working) return run.json(`attribution?measure=${name}&${asked}`);
+    const url = run.url(`attribution/${name}?${asked}`);
+    const shown = /** @type {Found | null} */ (
+      await this.#work.run(working, (tell, signal) => streamed(url, tell, { signal }))
+    );
+    if (shown) this.#measured.set(`${name}:${asked}`, shown);
     return shown;
   }
 
@@ -225,8 +229,6 @@ function addsUp(found) {
   const whole = `${score.toFixed(2)} (${unit === "logits" ? "logits" : "its length"})`.replace("-", "−");
   return `All tokens and the biases (${biases}) add up to ${whole}, to ${unexplained.toExponential(0)} of it.`;
 }
-
-const NEVER = new AbortController().signal;
 
 /** @type {(parts: [text: string, strong: boolean][]) => (string | Node)[]} */
 const marked = (parts) => parts.map(([text, strong]) => (strong ? el("b", {}, text) : text));

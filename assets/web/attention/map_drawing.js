@@ -116,13 +116,22 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   const letter = context.measureText("0").width; // of a font in which all are as wide
   const fits = (/** @type {string} */ text) => text.length * letter <= cell - 2 * MARGIN;
   for (const { row, col, tile, value } of exactCells(map)) {
-    const [amount, sign] = [Math.abs(value), value < 0 ? "−" : ""];
-    const weight = cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text));
-    const text = map.signed?.write ? map.signed.write(value) : weight && sign + weight;
+    const text = written(map, value, (amount, sign) =>
+      cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text)),
+    );
     if (!text || text.length * letter > cell - MARGIN) continue;
     context.fillStyle = inkOn(colorOf(tile, row, value, scale));
     context.fillText(text, ...view.middle(row, col, map));
   }
+}
+
+/** The text of a cell, "" for none: that of a weight, unless what is shown in its place is written otherwise.
+ * @type {(map: AttentionMap, value: number, weight: (amount: number, sign: string) => string) => string} */
+export function written({ signed }, value, weight) {
+  if (signed?.write) return signed.write(value);
+  const sign = value < 0 ? "−" : "";
+  const text = weight(Math.abs(value), sign);
+  return text && sign + text;
 }
 
 /** @type {(tile: Tile, row: number, value: number, scale: Scale) => Rgb} */

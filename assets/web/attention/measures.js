@@ -1,17 +1,14 @@
-// The measures of one question: what each tells, in words, and where its numbers come from.
+// The measures of one question, in words; by its name the server tells the numbers of each.
 
 import { DEFAULTS } from "../core/selection_address.js";
-import { streamed } from "../core/streamed.js";
 
 const CHANGED = "Effects are measured on the original run; press Restore to see them";
 const MASKED = "Effects are measured without a mask of your own; press Run to see them";
 
-/** @import { Explained, Run } from "./types.d.ts" */
-/** @import { Tell } from "../core/streamed.js" */
+/** @import { Run } from "./types.d.ts" */
 /** @typedef {{ title: string, about: string, heads: string, verb: string, how: string, map: string | null, files: boolean,
- *   found: (run: Run, asked: string, tell: Tell, signal: AbortSignal) => Promise<Explained>, slow?: boolean,
  *   working?: string }} Measure `map` is what its map holds, null where that is of weights; `files` whether its table
- *   can be saved; `slow` ones are measured on demand where the text is long */
+ *   can be saved; `working` is said while a measure that takes its time is measured */
 
 /** @type {Record<string, Measure>} */
 export const MEASURES = {
@@ -25,7 +22,6 @@ export const MEASURES = {
       "the blocks. Each row adds up to 100%. It shows where heads look, not what reached the result.",
     map: null,
     files: false,
-    found: (run, asked) => run.json(`attribution?measure=attention&${asked}`),
   },
   contribution: {
     title: "Contribution",
@@ -38,7 +34,6 @@ export const MEASURES = {
       "not show what would happen without a token or head.",
     map: "share",
     files: true,
-    found: (run, asked) => run.json(`attribution?${asked}`),
   },
   effect: {
     title: "Effect",
@@ -50,9 +45,7 @@ export const MEASURES = {
       "don’t add up, because other parts can compensate. The map takes a single head and unmerged tokens.",
     map: "effect",
     files: false,
-    slow: true,
     working: "Removing each head, word and link",
-    found: (run, asked, tell, signal) => streamed(run.url(`attribution/effect?${asked}`), tell, { signal }),
   },
 };
 

@@ -7,7 +7,7 @@ import { thin } from "../core/labels.js";
 import { paperSigned, signedColors } from "../core/signed_colors.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { isolated } from "../core/token_names.js";
-import { exactCells, paint, printed, scaled } from "./map_drawing.js";
+import { exactCells, paint, printed, scaled, written } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
 
@@ -137,9 +137,7 @@ function values({ map, rows, cols }, { left, top, cell }) {
   const fits = (/** @type {string} */ text) => wide(text) <= cell - 1;
   return Array.from(exactCells(map)).flatMap(({ row, col, tile, value }) => {
     const { scale } = map;
-    const sign = value < 0 ? "−" : "";
-    const weight = printed(Math.abs(value), (amount) => fits(sign + amount));
-    const text = map.signed?.write ? map.signed.write(value) : weight && sign + weight;
+    const text = written(map, value, (amount, sign) => printed(amount, (text) => fits(sign + text)));
     if (!text) return [];
     const usual = () => shade(scaled(tile, row, value, scale), scale, paperColors);
     const fill = inkOn(scale.name === CHANGE ? paperChanges(rooted(value / scale.high)) : usual());

@@ -1,6 +1,7 @@
 """What carried an answer as the page draws it, and in the same form where heads look."""
 
 from collections.abc import Mapping
+from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
 from viz_encoder.attribution.routes import Routes
@@ -29,7 +30,9 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     """
     measure = given.get("measure", "contribution")
     if measure not in MEASURES:
-        raise SelectionError(f"There is no measure {measure!r}; choose {' or '.join(MEASURES)}.")
+        raise SelectionError(
+            f"There is no measure {shown(measure)}; choose {' or '.join(MEASURES)}."
+        )
     question, options = asked(given)
     if measure == "attention":
         start = question.get("token", _read_at(entry, question.get("of", "")))

@@ -1,5 +1,7 @@
 """Routes of a score: what carried it, where heads look, and what changes without them."""
 
+from reprlib import repr as shown  # truncates: client input can be of any length
+
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -63,7 +65,7 @@ async def share_map(
             tile = signed_tile(LinkMap(attribution_of(entry, question), view), *part, MAX_SIDE)
         else:
             raise SelectionError(
-                f"There is no such map {measure!r}; choose contribution or effect."
+                f"There is no such map {shown(measure)}; choose contribution or effect."
             )
         step = f"{tile.row_step},{tile.key_step}"
         empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
