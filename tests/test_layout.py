@@ -17,6 +17,18 @@ MAY_USE = {"core": set(), "views": {"core"}}
 OF_A_TAB = {"core", "views"}
 
 
+# What stands around a tab must not be chosen by what is in it: each change of a tab would style all
+# of it anew, and a click on a head took four times as long. These hold little, or match once.
+MAY_HAVE = (":root", "#viz-notice", "#viz-tries", "#viz-run-host", ".viz-check", ".viz-zoo-section")
+
+
+def test_nothing_around_a_tab_is_styled_by_what_is_in_it():
+    for sheet in WEB.rglob("*.css"):
+        plain = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.S)
+        for subject in re.findall(r"([^\s,{}>]*?)(?::not\()?:has\(", plain):
+            assert subject in MAY_HAVE, f"{sheet.name}: {subject}:has(…)"
+
+
 def imported(module: Path) -> list[Path]:
     found = re.findall(r'(?:from|import)\s*\(?\s*"(\.[^"]+)"', module.read_text())
     return [(module.parent / path).resolve() for path in found]

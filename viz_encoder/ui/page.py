@@ -63,7 +63,7 @@ def make_page(runner: Runner) -> gr.Blocks:
     with gr.Blocks(
         title="viz_encoder", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)
     ) as page:
-        gr.HTML(HEADING, apply_default_css=False)
+        gr.HTML(HEADING, elem_id="viz-top", apply_default_css=False)
         with gr.Column(elem_id="viz-page"):
             with gr.Column(elem_id="viz-inputs"):
                 form = make_form(runner.models)
