@@ -64,11 +64,11 @@ def test_a_comparison_is_restored_on_another_server(visit, reopened, minilm):
     page.locator(".viz-swap").click()
     page.wait_for_selector(f"{PAINTED}:not([data-painted='{before}'])")
     page.get_by_role("button", name="Show the change", exact=True).click()
-    page.wait_for_function("vizTab.changes.most !== null && vizTab.measures.complete('change')")
+    page.wait_for_function("vizTab.changes.most > 0 && vizTab.measures.complete('change')")
     page.wait_for_selector(".viz-map[data-painted*=':change:']")
     other = reopened(page)
     other.wait_for_selector(".viz-map[data-painted*=':change:']", timeout=60_000)
-    other.wait_for_function("vizTab.changes.most !== null && vizTab.measures.complete('change')")
+    other.wait_for_function("vizTab.changes.most > 0 && vizTab.measures.complete('change')")
     shown = "[...vizTab.map.tiles[0].values].map((value) => Number.isNaN(value) ? null : value)"
     assert other.evaluate(shown) == pytest.approx(page.evaluate(shown), abs=1e-6)
     now, was = (vz.capture(minilm, text) for text in (TEXT.replace("tired", "wide"), TEXT))

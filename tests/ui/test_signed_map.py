@@ -40,7 +40,7 @@ def maps(minilm):
 def opened(shared):
     """The page on that change."""
     opened = shared(show_the_change)
-    opened.page.wait_for_function("vizTab.changes.most !== null")
+    opened.page.wait_for_function("vizTab.changes.most > 0")
     return opened
 
 
@@ -150,7 +150,7 @@ def test_what_is_saved_under_the_map_is_the_change(opened, maps):
 
 def test_all_heads_are_saved_as_their_changes(opened):
     page = opened.page
-    page.wait_for_function("vizTab.changes.most !== null")
+    page.wait_for_function("vizTab.changes.most > 0")
     name, content = saved(page, ".viz-atlas .viz-figure-take", "SVG")
     assert name == "head_atlas-change.svg"
     words = " ".join(re.findall(r"<text[^>]*>([^<]*)", content.decode()))
