@@ -65,27 +65,51 @@ def test_no_mask_is_still_called_so_and_the_whole_mask_passes(intent):
 
 
 class Capped(nn.Module):
-    """Attention whose scores are capped by a tanh, after the mask or before it."""
+    """Attention whose scores are capped by a tanh, after the mask (from some length on) or before.
 
-    def __init__(self, cap, mended):
+    With a sink, half of each row goes to a slot of no token; unseen, it is exp and sum.
+    """
+
+    def __init__(self, cap, *, mended=False, least=0, kind="softmax"):
         super().__init__()
-        self.qkv, self.cap, self.mended = nn.Linear(8, 24), cap, mended
+        torch.manual_seed(0)
+        self.qkv, self.cap, self.mended, self.least = nn.Linear(8, 24), cap, mended, least
+        self.kind = kind
 
     def forward(self, x, allowed):
         q, k, v = self.qkv(x).chunk(3, dim=-1)
         scores = q @ k.mT / 8**0.5
-        if not self.mended:
+        mended = self.mended or x.shape[1] < self.least
+        if not mended:
             scores = scores.masked_fill(~allowed, -1e30)
         scores = self.cap * torch.tanh(scores / self.cap)
-        if self.mended:
+        if mended:
             scores = scores.masked_fill(~allowed, -torch.inf)
+        if self.kind == "exp and sum":
+            weights = scores.exp()
+            return weights @ v / weights.sum(-1, keepdim=True)
+        if self.kind == "sink":
+            scores, v = nn.functional.pad(scores, (0, 1)), nn.functional.pad(v, (0, 0, 0, 1))
         return scores.softmax(dim=-1) @ v
 
 
 @pytest.mark.parametrize("cap", [20, 50])
 @pytest.mark.parametrize("mended", [True, False])
 def test_a_cap_after_the_mask_leaves_masked_scores_near_zero(cap, mended):
-    torch.manual_seed(0)
-    report = vz.audit_mask(Capped(cap, mended).eval(), causal, d_model=8)
+    report = vz.audit_mask(Capped(cap, mended=mended).eval(), causal, d_model=8)
     assert report.verdict == ("PASS" if mended else "WARN"), str(report)
     assert mended or f"A masked score is -{cap}" in report.sentence
+
+
+@pytest.mark.parametrize("kind", ["softmax", "sink", "exp and sum"])
+@pytest.mark.parametrize("cap", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("intent", [padding, causal])
+def test_a_narrow_cap_after_the_mask_is_not_called_no_mask_at_all(intent, cap, kind):
+    model = Capped(cap, kind=kind).eval()
+    found = vz.audit_mask(model, intent, d_model=8, n_layers=1).failed[0]
+    assert found.code == "constant" and f"(here -{cap:g}" in found.cause, found
+
+
+def test_a_cap_after_the_mask_of_longer_texts_alone_is_warned_of():
+    report = vz.audit_mask(Capped(20, least=9).eval(), causal, d_model=8)
+    assert "-20 at 12 tokens (fewer pass)" in report.check("constants").evidence, str(report)

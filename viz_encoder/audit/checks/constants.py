@@ -1,14 +1,16 @@
 """The numbers that ban: one not negative enough leaves weight, or outweighs a low score."""
 
 import math
+from contextlib import suppress
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import measured
 from viz_encoder.audit.diagnose.diagnosis import diagnose_constant
 from viz_encoder.audit.diagnose.passed_mask import Suspicion, suspicions
+from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.constants import gets_in, too_small
-from viz_encoder.audit.measure.setting import MASS, ModelFault
+from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.trace.diagnose import is_compiled
@@ -20,25 +22,47 @@ def ask(context: AuditContext) -> Answer:
     """Constants in what is passed, and in the code that fills scores."""
     compiled = is_compiled(context.subject.whole.modules())
     try:
-        if (found := _passed(context, compiled)) is not None:
-            text = f"T{found.evidence[1:]}."
-            return Answer(Verdict.WARN, text).because(diagnose_constant(found.value))
+        if (passed := _passed(context, compiled)) is not None:
+            text = f"T{passed.evidence[1:]}."
+            return Answer(Verdict.WARN, text).because(diagnose_constant(passed.value))
         if compiled:
             return untested("Masking constants: the model is compiled, and its code is not seen.")
-        value = too_small(context.subject, context.base, grad=not context.grad_fault)
-        kept = _kept(context) if value is None else None
+        found = _in_code(context, context.base)
     except ModelFault as fault:
         return untested(f"Masking constants: while being recorded, the model raised {fault}.")
+    return (
+        found
+        or _at_other_lengths(context)
+        or passes("No masking constant is above -100,000, as far as the code shows.")
+    )
+
+
+def _in_code(context: AuditContext, case: Case, at: str = "") -> Answer | None:
+    """A number in the code, or what softmax shows of one, on one batch."""
+    value = too_small(context.subject, case, grad=not context.grad_fault)
     if value is not None:
-        text = f"The code masks with {value:g}."
-        return Answer(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
-    if kept is not None:
-        text = (
-            f"A masked score is {kept:.3g} when softmax runs, so masked keys keep a small weight, "
-            "which grows with the inputs."
-        )
-        return Answer(Verdict.WARN, text, amount=kept).because(diagnose_constant(kept))
-    return passes("No masking constant is above -100,000, as far as the code shows.")
+        return _warning(value, f"The code masks with {value:g}{at}.")
+    if (kept := _kept(context, case)) is None:
+        return None
+    return _warning(
+        kept,
+        f"A masked score is {kept:.3g}{at} when softmax runs, so masked keys keep a small weight, "
+        "which grows with the inputs.",
+    )
+
+
+def _warning(value: float, text: str) -> Answer:
+    return Answer(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
+
+
+def _at_other_lengths(context: AuditContext) -> Answer | None:
+    """The first that only another length shows, of those at which the model must be right."""
+    for case, _ in other_cases(context):
+        with suppress(ModelFault):
+            found = _in_code(context, case, f" {at_length(case)}")
+            if found is not None and context.was_asked_for(case.valid.shape[1]):
+                return found
+    return None
 
 
 def _passed(context: AuditContext, compiled: bool) -> Suspicion | None:
@@ -52,12 +76,12 @@ def _passed(context: AuditContext, compiled: bool) -> Suspicion | None:
     return None
 
 
-def _kept(context: AuditContext) -> float | None:
+def _kept(context: AuditContext, case: Case) -> float | None:
     """The score that forbidden pairs have, where no number in the code shows it, as after a cap.
 
     A larger one is a leak, which the maps show.
     """
-    case, layers = context.base, context.maps.layers
+    layers = context.maps_on(case).layers if case is not context.base else context.maps.layers
     if len(case.allowed) not in (1, len(layers)):
         return None
     each = (measured(context, case, number) for number in range(len(layers)))

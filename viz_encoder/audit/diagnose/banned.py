@@ -1,5 +1,6 @@
 """What is left of the scores that are banned: a number that was added, or that softmax shows."""
 
+import math
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -7,6 +8,8 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import Case
+
+NEAR_0 = -0.05  # of scores that are nearly 0, about so much is chance
 
 
 def added(layer: LayerRun, forbidden: Tensor) -> float | None:
@@ -23,13 +26,18 @@ def measured(context: AuditContext, case: Case, number: int) -> float | None:
 
     A score that only has a number added keeps it there; one that is not masked at all gives 0.
     """
-    layers = context.maps_on(case, flat=True).layers
-    if len(layers) <= number or layers[number].has_sink:
-        return None
+    found = left_to(context, case, number)
+    return found.mean if found.is_one_number and not found.n_closed else None
+
+
+def left_to(context: AuditContext, case: Case, number: int) -> "Spread":
+    """The logs of forbidden weights over allowed ones where scores are nearly 0."""
+    total, layers = Spread(), context.maps_on(case, flat=True).layers
+    if len(layers) <= number:
+        return total
     layer, allowed = layers[number], context.intent(case, number)
     real = real_rows(context, case, number)[:, :, None]
     forbidden = ~allowed & real
-    total = Spread()
     for rows in layer.row_blocks():
         meant = (allowed & real)[:, rows]
         both = forbidden[:, rows].any(dim=-1) & meant.any(dim=-1)
@@ -39,7 +47,7 @@ def measured(context: AuditContext, case: Case, number: int) -> float | None:
         total = total.with_more(
             apart[(forbidden[:, rows] & both[..., None])[:, None].expand_as(apart)]
         )
-    return total.mean if total.is_one_number else None
+    return total
 
 
 @dataclass(frozen=True)
@@ -49,15 +57,17 @@ class Spread:
     count: int = 0
     total: float = 0.0
     squares: float = 0.0
-    infinite: bool = False
+    n_closed: int = 0  # those that are -inf, which the others leave out
 
     def with_more(self, values: Tensor) -> "Spread":
         """Add values."""
+        closed = values.isneginf()
+        values = values[~closed]
         return Spread(
             self.count + values.numel(),
             self.total + float(values.sum()),
             self.squares + float((values * values).sum()),
-            self.infinite or not bool(values.isfinite().all()),
+            self.n_closed + int(closed.sum()),
         )
 
     @property
@@ -66,12 +76,22 @@ class Spread:
         return self.total / self.count
 
     @property
-    def is_one_number(self) -> bool:
-        """Whether they are all about the same: their standard deviation is at most 0.5."""
-        if not self.count or self.infinite:
-            return False
+    def deviation(self) -> float:
+        """Standard deviation."""
         rest = self.squares - self.total**2 / self.count
-        return rest <= 0.25 * max(1, self.count - 1)
+        return math.sqrt(max(0.0, rest) / max(1, self.count - 1))
+
+    @property
+    def is_low(self) -> bool:
+        """Whether they lie below 0 by more than they differ: they are no open pairs."""
+        return self.count > 0 and self.mean < min(NEAR_0, -self.deviation)
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether all are about the same: closer to one another than to 0, and within 0.5."""
+        if not self.count or not math.isfinite(self.squares):
+            return False
+        return self.deviation <= min(0.5, max(-NEAR_0, abs(self.mean)) / 10)
 
 
 def real_rows(context: AuditContext, case: Case, number: int) -> Tensor:

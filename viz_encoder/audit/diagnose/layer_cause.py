@@ -7,8 +7,8 @@ import torch
 
 from viz_encoder.audit.answer import Diagnosis, is_sure
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.banned import added, measured, real_rows
-from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant
+from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
+from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
@@ -35,9 +35,11 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
         return diagnose("zero_one_added")
     if layer.bias is not None and banned == 0 and "zero_one_added" in codes:
         return diagnose("zero_one_added")
-    if banned is not None and banned < -1.5:
+    if banned is not None and banned < NEAR_0:
         return diagnose_constant(banned)
     diagnosis = equal_mask(context, case, layer, number)
+    if not layer.sure or layer.bias is not None:  # else the mask itself was seen
+        diagnosis = _unless_low(context, case, number, diagnosis)
     if (
         diagnosis.code in NOT_MASKED
         and (value := too_small(context.subject, case, grad=not context.grad_fault)) is not None
@@ -50,6 +52,14 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
     if diagnosis.code in ("sorted", "other_sample") and case is context.base:
         return by_order(context, case, context.out) or diagnosis
     return by_trying(context, case, diagnosis)
+
+
+def _unless_low(context: AuditContext, case: Case, number: int, found: Diagnosis) -> Diagnosis:
+    """The mask that it equals; not for certain where what it opens has less weight than allowed."""
+    left = left_to(context, case, number)
+    if left.is_low and found.code and (left.is_one_number or found.code in NOT_MASKED):
+        return either([found.code, "constant"]) if is_sure(found.cause) else found
+    return found
 
 
 def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis, unsure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.another_mask import contradicted
+from viz_encoder.audit.diagnose.banned import NEAR_0
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.half_masked import half_masked
 from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
@@ -122,9 +123,13 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
         if found is not None:
             return found
     value = None if apart is None else _constant(context, case, number, apart)
-    if value is not None and value < -0.95:
+    if value is not None and value < NEAR_0:
         added = any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
-        return diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
+        return (
+            diagnose("zero_one_added")
+            if added and -1.05 < value < -0.95
+            else diagnose_constant(value)
+        )
     if apart is not None and float(apart.mean()) < FAINT:
         return UNKNOWN  # an open pair has the weight of an allowed one
     seen = [_of_part(context, case, parts[number], number)]
@@ -155,8 +160,9 @@ def _is_wrong(context: AuditContext, case: Case, part: MixingPart, number: int) 
 def _constant(context: AuditContext, case: Case, number: int, apart: Tensor) -> float | None:
     """The one number that was added to forbidden scores: as large where scores are smaller yet."""
     value = float(apart.mean())
+    near = min(0.3, abs(value) / 10)
     again = _measured(context, case, number, times=0.5)
-    if float(apart.std()) > 0.3 or again is None or abs(float(again.mean()) - value) > 0.3:
+    if float(apart.std()) > near or again is None or abs(float(again.mean()) - value) > near:
         return None
     return value
 
