@@ -221,6 +221,36 @@ def prefixed(longest: bool) -> Mask:
     return mask
 
 
+def reopened(valid: Tensor) -> Tensor:
+    """The prefix, and padding with the token type of it, opened to all."""
+    half = valid.sum(1, keepdim=True) // 2
+    return prefixed(False)(valid) | ((torch.arange(valid.shape[1]) < half) | ~valid)[:, None]
+
+
+def seeing_prefix(queries: bool) -> Mask:
+    """Causal, but for half of each sample's tokens, which see each other; or all of the sample."""
+
+    def mask(valid: Tensor) -> Tensor:
+        prefix = torch.arange(valid.shape[1]) < valid.sum(1, keepdim=True) // 2
+        keys = valid if queries else prefix & valid
+        return causal(valid) | (prefix[:, :, None] & keys[:, None, :])
+
+    return mask
+
+
+def with_picture(beyond: bool, reach: int = 2) -> Mask:
+    """A causal window, and a picture of four tokens that see each other, in the window or not."""
+
+    def mask(valid: Tensor) -> Tensor:
+        at = torch.arange(valid.shape[1])
+        picture = (at > 0) & (at < 5)
+        whole, near = picture[:, None] & picture, place(valid).abs() <= reach
+        looked = (place(valid) >= 0) & near | whole & (near | beyond)
+        return padding(valid) & looked
+
+    return mask
+
+
 def in_parts(valid: Tensor) -> Tensor:
     """Causal, by four queries at a time, each time counted from the first key."""
     at = torch.arange(valid.shape[1])
@@ -312,6 +342,16 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
         ("longest_sample",),
         ("pattern_places",),
     ),
+    ("a prefix opened with padding", prefixed(False), reopened, ("prefix_opened",), ()),
+    (
+        "a prefix that sees the text",
+        seeing_prefix(False),
+        seeing_prefix(True),
+        ("prefix_rows",),
+        (),
+    ),
+    ("a picture beyond the window", with_picture(False), with_picture(True), ("group_window",), ()),
+    ("a picture cut by the window", with_picture(True), with_picture(False), ("group_cut",), ()),
     ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),
     ("constant of -4", causal, added(-4.0, causal), ("constant",), ()),
     ("0 and 1 added", causal, lambda v: causal(v).float(), ("zero_one_added",), ()),

@@ -89,3 +89,29 @@ def test_padding_before_a_text_is_no_group():
     )
     assert report.check("maps").verdict == "FAIL", str(report)
     assert report.check("maps").code != "groups_joined", str(report)
+
+
+def windowed(valid):
+    """A causal window, and a prefix of three tokens that see each other."""
+    place = torch.arange(valid.shape[1])
+    near = (place[:, None] - place).abs() < 3
+    return padding(valid) & near & ((place < 3) | (place <= place[:, None]))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_prefix_that_is_opened_beyond_its_window_or_with_padding_is_named(side):
+    def opened(valid):
+        first = valid.long().argmax(1)[:, None]
+        return prefixed(valid) | (torch.arange(valid.shape[1]) < first + 3)[:, None]
+
+    def prefixed(valid):
+        if side == "right":
+            return windowed(valid)
+        place = valid.cumsum(1) - 1
+        ahead = (place < 3)[:, :, None] & (place < 3)[:, None]
+        return padding(valid) & (causal(valid) | ahead)
+
+    inputs = AuditInputs(padding_side=side)
+    report = audit(Stack().eval(), prefixed, opened, inputs=inputs)
+    assert report.failed[0].code == "prefix_opened", str(report)
+    assert audit(Stack().eval(), prefixed, inputs=inputs).verdict == "PASS"

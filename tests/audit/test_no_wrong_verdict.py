@@ -263,6 +263,25 @@ def test_cross_attention_is_said_not_to_be_judged_or_is_judged():
     assert wrong.check("cross_attention").code == "cross_causal"
 
 
+def media(n_queries, compare):
+    """Two pictures of two tokens, before queries 1 and 3; those of no picture see a fifth key."""
+    text = torch.arange(n_queries)[:, None] >= torch.tensor([1, 3])
+    seen = compare(text.sum(1)[:, None], torch.tensor([1, 1, 2, 2, 0]))
+    return seen & (torch.arange(5) < 4)
+
+
+@pytest.mark.parametrize("meant, code", [("eq", "media_before"), ("ge", "media_last")])
+def test_earlier_pictures_that_are_seen_or_left_out_by_mistake_are_named(meant, code):
+    other = "ge" if meant == "eq" else "eq"
+    scope = AuditScope(
+        cross=lambda v: media(v.shape[1], getattr(torch, meant)).expand(len(v), -1, -1)
+    )
+    for kind, codes in ((meant, []), (other, [code])):
+        model = Decoder(lambda n, kind=kind: ~media(n, getattr(torch, kind))).eval()
+        report = vz.audit_mask(model, causal, d_model=8, scope=scope)
+        assert [one.code for one in report.failed] == codes, str(report)
+
+
 def test_a_leak_through_cross_attention_has_no_wrong_cause():
     class Across(nn.Module):
         def __init__(self):

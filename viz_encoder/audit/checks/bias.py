@@ -172,7 +172,23 @@ def _code(
         for code, one in candidates.items()
         if float((softmax_of(one, context, case, number) - observed).abs().max()) <= tol
     ]
-    return fits[0] if len(fits) == 1 else ("", "")
+    if fits:
+        return fits[0] if len(fits) == 1 else ("", "")
+    times = _times(bias, observed, context.intent(case, number)[:, None])
+    scaled = softmax_of(times * bias, context, case, number)
+    found = abs(times - 1) > 0.01 and float((scaled - observed).abs().max()) <= tol
+    return ("bias_scale", f" ({times:.3g} times what is meant)") if found else ("", "")
+
+
+def _times(bias: Weights, observed: Weights, allowed: Tensor) -> float:
+    """The factor by which logs of weights differ within a row, where its bias differs most."""
+    shown = allowed & (observed > 1e-6)
+    counts = shown.sum(dim=-1, keepdim=True).clamp_min(1)
+    known, seen = (
+        (one - (one * shown).sum(dim=-1, keepdim=True) / counts) * shown
+        for one in (bias.double(), observed.clamp_min(1e-300).log())
+    )
+    return float((known * seen).sum() / (known * known).sum().clamp_min(1e-300))
 
 
 def _farthest(bias: Weights) -> range:

@@ -62,6 +62,14 @@ CAUSES = {
         "create_block_mask(mask_mod, B=len(valid), H=None, Q_LEN=n_tokens, KV_LEN=n_tokens): "
         "B=None is for a mask_mod that is the same for all samples.",
     ),
+    "media_before": Cause(
+        "a query looks at all pictures before it, where only the last one is meant",
+        "text_time[:, :, None] == media_time[:, None, :], not >=.",
+    ),
+    "media_last": Cause(
+        "a query looks at the last picture before it only, where all of those before it are meant",
+        "text_time[:, :, None] >= media_time[:, None, :], not ==.",
+    ),
     "cross_causal": Cause(
         "cross-attention is causal: a query looks only at the first tokens of the memory",
         "Pass is_causal=False and no causal mask to cross-attention: all of the memory is there "
@@ -328,6 +336,26 @@ CAUSES = {
         "Number the groups, with -1 for tokens of none: (number[:, :, None] == number[:, None, :]) "
         "& (number >= 0)[:, :, None].",
     ),
+    "group_window": Cause(
+        "groups of tokens that see all of themselves, such as pictures, do so beyond the window, "
+        "too",
+        "Apply the window last: (causal | same_group) & ((i - j).abs() < w).",
+    ),
+    "group_cut": Cause(
+        "the window cuts groups of tokens that should see all of themselves, such as pictures",
+        "Apply the window to the causal part alone: (causal & (i - j < w)) | same_group.",
+    ),
+    "prefix_opened": Cause(
+        "the columns of the prefix are opened to all tokens, and with them what the mask had "
+        "closed there: padding, or tokens beyond the window",
+        "mask | (prefix[:, :, None] & prefix[:, None, :]), with prefix True for real tokens only: "
+        "padding often has the token type of the prefix, 0.",
+    ),
+    "prefix_rows": Cause(
+        "the tokens of the prefix see the text behind it, too",
+        "mask | (prefix[:, :, None] & prefix[:, None, :]): open the prefix's queries for the "
+        "prefix's keys alone.",
+    ),
     "documents": Cause(
         "packed documents are not separated",
         "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "
@@ -429,6 +457,11 @@ CAUSES = {
     "bias_sign": Cause(
         "the bias has the wrong sign: distant tokens get more attention instead of less",
         "-slope * distance, with slope > 0.",
+    ),
+    "bias_scale": Cause(
+        "the bias is too large or too small by the same factor everywhere",
+        "q @ k.mT / math.sqrt(d) + bias: add the bias after the scores are divided by √d, and "
+        "don't multiply it; scaled_dot_product_attention(attn_mask=bias) adds it as it is.",
     ),
     "bias_heads": Cause(
         "heads have each other's bias",

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
+from viz_encoder.audit.diagnose.groups import wrong_groups
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
 from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
@@ -97,6 +98,8 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     if bool(glob.any()) and not bool(pattern.all()):
         yield Hypothesis("globals_lost", _without(pattern, glob) & keys)
         yield Hypothesis("globals_lost", _without(pattern, glob) & (keys | itself))
+    for code, pairs, variant in wrong_groups(allowed, valid):
+        yield Hypothesis(code, pairs, "", variant)
     for code, windows, more in wrong_windows(pattern):
         yield Hypothesis(code, windows.pairs().to(keys.device) & keys, more, f"{windows}")
 
