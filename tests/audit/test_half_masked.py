@@ -113,3 +113,12 @@ def test_a_narrow_cap_after_the_mask_is_not_called_no_mask_at_all(intent, cap, k
 def test_a_cap_after_the_mask_of_longer_texts_alone_is_warned_of():
     report = vz.audit_mask(Capped(20, least=9).eval(), causal, d_model=8)
     assert "-20 at 12 tokens (fewer pass)" in report.check("constants").evidence, str(report)
+
+
+def test_a_leak_that_only_larger_inputs_show_is_laid_to_the_cap():
+    model = Capped(16).eval()
+    model.qkv.weight.data *= 2
+    report = vz.audit_mask(model, causal, d_model=8)
+    assert report.check("gradient").verdict == "PASS", str(report)
+    found = report.check("perturbation")
+    assert found.verdict == "FAIL" and found.code == "constant", found

@@ -11,6 +11,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 import viz_encoder as vz
 from tests.audit.audits import audit, own
+from tests.audit.cause_cases import Layers
 from tests.audit.correct_transformers import bert
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
@@ -224,6 +225,32 @@ def test_a_backward_pass_that_raises_is_not_tested():
 # Cross-attention is judged, or said not to be.
 
 
+class Routed(nn.Module):
+    """Two layers whose attention shows no map, and four experts by a softmax, or none."""
+
+    def __init__(self, experts):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner, self.experts = Layers("unseen"), experts
+        self.router, self.each = nn.Linear(8, 4), nn.Linear(8, 32)
+
+    def forward(self, x, keep):
+        x = self.inner(x, keep)
+        if not self.experts:
+            return x
+        each = self.each(x).unflatten(-1, (4, 8))
+        return x + torch.einsum("bte,bted->btd", self.router(x).softmax(dim=-1), each)
+
+
+@pytest.mark.parametrize("experts", [True, False])
+def test_a_headline_says_no_more_than_was_judged(experts):
+    report = vz.audit_mask(Routed(experts).eval(), padding, d_model=8, n_layers=2)
+    assert report.verdict == "PASS", str(report)
+    routed = "Not judged: a softmax taken for a router's."
+    assert report.sentence.endswith(routed if experts else "checks."), report.sentence
+    assert ("nowhere else" in report.sentence) is not experts
+
+
 class Decoder(nn.Module):
     """Self-attention over tokens, then cross-attention to a memory of five tokens."""
 
@@ -304,7 +331,8 @@ def test_a_leak_through_cross_attention_has_no_wrong_cause():
     for name in ("gradient", "perturbation"):  # no token that it may not know of: not so here
         assert "leaves out real tokens of the same sample" in right.check(name).evidence
     unseen = vz.audit_mask(NoMaps(), causal, d_model=8, inputs=NO_PADDING)
-    assert "over any number of layers" in unseen.check("gradient").evidence, str(unseen)
+    told = unseen.check("gradient").evidence
+    assert "over any number of layers" in told and "give n_layers=" in told, str(unseen)
 
 
 def test_what_cross_may_see_must_be_bool():

@@ -136,6 +136,24 @@ def test_a_piece_of_several_tokens_is_causal_inside(open_):
     assert (found.code == "open_piece") is bool(open_), str(report)
 
 
+@pytest.mark.parametrize("lost", ["ring", ""])
+def test_a_piece_whose_rows_lose_keys_fails(lost):
+    """A ring buffer of as many keys as are seen so far loses the first where two come at once."""
+    model = Attention()
+
+    def step(x, cache):
+        seen = x if cache is None else torch.cat([cache, x], 1)
+        keep = torch.ones(seen.shape[1], seen.shape[1]).tril().bool()
+        if lost and cache is not None and x.shape[1] > 1:
+            keep[-2:, 0] = False
+        return model(seen, keep.expand(len(x), -1, -1))[:, -x.shape[1] :], seen
+
+    report = audit(lambda x, keep: model(x, keep), causal, scope=AuditScope(step=step), n_layers=1)
+    found = report.check("cache")
+    assert found.verdict == ("FAIL" if lost else "PASS"), str(report)
+    assert not lost or "does not move with token 0, which it may know of" in found.evidence
+
+
 def test_a_dtype_whose_constants_do_not_fit():
     class Filled(Stack):
         def forward(self, x, keep):
@@ -423,3 +441,53 @@ def test_the_first_length_is_advised_only_where_no_other_is_right(from_length):
     found = audit(long, causal).check("lengths")
     assert found.verdict == "FAIL" and not found.code
     assert ("lengths=[7]" in found.cure) == (from_length == 8)
+
+
+class OnlyLong(Stack):
+    """What a training does to a mask, or over padding, from some length on."""
+
+    def __init__(self, least, how):
+        super().__init__()
+        self.least, self.how = least, how
+        self.norm = nn.BatchNorm1d(8, eps=1e-12) if how == "norm" else nn.Identity()
+
+    def forward(self, x, keep):
+        if x.shape[1] >= self.least and self.how == "norm":
+            x = self.norm(x.flatten(0, 1)).view(x.shape)
+        elif x.shape[1] >= self.least:
+            keep = F.dropout((~keep).float(), 0.3, self.training) == 0
+        return super().forward(x, keep)
+
+
+@pytest.mark.parametrize("how, told", [("norm", "over 36 positions"), ("dropout", "at 12 tokens")])
+def test_training_at_other_lengths_is_looked_at_too(how, told):
+    found = audit(OnlyLong(9, how).eval()).check("train_mode")
+    assert found.verdict == ("WARN" if how == "norm" else "FAIL") and told in found.evidence, found
+    assert audit(OnlyLong(999, how).eval()).check("train_mode").verdict in ("PASS", "NOT TESTED")
+
+
+def test_a_sample_of_padding_that_is_nan_in_training_alone_is_told_so():
+    class Model(Stack):
+        def forward(self, x, keep):
+            empty = (
+                ~keep.any(dim=(1, 2))[:, None, None] & x.new_tensor(torch.is_grad_enabled()).bool()
+            )
+            return super().forward(x, keep).masked_fill(empty, torch.nan)
+
+    found = audit(Model().eval()).check("empty_sample")
+    assert found.verdict == "INFO" and found.evidence.endswith("With gradients on, it gives NaN.")
+
+
+@pytest.mark.parametrize(
+    "place, row",
+    [(0, "out[:, 0]"), (1, "out[torch.arange(len(out)), pool_over(valid).long().argmax(1)]")],
+)
+def test_where_one_token_is_pooled_the_fix_takes_its_row(place, row):
+    def one(valid):
+        return torch.arange(valid.shape[1]).expand_as(valid) == place
+
+    def mean(out, valid):
+        return (out * valid[..., None]).sum(1) / valid.sum(1, keepdim=True)
+
+    report = audit(Stack().eval(), scope=AuditScope(pooled=mean, pool_over=one))
+    assert report.check("pooled_tokens").cure == f"Take that one row of the output: {row}."

@@ -282,8 +282,8 @@ class AuditContext:
             )
         if self.n_layers is None:
             return (
-                " That leaves out what a token may know of over any number of layers, for nothing "
-                "shows how many there are."
+                " That leaves out what a token may know of over any number of layers, because "
+                "nothing shows how many there are: give n_layers=."
             )
         return ""
 

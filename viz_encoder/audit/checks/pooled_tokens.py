@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
@@ -32,7 +32,7 @@ def ask(context: AuditContext) -> Answer:
             f"should be left out: its gradient is {float(over.max()):.2g} of the largest."
         )
         answer = Answer(Verdict.FAIL, text, sample=sample, query=query, amount=float(over.max()))
-        return answer.because(by_places(context, case, sample) or diagnose("pooled_special"))
+        return answer.because(by_places(context, case, sample) or _special(wanted))
     empty = wanted.any(dim=1) & ~(amounts > GRADIENT).any(dim=1)
     # Inside a model these may be scores, and the softmax of a single score has no gradient.
     if bool(empty.any()) and not context.is_pooled:
@@ -45,6 +45,16 @@ def ask(context: AuditContext) -> Answer:
     return passes(
         f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other."
     )
+
+
+def _special(wanted: Bool[Tensor, "batch token"]) -> Diagnosis:
+    """That other tokens are pooled, too; of one token that is meant there is no mean to take."""
+    found = diagnose("pooled_special")
+    if bool((wanted.sum(dim=1) > 1).any()):
+        return found
+    first = bool(wanted[:, 0].all())
+    row = "out[:, 0]" if first else "out[torch.arange(len(out)), pool_over(valid).long().argmax(1)]"
+    return found._replace(cure=f"Take that one row of the output: {row}.")
 
 
 def _wanted(context: AuditContext, case: Case) -> Bool[Tensor, "batch token"]:

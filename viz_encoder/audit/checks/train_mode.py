@@ -29,7 +29,7 @@ def ask(context: AuditContext) -> Answer:
         found = _without(context)
         if found.verdict is not Verdict.PASS:
             return found
-        return _with_dropout(context, not context.grad_fault) or _longer(context) or found
+        return _with_dropout(context, context.base) or _longer(context) or found
     except ModelFault as fault:  # such as masks of SpecAugment that are longer than the input
         found = raised(fault, title="Training mode")
         if found.verdict is Verdict.NOT_TESTED:
@@ -52,9 +52,10 @@ def _without(context: AuditContext) -> Answer:
 
 
 def _longer(context: AuditContext) -> Answer | None:
-    """The first difference at another length; dropout's own randomness is not drawn there."""
+    """The first difference at another length, without the randomness of dropout and with it."""
     for case, out in other_cases(context):
-        found = _difference(context, case, out, at=f" {at_length(case)}")
+        at = f" {at_length(case)}"
+        found = _difference(context, case, out, at) or _with_dropout(context, case, at)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             asked = context.was_asked_for(case.valid.shape[1])
             return found if asked else untested(found.evidence)
@@ -86,13 +87,25 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
 
 def _of_batch_norms(context: AuditContext) -> Answer:
     """Whether their mean and variance count padding; outputs mix samples there, by right."""
-    case, whole = context.base, context.subject.whole
+    for case in (context.base, *(case for case, _ in other_cases(context))):
+        if case.padded and (name := _counting_padding(context, case)):
+            text = (
+                f"In training mode {name} takes its mean and variance over {case.valid.numel()} "
+                f"positions, of which only {int(case.valid.sum())} are real tokens."
+            )
+            return Answer(Verdict.WARN, text).because(diagnose("norm"))
+    return untested("Training mode: batch norm mixes samples there.")
+
+
+def _counting_padding(context: AuditContext, case: Case) -> str:
+    """The first batch norm over as many positions as there are, padding too; "" if none is."""
+    whole = context.subject.whole
     counting: list[str] = []
 
     def note(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
         def count(module: nn.Module, args: tuple[Tensor, ...]) -> None:
             n_places = args[0].numel() // getattr(module, "num_features", 1)
-            if module.training and n_places == case.valid.numel() and case.padded:
+            if module.training and n_places == case.valid.numel():
                 counting.append(name.partition(".")[2])
 
         return count
@@ -109,30 +122,23 @@ def _of_batch_norms(context: AuditContext) -> Answer:
         context.subject.state.put_back()
         for hook in hooks:
             hook.remove()
-    if not counting:
-        return untested("Training mode: batch norm mixes samples there.")
-    text = (
-        f"In training mode {counting[0]} takes its mean and variance over {case.valid.numel()} "
-        f"positions, of which only {int(case.valid.sum())} are real tokens."
-    )
-    return Answer(Verdict.WARN, text).because(diagnose("norm"))
+    return counting[0] if counting else ""
 
 
-def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
+def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Answer | None:
     """Dropout may take weights away and never open a pair: no forbidden one may have any."""
     on_cpu = context.subject.device.type == "cpu"
-    case = context.base
     forbidden = min(int((~one & case.valid[:, :, None]).sum()) for one in case.allowed)
     with context.subject.in_mode(training=True):
         for _ in range(DRAWS if forbidden < ENOUGH else 1):
             before = torch.get_rng_state()
-            layers = maps_of(context.subject, case, grad=grad).layers
+            layers = maps_of(context.subject, case, grad=not context.grad_fault).layers
             for number, layer in enumerate(layers):
-                cell = _opened_by_dropout(context, number, layer)
+                cell = _opened_by_dropout(context, case, number, layer)
                 if cell is not None:
                     sample, head, query, key = cell
                     text = (
-                        f"In training mode, with dropout: layer {number} head {head}, sample "
+                        f"In training mode, with dropout{at}: layer {number} head {head}, sample "
                         f"{sample}: token {query} looks at token {key}, which it may not attend to."
                     )
                     found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample)
@@ -144,19 +150,21 @@ def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
 
 
 def _opened_by_dropout(
-    context: AuditContext, number: int, layer: LayerRun
+    context: AuditContext, case: Case, number: int, layer: LayerRun
 ) -> tuple[int, int, int, int] | None:
     """The first forbidden pair (sample, head, query, key) that only dropout has opened."""
-    case = context.base
     allowed = context.intent(case, number)
     leaks = layer.judged(allowed, case.valid).leak > MASS
-    usual = context.maps.layers[number] if number < len(context.maps.layers) else None
+    if not bool(leaks.any()):
+        return None
+    with context.subject.in_mode(training=False):
+        layers = context.maps_on(case).layers
     cells = []
-    for rows in layer.row_blocks() if bool(leaks.any()) else ():
+    for rows in layer.row_blocks():
         open_ = layer.weights(rows).nan_to_num(0.0) > MASS
         open_ = open_ & ~allowed[:, None, rows] & leaks[:, :, rows, None]
-        if usual is not None:  # not what is open without dropout, too
-            open_ = open_ & ~(usual.weights(rows) > MASS)
+        if number < len(layers):  # not what is open without dropout, too
+            open_ = open_ & ~(layers[number].weights(rows) > MASS)
         for cell in open_.nonzero()[:1].tolist():
             cells.append((cell[0], cell[1], cell[2] + rows.start, cell[3]))
     return min(cells, default=None)
