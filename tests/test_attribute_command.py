@@ -35,6 +35,20 @@ def test_a_words_state(capsys):
     assert capsys.readouterr().out.startswith(found.sentence)
 
 
+def test_two_texts(tmp_path, capsys):
+    one, two, out = "the cat slept", "a dog rested", tmp_path / "pair.json"
+    assert main(["attribute", one, "--pair", two, "-o", str(out)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    found = vz.attribute_pair(vz.load("all-MiniLM-L6-v2"), one, two)
+    assert said[0] == found.sentence
+    i, j = found.ranked(1)[0]
+    first, second = (trace.tokens for trace in found.traces)
+    *pair, share = said[3].split()
+    assert pair == [str(i), first[i], str(j), second[j]]
+    assert float(share) == pytest.approx(found.shares[i, j], abs=1e-3)
+    assert "dog" in str(json.loads(out.read_text())["data"][0]["x"])
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -43,6 +57,7 @@ def test_a_words_state(capsys):
         (["a cat", "--token", "dog"], "dog"),
         (["a cat", "-o", "x.doc"], "must end in"),
         (["nothing.png"], "is not a file"),
+        (["a cat", "--pair", "a dog", "--token", "1"], "leave out other questions"),
     ],
 )
 def test_faults_are_sentences(capsys, given, said):

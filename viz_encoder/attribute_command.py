@@ -1,17 +1,20 @@
-"""The command `attribute`: what carried an answer, a token's final state or a sentence vector."""
+"""The command `attribute`: what carried an answer, a state or a vector, or made two texts alike."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
 from viz_encoder.arguments.written import written_number
-from viz_encoder.checkpoints import load
+from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.effect_command import sources
 from viz_encoder.errors import SelectionError
 from viz_encoder.export_command import KINDS, write_figure
+from viz_encoder.terminal import typed
 from viz_encoder.whole_file import require_writable
 
 LISTED = 5
+Draw = Callable[[], Any]  # gives the figure of what was printed
 
 
 def add_attribute(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -42,12 +45,13 @@ def add_attribute(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     command.add_argument(
         "--through", choices=("values", "attention"), default="values", help="(%(default)s)"
     )
+    command.add_argument(
+        "--pair", metavar="TEXT", help="which words of both texts met in their vectors' dot product"
+    )
     command.set_defaults(run=_attribute)
 
 
 def _attribute(given: argparse.Namespace) -> None:
-    from viz_encoder.attribution import attribute
-
     kind = Path(given.output).suffix.lower() if given.output else ""
     if given.output:
         if kind not in KINDS:
@@ -57,14 +61,40 @@ def _attribute(given: argparse.Namespace) -> None:
     each = sources(given.source)
     if len(each) != 1:
         raise SelectionError(f"{given.source} holds {len(each)} texts; give one.")
-    found = attribute(encoder, each[0], **_question(given))
-    _print(found)
+    draw = (_split if given.pair is None else _pair)(encoder, each[0], given)
     if given.output:
-        from viz_encoder.figures import routes, token_shares  # Plotly is slow to import
-
-        figure = routes(found) if given.through == "values" else token_shares(found)
-        size = write_figure(figure, Path(given.output), kind, encoder.card.name)
+        size = write_figure(draw(), Path(given.output), kind, encoder.card.name)
         print(f"{given.output}: {size:,} bytes.")
+
+
+def _split(encoder: LoadedEncoder, source: Any, given: argparse.Namespace) -> Draw:
+    from viz_encoder.attribution import attribute
+
+    found = attribute(encoder, source, **_question(given))
+    _print(found)
+    view = "routes" if given.through == "values" else "token_shares"
+    return lambda: _figure(view)(found)
+
+
+def _pair(encoder: LoadedEncoder, source: Any, given: argparse.Namespace) -> Draw:
+    from viz_encoder.attribution import attribute_pair
+
+    if len(_question(given)) > 1:  # through has a default
+        raise SelectionError("--pair asks which words of two texts met; leave out other questions.")
+    other = typed(given.pair)
+    found = attribute_pair(encoder, source, other)
+    print(found.sentence)
+    one, two = (trace.tokens for trace in found.traces)
+    print(f"\n{'token':>16}{'other':>20}{'share':>10}")
+    for i, j in found.ranked(LISTED):
+        print(f"{f'{i} {one[i]}':>16}{f'{j} {two[j]}':>20}{found.shares[i, j]:>+10.3f}")
+    return lambda: _figure("pair_shares")(encoder, source, other=other)
+
+
+def _figure(name: str) -> Any:
+    from viz_encoder import figures  # Plotly is slow to import
+
+    return getattr(figures, name)
 
 
 def _question(given: argparse.Namespace) -> dict[str, Any]:
