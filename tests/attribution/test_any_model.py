@@ -361,3 +361,59 @@ def test_values_that_are_changed_after_the_run_are_noticed():
         TraceError, match=r"not shown\. .* changed its queries, keys or values in p"
     ):
         found.links(0)
+
+
+def _exp_sum(scores: torch.Tensor) -> torch.Tensor:
+    whole = (scores - scores.amax(-1, keepdim=True)).exp()
+    return whole / whole.sum(-1, keepdim=True)
+
+
+def _in_place(scores: torch.Tensor) -> torch.Tensor:
+    scores.exp_()
+    scores /= scores.sum(-1, keepdim=True)
+    return scores
+
+
+WRITTEN_OUT = {
+    "exp ÷ sum": _exp_sum,
+    "in place": _in_place,
+    "logsumexp": lambda scores: (scores - scores.logsumexp(-1, keepdim=True)).exp(),
+    "cut by heads": lambda scores: torch.cat([x.softmax(-1) for x in scores.chunk(2, dim=1)], 1),
+    "weighted": lambda scores: scores.softmax(-1) * torch.tensor([1.0, 0.5, 2, 0])[:, None, None],
+}
+
+
+def _mixed_by(weigh: Callable[[torch.Tensor], torch.Tensor], mix: Callable[..., torch.Tensor]):
+    """What Summed is, with weights and their product with values as said; its links beside it."""
+
+    def run(model: Any) -> torch.Tensor:
+        q = model(X).unflatten(-1, (4, -1)).transpose(1, 2)
+        return X + mix(weigh(q @ q.mT), q * 2).transpose(1, 2).flatten(2)
+
+    q = X.unflatten(-1, (4, -1)).transpose(1, 2)
+    toward = torch.zeros(7, 32)
+    toward[3] = ALONG
+    links = weigh(q @ q.mT)[0] * (toward.unflatten(-1, (4, -1)).transpose(0, 1) @ (q[0] * 2).mT)
+    ask = {"score": lambda out: out[0, 3] @ ALONG, "at": X}
+    return vz.attribute(nn.Identity().eval(), run, **ask), links
+
+
+MIXES = {
+    "weights · v": torch.matmul,
+    "(vᵀ · weightsᵀ)ᵀ": lambda w, v: (v.mT @ w.mT).mT,
+}
+
+
+@pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
+@pytest.mark.parametrize("weigh", WRITTEN_OUT.values(), ids=WRITTEN_OUT)
+def test_heads_of_a_softmax_written_out_are_heads(weigh, mix):
+    found, links = _mixed_by(weigh, mix)
+    assert np.allclose(found.links(0), links, atol=1e-5) and not found.notes
+    assert np.allclose(found.heads, links.sum((1, 2))[None], atol=1e-5)
+
+
+def test_a_softmax_that_mixes_out_of_sight_is_noted():
+    found, _ = _mixed_by(_exp_sum, lambda w, v: (w[..., None] * v[..., None, :, :]).sum(-2))
+    assert "exp of shape (1, 4, 7, 7)" in found.notes[0]
+    with pytest.raises(SelectionError, match=r"there are no heads.*of shape \(1, 4, 7, 7\)"):
+        _ = found.heads

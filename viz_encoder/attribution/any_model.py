@@ -64,7 +64,7 @@ def attribute_model(
     missing = unexplained(value, shares, biases)
     if not missing <= allowed(leaf.dtype):
         raise TraceError(_why(shares.sum() + biases, value, frozen.unruled))
-    return ModelShares(value, shares, biases, missing, seen.calls())
+    return ModelShares(value, shares, biases, missing, seen.calls(), seen.notes())
 
 
 def _run(

@@ -1,7 +1,7 @@
-"""Einsums that mix values by attention weights: which of their axes are queries, keys and heads."""
+"""Products that mix values by attention weights: which axes are queries, keys and heads."""
 
 from string import ascii_letters
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -17,11 +17,19 @@ class Mixing(NamedTuple):
     order: tuple[int, ...]
 
 
-def mixing_of(equation: str, maps: Tensor, values: Tensor, *, maps_first: bool) -> Mixing | None:
+def mixing_of(equation: Any, maps: Tensor, values: Tensor, *, maps_first: bool) -> Mixing | None:
     """The product, if it is one: each query's values summed over the keys, the maps' last axis.
 
-    maps is a softmax over its last axis; `maps_first` says whether it is the first factor.
+    Args:
+        equation: an einsum's, or "" for a matrix product.
+        maps: weights; by an einsum, over their last axis.
+        values: what they mix.
+        maps_first: whether maps is the first factor.
     """
+    if equation == "":
+        return _plain_product(maps, values, maps_first)
+    if not isinstance(equation, str):  # axes as lists of numbers
+        return None
     given = (maps, values) if maps_first else (values, maps)
     *factors, out = _spelled(equation, given)
     if len(factors) != 2:
@@ -42,6 +50,17 @@ def mixing_of(equation: str, maps: Tensor, values: Tensor, *, maps_first: bool) 
         placed = placed if head in of_values else placed.unsqueeze(at)
     order = tuple(out.index(x) for x in (*heads, query, *sizes))
     return Mixing(maps.permute(*(of_maps.index(x) for x in (*heads, query, key))), placed, order)
+
+
+def _plain_product(maps: Tensor, values: Tensor, maps_first: bool) -> Mixing | None:
+    """Values · weightsᵀ is the transposed product."""
+    n_axes = max(maps.ndim, values.ndim)
+    if min(maps.ndim, values.ndim) < 2:
+        return None
+    *heads, row, column = range(n_axes)
+    if maps_first:
+        return Mixing(maps, values, (*heads, row, column))
+    return Mixing(maps.mT, values.mT, (*heads, column, row))
 
 
 def _spelled(equation: str, given: tuple[Tensor, ...]) -> list[str]:

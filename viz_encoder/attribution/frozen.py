@@ -61,8 +61,7 @@ class Frozen(TorchFunctionMode):
         if rule is not None and not name.endswith("_"):
             return rule(func, *args, **kwargs)
         if rule is not None and computed(args[0]):
-            with torch.enable_grad():
-                return args[0].copy_(rule(func, *args, **kwargs))  # in place, as x += y
+            return self._in_place(name, args[0], rule(func, *args, **kwargs))
         if name in LINEAR:
             return func(*args, **kwargs)
         if isinstance(func, FunctionType) and func.__module__ == F.__name__:
@@ -81,6 +80,14 @@ class Frozen(TorchFunctionMode):
             return self._swap[1]
         self._untracked = self._untracked or (isinstance(x, Tensor) and x.is_inference())
         return x if kind is Tensor or not isinstance(x, nn.Parameter) else x.detach()
+
+    def _in_place(self, name: str, x: Tensor, found: Tensor) -> Tensor:
+        """The result written into x, as by x += y; what is held no longer comes from the leaf."""
+        with torch.enable_grad():
+            x.copy_(found)
+        if computed(found) or x._is_view():
+            return x
+        return self.rules.follow(name, (found,), x.detach_())
 
     def _inside(self, func: FunctionType, args: Any, kwargs: Any) -> Any:
         """A function that is made of others: its own code, with this mode on."""

@@ -61,7 +61,7 @@ def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
     value, rest = f(wide), f(torch.zeros((), dtype=x.dtype, device=x.device))
     moves = bool(rest != 0)
     factor = (value - rest if moves else value) / wide  # kept instead of both, which are as large
-    factor.masked_fill_(wide == 0, 0.0)
+    factor.nan_to_num_(0.0)  # where x is 0
 
     def back(g: Tensor) -> tuple[Tensor]:
         if moves:

@@ -17,12 +17,14 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
     """A score of a model that is not ours, split; everything is in the unit of the score.
 
     Heads are those of each call of scaled_dot_product_attention, or of a softmax times values (also
-    by einsum), whose values come from the input embeddings; a layer is such a call, in the order in
-    which they ran. Where a model computes its softmax itself, its maps are kept as they ran.
+    by einsum, or with the softmax written out by exp), whose values come from the input embeddings;
+    a layer is such a call, in the order in which they ran. Where a model computes its softmax
+    itself, its maps are kept as they ran.
 
     tokens: the share of each token's input embedding.
     biases: what all constants added together; tokens and biases add up to the score.
     unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
+    notes: of softmaxes that may be attention, and whose heads were not seen; a sentence each.
     """
 
     score: float
@@ -30,6 +32,7 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
     biases: float
     unexplained: float
     calls: tuple[Call, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def heads(self) -> Float[np.ndarray, "layer head"]:
@@ -69,10 +72,14 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
     def _calls(self) -> tuple[Call, ...]:
         if not self.calls:
             raise SelectionError(
-                "This model ran no scaled_dot_product_attention and no torch.softmax times values "
-                "that come from the input embeddings, so there are no heads; see tokens."
+                "This model ran no scaled_dot_product_attention and no softmax times values that "
+                f"come from the input embeddings, so there are no heads; see tokens.{self._unseen}"
             )
         return self.calls
+
+    @property
+    def _unseen(self) -> str:
+        return "".join(f" {note}" for note in self.notes)
 
     def _layers(self) -> list[tuple[int, int, int]]:
         return [(*call.brought.shape, call.ran.v.shape[1]) for call in self._calls()]

@@ -7,8 +7,8 @@ GATES = (
 )
 # Where an activation is written out, such a factor is the gate of the other one.
 FACTORS = ("tanh", "sigmoid", "erf", "hardsigmoid")
-# What another value is divided by, and weights before they are normalized.
-DIVISORS = ("rsqrt", "sqrt", "reciprocal", "std", "var", "norm", "vector_norm", "exp", "abs")
+# What another value is divided by.
+DIVISORS = ("rsqrt", "sqrt", "reciprocal", "std", "var", "norm", "vector_norm", "abs")
 # Functions whose own gradient is that of a linear map, or that only choose.
 LINEAR = frozenset((
     *("dropout", "alpha_dropout", "reshape", "view", "flatten", "unflatten", "transpose"),
@@ -32,7 +32,7 @@ NAMES = {
     "convolution": ("conv1d", "conv2d"),
     "layer_norm": ("layer_norm",),
     "rms_norm": ("rms_norm",),
-    "weights": ("softmax",),
+    "weights": ("softmax", "special_softmax", "exp", "exp2"),
     "choice": ("where",),
     "filled": ("masked_fill",),
     "attention": ("scaled_dot_product_attention",),

@@ -161,9 +161,9 @@ class Rules:
         return func(*map(_still, args), **kwargs)
 
     def weights(self, func: Rule, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """A softmax: held, or, for AttnLRP, with its own gradient."""
+        """A softmax, or an exp as of one: held, or, for AttnLRP, with its own gradient."""
         found: Tensor = func(x if self.through == "attention" else x.detach(), *args, **kwargs)
-        if self._seen is not None and kwargs.get("dim", *args[:1]) in (-1, x.ndim - 1):
+        if self._seen is not None:
             self._seen.softened(found)
         return found
 
@@ -212,20 +212,18 @@ class Rules:
         return self._seen.attended(found, v=value, q=q, k=k, mask=mask, bias=bias, scale=scale)
 
     def _sum(self, *terms: Any) -> Tensor:
-        """The sum, whose computed terms get its gradient; the others are told."""
-        first, second = map(_still, terms)
-        from_leaf = [x for x in terms if computed(x)]
-        constants = [x for x in terms if not computed(x)]
+        """The sum of two; what is not computed is told."""
+        if all(map(computed, terms)):
+            return torch.add(*terms)
+        x, constant = terms if computed(terms[0]) else terms[::-1]
         tell = self._tell()
 
-        def back(g: Tensor) -> tuple[Tensor, ...]:
-            for x in constants:
-                tell(held.added(g, x))
-            return tuple(g.sum_to_size(x.shape).to(x.dtype) for x in from_leaf)
+        def back(g: Tensor) -> tuple[Tensor]:
+            tell(held.added(g, constant))
+            return (g.sum_to_size(x.shape).to(x.dtype),)
 
-        made = held.held(first + second, back, *from_leaf)
-        is_factor = len(from_leaf) == 1 and id(from_leaf[0]) in self._factors
-        return self._factor(made) if is_factor else made
+        made = held.held(x.detach() + constant, back, x)
+        return self._factor(made) if id(x) in self._factors else made
 
     def _factor(self, x: Tensor) -> Tensor:
         self._factors.add(id(x))
@@ -235,9 +233,9 @@ class Rules:
 
 def computed(x: Any) -> bool:
     """Whether it comes from the leaf."""
-    if isinstance(x, list | tuple):
-        return any(map(computed, x))
-    return isinstance(x, Tensor) and x.requires_grad
+    if isinstance(x, Tensor):
+        return x.requires_grad
+    return isinstance(x, list | tuple) and any(map(computed, x))
 
 
 def _still(x: Any) -> Any:

@@ -15,12 +15,6 @@ from viz_encoder.errors import TraceError
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recomputed import allowed
 
-# What a softmax may go through before it meets the values, and is the same softmax.
-SAME = frozenset((
-    *("to", "type", "type_as", "float", "half", "bfloat16", "double", "dropout", "contiguous"),
-    *("view", "reshape", "expand", "unsqueeze", "squeeze", "clone", "detach"),
-))  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class Call:
@@ -66,13 +60,21 @@ class Ran(NamedTuple):
     maps: Tensor | None = None
 
 
+class Map(NamedTuple):
+    """A softmax or an exp, or what was made of some of them, by their numbers."""
+
+    tensor: Tensor
+    made_of: frozenset[int]
+
+
 class Seen:
     """The attention calls of one run, in order, and the gradients at their outputs."""
 
     def __init__(self) -> None:
         self._ran: list[Ran] = []
         self._gradients: dict[int, Tensor] = {}
-        self._maps: dict[int, Tensor] = {}  # by id, which is not used twice while they are kept
+        self._maps: dict[int, Map] = {}  # by id, which is not used twice while they are kept
+        self._unmixed: dict[int, tuple[int, ...]] = {}  # shapes of softmaxes that mixed nothing yet
 
     def attended(self, output: Tensor, order: Sequence[int] = (), **ran: Any) -> Tensor:
         """Keep what a call ran on, and its gradient once that is known.
@@ -89,32 +91,49 @@ class Seen:
         return output
 
     def multiplied(self, output: Tensor, args: tuple[Any, ...]) -> Tensor:
-        """Keep a product of a softmax and what it mixes."""
+        """Keep a product of weights and what they mix."""
         *equation, a, b = args
-        if not equation:
-            return self.attended(output, v=b, maps=a) if self.is_softmax(a) else output
-        maps_first = self.is_softmax(a)
-        if not isinstance(equation[0], str) or not (maps_first or self.is_softmax(b)):
+        maps_first = id(a) in self._maps
+        if not maps_first and id(b) not in self._maps:
             return output
         maps, values = (a, b) if maps_first else (b, a)
-        found = mixing_of(equation[0], maps, values, maps_first=maps_first)
+        how = equation[0] if equation else ""
+        found = mixing_of(how, maps, values, maps_first=maps_first)
         if found is None:
             return output
+        for number in self._maps[id(maps)].made_of:
+            self._unmixed.pop(number, None)
         return self.attended(output, found.order, v=found.values, maps=found.maps)
 
     def softened(self, maps: Tensor) -> None:
-        """Keep a softmax over keys, which may be attention weights."""
-        self._maps[id(maps)] = maps
+        """Keep a softmax, or an exp, which may be attention weights before they are divided."""
+        number = id(maps)
+        self._maps[number] = Map(maps, frozenset([number]))
+        self._unmixed[number] = tuple(maps.shape)
 
-    def follow(self, name: str, args: tuple[Any, ...], found: Any) -> Any:
-        """What was made of a softmax is that softmax if its numbers are the same."""
-        if name in SAME and args and self.is_softmax(args[0]):
-            self._maps[id(found)] = found
+    def follow(self, name: str, args: Any, found: Any) -> Any:
+        """What is made of weights alone is weights, as a softmax written out is."""
+        if name == "softmax":  # of what does not come from the leaf
+            self.softened(found)
+        made_of = self._made_of(args)
+        for each in found if isinstance(found, list | tuple) else (found,):
+            if made_of and isinstance(each, Tensor):
+                self._maps[id(each)] = Map(each, made_of)
         return found
 
-    def is_softmax(self, x: Any) -> bool:
-        """Whether it is a softmax that was seen."""
-        return id(x) in self._maps
+    def _made_of(self, x: Any) -> frozenset[int]:
+        if isinstance(x, list | tuple):
+            return frozenset[int]().union(*map(self._made_of, x))
+        return self._maps[id(x)].made_of if id(x) in self._maps else frozenset()
+
+    def notes(self) -> tuple[str, ...]:
+        """Which softmaxes mixed nothing that was seen, a sentence each."""
+        return tuple(
+            f"No product with values was seen of a softmax or exp of shape {shape}; if these are "
+            "attention weights, their heads are not listed. They are seen in a matrix product, an "
+            "einsum or scaled_dot_product_attention."
+            for shape in dict.fromkeys(self._unmixed.values())
+        )
 
     def calls(self) -> tuple[Call, ...]:
         """Each with what its heads brought."""
