@@ -290,6 +290,25 @@ def test_cross_attention_is_said_not_to_be_judged_or_is_judged():
     assert wrong.check("cross_attention").code == "cross_causal"
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_attention_outside_of_a_narrow_module_is_not_called_judged(whole):
+    model, scope = Decoder(causal_by_mistake).eval(), AuditScope(cross=all_of_memory)
+    given = {"d_model": 8, "module": model if whole else model.itself}
+
+    def run(x, keep):
+        return model(x, keep)
+
+    report = vz.audit_mask(run, causal, **given)
+    outside = "attention outside of module= (1 call): give a module that holds it"
+    assert (outside in report.sentence) is not whole, str(report)
+    assert "nowhere else" not in report.sentence
+    if whole:
+        assert own(vz.audit_mask(run, causal, scope=scope, **given)) == ["cross_attention"]
+        return
+    with pytest.raises(vz.VizEncoderError, match="seen in module=; give a module that holds it"):
+        vz.audit_mask(run, causal, scope=scope, **given)
+
+
 def media(n_queries, compare):
     """Two pictures of two tokens, before queries 1 and 3; those of no picture see a fifth key."""
     text = torch.arange(n_queries)[:, None] >= torch.tensor([1, 3])

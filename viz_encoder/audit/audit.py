@@ -24,6 +24,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import name_of
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.gaps import gaps
+from viz_encoder.audit.measure.maps import n_calls
 from viz_encoder.audit.measure.output_axes import reading_of
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, called
@@ -103,6 +104,8 @@ def audit_mask(
             context.require_runs(adapted.notes[0], adapted.instead)
         _read_output(context)
         _require_as_many_as_seen(context, asked)
+        if module is not None:
+            context.unwatched = _unwatched(context, adapted)
         require_scope_applies(context)
         checks = ask_all(context, QUESTIONS, progress)
         notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))
@@ -218,6 +221,19 @@ def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
                 f"1, or one per layer, or say n_layers={n_intents} if not every layer can be "
                 "seen."
             )
+
+
+def _unwatched(context: AuditContext, adapted: Adapted) -> int:
+    """Calls of attention outside the module to watch, in modules that the model leads to."""
+    subject, every = context.subject, Subject(adapted.model)
+    watched = {*subject.whole.modules()}
+    if not any(part not in watched for part in every.whole.parts):
+        return 0
+    with suppress(ModelFault), every.in_mode(training=False), every.state.put_back_after():
+        every.reading = subject.reading
+        whole = replace(context, subject=every)
+        return max(0, n_calls(whole.maps) - n_calls(context.maps))
+    return 0
 
 
 def _read_output(context: AuditContext) -> None:

@@ -43,6 +43,7 @@ class AuditContext:
     stopped: bool = False  # does not run, so other checks are skipped
     unclear: str = ""  # what gradients as small as rounding leave open, and what to do
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
+    unwatched: int = 0  # calls of attention outside the module that the caller gave
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
     _maps: WeakKeyDictionary[Case, dict[tuple[bool, bool], Maps]] = field(

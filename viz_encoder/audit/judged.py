@@ -11,6 +11,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
+from viz_encoder.shown import counted
 
 BY_OUTPUTS = ("gradient", "perturbation")
 LONGEST = 256  # tokens to look for a length at which a gradient could fail
@@ -89,7 +90,11 @@ def _judged_by_maps(context: AuditContext) -> bool:
 def _other_calls(context: AuditContext) -> list[str]:
     """Calls of attention that were seen and could not be held against what is meant."""
     told, left_out = _crossed(context), ", ".join(context.maps.left_out)
-    return [*told, f"attention that is not over these tokens: {left_out}"] if left_out else told
+    told += [f"attention that is not over these tokens: {left_out}"] if left_out else []
+    outside = counted(context.unwatched, "call")
+    give = "give a module that holds it"
+    told += [f"attention outside of module= ({outside}): {give}"] if context.unwatched else []
+    return told
 
 
 def _crossed(context: AuditContext) -> list[str]:

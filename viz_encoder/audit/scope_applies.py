@@ -23,7 +23,9 @@ def require_scope_applies(context: AuditContext) -> None:
 def _without_effect(context: AuditContext) -> Iterator[str]:
     scope, maps = context.scope, context.maps
     if scope.cross is not None and maps.layers and not maps.cross:
-        yield "cross=…) is given, but no cross-attention was seen; leave it out."
+        instead = "give a module that holds it" if context.unwatched else "leave it out"
+        where = " in module=" if context.unwatched else ""
+        yield f"cross=…) is given, but no cross-attention was seen{where}; {instead}."
     if scope.documents is not False and int(numbered(context, context.full).max()) < 1:
         yield (
             "documents=…) is given, but there is one document in each sample; leave it out, or "

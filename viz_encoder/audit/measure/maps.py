@@ -43,6 +43,11 @@ class Maps:
     grad: bool | None = None  # whether gradients were on, if it was said
 
 
+def n_calls(maps: Maps) -> int:
+    """Calls of attention that were seen, whether of these tokens or not."""
+    return len(maps.layers) + len(maps.cross) + len(maps.left_out)
+
+
 def maps_of(
     subject: Subject, case: Case, *, grad: bool | None = None, x: Tensor | None = None
 ) -> Maps:
