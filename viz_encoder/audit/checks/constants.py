@@ -81,7 +81,7 @@ def _kept(context: AuditContext, case: Case) -> float | None:
 
     A larger one is a leak, which the maps show.
     """
-    layers = context.maps_on(case).layers if case is not context.base else context.maps.layers
+    layers = context.maps_on(case, flat=True).layers
     if len(case.allowed) not in (1, len(layers)):
         return None
     each = (measured(context, case, number) for number in range(len(layers)))
