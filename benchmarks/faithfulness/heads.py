@@ -32,6 +32,7 @@ EXAMPLES = (
 COLUMNS = (
     *("example", "shares", "first text alone", "first 3 layers", "last 3 layers"),
     *("weight on the word", "first text alone", "largest weight"),
+    *("shares, without the 2 largest effects", "weight on the word, the same"),
     *("first by share: share, effect", "first by effect: share, effect"),
 )
 
@@ -59,11 +60,12 @@ class Compared:
     def cells(self) -> list[str]:
         shares, both = self.found.heads, self.together
         alone = self.found.parts[0].flow.brought.sum(axis=-1)
-        middle = len(shares) // 2
+        middle, rest = len(shares) // 2, np.argsort(-abs(both), axis=None)[2:]
         near = (
             *((shares, both), (alone, self.effects[0])),
             *((shares[:middle], both[:middle]), (shares[middle:], both[middle:])),
             *((self.to_word, both), (self.to_word, self.effects[0]), (self.largest, both)),
+            *((each.ravel()[rest], both.ravel()[rest]) for each in (shares, self.to_word)),
         )
         return [*(f"{pearson(*pair):.2f}" for pair in near), self._first(shares), self._first(both)]
 

@@ -48,8 +48,8 @@ correlation, over all 72 heads, of what is named with the effect: what removing 
 distance, its direction held; "first text alone" is the first run's part, along the same direction. The weight is that
 of the token on the word that differs, which the shares are not told; the largest weight of its row knows as little as
 they do. Shares and effects are asked alike: of one score, over both runs, along one direction, with the biases of a
-head's values. Where the weight is nearer than the share, the question is therefore not the cause: the heads with the
-largest effects are in early layers, change where later heads look, and carry little themselves."""
+head's values. Where the weight is nearer than the share, two heads of the first layer alone make it so: removing them
+moves the weights of later heads, so they change more than they carry. Two columns leave these two out."""
 COST = """## What it costs
 
 MiniLM's shape with random weights: shares of tokens, states and heads together, as ratios of medians of processor time
