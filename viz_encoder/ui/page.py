@@ -1,7 +1,7 @@
 """The page: the form on top, the tabs below it, and what each event does."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gradio as gr
@@ -18,7 +18,7 @@ from viz_encoder.ui.state.lesson_link import as_linked
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tab import TabContext, script_view
+from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import attributions, figures, run_facts
 from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
@@ -84,10 +84,25 @@ def _make_tabs(place: TabContext) -> list[gr.HTML]:
     """Every tab, in its order; returns the parts over which a run's progress is shown."""
     views = []
     with gr.Tabs(elem_id="viz-tabs"):
-        for tab in TABS:
-            with gr.Tab(tab.title, id=tab.name, elem_id=f"viz-tab-{tab.name}"):
-                views.append(tab.build(place))
+        for _, group in itertools.groupby(TABS, lambda tab: tab.within or tab.title):
+            first, *others = group
+            below = [tab for tab in others if tab.folded]
+            if len(below) == len(others):
+                views += _make_tab(first, place, below)
+                continue
+            names = f"{first.name}-" + "-".join(tab.name for tab in others)
+            with gr.Tab(first.within, id=names, elem_id=f"viz-tabs-{names}"), gr.Tabs():
+                for tab in (first, *others):
+                    views += _make_tab(tab, place)
     return views
+
+
+def _make_tab(tab: Tab, place: TabContext, below: Sequence[Tab] = ()) -> Iterator[gr.HTML]:
+    with gr.Tab(tab.title, id=tab.name, elem_id=f"viz-tab-{tab.name}"):
+        yield tab.build(place)
+        for folded in below:
+            with gr.Accordion(folded.title, open=False, elem_id=f"viz-tab-{folded.name}"):
+                yield folded.build(place)
 
 
 class _Events:

@@ -1,47 +1,100 @@
 // The tab in the link: the address says which one is open, and a link opens it.
 
+import { painted } from "./dom.js";
+
 /** @import { Selection } from "./selection.js" */
 
 const PREFIX = "viz-tab-"; // of a tab's elem_id; its button adds "-button"
+const SHARED = "viz-tabs-"; // of one that holds several, whose names follow
 const FIRST = "attention";
+const SELECTED = "[role=tab][aria-selected=true]";
+const FOLD = ".gr-accordion > button";
+let awaited = ""; // the tab that is being opened within another
 
-/** The tab of a button's id; nothing for any other id. @type {(id: string) => string} */
-export const tabOf = (id) => (id.startsWith(PREFIX) && id.endsWith("-button") ? id.slice(PREFIX.length, -7) : "");
+/** The tabs of a button's id: one, or those that its tab holds. @type {(id: string) => string[]} */
+export function tabsOf(id) {
+  const name = id.replace(/-button$/, "");
+  if (name.startsWith(SHARED)) return name.slice(SHARED.length).split("-");
+  return name !== id && name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [];
+}
 
-// Open a tab, from a link within another; the first without a name.
-export const openTab = (/** @type {string} */ name) => buttonOf(name || FIRST)?.click();
+/** Open a tab, and first the one that holds it; what is folded below one opens in it. The first of all without a
+ * name. */
+export function openTab(/** @type {string} */ name) {
+  awaited = name || FIRST;
+  const tab = foldOf(awaited)?.closest("[role=tabpanel]")?.id.slice(PREFIX.length) ?? awaited;
+  buttonOf(SHARED, tab)?.click();
+  whenThere(
+    () => buttonOf(PREFIX, tab),
+    (button) => {
+      button.click();
+      for (const fold of document.querySelectorAll(`#${PREFIX}${tab} ${FOLD}`)) {
+        const wanted = fold === foldOf(awaited);
+        if (wanted !== fold.classList.contains("open")) /** @type {HTMLElement} */ (fold).click();
+        if (wanted) fold.scrollIntoView({ block: "start" });
+      }
+      awaited = "";
+    },
+  );
+}
 
-/** A tab's button; on a narrow screen it may be one of the menu, where it has its title alone, which Gradio's
- * own description of the page has too. @type {(name: string) => HTMLElement | null} */
-function buttonOf(name) {
-  const own = document.getElementById(`${PREFIX}${name}-button`);
-  if (own) return own;
+/** What opens a part that is folded below a tab. @type {(name: string) => HTMLElement | null} */
+const foldOf = (name) => document.querySelector(`#${PREFIX}${name}${FOLD}`);
+
+/** The button of a tab, or of the one that holds it; on a narrow screen it may be one of the menu, where it has its
+ * title alone, which Gradio's own description of the page has too. @type {(prefix: string, name: string) => HTMLElement | null} */
+function buttonOf(prefix, name) {
+  const isIt = (/** @type {string} */ id) => id.startsWith(prefix) && tabsOf(`${id}-button`).includes(name);
   const parts = /** @type {any} */ (window).gradio_config?.components ?? [];
-  const title = parts.find((/** @type {any} */ { props }) => props?.elem_id === PREFIX + name)?.props.label;
+  const { elem_id: id, label: title } =
+    parts.find((/** @type {any} */ { props }) => isIt(props?.elem_id ?? ""))?.props ?? {};
+  if (!id) return null;
   const menu = /** @type {NodeListOf<HTMLElement>} */ (
     document.querySelectorAll("#viz-tabs .overflow-dropdown button")
   );
-  return [...menu].find((button) => button.textContent?.trim() === title) ?? null;
+  return (
+    document.getElementById(`${id}-button`) ?? [...menu].find((button) => button.textContent?.trim() === title) ?? null
+  );
 }
 
 /** Open the tab of the link, then write each that is opened. @param {Selection} selection */
 export function followTabs(selection) {
   const linked = selection.tab;
   // The page may still be building its tabs.
-  const find = () => (linked ? buttonOf(linked) : document.getElementById("viz-tabs"));
-  whenThere(find, (found) => {
-    if (linked) found.click();
-    follow(selection, document.getElementById("viz-tabs"));
+  const find = () => (linked ? (buttonOf(SHARED, linked) ?? buttonOf(PREFIX, linked) ?? foldOf(linked)) : tabsNode());
+  whenThere(find, () => {
+    if (linked) openTab(linked);
+    follow(selection, tabsNode());
   });
 }
 
+const tabsNode = () => document.getElementById("viz-tabs");
+
 function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
-  new MutationObserver(() => {
-    const open = tabs.querySelector(`[role=tab][aria-selected=true][id^=${PREFIX}]`);
-    const name = open ? tabOf(open.id) : "";
-    if (name) selection.openTab(name === FIRST ? "" : name);
-  }).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
+  const write = () =>
+    whenThere(
+      () => selectedIn(tabs),
+      (button) => {
+        const [name] = tabsOf(button.id);
+        const onTheWay = name !== awaited && tabsOf(tabs.querySelector(SELECTED)?.id ?? "").includes(awaited);
+        const below = document.querySelector(`#${PREFIX}${name} ${FOLD}.open`)?.parentElement?.id;
+        const open = below?.slice(PREFIX.length) ?? name;
+        if (open && !onTheWay) selection.openTab(open === FIRST ? "" : open);
+      },
+    );
+  new MutationObserver(write).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
+  tabs.addEventListener("click", ({ target }) => {
+    if (target instanceof Element && target.closest(FOLD)) painted().then(write);
+  });
+}
+
+/** The button of the open tab, within the one that holds it; null until it is built. @type {(tabs: HTMLElement) => HTMLElement | null} */
+function selectedIn(tabs) {
+  const button = /** @type {HTMLElement | null} */ (tabs.querySelector(SELECTED));
+  if (!button?.id.startsWith(SHARED)) return button;
+  const panel = document.getElementById(button.getAttribute("aria-controls") ?? "");
+  return panel && selectedIn(panel);
 }
 
 /** @type {(find: () => HTMLElement | null, then: (found: HTMLElement) => void) => void} */

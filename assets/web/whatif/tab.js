@@ -110,6 +110,7 @@ class WhatIfTab extends TabShell {
 
   /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
   async #enter(run, fresh) {
+    const first = !this.plain;
     const plain = await fresh(changedRun.plainOf(run));
     const offer = await fresh(offered(plain));
     Object.assign(this, { plain, offer, effects: null, known: new Map() });
@@ -117,6 +118,7 @@ class WhatIfTab extends TabShell {
     this.#dim(false);
     if (offer.missing) return this.#refuse(run, offer.missing);
     this.body.hidden = false;
+    if (first && current.selection.tab === "whatif") this.root.scrollIntoView(); // as a link opens it
     Object.assign(this, linkedWay(run, offer));
     this.tokens.how.value = this.tokensHow;
     this.measures.replaceChildren(

@@ -3,7 +3,6 @@
 import { current } from "../core/app_state.js";
 import { button, caption, control, el, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { openTab } from "../core/tab_link.js";
 import { quoted } from "../core/token_names.js";
 import { section } from "../views/headed.js";
 import { flips } from "./requests.js";
@@ -42,8 +41,8 @@ export class TokenTable {
     this.acts = acts;
     this.how.addEventListener("change", () => acts.how(this.how.value));
     this.table.addEventListener("pointerleave", () => current.hover(null));
-    const flow = button("compare in Flow", toShares, { class: "viz-whatif-link" });
-    const note = caption("A token's exact share of the answer may rank it differently: ", flow, ".");
+    const shares = button("show the shares", toShares, { class: "viz-whatif-link" });
+    const note = caption("A token's share of the result may rank it differently: ", shares, ".");
     this.node = section(
       ...["viz-whatif-tokens", "Each word hidden from every token", this.title],
       ...[this.what, this.by, this.start, this.table, this.cut, this.fewest, note],
@@ -172,8 +171,7 @@ export class TokenTable {
   }
 }
 
-// Flow, at what carried the answer.
 function toShares() {
-  current.selection.note({ "flow.measure": "routes" });
-  openTab("flow");
+  current.selection.set({ measure: "contribution" });
+  document.querySelector(".viz-how")?.scrollIntoView();
 }

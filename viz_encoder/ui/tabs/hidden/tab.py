@@ -12,4 +12,4 @@ def build(place: TabContext) -> gr.HTML:
     return script_view("hidden/tab.js", elem_id="viz-hidden")
 
 
-TAB = Tab("hidden", "Hidden states", 30, build, ROUTER, ENDPOINTS)
+TAB = Tab("hidden", "Hidden states", 30, build, ROUTER, ENDPOINTS, "Vectors")

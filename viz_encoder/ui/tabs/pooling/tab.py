@@ -114,4 +114,4 @@ def _heading(title: str, help_line: str) -> None:
     gr.HTML(content, apply_default_css=False)
 
 
-TAB = Tab("pooling", "Pooling", 40, build, ROUTER, ENDPOINTS)
+TAB = Tab("pooling", "Pooling", 40, build, ROUTER, ENDPOINTS, "Vectors")

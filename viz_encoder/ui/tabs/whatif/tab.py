@@ -6,10 +6,12 @@ from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.whatif.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.whatif.routes import ROUTER
 
+WHAT = "What if: remove several heads or words, patch from another text, over a set of texts"
+
 
 def build(place: TabContext) -> gr.HTML:
     """Lay it out; its script follows the run and the selection that all tabs share."""
     return script_view("whatif/tab.js", elem_id="viz-whatif")
 
 
-TAB = Tab("whatif", "What if", 15, build, ROUTER, ENDPOINTS)
+TAB = Tab("whatif", WHAT, 15, build, ROUTER, ENDPOINTS, "Explore", folded=True)

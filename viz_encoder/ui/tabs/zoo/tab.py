@@ -12,4 +12,4 @@ def build(place: TabContext) -> gr.HTML:
     return script_view("zoo/tab.js", elem_id="viz-zoo")
 
 
-TAB = Tab("zoo", "Mask zoo", 60, build, ROUTER, ENDPOINTS)
+TAB = Tab("zoo", "Mask zoo", 60, build, ROUTER, ENDPOINTS, "Masks")
