@@ -122,6 +122,24 @@ class Opened:
         return self.page.inner_text(".viz-readout")
 
 
+WITHIN = {
+    "Hidden states": "Vectors",
+    "Pooling": "Vectors",
+    "Paint and check": "Masks",
+    "Mask zoo": "Masks",
+}
+
+
+def open_tab(page: Page, title: str) -> None:
+    """Open a tab by its title, through the one that holds it; What if is folded below Explore."""
+    folded = title == "What if"
+    for name in ("Explore",) if folded else filter(None, (WITHIN.get(title), title)):
+        page.get_by_role("tab", name=name, exact=True).click()
+    closed = page.locator("#viz-tab-whatif > button:not(.open)")
+    if folded and closed.count():
+        closed.click()
+
+
 def described(page: Page) -> None:
     """Wait until chips say their numbers to screen readers, too: they do once the page is idle."""
     page.evaluate("new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")

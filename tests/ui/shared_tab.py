@@ -26,7 +26,6 @@ GONE = """(tab) => {
 # Back to the run that the page opened with, to a place and the notes of a link, and to the tab.
 ANEW = """([tab, place, linked]) => {
   const { selection } = m.current;
-  document.querySelector(`#viz-tab-${tab}-button`).click();
   document.activeElement?.blur();
   sessionStorage.clear();
   selection.flush();
@@ -76,6 +75,7 @@ class SharedTab:
         page.unroute_all()
         page.mouse.move(0, 0)
         page.set_viewport_size({"width": 1440, "height": 1000})  # where each tab has its button
-        page.wait_for_selector(f"#viz-tab-{tab}-button")
+        opened.imported("core/tab_link.js", "m.openTab(given)", tab)
+        page.wait_for_selector(f"#viz-tab-{tab}", state="attached")
         opened.imported(f"{tab}/tab.js", f"({GONE})(given)", tab)
         opened.imported("core/app_state.js", f"({ANEW})(given)", [tab, place, linked])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.slow import slow
+from tests.ui.conftest import open_tab
 
 AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -13,7 +14,7 @@ DRAWN = {
     "What if": ".viz-whatif-tokens[data-painted]",
     "Hidden states": "#viz-hidden-change[data-painted]",
     "Pooling": "#viz-pooling .viz-pool[data-painted]",
-    "Masks": ".viz-masks[data-painted]",
+    "Paint and check": ".viz-masks[data-painted]",
     "Mask zoo": ".viz-zoo-head",
     "Learn": ".viz-learn[data-painted]",
     "Corpus": ".viz-corpus[data-painted]",
@@ -62,7 +63,7 @@ def test_axe_finds_nothing_serious_on_any_tab(opened, theme):
     page, found = opened.page, []
     page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
     for tab, drawn in DRAWN.items():
-        page.get_by_role("tab", name=tab, exact=True).click()
+        open_tab(page, tab)
         page.wait_for_selector(drawn, timeout=60_000)
         if tab == "Explore":  # a sentence with heads to click on
             page.fill("#viz-find", "previous token over 0.3")

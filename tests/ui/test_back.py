@@ -2,10 +2,13 @@
 
 import pytest
 
+from tests.ui.conftest import open_tab
+
 CAT = "The cat sat on the mat."
 PLACE = """() => {
   const { run, selection: { layer, head, query, key } } = window.vizTab;
-  const tab = document.querySelector("#viz-tabs [role=tab][aria-selected=true]");
+  const tabs = [...document.querySelectorAll("#viz-tabs [role=tab][aria-selected=true]")];
+  const tab = tabs.filter((each) => each.checkVisibility()).at(-1);
   const text = document.querySelector("#viz-text-a textarea").value;
   const place = [layer, head, query, key];
   return { text: run.link.a, tab: tab.textContent.trim(), place, text_a: text };
@@ -41,7 +44,7 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     page = opened.page
     first = page.evaluate("vizTab.run.link.a")
     select(page, 2, 5, 4, 3)
-    page.click("#viz-tab-hidden-button")
+    open_tab(page, "Hidden states")
     page.wait_for_function("location.search.includes('tab=hidden')")
     run_cat(page)
     select(page, 4, 1, 2, 5)

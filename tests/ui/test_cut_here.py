@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import PAINTED, of_another_model
+from tests.ui.conftest import PAINTED, of_another_model, open_tab
 from tests.ui.texts import PICTURES, SENTENCES
 
 TEXT, IT, ANIMAL = SENTENCES[0], 10, 2
@@ -36,6 +36,8 @@ def ready(opened):
 def changed(page, selector, wait=CHANGED):
     """Click, and wait for the run that it makes; returns what the finding says."""
     before = page.evaluate("vizTab.run.key")
+    if page.is_hidden(selector):
+        page.click(".viz-cut-open")
     page.click(selector)
     return arrived(page, before, wait)
 
@@ -209,8 +211,9 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(shared, grammar):
     assert any(part.startswith("Head 3.0 was removed") for part in parts)
     notes = page.locator(".viz-notes li").all_inner_texts()
     assert not any("was removed" in note for note in notes)
-    for tab in ("Pooling", "Masks", "What if"):
-        page.get_by_role("tab", name=tab, exact=True).click()
+    page.click(".viz-changed-sentence")
+    for tab in ("Pooling", "Paint and check", "What if"):
+        open_tab(page, tab)
         assert page.locator(".viz-changed").bounding_box()["y"] >= 0
         page.wait_for_function(  # again while the tab still grows
             "scrollTo(0, 900), scrollY > 300"
@@ -269,8 +272,8 @@ def press(page, key, wait=CHANGED):
 def test_the_menu_of_the_word_is_reached_and_left_by_keys(animal):
     opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
-    page.focus("[data-cut=mask]")
-    for key in ("Tab", "Enter", "Tab", "Tab"):
+    page.focus("[data-cut=hide]")
+    for key in ("Tab", "Enter", "Tab", "Tab", "Tab"):
         page.keyboard.press(key)
     assert page.evaluate("document.activeElement.className") == "viz-cut-word"
     assert page.get_attribute(".viz-cut-word", "aria-label") == "Replace animal with"
@@ -383,6 +386,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     changed(page, "[data-cut=remove]")
     changed(page, "[data-cut=mask]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.evaluate("scrollTo(0, 0)")
     banner = page.locator(".viz-changed").bounding_box()
     assert banner["y"] >= 0 and banner["height"] < 170
     for part in ("#viz-restore", ".viz-changed-sentence", ".viz-changed-said"):
@@ -395,7 +399,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     page.fill(".viz-cut-word", "dog")
     page.click("[data-cut=replace]")
     arrived(page, before)
-    assert codes(page) == ["h3.1", f"r{ANIMAL}:dog"]
+    assert codes(page) == ["h5.11", f"r{ANIMAL}:dog"]
 
 
 @pytest.mark.slow

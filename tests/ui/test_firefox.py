@@ -9,8 +9,7 @@ from tests.ui.other_site import ATTACK, SENT, other_site, uploads, watched_serve
 from tests.ui.texts import SENTENCES
 
 pytestmark = pytest.mark.skipif(firefox_path() is None, reason="no Firefox is installed")
-TABS = ["Explore", "What if", "Hidden states", "Pooling", "Masks", "Mask zoo"]
-TABS += ["Learn", "Corpus"]
+TABS = ["Explore", "Vectors", "Masks", "Learn", "Corpus"]
 PRINTED = """(() => {
   const { map } = vizTab;
   const found = [];

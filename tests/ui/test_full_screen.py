@@ -9,6 +9,7 @@ from PIL import Image
 
 import viz_encoder as vz
 from tests.slow import slow
+from tests.ui.conftest import open_tab
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -59,7 +60,7 @@ def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
     """The drawing grows until the window's height or width holds no more, and shrinks back."""
     page = shared(layer=3, head=1, query=10, key=2).page
     if view != "lines":
-        page.get_by_role("tab", name="Mask zoo" if view == "zoo" else "Masks", exact=True).click()
+        open_tab(page, "Mask zoo" if view == "zoo" else "Paint and check")
     node, drawing = {
         "painter": (".viz-mask-painter", "canvas"),
         "panels": (".viz-mask-result-part:has(.viz-mask-panels)", "canvas"),

@@ -10,7 +10,7 @@ from playwright.sync_api import TimeoutError
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import of_another_model
+from tests.ui.conftest import of_another_model, open_tab
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
 from viz_encoder.lesson.result_code import Result, decode
@@ -637,17 +637,17 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     opened.painted()
     opened.open_saved(path)
     opened.page.wait_for_url("**from=file**")
-    opened.page.get_by_role("tab", name="Learn").click()
+    open_tab(opened.page, "Learn")
     switches = opened.page.locator(".viz-learn-model")
     switches.get_by_text(
         "The switches run the model again, but no model here gives this run"
     ).wait_for()
     boxes = switches.locator(".viz-learn-switches").last.locator("input")
     assert boxes.count() == 4 and all(boxes.nth(at).is_disabled() for at in range(4))
-    opened.page.get_by_role("tab", name="Explore").click()
+    open_tab(opened.page, "Explore")
     opened.page.get_by_role("button", name="keys … [MASK]: is or are?").click()
     opened.page.wait_for_function("vizTab.run?.model === 'grammar' && !vizTab.run.link.from")
-    opened.page.get_by_role("tab", name="Learn").click()
+    open_tab(opened.page, "Learn")
     opened.page.wait_for_function(
         "[...document.querySelectorAll('.viz-learn-model input')].every((box) => !box.disabled)"
     )

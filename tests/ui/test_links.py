@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, serving
+from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, open_tab, serving
 from viz_encoder.ui.serve import Settings, make_app
 
 TEXT = "The animal didn't cross the street because it was too tired"
@@ -148,23 +148,23 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
     page = opened.page
     page.locator("#viz-opacity").fill("35")
     page.get_by_role("button", name="who looks at it").click()
-    page.get_by_role("tab", name="Mask zoo").click()
+    open_tab(page, "Mask zoo")
     page.locator("[data-specimen]").nth(4).click()
     bug = page.inner_text(".viz-zoo-title")
-    page.get_by_role("tab", name="Hidden states").click()
+    open_tab(page, "Hidden states")
     page.wait_for_function("window.vizHidden?.shown")
     page.evaluate("vizHidden.depth.set({ layer: 1 })")
     other = reopened(page)
     other.wait_for_selector("#viz-tab-hidden-button[aria-selected=true]", timeout=60_000)
     other.wait_for_function("window.vizHidden?.shown")
     assert other.evaluate("vizHidden.depth.layer") == 1
-    other.get_by_role("tab", name="Mask zoo").click()
+    open_tab(other, "Mask zoo")
     assert other.inner_text(".viz-zoo-title") == bug
-    other.get_by_role("tab", name="Explore").click()
+    open_tab(other, "Explore")
     assert other.input_value("#viz-opacity") == "35"
     assert other.get_attribute("[data-direction=who]", "aria-pressed") == "true"
     assert other.evaluate("vizTab.source.picture.opacity.node.innerText").endswith("35%")
-    other.get_by_role("tab", name="Mask zoo").click()
+    open_tab(other, "Mask zoo")
     other.click("#viz-zoo-surprise")
     other.wait_for_function("!location.search.includes('zoo.bug')")  # its name is to be guessed
 
@@ -182,7 +182,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     page.select_option("#viz-whatif-measure", measures[1])
     page.click("[data-how=mean]")
     page.select_option("#viz-whatif-tokens-how", "mask")
-    page.get_by_role("tab", name="Pooling").click()
+    open_tab(page, "Pooling")
     page.wait_for_selector(".viz-pool[data-painted]")
     page.locator("#viz-pool-layer").fill("1")
     page.wait_for_selector(".viz-pool[data-painted*=':1:']")
@@ -190,7 +190,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     page.locator("#viz-pool-padding").fill("9")
     page.fill("#viz-pairs-text", "the key is old")
     page.click(".viz-pairs-form button")
-    page.get_by_role("tab", name="Explore").click()
+    open_tab(page, "Explore")
     page.wait_for_selector(".viz-how[data-painted]")
     labels = page.locator("#viz-explain-label option").evaluate_all("all => all.map(o => o.value)")
     page.select_option("#viz-explain-label", labels[2])
@@ -202,24 +202,24 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert other.get_attribute(".viz-how", "data-painted").split(":")[1] == drawn
     fields = {"label": labels[2], "against": "runner-up", "task": "masked"}
     assert {each: other.input_value(f"#viz-explain-{each}") for each in fields} == fields
-    other.get_by_role("tab", name="Pooling").click()
+    open_tab(other, "Pooling")
     other.wait_for_selector(".viz-pool[data-painted*=':1:']")
     assert other.get_attribute("[data-method=max] button", "aria-pressed") == "true"
     assert other.input_value("#viz-pool-layer") == "1"
     assert other.input_value("#viz-pool-padding") == "9"
     assert other.input_value("#viz-pairs-text") == "the key is old"
-    other.get_by_role("tab", name="What if").click()
+    open_tab(other, "What if")
     other.wait_for_selector(f".viz-whatif[data-painted$='{measures[1]}:mean']", timeout=60_000)
     assert other.input_value("#viz-whatif-measure") == measures[1]
     assert other.get_attribute("[data-how=mean]", "aria-pressed") == "true"
     other.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=60_000)
     assert chosen(other) | {"tab": 0} == chosen(page) | {"tab": 0}
-    other.get_by_role("tab", name="Explore").click()  # another run begins as usual
+    open_tab(other, "Explore")  # another run begins as usual
     key = other.evaluate("vizTab.run.key")
     other.fill(".viz-other-text", "the key to the cabinets [MASK] old")
     other.press(".viz-other-text", "Enter")
     other.wait_for_function("key => vizTab.run.key !== key", arg=key, timeout=30_000)
-    other.get_by_role("tab", name="What if").click()
+    open_tab(other, "What if")
     other.wait_for_selector(f".viz-whatif[data-painted$='{measures[0]}:zero']", timeout=60_000)
     left = set(chosen(other))
     assert not left & {"flow.answer", "pool.layer", "pool.text", "whatif.measure", "whatif.how"}
@@ -233,7 +233,7 @@ def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reop
     page.focus(".viz-map-canvas")
     page.keyboard.press("+")
     page.keyboard.press("+")
-    page.get_by_role("tab", name="What if").click()
+    open_tab(page, "What if")
     page.wait_for_selector(".viz-whatif-tokens[data-painted$=':attention']", timeout=60_000)
     page.check("#viz-whatif-together")
     grid = ".viz-whatif-heads .viz-whatif-grid >> nth=0"
@@ -262,7 +262,7 @@ def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reop
     other.wait_for_function(
         "(vizTab.selection.flush(), !location.search.includes('whatif.twin'))", timeout=30_000
     )
-    other.get_by_role("tab", name="Explore").click()
+    open_tab(other, "Explore")
     other.focus(".viz-map-canvas")
     other.keyboard.press("0")
     other.wait_for_function("(vizTab.selection.flush(), !location.search.includes('map.view'))")

@@ -11,7 +11,7 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model
+from tests.ui.conftest import of_another_model, open_tab
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
@@ -456,7 +456,7 @@ def test_undo_works_anywhere_in_the_tab_but_where_text_is_typed(masks):
     page.keyboard.press("Control+y")
     assert page.input_value("[data-size=reach]") == "1"
     page.keyboard.press("Control+z")
-    page.get_by_role("tab", name="Explore").click()
+    open_tab(page, "Explore")
     page.wait_for_selector(".viz-masks", state="hidden")
     page.keyboard.press("Control+z")
     np.testing.assert_array_equal(painted_mask(page), window)
@@ -496,9 +496,9 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
     assert "the run with this mask" in page.inner_text(".viz-mask-result")
-    page.get_by_role("tab", name="Explore").click()
+    open_tab(page, "Explore")
     page.wait_for_selector("#viz-proof.viz-good")
-    page.get_by_role("tab", name="Masks").click()
+    open_tab(page, "Paint and check")
     np.testing.assert_array_equal(painted_mask(page), mask)  # still there
     page.reload()  # the link holds the run with the mask, and its mask with it
     page.wait_for_selector(".viz-atlas[data-painted]", state="attached", timeout=60_000)

@@ -11,6 +11,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.checkpoints.cases.siglip import vision
 from tests.checkpoints.parity import Case, save
+from tests.ui.conftest import open_tab
 from tests.ui.reruns import entry_of
 from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.ui.tabs.pooling.results import pooled_plain
@@ -103,7 +104,7 @@ def tab(visit):
     def enter(**query):
         opened = visit(**query)
         opened.painted()
-        opened.page.get_by_role("tab", name="Pooling").click()
+        open_tab(opened.page, "Pooling")
         painted(opened.page, ":")
         return opened.page
 

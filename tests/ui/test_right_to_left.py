@@ -3,6 +3,7 @@
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import open_tab
 
 TEXT = "the שלום of العربية here"
 # Places where the mark is at the left of the letter that follows it, in sight or not.
@@ -33,7 +34,7 @@ def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     page.wait_for_selector(".viz-whatif-tokens[data-painted]", timeout=60_000)
     told = page.evaluate(WRONG)
     assert told["seen"] > 8 and told["found"] == []
-    page.get_by_role("tab", name="Learn").click()
+    open_tab(page, "Learn")
     page.wait_for_function(
         "[...document.querySelectorAll('.viz-learn-aside p')]"
         ".some(each => each.textContent.includes('##'))"

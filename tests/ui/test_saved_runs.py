@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model, serving
+from tests.ui.conftest import of_another_model, open_tab, serving
 from tests.ui.reruns import changed_run
 from tests.ui.texts import LABELS, SENTENCES
 from viz_encoder.bundled import asset
@@ -144,7 +144,7 @@ def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
     before = opened.page.evaluate("vizTab.run.key")
     opened.open_saved(path)
     opened.page.wait_for_function("(old) => vizTab.run.key !== old", arg=before)
-    opened.page.get_by_role("tab", name="What if").click()
+    open_tab(opened.page, "What if")
     opened.page.wait_for_selector("#viz-whatif [data-painted]", timeout=60_000)
     assert "not loaded here" not in opened.page.inner_text("#viz-whatif")
 

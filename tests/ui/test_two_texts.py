@@ -8,6 +8,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.conftest import open_tab
 from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.bundled import asset
 
@@ -73,7 +74,7 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     opened = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2")
     opened.painted()
     page = opened.page
-    page.get_by_role("tab", name="Pooling").click()
+    open_tab(page, "Pooling")
     page.wait_for_selector("#viz-pooling .viz-pool[data-painted*=':']", timeout=60_000)
     panel = page.locator(".viz-pairs")
     panel.scroll_into_view_if_needed()

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { followBack, visit } from "../../assets/web/core/visited.js";
 
 const LINK = JSON.stringify({ a: "one" });
+const TABS = ["viz-tab-attention", "viz-tabs-masks-zoo", "viz-tab-masks", "viz-tab-zoo"];
 const OTHER = JSON.stringify({ a: "two" });
 
 test("a new run and a new tab are new entries; what is selected there is not", () => {
@@ -16,9 +17,9 @@ test("a new run and a new tab are new entries; what is selected there is not", (
   globalThis.history = { state: { page: 1 }, replaceState: write("same"), pushState: write("new") };
   visit("?first", { tab: "", link: LINK });
   visit("?other-head", { tab: "", link: LINK });
-  visit("?tab", { tab: "flow", link: LINK });
-  visit("?run", { tab: "flow", link: OTHER });
-  visit("?other-head-again", { tab: "flow", link: OTHER });
+  visit("?tab", { tab: "zoo", link: LINK });
+  visit("?run", { tab: "zoo", link: OTHER });
+  visit("?other-head-again", { tab: "zoo", link: OTHER });
   assert.deepEqual(entries, [
     ["same", "?first"],
     ["same", "?other-head"],
@@ -26,7 +27,7 @@ test("a new run and a new tab are new entries; what is selected there is not", (
     ["new", "?run"],
     ["same", "?other-head-again"],
   ]);
-  assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "flow", link: OTHER } });
+  assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "zoo", link: OTHER } });
 });
 
 test("an entry is gone to at once, or once its run is there; an answer that comes late is not the last", () => {
@@ -37,7 +38,12 @@ test("an entry is gone to at once, or once its run is there; an answer that come
       goTo = (viz) => listener({ state: viz && { viz } });
     },
     location: { search: "?there" },
-    document: { getElementById: (id) => ({ click: () => opened.push(id) }) },
+    document: {
+      getElementById: (id) => ({ click: () => opened.push(id) }),
+      querySelector: () => null,
+      querySelectorAll: () => [],
+    },
+    window: { gradio_config: { components: TABS.map((elem_id) => ({ props: { elem_id } })) } },
   });
   const selection = { entry: { tab: "", link: LINK }, goBack: (...to) => gone.push(to) };
   const current = {
@@ -48,10 +54,13 @@ test("an entry is gone to at once, or once its run is there; an answer that come
   };
   followBack(current, () => asked++);
   goTo(null); // of no one's, as that of a link within the page
-  goTo({ tab: "flow", link: LINK });
-  assert.deepEqual([gone, opened, asked], [[["?there", false]], ["viz-tab-flow-button"], 0]);
+  goTo({ tab: "zoo", link: LINK });
+  assert.deepEqual(
+    [gone, opened, asked],
+    [[["?there", false]], ["viz-tabs-masks-zoo-button", "viz-tab-zoo-button"], 0],
+  );
   goTo({ tab: "", link: OTHER });
-  assert.deepEqual([gone[1], opened[1], asked], [["?there", true], "viz-tab-attention-button", 1]);
+  assert.deepEqual([gone[1], opened[2], asked], [["?there", true], "viz-tab-attention-button", 1]);
   goTo({ tab: "", link: LINK }); // before the other run came
   assert.deepEqual([gone[2], asked], [["?there", false], 2]);
   entered({});

@@ -82,7 +82,7 @@ def make_page(runner: Runner) -> gr.Blocks:
 
 def _make_tabs(place: TabContext) -> list[gr.HTML]:
     """Every tab, in its order; returns the parts over which a run's progress is shown."""
-    views = []
+    views: list[gr.HTML] = []
     with gr.Tabs(elem_id="viz-tabs"):
         for _, group in itertools.groupby(TABS, lambda tab: tab.within or tab.title):
             first, *others = group

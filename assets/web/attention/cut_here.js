@@ -16,6 +16,7 @@ const FUSED = "Choose one head, or several by their numbers, to remove them.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
 const MASK = /^[▁Ġ ]*(\[mask\]|<mask>)$/i; // a word of the text, though the tokenizer calls it special
 const MASKED_WORD = "It is already masked.";
+const OTHERS = "Mask, delete or replace the word";
 const DONE = "Done; click to undo";
 
 export class CutHere {
@@ -29,17 +30,17 @@ export class CutHere {
   delete = this.#toggle(() => deleting(this.#units().keys[0]), "delete");
   word = el("input", { type: "text", class: "viz-cut-word", onkeydown: (event) => this.#key(event) });
   replace = button("replace it", () => this.#replace(), { "data-cut": "replace" });
-  others = el("div", { popover: "auto", id: "viz-cut-more", class: "viz-cut-more" }, ...[this.delete, this.word]);
+  others = el("div", { popover: "auto", id: "viz-cut-more", class: "viz-cut-more" }, this.mask, this.delete, this.word);
   more = button("▾", () => {}, {
     ...{ class: "viz-small viz-cut-open", popovertarget: "viz-cut-more" },
-    ...{ "aria-label": "Delete or replace the word", title: "Delete or replace the word" },
+    ...{ "aria-label": OTHERS, title: OTHERS },
   });
   told = el("span", { class: "viz-caption viz-cut-told", role: "status" });
   node = el(
     "div",
     { class: "viz-cut", role: "group", "aria-label": "What if" },
     el("span", { class: "viz-caption" }, "What if:"),
-    ...[this.remove, this.cut, this.hide, el("span", { class: "viz-cut-pair" }, this.mask, this.more)],
+    ...[this.remove, this.cut, el("span", { class: "viz-cut-pair" }, this.hide, this.more)],
     ...[this.told, this.others],
   );
   #tell = (/** @type {string} */ sentence) => {
@@ -96,6 +97,7 @@ export class CutHere {
     this.#label(this.delete, ["delete ", to], word);
     for (const node of [this.more, this.word, this.replace])
       if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
+    this.more.title = word || OTHERS;
     this.word.placeholder = `replace ${to} with …`;
     this.word.setAttribute("aria-label", `Replace ${to} with`);
   }

@@ -102,6 +102,10 @@ export class Explained extends Emitter {
     const options = this.question.options();
     if (!options) return null;
     this.#query = this.question.ofQuery ? query : -1;
+    if (options.token && !run.valid[Number(options.token)]) {
+      this.#fail(`${quoted(run.tokens[Number(options.token)])} is padding, which has no final state; choose a word.`);
+      return null;
+    }
     this.#token = options.of === "state" && !options.against ? Number(options.token) : -1;
     this.maps.ask(run, String(new URLSearchParams(options)));
     return options;
@@ -123,6 +127,7 @@ export class Explained extends Emitter {
     const asked = String(new URLSearchParams(options));
     const found = run.unsplit ? null : /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
     this.#answer(found, run.unsplit);
+    await this.#lead(run, found, fresh);
     const shown = await fresh(this.#measure(run, measure, asked, found));
     if (!shown) return void this.selection.set({ measure: "contribution" }); // canceled, or refused with its reason
     this.effect = this.#measured.get(`effect:${asked}`) ?? null;
@@ -188,8 +193,24 @@ export class Explained extends Emitter {
   // Ask of a token's final state from now on.
   #askOf(/** @type {number} */ query) {
     const other = this.question.askOfToken();
-    if (query !== this.selection.query) this.selection.set({ query });
+    if (query !== this.selection.query) this.selection.ask(query);
     else if (other) this.ask();
+  }
+
+  /** Choose what stands out of a token that was asked about: the link that brings most to the answer, or what the
+   * chosen heads look at most. @type {(run: Run, found: Found | null, fresh: Fresh) => Promise<void>} */
+  async #lead(run, found, fresh) {
+    const { selection, question } = this;
+    const { asked } = selection;
+    selection.asked = -1;
+    if (asked < 0 || asked !== selection.query) return;
+    const units = run.shown(selection);
+    const split = selection.measure !== "attention" && question.ofQuery ? (found?.edges ?? []) : [];
+    const [most] = split.filter(({ query, key }) => query === asked && key !== asked && units.places[key] >= 0);
+    if (most) return selection.set({ layer: most.layer, head: most.head, key: most.key });
+    const { values } = await fresh(run.shownRow({ ...selection, query: asked }));
+    const at = strongest(values);
+    if (at >= 0 && asked === selection.query) selection.set({ key: units[at].tokens[0] });
   }
 
   // Why there is no answer, in place of it.
@@ -221,6 +242,9 @@ export class Explained extends Emitter {
     return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
 }
+
+/** Where the largest of numbers is; -1 of none. @type {(values: Float32Array) => number} */
+const strongest = (values) => values.reduce((best, value, at) => (value > (values[best] ?? -1) ? at : best), -1);
 
 /** That the parts are all of the score. @type {(found: Found) => string} */
 function addsUp(found) {

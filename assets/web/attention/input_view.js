@@ -266,7 +266,10 @@ export class InputView {
 
   #choose(/** @type {number} */ unit) {
     const shown = this.#shown;
-    if (shown && shown.run === this.run) this.selection.set({ [shown.side]: shown.units[unit].tokens[0] });
+    if (!shown || shown.run !== this.run) return;
+    const [token] = shown.units[unit].tokens;
+    if (shown.who) this.selection.set({ key: token });
+    else this.selection.ask(token);
   }
 
   // The token that is spoken of stays the same when the direction turns.

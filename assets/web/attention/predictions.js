@@ -82,7 +82,7 @@ export class Predictions {
 
   #place(/** @type {Run} */ run, /** @type {Prediction} */ { token, unit }) {
     if (token === null) return caption(`${unit === "score" ? "Score" : "Probability"} of each label`);
-    const choose = () => this.selection.set({ query: token });
+    const choose = () => this.selection.ask(token);
     return button(run.named(token), choose, { title: "Choose this token as the query" });
   }
 

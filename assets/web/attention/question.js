@@ -3,6 +3,7 @@
 import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
 import { linkedOf } from "../core/link_notes.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Maybe, Prediction } from "../core/payloads.d.ts" */
@@ -13,7 +14,7 @@ const HEADS = { masked: "masked token", classify: "classifier", tokens: "token l
 const OTHER = "other";
 const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {Record<string, string>} */
-const OWN = { state: "the final state of the chosen word", pooled: "the vector of the whole input" };
+const OWN = { state: "the final state of a token", pooled: "the vector of the whole input" };
 /** @type {[value: string, text: string][]} */
 const AGAINST = [
   ["", "nothing"],
@@ -96,6 +97,8 @@ export class Question {
       this.#fillLabels();
     }
     this.here.textContent = `the chosen query, ${run.named(query)}`;
+    const state = this.task.querySelector("[value=state]");
+    if (state) state.textContent = `the final state of ${quoted(run.tokens[query])}`;
     if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
     this.#take(this.label, this.typed, "label");
     this.#take(this.against, this.rival, "against");

@@ -45,24 +45,27 @@ export async function mount(root, read, watch, trigger) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
   followTabs(current.selection);
-  coverNothing();
   followBack(current, () => trigger("submit"));
-  // On a narrow screen the form is below the result.
-  document.querySelector(".viz-to-form")?.addEventListener("click", () => {
-    document.getElementById("viz-inputs")?.scrollIntoView();
-    /** @type {HTMLElement | null} */ (document.querySelector("#viz-inputs textarea"))?.focus({ preventScroll: true });
-  });
+  foldForm();
   document.querySelector(".viz-skip")?.addEventListener("click", skip);
   if (!(await first?.catch(() => null))) trigger("submit");
   current.settle();
 }
 
-// What comes with the focus of the form is not in the way of the run that comes of it, until the form is used again.
-function coverNothing() {
+// A run folds the form until it is used again: what comes with its focus covers no result, and on a narrow screen one
+// line with the text stands for it, which is below the result.
+function foldForm() {
   const form = document.getElementById("viz-inputs");
+  const open = () => form?.removeAttribute("data-ran");
   current.on((run) => form?.toggleAttribute("data-ran", Boolean(run)));
-  for (const event of ["pointerdown", "input", "focusin"])
-    form?.addEventListener(event, () => form.removeAttribute("data-ran"));
+  for (const event of ["pointerdown", "input", "focusin"]) form?.addEventListener(event, open);
+  const line = document.querySelector(".viz-to-form");
+  current.on((run) => run && line?.replaceChildren(`✎ ${run.link.a ?? "Change the input"}`));
+  line?.addEventListener("click", () => {
+    open();
+    form?.scrollIntoView();
+    /** @type {HTMLElement | null} */ (form?.querySelector("textarea, input"))?.focus({ preventScroll: true });
+  });
 }
 
 // To the tab that is open, over the form and the tabs' names.

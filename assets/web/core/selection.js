@@ -54,6 +54,7 @@ export class Selection extends Emitter {
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
+  asked = -1; // the token of which something is still to be chosen
   /** @type {Map<string, string>} */
   #notes = new Map(); // tabs' link entries, by dotted name
 
@@ -129,6 +130,13 @@ export class Selection extends Emitter {
       const place = found[this[name]] ?? -1;
       if (place >= 0) this[name] = place;
     }
+  }
+
+  // A token is asked about: what stands out of it is chosen, too, once it is known.
+  ask(/** @type {number} */ query) {
+    if (query === this.query) return;
+    this.asked = query;
+    this.set({ query });
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {

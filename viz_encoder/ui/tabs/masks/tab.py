@@ -12,4 +12,4 @@ def build(place: TabContext) -> gr.HTML:
     return script_view("masks/tab.js", elem_id="viz-masks")
 
 
-TAB = Tab("masks", "Masks", 50, build, ROUTER, ENDPOINTS, "Masks")
+TAB = Tab("masks", "Paint and check", 50, build, ROUTER, ENDPOINTS, "Masks")

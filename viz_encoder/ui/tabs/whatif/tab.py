@@ -6,7 +6,7 @@ from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.whatif.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.whatif.routes import ROUTER
 
-WHAT = "What if: remove several heads or words, patch from another text, over a set of texts"
+TITLE = "What if: several heads or words, patching, many texts"
 
 
 def build(place: TabContext) -> gr.HTML:
@@ -14,4 +14,4 @@ def build(place: TabContext) -> gr.HTML:
     return script_view("whatif/tab.js", elem_id="viz-whatif")
 
 
-TAB = Tab("whatif", WHAT, 15, build, ROUTER, ENDPOINTS, "Explore", folded=True)
+TAB = Tab("whatif", TITLE, 15, build, ROUTER, ENDPOINTS, "Explore", folded=True)
