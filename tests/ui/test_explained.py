@@ -31,6 +31,10 @@ def explore(shared):
     return enter
 
 
+AT = """place => { const { layer, head, query, key } = window.vizTab.selection;
+  return String([layer, head, query, key]) === String(place); }"""
+
+
 def percent(share):
     said = f"{share:.0%}".replace("-", "−")
     return "" if said.strip("−") == "0%" else said
@@ -88,12 +92,23 @@ def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
     page.keyboard.press("ArrowRight")
     asked(page, "token=7")
     found = vz.attribute(minilm, SENTENCES[0], of="state", token=7)
-    edge = max((e for e in found.routes().edges if e.query != e.key), key=lambda e: abs(e.share))
+    edges = [edge for edge in found.routes().edges if edge.query != edge.key]
+    own = max((edge for edge in edges if edge.query == 7), key=lambda edge: abs(edge.share))
+    page.wait_for_function(AT, arg=[own.layer, own.head, 7, own.key])
+    edge = max(edges, key=lambda edge: abs(edge.share))
     page.locator(".viz-route[data-edge='0']").dispatch_event("click")
     assert page.evaluate("window.vizTab.selection.name") == f"{edge.layer}.{edge.head}"
     assert page.evaluate("window.vizTab.selection.key") == edge.key
     page.locator(".viz-share-cell[data-head='2.3']").click()
     assert page.evaluate("window.vizTab.selection.name") == "2.3"
+
+
+def test_a_word_asked_where_it_looks_takes_what_its_head_looks_at_most(visit, minilm):
+    page = visit(layer=3, head=1, query=3, key=3).page
+    asked(page, ":attention:")
+    page.locator(".viz-words .viz-word").nth(6).click()
+    weights = vz.capture(minilm, SENTENCES[0]).attention(3, 1)
+    page.wait_for_function(AT, arg=[3, 1, 6, int(weights[6].argmax())])
 
 
 def test_an_answer_against_another_label_and_another_text(visit):
@@ -115,6 +130,10 @@ def test_an_answer_against_another_label_and_another_text(visit):
     found = vz.attribute(grammar, MASKED[0], label="is", against=other)
     assert answered(page, found)
     assert "keys/key" in page.inner_text(".viz-answer")
+    page.select_option("#viz-explain-label", "other")
+    page.select_option("#viz-explain-against", label="the same with “key” for “keys”")
+    asked(page, f"against={other.split()[0]}")
+    assert answered(page, found)
 
 
 def test_what_is_drawn_is_saved(explore, minilm):

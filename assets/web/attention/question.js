@@ -92,6 +92,7 @@ export class Question {
       this.labelNode.hidden = !this.ofHead;
       const before = this.against.value;
       this.against.replaceChildren(...options(AGAINST.filter(([value]) => this.ofHead || value !== "runner-up")));
+      this.against.lastElementChild?.before(...options(swapped(run)));
       if (!choose(this.against, before)) this.against.value = "";
       choose(this.place, this.#linked.get("token"));
       this.#fillLabels();
@@ -188,6 +189,13 @@ export class Question {
     this.typed.hidden = this.label.value !== OTHER;
     this.rival.hidden = this.against.value !== OTHER;
   }
+}
+
+/** The same text with a word for its counterpart, where it has one. @type {(run: Run) => [value: string, text: string][]} */
+function swapped({ swap, link }) {
+  if (!swap || !link.a || link.b) return [];
+  const [old, twin] = swap;
+  return [[link.a.replace(old, twin), `the same with ${quoted(twin)} for ${quoted(old)}`]];
 }
 
 /** Choose what a link has, if it is offered; whether it is.
