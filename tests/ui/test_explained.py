@@ -1,11 +1,13 @@
 """Explore's question: its answer, routes and heads are those of `vz.attribute`, and lead on."""
 
 import base64
+import html
 import io
 
 import numpy as np
 import pytest
 from gradio_client import Client
+from PIL import Image
 
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model
@@ -140,16 +142,37 @@ def test_what_is_drawn_is_saved(explore, minilm):
     page = explore(query=3)
     found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
     files = {}
-    for kind in ("SVG", "CSV", "npz"):
+    for kind in ("PNG", "SVG", "CSV", "npz"):
         with page.expect_download() as download:
             page.click(f".viz-how .viz-figure-take >> text={kind}")
         with open(download.value.path(), "rb") as file:
             files[kind] = file.read()
     assert files["SVG"].startswith(b"<svg") and b"animal" in files["SVG"]
+    assert f"<title>{found.sentence}</title>" in html.unescape(files["SVG"].decode())
+    size = page.evaluate(
+        "(({ width, height }) => [width, height].map((one) => 2 * "
+        "one.baseVal.value))(document.querySelector('.viz-routes-drawing'))"
+    )
+    picture = Image.open(io.BytesIO(files["PNG"]))
+    assert picture.size == tuple(map(int, size)) and len(picture.convert("RGB").getcolors(9999)) > 9
     saved = np.load(io.BytesIO(files["npz"]))
     values = next(saved[name] for name in saved.files if saved[name].shape == found.states.shape)
     np.testing.assert_allclose(values, found.states, atol=1e-6)
     assert len(files["CSV"].decode().splitlines()) > found.states.size / len(found.tokens)
+
+
+def test_weak_links_are_left_out_by_their_part_of_the_strongest(explore, minilm):
+    page = explore(query=3)
+    shares = [
+        abs(e.share)
+        for e in vz.attribute(minilm, SENTENCES[0], of="state", token=3).routes().edges
+        if e.query != e.key
+    ]
+    curves = page.locator(".viz-route")
+    assert curves.count() == len(shares)
+    page.locator("#viz-route-least").fill("80")
+    assert curves.count() == sum(share >= 0.8 * max(shares) for share in shares) < len(shares)
+    page.locator("#viz-route-least").fill("0")
 
 
 def test_a_file_that_is_refused_says_why(explore):

@@ -17,7 +17,7 @@ import { Question } from "./question.js";
 import { answerSaid, effectSaid, looksSaid, shareSaid } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { ShareMaps } from "./share_maps.js";
-import { svgFile } from "./svg_file.js";
+import { pngOf, svgFile } from "./svg_file.js";
 
 /** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
@@ -56,10 +56,12 @@ export class Explained extends Emitter {
     this.pictures = new PictureRoutes(token);
     this.heads = new MeasuredHeads(selection, pair, say);
     this.saves = saveRow("Save how it got there", [
-      ["SVG", "The drawing", () => svgFile(this.routes.drawing, this.#stem())],
+      ["PNG", "The drawing, in twice its pixels", () => pngOf(this.#drawing())],
+      ["SVG", "The drawing", () => this.#drawing()],
       ["CSV", "The shares, as a table", () => this.#file("csv")],
       ["npz", "The shares, for numpy", () => this.#file("npz")],
     ]);
+    this.saves.append(this.routes.least.node);
     const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.saves];
     const title = el("h3", {}, "How it got there");
     this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
@@ -184,7 +186,9 @@ export class Explained extends Emitter {
     this.pictures.node.hidden = !picture;
     if (picture) this.pictures.show(run, shown, token);
     else this.routes.show(run, shown, token);
-    for (const file of [...this.saves.querySelectorAll("button")].slice(1)) file.hidden = !files;
+    const [png, drawing, ...tables] = [...this.saves.querySelectorAll("button")].slice(0, 4);
+    png.hidden = drawing.hidden = this.routes.least.node.hidden = picture;
+    for (const file of tables) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
     this.told.textContent = measure === "contribution" ? addsUp(shown) : "";
     this.heads.show(run, shown);
@@ -228,6 +232,10 @@ export class Explained extends Emitter {
 
   #behind(/** @type {boolean} */ behind) {
     for (const node of [this.picture, this.heads.section]) node.classList.toggle("viz-behind", behind);
+  }
+
+  #drawing() {
+    return svgFile(this.routes.drawing, this.#stem(), this.found?.sentence ?? "How it got there");
   }
 
   #stem() {

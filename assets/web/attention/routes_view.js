@@ -1,7 +1,7 @@
 // How it got there: tokens across, blocks upward, shares as nodes and links as curves.
 
 import { inkOn, rgbText } from "../core/colors.js";
-import { el, onWidth, svg } from "../core/dom.js";
+import { el, onWidth, slider, svg } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
@@ -23,6 +23,7 @@ export class RoutesView {
   /** @type {Explained | null} */ found = null;
   token = -1; // whose name is marked
   /** @type {Columns} */ #columns = { groups: [], nodes: [] };
+  least = slider("viz-route-least", "Links of at least", 0, "% of the strongest", () => this.draw());
   drawing = svg("svg", { class: "viz-routes-drawing", tabindex: "0", role: "application" });
   node = el("div", { class: "viz-routes" }, this.drawing);
 
@@ -56,7 +57,11 @@ export class RoutesView {
     const height = ROW * (nodes.length - 1) + NODE + NAMES;
     const width = LEFT + wide * groups.length;
     const place = new Place(wide, nodes.length);
-    const drawn = curves(found.edges, groups);
+    const least = (Number(this.least.input.value) / 100) * Math.abs(found.edges[0]?.share ?? 0);
+    const drawn = curves(
+      found.edges.filter(({ share }) => Math.abs(share) >= least),
+      groups,
+    );
     this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.drawing.setAttribute("width", String(width));
     this.drawing.setAttribute("height", String(height));

@@ -1,5 +1,8 @@
-// A drawing of the page as an SVG file that needs no style sheet.
+// A drawing of the page as an SVG file that needs no style sheet, and as a PNG.
 
+import { context2d, svg } from "../core/dom.js";
+
+const SHARP = 2; // pixels of a PNG for each of the drawing
 const STYLED = [
   "fill",
   "stroke",
@@ -12,15 +15,30 @@ const STYLED = [
   "stroke-width",
 ];
 
-/** @type {(drawing: SVGElement, stem: string) => { blob: Blob, name: string }} */
-export function svgFile(drawing, stem) {
+/** @typedef {{ blob: Blob, name: string }} File */
+
+/** `title` is what viewers and screen readers say of it. @type {(drawing: SVGElement, stem: string, title: string) => File} */
+export function svgFile(drawing, stem, title) {
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const [from, to] = [drawing, copy].map((node) => [...node.querySelectorAll("*")]);
   for (const [at, node] of from.entries()) {
     const style = getComputedStyle(node);
     for (const name of STYLED) to[at].setAttribute(name, style.getPropertyValue(name));
   }
+  copy.prepend(svg("title", {}, title));
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.style.background = getComputedStyle(document.body).backgroundColor;
   return { blob: new Blob([copy.outerHTML], { type: "image/svg+xml" }), name: `${stem}.svg` };
+}
+
+/** The same as a PNG. @type {(file: File) => Promise<File | null>} */
+export async function pngOf({ blob, name }) {
+  const image = new Image();
+  image.src = URL.createObjectURL(blob);
+  await image.decode().finally(() => URL.revokeObjectURL(image.src));
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width * SHARP, image.height * SHARP];
+  context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+  const made = await new Promise((/** @type {(made: Blob | null) => void} */ done) => canvas.toBlob(done));
+  return made && { blob: made, name: name.replace(/svg$/, "png") };
 }

@@ -36,6 +36,19 @@ export const button = (text, onclick, more) =>
 /** A control behind its label. @type {(label: string, ...nodes: (string | Node)[]) => HTMLLabelElement} */
 export const control = (label, ...nodes) => el("label", { class: "viz-control" }, label, ...nodes);
 
+/** A slider behind its label, with its number; `changed` is called as it moves.
+ * @type {(id: string, label: string, value: number, unit: string, changed: () => unknown) =>
+ *   { input: HTMLInputElement, node: HTMLElement }} */
+export function slider(id, label, value, unit, changed) {
+  const said = el("output", { for: id }, `${value}${unit}`);
+  const input = el("input", { type: "range", class: "viz-slider", id, min: Math.min(1, value), max: 100, value });
+  input.addEventListener("input", () => {
+    said.textContent = `${input.value}${unit}`;
+    changed();
+  });
+  return { input, node: control(label, input, said) };
+}
+
 /** A line of controls. @type {(...nodes: (string | Node)[]) => HTMLDivElement} */
 export const controls = (...nodes) => el("div", { class: "viz-controls" }, ...nodes);
 

@@ -1,6 +1,6 @@
 // The picture under its weights: patches to point at, prefix tokens beside it and never in it.
 
-import { count, css, el, number, rounded } from "../core/dom.js";
+import { count, css, el, number, rounded, slider } from "../core/dom.js";
 import { overlay, PatchCanvas } from "./patch_canvas.js";
 import { strongestOf, tintGradient } from "./shading.js";
 import { Words } from "./token_strip.js";
@@ -25,8 +25,8 @@ export class Picture extends PatchCanvas {
   bar = el("i", { class: "viz-tint-bar" });
   ticks = el("span", { class: "viz-tint-ticks" });
   scaleNode = el("div", { class: "viz-tint", role: "img" }, this.bar, this.ticks);
-  opacity = this.#slider("viz-opacity", "Opacity", 80, "%");
-  keep = this.#slider("viz-keep", "Show up to", 100, "% of the sum");
+  opacity = slider("viz-opacity", "Opacity", 80, "%", () => this.#again());
+  keep = slider("viz-keep", "Show up to", 100, "% of the sum", () => this.#again());
   unit = el("p", { class: "viz-caption viz-tint-unit" });
   kept = el("p", { class: "viz-caption viz-held", role: "status" });
   /** @type {Run | null} */
@@ -170,15 +170,8 @@ export class Picture extends PatchCanvas {
     this.scaleNode.setAttribute("aria-label", label);
   }
 
-  /** @type {(id: string, label: string, value: number, unit: string) => { input: HTMLInputElement, node: HTMLElement }} */
-  #slider(id, label, value, unit) {
-    const said = el("output", { for: id }, `${value}${unit}`);
-    const input = el("input", { type: "range", class: "viz-slider", id, min: 1, max: 100, value });
-    input.addEventListener("input", () => {
-      said.textContent = `${input.value}${unit}`;
-      if (this.painted) this.paint(this.painted.values, this.painted.scales, this.painted.what);
-    });
-    return { input, node: el("label", { class: "viz-control" }, label, input, said) };
+  #again() {
+    if (this.painted) this.paint(this.painted.values, this.painted.scales, this.painted.what);
   }
 }
 
