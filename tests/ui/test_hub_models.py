@@ -64,6 +64,9 @@ def opened(page, site):
     """The page, and the part that opens another model."""
     page.goto(site)
     page.wait_for_selector(".viz-map[data-painted]", timeout=60_000)
+    page.wait_for_selector("#viz-inputs[data-ran]", state="attached")
+    if page.is_visible(".viz-to-form"):
+        page.click(".viz-to-form")
     page.focus("#viz-text-a textarea")
     page.click("#viz-opening >> text=Open another model")
 

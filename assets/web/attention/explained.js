@@ -22,6 +22,7 @@ import { pngOf, svgFile } from "./svg_file.js";
 /** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
 
+const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
 const PAUSE = 140; // ms without another choice before the server is asked
 
 /** Emits when there is another answer, or none. @extends {Emitter<[]>} */
@@ -165,7 +166,7 @@ export class Explained extends Emitter {
     [this.found, this.effect] = [found, null];
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
-    const name = (/** @type {number} */ at) => quoted(found?.names[at] ?? "");
+    const name = (/** @type {number} */ at) => (found ? named(found, at) : "");
     this.said.replaceChildren(
       ...(found ? marked(answerSaid(found, name, this.#token)) : [el("span", { class: "viz-caption" }, why)]),
     );
@@ -177,7 +178,7 @@ export class Explained extends Emitter {
     const { measure } = this.selection;
     const { how, files } = MEASURES[measure];
     this.#behind(false);
-    const name = (/** @type {number} */ at) => quoted(shown.names[at]);
+    const name = (/** @type {number} */ at) => named(shown, at);
     const first = { attention: () => looksSaid(shown, name, shown.start ?? -1), effect: () => effectSaid(shown, name) };
     const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
     this.how.replaceChildren(...marked(said), said.length ? " " : "", el("span", { class: "viz-caption" }, how));
@@ -190,7 +191,9 @@ export class Explained extends Emitter {
     png.hidden = drawing.hidden = this.routes.least.node.hidden = picture;
     for (const file of tables) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
-    this.told.textContent = measure === "contribution" ? addsUp(shown) : "";
+    const { hide, words } = this.selection;
+    const kept = hide || words ? ALL_TOKENS : "";
+    this.told.textContent = [measure === "contribution" && addsUp(shown), kept].filter(Boolean).join(" ");
     this.heads.show(run, shown);
   }
 
@@ -206,15 +209,14 @@ export class Explained extends Emitter {
   async #lead(run, found, fresh) {
     const { selection, question } = this;
     const { asked } = selection;
-    selection.asked = -1;
-    if (asked < 0 || asked !== selection.query) return;
+    if (asked < 0) return;
     const units = run.shown(selection);
     const split = selection.measure !== "attention" && question.ofQuery ? (found?.edges ?? []) : [];
     const [most] = split.filter(({ query, key }) => query === asked && key !== asked && units.places[key] >= 0);
     if (most) return selection.set({ layer: most.layer, head: most.head, key: most.key });
     const { values } = await fresh(run.shownRow({ ...selection, query: asked }));
     const at = strongest(values);
-    if (at >= 0 && asked === selection.query) selection.set({ key: units[at].tokens[0] });
+    if (at >= 0 && asked === selection.asked) selection.set({ key: units[at].tokens[0] });
   }
 
   // Why there is no answer, in place of it.
@@ -253,6 +255,12 @@ export class Explained extends Emitter {
 
 /** Where the largest of numbers is; -1 of none. @type {(values: Float32Array) => number} */
 const strongest = (values) => values.reduce((best, value, at) => (value > (values[best] ?? -1) ? at : best), -1);
+
+/** A token, with its number where another is called the same. @type {(found: Found, at: number) => string} */
+function named({ names }, at) {
+  const alike = names.filter((name) => name === names[at]).length > 1;
+  return alike ? `${quoted(names[at])} (token ${at})` : quoted(names[at]);
+}
 
 /** That the parts are all of the score. @type {(found: Found) => string} */
 function addsUp(found) {

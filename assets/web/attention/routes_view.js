@@ -119,10 +119,16 @@ export class RoutesView {
     const name = tokens.length > 1 ? others : (this.found?.names[tokens[0]] ?? "");
     const chosen = tokens.length === 1 && tokens[0] === this.token;
     const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}`;
-    const most = Math.floor(place.wide / 7);
+    const most = Math.floor(place.wide / (place.wide < 60 ? 6.4 : 7));
     const short = name.length > most ? `${name.slice(0, Math.max(1, most - 1))}…` : name;
     const y = place.y(0) + NODE / 2 + 16;
-    return svg("text", { class: kind, x: place.x(at), y, "data-column": at }, svg("title", {}, name), short);
+    const size = place.wide < 60 ? "font-size: 12px" : "";
+    return svg(
+      "text",
+      { class: kind, style: size, x: place.x(at), y, "data-column": at },
+      svg("title", {}, name),
+      short,
+    );
   }
 
   /** @type {(drawn: Curve[], place: Place) => SVGElement[]} */

@@ -135,12 +135,12 @@ export class Selection extends Emitter {
   // A token is asked about: what stands out of it is chosen, too, once it is known.
   ask(/** @type {number} */ query) {
     if (query === this.query) return;
-    this.asked = query;
     this.set({ query });
+    this.asked = query;
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {
-    if (PLACE.some((name) => name in changes)) this.#awaits = ""; // also where it is the place that is shown
+    if (PLACE.some((name) => name in changes)) [this.#awaits, this.asked] = ["", -1]; // also where it is the place that is shown
     const names = /** @type {(keyof Chosen)[]} */ (Object.keys(changes));
     const changed = names.filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;
