@@ -99,7 +99,7 @@ def require_one_stack(model: Any, way: str) -> None:
 
 def fits(model: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
     """Whether its signature takes these arguments; True where it has none that can be read."""
-    signature = _signature(model)
+    signature = signature_of(model)
     try:
         if signature is not None:
             signature.bind(*args, **kwargs)
@@ -135,7 +135,8 @@ def _plain(model: Any) -> Any:
     return getattr(model, "_orig_mod", model)
 
 
-def _signature(model: Any) -> inspect.Signature | None:
+def signature_of(model: Any) -> inspect.Signature | None:
+    """What it takes; None where that cannot be read, as of scripted code."""
     plain = _plain(model)
     try:
         return inspect.signature(plain.forward if isinstance(plain, nn.Module) else plain)
@@ -144,7 +145,7 @@ def _signature(model: Any) -> inspect.Signature | None:
 
 
 def _names(model: Any) -> list[str]:
-    signature = _signature(model)
+    signature = signature_of(model)
     return list(signature.parameters) if signature is not None else ["…"]
 
 
@@ -156,7 +157,7 @@ def _keys(batch: Any) -> list[Any]:
 
 def _arguments(model: Any, parts: list[str]) -> str:
     """Each required argument by its name, with what may go there."""
-    signature = _signature(model)
+    signature = signature_of(model)
     needed = [
         one.name
         for one in (signature.parameters.values() if signature is not None else ())

@@ -1,6 +1,5 @@
 """Tries whether positions that count from each sample's first real token mend a difference."""
 
-import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -9,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.calling import signature_of
 from viz_encoder.audit.cut_samples import cut_samples
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
@@ -31,14 +31,16 @@ def positions_mend(context: AuditContext, case: Case) -> bool:
 def _given(whole: nn.Module, positions: Positions) -> Iterator[None]:
     """Every module that takes position_ids is given these in place of what it is given."""
 
+    signatures = {one: signature_of(one) for one in whole.modules()}
+    taking = {one: its for one, its in signatures.items() if its and NAME in its.parameters}
+
     def give(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        bound = inspect.signature(module.forward).bind_partial(*args, **kwargs)
+        bound = taking[module].bind_partial(*args, **kwargs)
         shapes = [one.shape[:2] for one in bound.arguments.values() if isinstance(one, Tensor)]
         if positions.shape in shapes:
             bound.arguments[NAME] = positions
         return bound.args, bound.kwargs
 
-    taking = [one for one in whole.modules() if NAME in inspect.signature(one.forward).parameters]
     hooks = [one.register_forward_pre_hook(give, with_kwargs=True) for one in taking]
     try:
         yield
