@@ -22,10 +22,8 @@ def require_scope_applies(context: AuditContext) -> None:
 
 def _without_effect(context: AuditContext) -> Iterator[str]:
     scope, maps = context.scope, context.maps
-    if scope.cross is not None and maps.layers and not maps.cross:
-        instead = "give a module that holds it" if context.unwatched else "leave it out"
-        where = " in module=" if context.unwatched else ""
-        yield f"cross=…) is given, but no cross-attention was seen{where}; {instead}."
+    if scope.cross is not None and (maps.layers or maps.left_out) and not maps.cross:
+        yield f"cross=…) is given, but no cross-attention was seen{_what_then(context)}."
     if scope.documents is not False and int(numbered(context, context.full).max()) < 1:
         yield (
             "documents=…) is given, but there is one document in each sample; leave it out, or "
@@ -35,3 +33,15 @@ def _without_effect(context: AuditContext) -> Iterator[str]:
         yield "pooled=…) is given, but the model itself gives one row a sample; leave it out."
     if scope.pool_over is not None and scope.pooled is None and not context.is_pooled:
         yield "pool_over=…) is given, but nothing pools; give pooled=, too, or leave it out."
+
+
+def _what_then(context: AuditContext) -> str:
+    """What was seen in place of cross-attention, and what to do."""
+    if context.maps.left_out:
+        names = ", ".join(context.maps.left_out)
+        return (
+            f"; there is attention of another kind: {names}. Cross-attention is known by a module "
+            "that is given both of its sequences, as in self.cross(x, memory): call it so, or "
+            "leave cross= out"
+        )
+    return " in module=; give a module that holds it" if context.unwatched else "; leave it out"

@@ -12,6 +12,7 @@ from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
 from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.tried import by_trying
+from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.missing_links import missing_links
@@ -24,7 +25,8 @@ def ask(context: AuditContext) -> Answer:
     """∂ output / ∂ input of each pair, against whom the layers together let a token know of."""
     found = context.gradients
     if isinstance(found, str):
-        return untested(f"No gradients: {found}.")
+        ignored = find_ignored(context, context.base, context.out)
+        return ignored or untested(f"No gradients: {found}.")
     fault = find_fault(context, context.base, found)
     if fault is not None and context.maps.layers and not context.failed("maps"):
         fault = _unless_deeper(context, found, fault)

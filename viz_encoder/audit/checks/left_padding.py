@@ -1,13 +1,16 @@
 """Whether padding may also stand on the other side of the tokens."""
 
 import torch
+from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, padding_invariance
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.passed import parts_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
@@ -28,7 +31,19 @@ def ask(context: AuditContext) -> Answer:
     if found.verdict is Verdict.NOT_TESTED:
         return found._replace(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
+    if not context.failed(*SEEN_FIRST) and _hides_side(context, case):
+        found = found.because(diagnose("no_side"))
     return found._replace(verdict=Verdict.INFO, evidence=text)
+
+
+def _hides_side(context: AuditContext, case: Case) -> bool:
+    """Whether the model is given the same if the padding of this batch stands on the other side."""
+    other = context.setting.case(case.valid.flip(1), x=case.x)
+    given = ((one.x, *parts_of(one.passed)) for one in (case, other))
+    pairs = list(zip(*given, strict=False))
+    return len(pairs) > 1 and all(
+        torch.equal(one, then) if isinstance(one, Tensor) else one == then for one, then in pairs
+    )
 
 
 def _find_fault(context: AuditContext, case: Case) -> Answer | None:

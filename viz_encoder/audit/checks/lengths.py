@@ -14,6 +14,7 @@ from viz_encoder.audit.checks import (
     perturbation,
 )
 from viz_encoder.audit.diagnose.part_cause import by_parts
+from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
@@ -98,6 +99,7 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
         if not isinstance(some, str):
             found = gradient.find_fault(context, case, some)
             found = found or gradient.find_lost(context, case, some)
+    found = found or find_ignored(context, case, out)
     found = found or perturbation.find_fault(context, case, out, most=6)
     found = found or padding_invariance.find_fault(context, case, out)
     if not context.failed("output_pooling"):

@@ -13,6 +13,7 @@ from viz_encoder.audit.cut_samples import cut_samples, is_another_input, leaves_
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
 from viz_encoder.audit.diagnose.tried import is_right_on
+from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
@@ -87,6 +88,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
     if (shown := _by_attention_alone(context, case, out, found)) is not None:
         return shown
+    if (ignored := _ignored_alone(context, case, found)) is not None:
+        return ignored
     if positions_mend(context, case):
         return found.because(diagnose("positions"))
     if not context.passed("gradient"):
@@ -134,6 +137,18 @@ def _fault_alone(context: AuditContext, alone: Case) -> Answer | None:
     if context.is_pooled or isinstance(known := context.gradients_on(alone), str):
         return None
     return gradient.find_fault(context, alone, known) or gradient.find_lost(context, alone, known)
+
+
+def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer | None:
+    """The answer where the sample alone, at its own length, is the same whatever the input."""
+    assert found.sample is not None
+    alone = context.setting.alone(case, found.sample)
+    ignored = alone and find_ignored(context, alone, context.subject.run(alone))
+    if alone is None or ignored is None:
+        return None
+    told = f"{ignored.evidence[:1].lower()}{ignored.evidence[1:]}"
+    text = f"{found.evidence} Alone, at {alone.valid.shape[1]} tokens, {told}"
+    return found._replace(evidence=text, code=ignored.code, cause=ignored.cause, cure=ignored.cure)
 
 
 def _refused(n_compared: int, refused: Sequence[ModelFault], why_not: str) -> Answer | None:

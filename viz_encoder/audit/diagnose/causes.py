@@ -134,6 +134,11 @@ CAUSES = {
         "Make the mask where the padding is made, or set tokenizer.padding_side to the side that "
         "the mask expects.",
     ),
+    "no_side": Cause(
+        "what is passed, such as lengths, is the same on whichever side padding stands, so the "
+        "model cannot know where it is",
+        "Keep padding on one side, or pass a mask (batch, token), which says where it stands.",
+    ),
     "side_switched": Cause(
         "the side of the padding has changed during the training",
         'Set it once, tokenizer.padding_side = "right"; where both sides are meant, pass '
@@ -208,6 +213,12 @@ CAUSES = {
     "windows_size": Cause(
         "the windows have a different size than intended",
         "Cut by the size that was meant, and let no picture be smaller than a window.",
+    ),
+    "input_unused": Cause(
+        "something else that is as long as the input, such as a prefix or a cache, is read in its "
+        "place",
+        "Don't tell a cache from the input by its length, as by past.shape[2] == x.shape[1]; pass "
+        "an argument that says which it is.",
     ),
     "cached_mask": Cause(
         "the mask of an earlier batch is reused",
@@ -397,6 +408,11 @@ CAUSES = {
         "token",
         "Count real tokens: place = valid.cumsum(dim=1) - 1; of the real ones, the first n are "
         "place < n, and the last is place == valid.sum(1, keepdim=True) - 1.",
+    ),
+    "pooled_max": Cause(
+        "padding takes part in a maximum over tokens, as where its scores are 0",
+        "scores.masked_fill(~valid[:, None], -torch.inf).amax(-1): 0 is larger than any negative "
+        "score.",
     ),
     "packed_order": Cause(
         "the lengths of packed samples (cu_seqlens) are in another order than the samples",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -60,11 +61,21 @@ def by_places(context: AuditContext, case: Case, sample: int) -> Diagnosis | Non
     with suppress(ModelFault, InputError):
         if bool(case.valid[:, 0].all()) or _pools_as_alone(context, case, sample) is not False:
             return None
+        if _is_chosen_by_value(context, case):
+            return diagnose("pooled_max", sure=False)
         n_tokens = case.valid.shape[1]
         behind = context.setting.case(context.setting.padding(n_tokens, left=False))
         same = [_pools_as_alone(context, behind, one) for one in range(len(behind.valid))]
         return diagnose("pooled_places", sure=all(same))
     return None
+
+
+def _is_chosen_by_value(context: AuditContext, case: Case) -> bool:
+    """Whether of other inputs other tokens are pooled, as by a maximum."""
+    other = context.setting.case(case.valid, seed=context.setting.seed + 1)
+    pair = [amounts_of(context, one) for one in (case, other)]
+    one, then = (None if each is None else each > GRADIENT for each in pair)
+    return one is not None and then is not None and not torch.equal(one, then)
 
 
 def _pools_as_alone(context: AuditContext, case: Case, sample: int) -> bool | None:
