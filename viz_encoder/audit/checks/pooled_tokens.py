@@ -1,7 +1,7 @@
 """Whether the pooled vector is made of the tokens that it is meant to be made of."""
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
@@ -9,13 +9,14 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
 from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.audit.never_read import Tokens, rows_never_pooled, told_place
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
 
 def ask(context: AuditContext) -> Answer:
-    """Check the gradient of the pooled vector with respect to the pooled rows."""
+    """The gradient of the pooled vector by the pooled rows: by none but the intended, by each."""
     if context.scope.pool_over is None:
         return untested("Which tokens are pooled: no AuditScope(pool_over=…) was given.")
     case = context.base
@@ -33,21 +34,45 @@ def ask(context: AuditContext) -> Answer:
         )
         answer = Answer(Verdict.FAIL, text, sample=sample, query=query, amount=float(over.max()))
         return answer.because(by_places(context, case, sample) or _special(wanted))
-    empty = wanted.any(dim=1) & ~(amounts > GRADIENT).any(dim=1)
-    # Inside a model these may be scores, and the softmax of a single score has no gradient.
-    if bool(empty.any()) and not context.is_pooled:
-        sample = int(empty.nonzero()[0])
-        return Answer(
-            Verdict.FAIL,
-            f"The pooled vector of sample {sample} depends on no token.",
-            sample=sample,
-        )
+    if not context.is_pooled and (none := _of_no_token(wanted, amounts)) is not None:
+        return none
+    if (lost := _find_lost(context, case, wanted)) is not None:
+        return lost
+    unseen = int((wanted & (wanted.sum(dim=1, keepdim=True) == 1) & (amounts == 0)).sum())
+    but = f" Whether {unseen} of them are read, no gradient shows." if unseen else ""
     return passes(
-        f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other."
+        f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other.{but}"
     )
 
 
-def _special(wanted: Bool[Tensor, "batch token"]) -> Diagnosis:
+def _of_no_token(wanted: Tokens, amounts: Float[Tensor, "batch token"]) -> Answer | None:
+    empty = wanted.any(dim=1) & ~(amounts > GRADIENT).any(dim=1)
+    if not bool(empty.any()):
+        return None
+    sample = int(empty.nonzero()[0])
+    text = f"The pooled vector of sample {sample} depends on no token."
+    return Answer(Verdict.FAIL, text, sample=sample)
+
+
+def _find_lost(context: AuditContext, case: Case, wanted: Tokens) -> Answer | None:
+    """A token that is meant to be pooled, and is not."""
+    lost = rows_never_pooled(context, case, wanted)
+    if context.scope.may_leave_out or not bool(lost.any()):
+        return None
+    sample, query = (int(n) for n in lost.nonzero()[0])
+    text = (
+        f"The pooled vector of sample {sample} never changes with the row of "
+        f"{told_place(case, sample, query)} which should be pooled; of {int(wanted.sum())} such "
+        f"tokens {int(lost.sum())} are left out."
+    )
+    cure = (
+        "Compare the mask that your pooling takes with pool_over(valid); if those tokens are meant "
+        "to be left out, let pool_over= leave them out, too."
+    )
+    return Answer(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
+
+
+def _special(wanted: Tokens) -> Diagnosis:
     """That other tokens are pooled, too; of one token that is meant there is no mean to take."""
     found = diagnose("pooled_special")
     if bool((wanted.sum(dim=1) > 1).any()):
@@ -57,7 +82,7 @@ def _special(wanted: Bool[Tensor, "batch token"]) -> Diagnosis:
     return found._replace(cure=f"Take that one row of the output: {row}.")
 
 
-def _wanted(context: AuditContext, case: Case) -> Bool[Tensor, "batch token"]:
+def _wanted(context: AuditContext, case: Case) -> Tokens:
     assert context.scope.pool_over is not None
     given = context.scope.pool_over(case.valid)
     fits = isinstance(given, Tensor) and given.dtype == torch.bool

@@ -1,6 +1,6 @@
 """How much each token's row has to do with the vector that is pooled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -9,26 +9,52 @@ from torch import Tensor, nn
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 
+Pooled = Callable[[Tensor, Tensor], Tensor]
+Amounts = Float[Tensor, "batch token"]
 
-def pooled_rows(
-    subject: Subject, case: Case, pooled: Callable[[Tensor, Tensor], Tensor] | None
-) -> Float[Tensor, "batch token"] | None:
+
+def pooled_rows(subject: Subject, case: Case, pooled: Pooled | None) -> Amounts | None:
     """The gradient of each sample's vector by the rows that are pooled; None if none are known.
 
     Without `pooled` the model's own output is the vector.
     """
+    return _of_all(subject, case, pooled, beside=False)
+
+
+def read_rows(subject: Subject, case: Case, pooled: Pooled | None) -> Amounts | None:
+    """The same, with the largest of the rows beside those.
+
+    Queries, keys and values are all made of the tokens, and a vector may read only some of each.
+    """
+    return _of_all(subject, case, pooled, beside=True)
+
+
+def _of_all(subject: Subject, case: Case, pooled: Pooled | None, *, beside: bool) -> Amounts | None:
     with torch.enable_grad():
         if pooled is None:
             seen, vectors = _rows_seen(subject, case)
         else:
             seen = [subject.run(case).detach().requires_grad_(True)]
             vectors = pooled(seen[0], case.valid)
-        for rows in reversed(seen):  # those that nothing is made of are none
-            amounts = [_amounts(rows, vectors, sample) for sample in range(len(case.valid))]
-            found = [one for one in amounts if one is not None]
-            if len(found) == len(amounts):
-                return torch.stack(found)
+        while seen:  # those that nothing is made of are none
+            last = seen.pop()
+            found = _amounts_of(last, vectors)
+            if found is not None:
+                return _with_those_beside(seen, last, vectors, found) if beside else found
     return None
+
+
+def _with_those_beside(
+    before: Sequence[Tensor], last: Tensor, vectors: Tensor, amounts: Amounts
+) -> Amounts:
+    """The largest amounts, of the last rows and of those before that they are not made of."""
+    for rows in reversed(before):
+        (above,) = torch.autograd.grad(last.sum(), rows, retain_graph=True, allow_unused=True)
+        if above is not None:
+            break
+        beside = _amounts_of(rows, vectors)
+        amounts = amounts if beside is None else torch.maximum(amounts, beside)
+    return amounts
 
 
 def _rows_seen(subject: Subject, case: Case) -> tuple[list[Tensor], Tensor]:
@@ -51,6 +77,12 @@ def _rows_seen(subject: Subject, case: Case) -> tuple[list[Tensor], Tensor]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _amounts_of(rows: Tensor, vectors: Tensor) -> Amounts | None:
+    found = [_amounts(rows, vectors, sample) for sample in range(len(vectors))]
+    known = [one for one in found if one is not None]
+    return torch.stack(known) if len(known) == len(found) else None
 
 
 def _amounts(rows: Tensor, pooled: Tensor, sample: int) -> Float[Tensor, " token"] | None:

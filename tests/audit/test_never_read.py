@@ -1,0 +1,81 @@
+"""Real tokens that a sample's vector is made without, though they are meant to be in it."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.audit.audits import audit
+from tests.audit.plants import Stack, own_mask, padding
+from viz_encoder.audit import AuditScope
+
+LOST = {
+    "last": lambda valid: valid & (valid.cumsum(1) < valid.sum(1, keepdim=True)),
+    "first": lambda valid: valid & (valid.cumsum(1) > 1),
+}
+REAL = AuditScope(pool_over=own_mask)
+
+
+class Pools(nn.Module):
+    """A vector of those tokens that `keep` chooses, after attention or without any."""
+
+    def __init__(self, keep, by, attends=True):
+        super().__init__()
+        self.keep, self.by = keep, by
+        self.inner = Stack(1) if attends else None
+        self.rows = nn.Linear(8, 8)
+        self.register_buffer("query", torch.ones(1, 8))
+
+    def forward(self, x, valid):
+        rows = self.rows(x if self.inner is None else self.inner(x, padding(valid)))
+        keep = self.keep(valid)
+        if self.by == "mean":
+            return (rows * keep[..., None]).sum(1) / keep.sum(1, keepdim=True).clamp_min(1)
+        score = self.query @ F.normalize(rows, dim=-1).mT  # one token alone is the nearest
+        return score.masked_fill(~keep[:, None], -9.0).amax(-1)
+
+
+@pytest.mark.parametrize("by", ["mean", "nearest"])
+@pytest.mark.parametrize("attends", [True, False])
+@pytest.mark.parametrize("lost", LOST)
+def test_a_pooling_that_loses_a_token_is_told_so(lost, attends, by):
+    wrong = audit(Pools(LOST[lost], by, attends), padding, own_mask, scope=REAL)
+    found = wrong.check("pooled_tokens")
+    assert found.verdict == "FAIL" and f"the {lost} real one" in found.evidence, str(wrong)
+    right = audit(Pools(own_mask, by, attends), padding, own_mask, scope=REAL)
+    assert right.verdict == "PASS", str(right)
+
+
+def test_a_token_that_pooled_leaves_out_is_told_from_one_that_is_declared_so():
+    def pooled(hidden, valid):
+        keep = LOST["last"](valid)[..., None]
+        return (hidden * keep).sum(1) / keep.sum(1).clamp_min(1)
+
+    for over, verdict in ((own_mask, "FAIL"), (LOST["last"], "PASS")):
+        report = audit(Stack().eval(), padding, scope=AuditScope(pooled=pooled, pool_over=over))
+        assert report.check("pooled_tokens").verdict == verdict, str(report)
+
+
+class Latents(nn.Module):
+    """Learned queries, whose attention is not over the tokens: no map is held against them."""
+
+    def __init__(self, keep):
+        super().__init__()
+        torch.manual_seed(0)
+        self.keep, self.kv = keep, nn.Linear(8, 16)
+        self.queries = nn.Parameter(torch.randn(1, 4, 8))
+
+    def forward(self, x, valid):
+        k, v = self.kv(x).chunk(2, -1)
+        keep = self.keep(valid) | ~valid.any(1, keepdim=True)
+        q = self.queries.expand(len(x), -1, -1)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None]).mean(1)
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_learned_queries_that_lose_a_token_fail_without_any_option(lost):
+    keep = lambda valid: LOST[lost](valid) | (valid.sum(1, keepdim=True) == 1) & valid  # noqa: E731
+    wrong = audit(Latents(keep), padding, own_mask)
+    assert wrong.failed[0].name == "gradient", str(wrong)
+    assert f"the {lost} real one" in wrong.sentence
+    assert audit(Latents(own_mask), padding, own_mask).verdict == "PASS"
