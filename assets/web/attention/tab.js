@@ -34,7 +34,7 @@ import { DisplayOptions } from "../views/display_options.js";
 const NARROW = 760;
 const ONE_SCALE =
   "Shares, effects and changes have one scale of their own; choose Attention, or turn off “Show the change”";
-const MORE = "More: special tokens, colors, statistics, comparing, lines, exports";
+const MORE = "More: statistics, comparing, exports";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class AttentionTab extends TabShell {

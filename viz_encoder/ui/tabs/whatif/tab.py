@@ -6,7 +6,7 @@ from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.whatif.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.whatif.routes import ROUTER
 
-TITLE = "What if: several heads or words, patching, many texts"
+TITLE = "What if: several heads, patching"
 
 
 def build(place: TabContext) -> gr.HTML:
