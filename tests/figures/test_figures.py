@@ -57,7 +57,7 @@ def test_a_view_says_its_place():
     assert len(set(ordered)) == len(ordered)
     slots = {(place.tab, place.slot) for place in places}
     assert slots == {
-        *(("attention", slot) for slot in ("map", "overlay")),
+        *(("explore", slot) for slot in ("map", "overlay")),
         *(("hidden", slot) for slot in ("similarity", "change", "pca", "logit_lens")),
     }
     named = [view.name for view in placed("hidden", "change")]

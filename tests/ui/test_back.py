@@ -48,7 +48,7 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     page.wait_for_function("location.search.includes('tab=hidden')")
     run_cat(page)
     select(page, 4, 1, 2, 5)
-    page.click("#viz-tab-attention-button")
+    page.click("#viz-tab-explore-button")
     page.wait_for_function("!location.search.includes('tab=')")
     is_there(page, CAT, "Explore", [4, 1, 2, 5])
     for text, tab, place in (

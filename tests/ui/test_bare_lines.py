@@ -3,7 +3,7 @@
 # 600 tokens, the first of them special, half of them of text B; each query looks at the token two
 # after it, or at those that are given.
 LINES = """async (looked_at) => {
-  const { LinesView } = await import("/attention/lines.js");
+  const { LinesView } = await import("/explore/lines.js");
   const listed = (from) => {
     const tokens = Array.from({ length: 600 - from }, (_, at) => from + at);
     const places = Int32Array.from({ length: 600 }, (_, at) => at - from);

@@ -7,7 +7,7 @@ import pytest
 # A map of 40 tokens, zoomed to queries 2 to 7 and keys 8 to 13; a part that begins before them, at
 # other rows than columns, and has more columns than rows: 0 but for one weight.
 PAPER = """async ([row, column]) => {
-  const { paperSvg } = await import("/attention/paper_figure.js");
+  const { paperSvg } = await import("/explore/paper_figure.js");
   const { makeScale } = await import("/core/colors.js");
   const { Viewport } = await import("/core/viewport.js");
   const view = Object.assign(new Viewport(40), { row: 2, col: 8, span: 6 });
@@ -64,7 +64,7 @@ def test_a_zoomed_map_is_saved_with_all_at_its_query_and_key(bare, row, column):
 
 
 ALONE = """async () => {
-  const { drawTiles } = await import("/attention/map_drawing.js");
+  const { drawTiles } = await import("/explore/map_drawing.js");
   const { CHANGE, makeScale } = await import("/core/colors.js");
   const context = document.createElement("canvas").getContext("2d");
   const boxes = [];
@@ -86,7 +86,7 @@ def test_tokens_without_a_counterpart_are_hatched_across_what_is_in_sight(bare):
 
 
 ZOOM = """async () => {
-  const { zoomButtons } = await import("/attention/map_gestures.js");
+  const { zoomButtons } = await import("/explore/map_gestures.js");
   const { Viewport } = await import("/core/viewport.js");
   const map = { view: new Viewport(40), chosen: [5, 30], moved: () => {} };
   const [closer, wider] = zoomButtons(map).children;
@@ -106,7 +106,7 @@ def test_the_buttons_zoom_around_the_chosen_query_and_key(bare):
 
 
 ATLAS = """async () => {
-  const { AtlasCanvas, LEFT, TOP } = await import("/attention/atlas_canvas.js");
+  const { AtlasCanvas, LEFT, TOP } = await import("/explore/atlas_canvas.js");
   const { makeScale, shade } = await import("/core/colors.js");
   const selection = { scale: "layer", hide: true, renorm: false, words: false };
   const atlas = new AtlasCanvas(selection, { asked: false, ranked: false, words: "" });

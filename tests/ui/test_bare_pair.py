@@ -1,7 +1,7 @@
 """The links of a pair on a bare page: what is known of two runs is not told of two others."""
 
 PAIR = """async () => {
-  const { PairLinksView } = await import("/attention/pair_links.js");
+  const { PairLinksView } = await import("/explore/pair_links.js");
   const selection = { layer: 0, head: 0, name: "0.0", query: 1, key: 0, kept: "all", on: () => {} };
   Object.assign(selection, { hide: false, renorm: false, words: false });
   const [run, reference, other] = ["now", "before", "other"].map((key) => ({ key }));

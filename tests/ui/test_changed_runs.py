@@ -418,4 +418,4 @@ def test_the_reference_of_a_change_goes_with_its_text(without_a_head):
     page.click("#viz-run")
     page.wait_for_function("vizTab.run.n === 10 && !vizTab.run.changed")
     assert page.evaluate("vizTab.measures.reference") is None
-    assert "no counterpart" not in page.inner_text(".viz-attention, #viz-tab-attention")
+    assert "no counterpart" not in page.inner_text(".viz-explore, #viz-tab-explore")

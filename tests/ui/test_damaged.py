@@ -19,7 +19,7 @@ from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import describe
 from viz_encoder.ui.state.runner import MAX_MAPS, Runner, require_showable
 from viz_encoder.ui.state.store import Entry, TraceStore
-from viz_encoder.ui.tabs.attention import routes
+from viz_encoder.ui.tabs.explore import routes
 
 PATHS = (
     *("statistics?layer=0", "proof", "thumbnails?layer=0", "map?layer=0&head=mean"),

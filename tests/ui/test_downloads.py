@@ -62,7 +62,7 @@ def test_what_nobody_foresaw_is_a_sentence(site, key, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("viz_encoder.ui.tabs.attention.downloads.npz_bytes", fail)
+    monkeypatch.setattr("viz_encoder.ui.tabs.explore.downloads.npz_bytes", fail)
     response = take(site, key, "npz")
     assert response.status_code == 422 and "could not be computed" in response.json()["message"]
 

@@ -40,9 +40,9 @@ def test_the_first_map_is_there_before_the_page_and_stays(held):
     before = page.locator(".viz-facts").bounding_box()
     go_on()
     page.wait_for_selector("#viz-run")
-    page.wait_for_selector("#viz-attention .viz-map[data-painted*=':3.1:']")
+    page.wait_for_selector("#viz-explore .viz-map[data-painted*=':3.1:']")
     assert page.query_selector(PLACE) is None
-    page.wait_for_selector("#viz-attention .viz-findings[data-painted]", state="attached")
+    page.wait_for_selector("#viz-explore .viz-findings[data-painted]", state="attached")
     after = page.locator(".viz-facts").bounding_box()
     moved = {side: after[side] - before[side] for side in before}
     assert max(map(abs, moved.values())) < 3, moved  # nothing jumps
@@ -60,5 +60,5 @@ def test_there_is_no_early_place_where_the_tab_would_jump(held, width, query):
     page.wait_for_function("document.querySelectorAll('script[src$=\"core.js\"]').length > 0")
     assert page.query_selector(PLACE) is None
     go_on()
-    page.wait_for_selector("#viz-attention .viz-map[data-painted]", timeout=60_000)
+    page.wait_for_selector("#viz-explore .viz-map[data-painted]", timeout=60_000)
     assert page.query_selector(PLACE) is None

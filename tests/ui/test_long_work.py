@@ -24,7 +24,7 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.attention import routes as attention_routes
+from viz_encoder.ui.tabs.explore import routes as attention_routes
 from viz_encoder.ui.tabs.pooling import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.pooling.set_items import given_items
 from viz_encoder.ui.tabs.whatif import endpoints as whatif

@@ -69,7 +69,7 @@ def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
           const { paperSvg } = await import(new URL(address, document.baseURI).href);
           return paperSvg(vizTab.map, vizTab.map.run, 86);
         }""",
-        [address("attention/paper_figure.js")],
+        [address("explore/paper_figure.js")],
     )
     assert (
         svg.count('class="border"') == 2 and svg.count(">A</text>") == svg.count(">B</text>") == 2

@@ -11,9 +11,9 @@ from tests.ui.reruns import entry_of
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.attention import columns
-from viz_encoder.ui.tabs.attention import row_measures as module
-from viz_encoder.ui.tabs.attention.row_measures import Measures
+from viz_encoder.ui.tabs.explore import columns
+from viz_encoder.ui.tabs.explore import row_measures as module
+from viz_encoder.ui.tabs.explore.row_measures import Measures
 
 TEXT = SENTENCES[0]
 

@@ -96,7 +96,7 @@ def test_the_table_that_is_open_in_the_corpus_tab_is_offered(visit, minilm):
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))
     page.click("#viz-corpus-measure")
     painted(page, sources.PASTED)
-    page.click("#viz-tab-attention-button")
+    page.click("#viz-tab-explore-button")
     page.wait_for_selector(KNOWN, timeout=60_000)
     page.select_option("#viz-over", label="pasted texts (3 texts, all-MiniLM-L6-v2)")
     over(page, "Averaged over 3 texts: pasted texts.")

@@ -58,7 +58,7 @@ def hidden_with(opened, words: str) -> None:
     """Wait until the maps are gone and the page says why."""
     opened.page.wait_for_selector(f".viz-root > .viz-alert:has-text('{words}')")
     assert not opened.page.locator(".viz-body").is_visible()
-    assert "checking" not in opened.page.locator("#viz-attention .viz-root").text_content()
+    assert "checking" not in opened.page.locator("#viz-explore .viz-root").text_content()
 
 
 def test_maps_that_fail_their_check_are_hidden(shared, upload, minilm):

@@ -48,7 +48,7 @@ def test_a_map_for_a_paper_isolates_its_names(visit):
     opened = visit(kind="text", a=TEXT, model="all-MiniLM-L6-v2")
     opened.map_painted("0.0")
     file = opened.imported(
-        "attention/paper_figure.js", "m.paperSvg(window.vizTab.map, window.vizTab.run, 88)"
+        "explore/paper_figure.js", "m.paperSvg(window.vizTab.map, window.vizTab.run, 88)"
     )
     assert ">\u2068##ם\u2069<" in file and ">##" not in file
     assert ">the<" in file  # what is read from left to right is as it is

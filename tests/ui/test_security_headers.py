@@ -5,7 +5,7 @@ import pytest
 
 from viz_encoder.ui.wire.security_headers import NOTEBOOKS, SPACES, SecurityHeaders
 
-TABS = ("attention", "hidden", "whatif", "pooling", "masks", "zoo")
+TABS = ("explore", "hidden", "whatif", "pooling", "masks", "zoo")
 # What an attacker would try, and the directive that keeps it from working.
 TRIED = {
     "img-src": "new Image().src = 'https://elsewhere.test/x.png'",
@@ -67,7 +67,7 @@ def test_no_tab_needs_more_and_what_is_not_allowed_is_stopped(visit):
     for name in TABS:
         opened.imported("core/tab_link.js", "m.openTab(given)", name)
         page.wait_for_selector(f"#viz-tab-{name} .viz-root > *", state="attached")
-        if name == "attention":
+        if name == "explore":
             page.click("text=Any view as a Plotly figure")
             page.wait_for_selector(".viz-any .main-svg", state="attached")
     assert opened.faults == []

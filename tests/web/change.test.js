@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeFigure } from "../../assets/web/attention/change_figure.js";
-import { signedText, ticks } from "../../assets/web/attention/legend.js";
-import { heading, signedSentence } from "../../assets/web/attention/map_heading.js";
-import { largestAmount, MapChanges } from "../../assets/web/attention/map_changes.js";
-import { Tiles } from "../../assets/web/attention/tiles.js";
+import { changeFigure } from "../../assets/web/explore/change_figure.js";
+import { signedText, ticks } from "../../assets/web/explore/legend.js";
+import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
+import { largestAmount, MapChanges } from "../../assets/web/explore/map_changes.js";
+import { Tiles } from "../../assets/web/explore/tiles.js";
 import { CHANGE, makeScale, rooted } from "../../assets/web/core/colors.js";
 import { shrinkSigned } from "../../assets/web/core/signed_colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";

@@ -3,7 +3,7 @@
 import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startOf } from "../../assets/web/attention/any_view.js";
+import { startOf } from "../../assets/web/explore/any_view.js";
 import {
   answerSaid,
   curves,
@@ -15,8 +15,8 @@ import {
   roomy,
   shareSaid,
   strongestHead,
-} from "../../assets/web/attention/routes_layout.js";
-import { ShareMaps } from "../../assets/web/attention/share_maps.js";
+} from "../../assets/web/explore/routes_layout.js";
+import { ShareMaps } from "../../assets/web/explore/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";
 import { tabIn } from "../../assets/web/core/selection_address.js";
 

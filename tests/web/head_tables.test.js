@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import { TableStatistics, unfit } from "../../assets/web/attention/statistic_source.js";
+import { TableStatistics, unfit } from "../../assets/web/explore/statistic_source.js";
 import { isShipped, shippedTable, sourceOf, tableName } from "../../assets/web/core/head_tables.js";
 
 /** @type {any} */

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ledTo } from "../../assets/web/attention/atlas_choosing.js";
-import { toggled } from "../../assets/web/attention/head_choice.js";
-import { textOf } from "../../assets/web/attention/found_heads.js";
-import { EXAMPLES, matching, phrases, understand } from "../../assets/web/attention/head_filter.js";
-import { changeOf, comparable, HeadStatistics, headNamed, rank } from "../../assets/web/attention/head_statistics.js";
-import { pairAsked } from "../../assets/web/attention/pair_search.js";
-import { nearest } from "../../assets/web/attention/similar_heads.js";
+import { ledTo } from "../../assets/web/explore/atlas_choosing.js";
+import { toggled } from "../../assets/web/explore/head_choice.js";
+import { textOf } from "../../assets/web/explore/found_heads.js";
+import { EXAMPLES, matching, phrases, understand } from "../../assets/web/explore/head_filter.js";
+import { changeOf, comparable, HeadStatistics, headNamed, rank } from "../../assets/web/explore/head_statistics.js";
+import { pairAsked } from "../../assets/web/explore/pair_search.js";
+import { nearest } from "../../assets/web/explore/similar_heads.js";
 
 const own = (title, even = null) => ({ title, unit: "nats", meaning: "said", edge: "", over: "", most: 1, even });
 const STATISTICS = { entropy: own("Entropy", 2), distance: own("Mean distance", 4), previous: own("Weight on it") };

@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { outside, sentence, ticks } from "../../assets/web/attention/legend.js";
-import { drawOver, exactCells, printed, scaled } from "../../assets/web/attention/map_drawing.js";
-import { Gestures, moved } from "../../assets/web/attention/map_gestures.js";
-import { cellSentence, heading } from "../../assets/web/attention/map_heading.js";
-import { withDpi } from "../../assets/web/attention/png_resolution.js";
-import { sentence as subWordSentence } from "../../assets/web/attention/subwords.js";
-import { Tiles } from "../../assets/web/attention/tiles.js";
-import { places } from "../../assets/web/attention/token_search.js";
-import { weightOf, weightSentence } from "../../assets/web/attention/visible_weight.js";
-import { toneOf, toneSentence } from "../../assets/web/attention/scale_hint.js";
+import { outside, sentence, ticks } from "../../assets/web/explore/legend.js";
+import { drawOver, exactCells, printed, scaled } from "../../assets/web/explore/map_drawing.js";
+import { Gestures, moved } from "../../assets/web/explore/map_gestures.js";
+import { cellSentence, heading } from "../../assets/web/explore/map_heading.js";
+import { withDpi } from "../../assets/web/explore/png_resolution.js";
+import { sentence as subWordSentence } from "../../assets/web/explore/subwords.js";
+import { Tiles } from "../../assets/web/explore/tiles.js";
+import { places } from "../../assets/web/explore/token_search.js";
+import { weightOf, weightSentence } from "../../assets/web/explore/visible_weight.js";
+import { toneOf, toneSentence } from "../../assets/web/explore/scale_hint.js";
 import { makeScale } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 

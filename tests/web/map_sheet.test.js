@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keptInView, laidOut } from "../../assets/web/attention/map_sheet.js";
+import { keptInView, laidOut } from "../../assets/web/explore/map_sheet.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
 const ROOM = { labels: { left: 80, top: 70 }, width: 900, window: 1000, full: 0, n: 100 };

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeSaid, toldApart } from "../../assets/web/attention/findings.js";
-import { linksOf, mostChanged, reading, strongest } from "../../assets/web/attention/pair_links.js";
-import { pairAsked } from "../../assets/web/attention/pair_search.js";
+import { changeSaid, toldApart } from "../../assets/web/explore/findings.js";
+import { linksOf, mostChanged, reading, strongest } from "../../assets/web/explore/pair_links.js";
+import { pairAsked } from "../../assets/web/explore/pair_search.js";
 import { apart } from "../../assets/web/core/arcs.js";
-import { linksOf as arcsOf } from "../../assets/web/attention/word_arcs.js";
+import { linksOf as arcsOf } from "../../assets/web/explore/word_arcs.js";
 
 const TOKENS = ["[CLS]", "the", "animal", "saw", "the", "it", "3", "[SEP]"];
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RowView } from "../../assets/web/attention/row_view.js";
+import { RowView } from "../../assets/web/explore/row_view.js";
 
 const fresh = Object.assign(async (answer) => answer, { signal: null });
 const TOKENS = ["[CLS]", "un", "##do", "it"];

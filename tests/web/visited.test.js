@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { followBack, visit } from "../../assets/web/core/visited.js";
 
 const LINK = JSON.stringify({ a: "one" });
-const TABS = ["viz-tab-attention", "viz-tabs-masks-zoo", "viz-tab-masks", "viz-tab-zoo"];
+const TABS = ["viz-tab-explore", "viz-tabs-masks-zoo", "viz-tab-masks", "viz-tab-zoo"];
 const OTHER = JSON.stringify({ a: "two" });
 
 test("a new run and a new tab are new entries; what is selected there is not", () => {
@@ -60,7 +60,7 @@ test("an entry is gone to at once, or once its run is there; an answer that come
     [[["?there", false]], ["viz-tabs-masks-zoo-button", "viz-tab-zoo-button"], 0],
   );
   goTo({ tab: "", link: OTHER });
-  assert.deepEqual([gone[1], opened[2], asked], [["?there", true], "viz-tab-attention-button", 1]);
+  assert.deepEqual([gone[1], opened[2], asked], [["?there", true], "viz-tab-explore-button", 1]);
   goTo({ tab: "", link: LINK }); // before the other run came
   assert.deepEqual([gone[2], asked], [["?there", false], 2]);
   entered({});

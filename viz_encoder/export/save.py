@@ -86,8 +86,8 @@ def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes
             f"A {kind} file of a text shows the whole map; leave out the query, or choose .csv."
         )
     if query is None:
-        figure = placed("attention", "map")[0].draw(trace, layer=view.layer, head=view.head)
+        figure = placed("explore", "map")[0].draw(trace, layer=view.layer, head=view.head)
     else:
-        (overlay, *_) = placed("attention", "overlay")
+        (overlay, *_) = placed("explore", "overlay")
         figure = overlay.draw(trace, layer=view.layer, head=view.head, query=query)
     return picture(figure, kind, width=900, height=900)

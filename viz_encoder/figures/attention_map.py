@@ -144,7 +144,7 @@ VIEW = View(
         *(LAYER, HEAD, Control("scale", "Color scale", tuple(COLORED))),
         *(HIDE_SPECIAL, RENORMALIZE, WORDS),
     ),
-    place=Place("attention", "map"),
+    place=Place("explore", "map"),
     look="Look along a row: which keys one query attends to. A column that stands out is a key "
     "that many queries attend to.",
 )

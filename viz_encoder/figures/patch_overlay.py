@@ -120,6 +120,6 @@ VIEW = View(
         *(HIDE_SPECIAL, RENORMALIZE),
     ),
     needs=("picture",),
-    place=Place("attention", "overlay"),
+    place=Place("explore", "overlay"),
     look="Look at which patches the chosen query attends to.",
 )

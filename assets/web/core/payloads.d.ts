@@ -84,7 +84,7 @@ export interface Prediction {
   knows: string; // what the head can answer, where it has few labels
 }
 
-// ui/tabs/attention
+// ui/tabs/explore
 export interface RouteEdge {
   layer: number;
   query: number;

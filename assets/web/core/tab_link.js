@@ -6,7 +6,7 @@ import { painted } from "./dom.js";
 
 const PREFIX = "viz-tab-"; // of a tab's elem_id; its button adds "-button"
 const SHARED = "viz-tabs-"; // of one that holds several, whose names follow
-const FIRST = "attention";
+const FIRST = "explore";
 const SELECTED = "[role=tab][aria-selected=true]";
 const FOLD = ".gr-accordion > button";
 let awaited = ""; // the tab that is being opened within another

@@ -83,6 +83,6 @@ export async function runExample({ layer, head, query, key, texts }) {
   );
   if (kind && !kind.checked) kind.click();
   await runText(first, second);
-  openTab("attention");
+  openTab("explore");
   scrollTo({ top: 0 });
 }

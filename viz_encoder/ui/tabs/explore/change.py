@@ -8,7 +8,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.attention.comparison import reference_of
+from viz_encoder.ui.tabs.explore.comparison import reference_of
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 

@@ -37,7 +37,7 @@ const ONE_SCALE =
 const MORE = "More: statistics, comparing, exports";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
-class AttentionTab extends TabShell {
+class ExploreTab extends TabShell {
   always = true;
   selection = current.selection;
   #latest = new Latest((sentence) => this.#hide(`${UNCHECKED} ${sentence}`));
@@ -250,7 +250,7 @@ function verdict(/** @type {Proof | null} */ proof) {
 // Until the page is built, the tab has an early place; without one, its first map is prefetched
 // into the run.
 const early = earlyPlace();
-if (early) window.vizTab = new AttentionTab(early);
+if (early) window.vizTab = new ExploreTab(early);
 let mounted = early !== null;
 current.on(
   (run) =>
@@ -261,5 +261,5 @@ current.on(
 export function mount(/** @type {HTMLElement} */ root) {
   mounted = true;
   if (early) settle(early, root);
-  else window.vizTab = new AttentionTab(root);
+  else window.vizTab = new ExploreTab(root);
 }

@@ -11,8 +11,8 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace.map_change import signed_tile
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
-from viz_encoder.ui.tabs.attention.explained import asked, explained
-from viz_encoder.ui.tabs.attention.removed import removed, removed_row
+from viz_encoder.ui.tabs.explore.explained import asked, explained
+from viz_encoder.ui.tabs.explore.removed import removed, removed_row
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Query, Runs, Shown, parse_range
 from viz_encoder.ui.wire.concurrency import Places

@@ -14,15 +14,15 @@ from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import statistics_said
-from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
-from viz_encoder.ui.tabs.attention.compared_routes import OF_TWO_RUNS
-from viz_encoder.ui.tabs.attention.downloads import named_file
-from viz_encoder.ui.tabs.attention.found import plain_findings
-from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
-from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
-from viz_encoder.ui.tabs.attention.pairs import key_means, pair_of, parse_key, plain_pair
-from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
-from viz_encoder.ui.tabs.attention.score_routes import OF_A_SCORE
+from viz_encoder.ui.tabs.explore.columns import column_of, while_wanted
+from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
+from viz_encoder.ui.tabs.explore.downloads import named_file
+from viz_encoder.ui.tabs.explore.found import plain_findings
+from viz_encoder.ui.tabs.explore.head_measures import distances, role_plain, similar_plain
+from viz_encoder.ui.tabs.explore.kept_thumbnails import kept_thumbnails
+from viz_encoder.ui.tabs.explore.pairs import key_means, pair_of, parse_key, plain_pair
+from viz_encoder.ui.tabs.explore.row_measures import Measures, rows_of
+from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
     MAX_SIDE,

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.tabs.attention.change import changes
-from viz_encoder.ui.tabs.attention.comparison import (
+from viz_encoder.ui.tabs.explore.change import changes
+from viz_encoder.ui.tabs.explore.comparison import (
     compared_runs,
     comparison_plain,
     signed_map,
     signed_thumbnails,
 )
-from viz_encoder.ui.tabs.attention.downloads import change_file
+from viz_encoder.ui.tabs.explore.downloads import change_file
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Kept, Layer, Runs, Shown, parse_range
 from viz_encoder.ui.wire.concurrency import Places

@@ -20,8 +20,8 @@ from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.changed import runnable
 from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.attention.explained import asked, drawn
-from viz_encoder.ui.tabs.attention.measured_row import MeasuredRow
+from viz_encoder.ui.tabs.explore.explained import asked, drawn
+from viz_encoder.ui.tabs.explore.measured_row import MeasuredRow
 from viz_encoder.ui.wire.arguments import MAX_SIDE
 from viz_encoder.ui.wire.attributions import split_plain
 from viz_encoder.ui.wire.bytes import finite
