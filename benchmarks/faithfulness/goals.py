@@ -9,7 +9,7 @@ Rows = Mapping[str, Sequence[str]]
 LEFT_OUT = "leave one out ([MASK], gray)"
 EARLY = (
     "the two largest effects are of heads of layer 0 that look hard at the word; they carry a third of "
-    "what removing them changes, for later heads then look elsewhere; over all other heads it is "
+    "what removing them changes, probably because later heads then look elsewhere; over all other heads it is "
     "{0} and {1}"
 )
 TOGETHER = (
