@@ -41,6 +41,15 @@ def test_a_sample_of_an_uploaded_batch_is_chosen(masks):
     page.wait_for_selector("#viz-mask-sample", state="hidden")
 
 
+def test_a_file_that_is_upside_down_is_named_with_the_line_that_mends_it(masks):
+    page = masks()
+    send(page, "causal.npy", ~np.tri(15, dtype=bool))
+    page.wait_for_selector("text=Read from causal.npy. If this mask is meant to be “Causal”")
+    assert page.is_visible("text=it is upside down: write ~mask")
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_selector("text=Read from causal.npy", state="detached")
+
+
 def test_rows_of_a_batch_are_read_as_a_key_padding_mask(masks):
     page = masks()
     real = np.arange(15) < np.array([9, 15, 4])[:, None]

@@ -254,7 +254,7 @@ def test_a_sample_of_a_batch_is_chosen(site, key, plain, convention):
     for sample, mask in enumerate(masks):
         path = f"upload?name=b.npy&convention={convention}&sample={sample}"
         answer = post(site, key, path, file_of(sent))
-        assert answer.headers["x-samples"] == "3"
+        assert json.loads(answer.headers["x-about"])["samples"] == 3
         np.testing.assert_array_equal(cells(answer.content, n, n), mask)
 
 

@@ -166,8 +166,9 @@ export class Presets {
     if (file.size > most)
       return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(most)} are allowed here.`);
     return this.#asked.run(async (fresh) => {
-      const { mask, samples } = await fresh(uploaded(run, file, this.convention(), sample));
+      const { mask, samples, says } = await fresh(uploaded(run, file, this.convention(), sample));
       this.#take(mask, null, run);
+      this.sentence.textContent = [`Read from ${file.name}.`, says].join(" ");
       this.#batch(file, samples, sample);
     });
   }

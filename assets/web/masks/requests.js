@@ -31,13 +31,14 @@ export const preset = (/** @type {Run} */ run, /** @type {Origin} */ by) =>
 export const padded = async (run, code) =>
   new Run(await json(url(run, `padded?${new URLSearchParams({ code })}`), { body: "" }));
 
-/** The mask of one sample of a file, and of how many samples it has one.
- * @type {(run: Run, file: File, convention: string, sample: number) => Promise<{ mask: Mask, samples: number }>} */
+/** The mask of one sample of a file, of how many samples it has one, and what mask it is, as far as that is known.
+ * @type {(run: Run, file: File, convention: string, sample: number) =>
+ *   Promise<{ mask: Mask, samples: number, says: string }>} */
 export async function uploaded(run, file, convention, sample) {
   const asked = new URLSearchParams({ name: file.name, convention, sample: String(sample) });
   const response = await ask(url(run, `upload?${asked}`), { body: file });
   const mask = Mask.unpack(run.n, new Uint8Array(await response.arrayBuffer()));
-  return { mask, samples: Number(response.headers.get("x-samples") ?? 1) };
+  return { mask, ...JSON.parse(response.headers.get("x-about") ?? "{}") };
 }
 
 /** @type {(run: Run, signal: AbortSignal) => Promise<MaskResult>} */

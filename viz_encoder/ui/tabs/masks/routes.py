@@ -1,5 +1,6 @@
 """Masks of a run: presets, files, runs with a mask, their maps, reach and code, by its key."""
 
+import json
 from typing import Annotated, Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.mask_panels import mask_panels
+from viz_encoder.audit.mask_input.recognized import recognized
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.painted_mask import Mistake
@@ -89,13 +91,14 @@ async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
 async def upload(
     n_tokens: Size, request: Request, name: str, convention: str, sample: int = 0
 ) -> Response:
-    """The mask of a sample in a .npy or .csv file, as bits; x-samples says how many it has."""
+    """The mask of a sample of a file, as bits; x-about: how many it has, and which mask it is."""
     what = shortened(printable(name))
     content = await body_of(request, requests.file_bytes(n_tokens), what)
 
     def work() -> Response:
         mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
-        return _bits(mask, **{"x-samples": str(samples)})
+        about = json.dumps({"samples": samples, "says": recognized(mask)})
+        return _bits(mask, **{"x-about": about})
 
     return await PLACES.answer(request, work)
 
