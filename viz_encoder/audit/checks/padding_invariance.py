@@ -143,8 +143,10 @@ def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer |
     """The answer where the sample alone, at its own length, is the same whatever the input."""
     assert found.sample is not None
     alone = context.setting.alone(case, found.sample)
-    ignored = alone and find_ignored(context, alone, context.subject.run(alone))
-    if alone is None or ignored is None:
+    if alone is None:
+        return None
+    ignored = find_ignored(context, alone, context.subject.run(alone))
+    if ignored is None:
         return None
     told = f"{ignored.evidence[:1].lower()}{ignored.evidence[1:]}"
     text = f"{found.evidence} Alone, at {alone.valid.shape[1]} tokens, {told}"
