@@ -79,3 +79,26 @@ def test_learned_queries_that_lose_a_token_fail_without_any_option(lost):
     assert wrong.failed[0].name == "gradient", str(wrong)
     assert f"the {lost} real one" in wrong.sentence
     assert audit(Latents(own_mask), padding, own_mask).verdict == "PASS"
+
+
+class ToLatents(Latents):
+    """One row a token, from five latents; the mask of the tokens is cut to hide latents, or none is."""
+
+    def __init__(self, mended):
+        super().__init__(own_mask)
+        self.mended = mended
+        self.five = nn.Parameter(torch.randn(1, 5, 8))
+
+    def forward(self, x, valid):
+        latents = self.five.expand(len(x), -1, -1) + super().forward(x, valid)[:, None]
+        keep = None if self.mended else valid[:, :5] | ~valid.any(1, keepdim=True)
+        keep = None if keep is None else keep[:, None]
+        return x + F.scaled_dot_product_attention(x, latents, latents, attn_mask=keep)
+
+
+def test_a_crash_alone_of_a_sample_that_ran_in_its_batch_is_said_first():
+    wrong = audit(ToLatents(False), padding, own_mask)
+    assert wrong.verdict == "WARN" and "cut to its 3 tokens" in wrong.sentence, str(wrong)
+    assert audit(ToLatents(True), padding, own_mask).verdict == "PASS"
+    meant = audit(ToLatents(False), padding, own_mask, scope=AuditScope(lengths=[7]))
+    assert meant.verdict == "PASS" and any("cut to its 3" in one for one in meant.not_tested)

@@ -22,12 +22,14 @@ class CutSamples(NamedTuple):
     worst: Gap
     refused: Sequence[ModelFault]  # raised at lengths that the model accepts in other batches
     why_not: str  # why a sample was not compared, and what to give; "" if all were
+    too_short: int = 0  # the number of tokens of a sample of which the model takes no batch
 
 
 def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
     """Compare every padded sample, except in the rows that may know of padding by the intent."""
     n_compared, worst, why_not = 0, Gap(0.0, 0, 0), ""
     refused: list[ModelFault] = []
+    too_short = 0
     reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
     apart_from = ~(reached & ~case.valid[:, None, :]).any(dim=2)
     for sample, real in enumerate(case.valid):
@@ -42,13 +44,14 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
         except ModelFault as fault:
             why_not = _refusal(context, alone, fault)
             refused += [] if why_not else [fault]
+            too_short = int(real.sum()) if why_not else too_short
             continue
         n_compared += 1
         rows = apart_from[sample, real][None]
         rows = rows.all(dim=1, keepdim=True) if out.ndim == 2 else rows
         apart = gap(own_rows(out, sample, real), other, rows)
         worst = max(worst, apart._replace(sample=sample))
-    return CutSamples(n_compared, worst, refused, why_not)
+    return CutSamples(n_compared, worst, refused, why_not, too_short)
 
 
 def _alone(context: AuditContext, case: Case, sample: int) -> Case | str:

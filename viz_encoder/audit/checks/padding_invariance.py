@@ -1,7 +1,5 @@
 """Whether a sample is the same alone as with padding in a batch."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -9,7 +7,12 @@ from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, Diagnosis, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
-from viz_encoder.audit.cut_samples import cut_samples, is_another_input, leaves_out_others
+from viz_encoder.audit.cut_samples import (
+    CutSamples,
+    cut_samples,
+    is_another_input,
+    leaves_out_others,
+)
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
 from viz_encoder.audit.diagnose.tried import is_right_on
@@ -64,11 +67,12 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     """The largest difference of a sample alone; None where they agree."""
     if not case.padded or not can_be_cut(case.x, case.valid.shape[1]):
         return None
-    n_compared, worst, refused, why_not = cut_samples(context, case, out)
+    cut = cut_samples(context, case, out)
+    worst = cut.worst
     alike = worst.amount <= context.tolerance(out)
     if alike:
-        single = None if refused and n_compared else _in_a_batch_of_one(context, case, out)
-        return single or _refused(n_compared, refused, why_not)
+        single = None if cut.refused and cut.n_compared else _in_a_batch_of_one(context, case, out)
+        return single or _refused(context, cut)
     if is_another_input(context, case, worst.sample):
         n_tokens = int(case.valid[worst.sample].sum())
         return untested(
@@ -153,17 +157,29 @@ def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer |
     return found._replace(evidence=text, code=ignored.code, cause=ignored.cause, cure=ignored.cure)
 
 
-def _refused(n_compared: int, refused: Sequence[ModelFault], why_not: str) -> Answer | None:
+def _refused(context: AuditContext, cut: CutSamples) -> Answer | None:
     """What to say of samples that could not be run or compared alone; None if there are none."""
-    if refused:
-        answer = raised(refused[0], title="Alone and with padding")
-        if n_compared or answer.verdict is not Verdict.FAIL:
+    why_not = cut.why_not
+    if cut.refused:
+        answer = raised(cut.refused[0], title="Alone and with padding")
+        if cut.n_compared or answer.verdict is not Verdict.FAIL:
             return answer
-        why_not = f"without its padding, {refused[0].clause}"
+        why_not = f"without its padding, {cut.refused[0].clause}"
     if not why_not:
         return None
-    others = " The other samples agree." if n_compared else ""
-    return untested(f"Alone and with padding: {why_not}.{others}")
+    others = " The other samples agree." if cut.n_compared else ""
+    found = untested(f"Alone and with padding: {why_not}.{others}")
+    if not (cut.n_compared and cut.too_short and context.was_asked_for(cut.too_short)):
+        return found
+    cause = (
+        "consistent with: a size or a part of a mask that is fixed, where it is to be of tokens."
+    )
+    # It took so many tokens with padding beside them, and other samples without any.
+    cure = (
+        f"If the model is meant to take no {cut.too_short} tokens, give the lengths that it takes: "
+        f"AuditScope(lengths=[{context.base.valid.shape[1]}])."
+    )
+    return found._replace(verdict=Verdict.WARN, cause=cause, cure=cure)
 
 
 def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
