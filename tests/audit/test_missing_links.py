@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.audit.audits import audit
-from tests.audit.plants import NoMaps, own_mask, padding
+from tests.audit.plants import NoMaps, causal, own_mask, padding
 from viz_encoder.audit import AuditScope
 
 
@@ -73,3 +73,31 @@ def test_a_model_that_cannot_run_in_float64_says_what_would_tell():
     assert any("model.double()" in line for line in report.not_tested), str(report)
     report, _ = gradient_of(Single(2, -50.0), scope=AuditScope(lengths=[7]))
     assert not any("model.double()" in line for line in report.not_tested), str(report)
+
+
+def before(valid):
+    """All before the token, not itself; the first has only itself."""
+    place = torch.arange(valid.shape[1])
+    itself = (place[:, None] == 0) & (place == 0)
+    return padding(valid) & ((place[:, None] > place) | itself)
+
+
+class ByPlace(NoMaps):
+    """exp and sum, positions as queries, no residual: nothing else carries a token."""
+
+    def __init__(self):
+        super().__init__(n_layers=1)
+        self.place = torch.nn.Parameter(torch.randn(64, 8))
+
+    def forward(self, x, keep):
+        _, k, v = self.layers[0].qkv(x).chunk(3, -1)
+        weights = (self.place[: x.shape[1]] @ k.mT / 3).exp() * keep
+        return weights / weights.sum(-1, keepdim=True).clamp_min(1e-9) @ v
+
+
+def test_that_a_token_sees_itself_is_no_pass_without_a_word():
+    told = "whether a token sees itself, which your intent forbids"
+    wrong = audit(ByPlace(), before, causal, n_layers=1)
+    assert told in wrong.sentence and "nowhere else" not in wrong.sentence, str(wrong)
+    right = audit(ByPlace(), before, n_layers=1)
+    assert right.verdict == "PASS" and told not in right.sentence, str(right)

@@ -82,7 +82,7 @@ def test_learned_queries_that_lose_a_token_fail_without_any_option(lost):
 
 
 class ToLatents(Latents):
-    """One row a token, from five latents; the mask of the tokens is cut to hide latents, or none is."""
+    """One row a token, from five latents, which the mask of the tokens hides, or nothing does."""
 
     def __init__(self, mended):
         super().__init__(own_mask)

@@ -7,8 +7,10 @@ nothing.
 from enum import Enum, auto
 from typing import NamedTuple
 
+import torch
+
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
@@ -41,6 +43,7 @@ def how_much_was_judged(context: AuditContext) -> Judged:
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
+    others = [*filter(None, [_own_token(context)]), *others]
     if share is Share.ALL:  # of these tokens, but not of those of a memory
         routed = "router" in context.subject.fixed_keys.values() and not context.maps.layers
         others += ["a softmax taken for a router's"] if routed else []
@@ -74,6 +77,21 @@ def _pooling(context: AuditContext) -> str:
     to_give = "AuditScope(pool_over=…), such as lambda valid: valid for all real tokens"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
     return f"which tokens a sample's one row is made of: {give}"
+
+
+def _own_token(context: AuditContext) -> str:
+    """That outputs depend on their own tokens, which the intent forbids and a residual explains."""
+    found = context.gradients
+    if context.is_pooled or isinstance(found, str):
+        return ""
+    judged, itself = context.base.judged, found.within(context.base).diagonal(dim1=1, dim2=2)
+    sees = torch.stack(context.base.allowed).diagonal(dim1=2, dim2=3).all(dim=0)
+    if not bool((judged & ~sees.to(judged.device) & (itself > GRADIENT).to(judged.device)).any()):
+        return ""
+    return (
+        "whether a token sees itself, which your intent forbids: outputs depend on their own token, "
+        "as a residual lets them in any case, and only maps could tell"
+    )
 
 
 def _was_asked(context: AuditContext, name: str) -> bool:

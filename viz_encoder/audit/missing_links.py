@@ -32,6 +32,7 @@ class MissingLinks(NamedTuple):
 def missing_links(context: AuditContext, case: Case, found: Gradients) -> MissingLinks:
     """The keys that each row must know of by the intent, and does not."""
     must = context.must(case)
+    must = must & ~_only_by_a_residual(case)
     wanted = torch.stack([must[s, q] & case.valid[s] for s, q in found.rows])
     small = wanted & (_own(found, found.relative()) <= GRADIENT)
     nothing = torch.zeros_like(wanted)
@@ -65,6 +66,12 @@ def _in_float64(case: Case) -> Case:
     return Case(double(case.x), case.valid, case.allowed, mapped(case.passed, double))
 
 
+def _only_by_a_residual(case: Case) -> Bool[Tensor, "batch query key"]:
+    """Tokens themselves, where no layer's intent lets them see themselves: none need do so."""
+    itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
+    return itself & ~torch.stack(case.allowed).any(dim=0)
+
+
 def _own(found: Gradients, values: Tensor) -> Float[Tensor, "row key"]:
     """The values of each row's own sample."""
     return torch.stack([values[n, sample] for n, (sample, _) in enumerate(found.rows)])
@@ -74,8 +81,10 @@ def _below(flat: Gradients, case: Case, share: float) -> Pairs:
     """Where a gradient is below this share of the one expected after as many layers."""
     values, hops = _own(flat, flat.values), _hops(flat, case)
     itself, once = values[hops == 0].median(), values[hops == 1]
-    of_one = float(once.max()) / float(itself) if once.numel() else 0.0
-    expected = float(itself) * torch.tensor(of_one, dtype=torch.float64) ** hops
+    most = float(once.max()) if once.numel() else 0.0
+    if float(itself) == 0:  # no residual, and so nothing to tell what a layer leaves of a gradient
+        return (values < share * most) & (hops == 1).to(values.device) | (values == 0)
+    expected = float(itself) * torch.tensor(most / float(itself), dtype=torch.float64) ** hops
     return (values < share * expected.to(values.device)) | (values == 0)
 
 
