@@ -103,8 +103,9 @@ def test_the_planted_bug_is_found_and_mended():
     flexible = ran.printed.splitlines()[-4:]
     wrong = "the windows are not shifted as meant: by 2, where 0 was meant."
     right = ("Tokens look where they are meant to", "Nothing wrong was found in ")
-    assert [one for one in models if not one.startswith(right)] == [wrong]
-    assert len(models) == 8
+    found, appended = (one for one in models if not one.startswith(right))
+    assert found == wrong and "token 7 gives" in appended and "padding 3" in appended
+    assert len(models) == 10
     assert first == ran.scope["report"].sentence
     assert lost == "the bias is not added to the scores."
     short, full = "True,  True, False, False", "True,  True,  True,  True"

@@ -49,6 +49,12 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
+def listed(words: Sequence[str]) -> str:
+    """Words in a sentence: "a", "a and b", "a, b and c"."""
+    *before, last = words
+    return f"{', '.join(before)} and {last}" if before else last
+
+
 class OneLine:
     """A dataclass whose repr is one line of at most 200 characters, arrays as their shapes."""
 

@@ -34,6 +34,7 @@ from viz_encoder.audit.scope_applies import require_scope_applies
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
+from viz_encoder.shown import listed
 
 MAX_WIDTH, MAX_LAYERS = 100_000, 10_000
 Audited = Annotated[Model | nn.Module | LoadedEncoder, "callable: model(x, passed)"]
@@ -265,12 +266,13 @@ def _never_tested(context: AuditContext) -> tuple[str, ...]:
     setting = context.setting
     tried = [
         setting.first_valid().shape,
-        *((len(setting.padding(length)), length) for length in context.other_lengths),
+        *((len(setting.padding(length)), length) for length in context.lengths_tried),
     ]
-    longest, largest = max(n for _, n in tried), max(n for n, _ in tried)
+    largest = max(n for n, _ in tried)
+    lengths = listed([str(n) for n in sorted({n for _, n in tried})])
     return (
         f"Batches of more than {largest} samples.",
-        f"More than {longest} tokens.",
+        f"Other numbers of tokens than {lengths}.",
         "Compiled or distributed models, and kernels that only run on other devices.",
         "Whether the intent itself is what you want.",
     )

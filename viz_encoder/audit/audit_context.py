@@ -40,10 +40,11 @@ class AuditContext:
     given_layers: int | None = None
     was_training: bool = False
     noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
-    stopped: bool = False  # does not run, so other checks are skipped
+    stopped: str = ""  # why all other checks are skipped, if they are
     unclear: str = ""  # what gradients as small as rounding leave open, and what to do
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     unwatched: int = 0  # calls of attention outside the module that the caller gave
+    lengths_tried: list[int] = field(default_factory=list)  # besides the first
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
     _maps: WeakKeyDictionary[Case, dict[tuple[bool, bool], Maps]] = field(

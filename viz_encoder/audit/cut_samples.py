@@ -13,6 +13,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.errors import InputError
+from viz_encoder.shown import listed
 
 
 class CutSamples(NamedTuple):
@@ -28,6 +29,7 @@ class CutSamples(NamedTuple):
 def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
     """Compare every padded sample, except in the rows that may know of padding by the intent."""
     n_compared, worst, why_not = 0, Gap(0.0, 0, 0), ""
+    torn: list[int] = []
     refused: list[ModelFault] = []
     too_short = 0
     reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
@@ -36,8 +38,9 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
         if bool(real.all()) or not bool(real.any()):
             continue
         alone = _alone(context, case, sample)
-        if isinstance(alone, str):
-            why_not = alone
+        torn += [sample] if alone is None else []
+        if alone is None or isinstance(alone, str):
+            why_not = alone or _torn(torn)
             continue
         try:
             other = context.subject.run(alone)
@@ -54,15 +57,15 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
     return CutSamples(n_compared, worst, refused, why_not, too_short)
 
 
-def _alone(context: AuditContext, case: Case, sample: int) -> Case | str:
-    """The sample without its padding, or the reason why it cannot be compared."""
+def _alone(context: AuditContext, case: Case, sample: int) -> Case | str | None:
+    """The sample without its padding, or why it cannot be compared; None if its tokens are torn."""
     real = case.valid[sample]
     try:
         alone = context.setting.alone(case, sample)
     except InputError as fault:
         return f"your intent cannot be asked about {int(real.sum())} tokens ({fault})"
     if alone is None:
-        return f"the real tokens of sample {sample} do not stand together"
+        return None
     pairs = zip(alone.allowed, case.allowed, strict=True)
     if all(torch.equal(a[0], b[sample][real][:, real]) for a, b in pairs):
         return alone
@@ -70,6 +73,12 @@ def _alone(context: AuditContext, case: Case, sample: int) -> Case | str:
         f"your intent links the {int(real.sum())} tokens of sample {sample} otherwise when their "
         "padding is cut off"
     )
+
+
+def _torn(samples: Sequence[int]) -> str:
+    """Why samples with padding between their tokens are not compared."""
+    which = f"{'samples' if len(samples) > 1 else 'sample'} {listed([*map(str, samples)])}"
+    return f"the real tokens of {which} do not stand together"
 
 
 def _refusal(context: AuditContext, alone: Case, fault: ModelFault) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditInputs
@@ -22,6 +23,8 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         between = "Padding at the ends: your valid has it only between tokens, so none was added."
         none = "Padding of any kind: your valid has none, so no check added any."
         yield between if context.base.padded else none
+    if not context.setting.fixed and not _has_holes(context.base.valid):
+        yield "Padding between real tokens: give AuditInputs(valid=…) that has some."
     if context.unclear:
         yield context.unclear
     if context.scope.may_leave_out:
@@ -34,7 +37,7 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
         side = "right" if context.setting.left else "left"
         yield f'Pooling with padding on the {side}: give AuditInputs(padding_side="both").'
     if context.maps.left_out:
-        names = ", ".join(context.maps.left_out)
+        names = ", ".join(context.maps.kinds_left_out)
         yield f"Attention that is not over these tokens: {names}."
     if "router" in context.subject.fixed_keys.values():
         yield (
@@ -52,6 +55,12 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     yield from _other_outputs(context)
     for what in _unread(context.base.passed):
         yield f"What is inside the {what} that your code passes: it cannot be read as a mask."
+
+
+def _has_holes(valid: Bool[Tensor, "batch token"]) -> bool:
+    """Whether padding stands between the real tokens of any sample."""
+    before, behind = valid.cumsum(1) > 0, valid.flip(1).cumsum(1).flip(1) > 0
+    return bool((~valid & before & behind).any())
 
 
 def _other_outputs(context: AuditContext) -> Iterator[str]:

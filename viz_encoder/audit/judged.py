@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
@@ -74,6 +75,9 @@ def _pooling(context: AuditContext) -> str:
     out, n_samples = context.out, len(context.base.valid)
     if out.ndim != 2 or len(out) != n_samples or _was_asked(context, "pooled_tokens"):
         return ""
+    if context.scope.pool_over is not None:
+        why = context.answers["pooled_tokens"].evidence
+        return f"{why[:1].lower()}{why[1:]}".removesuffix(".")
     to_give = "AuditScope(pool_over=…), such as lambda valid: valid for all real tokens"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
     return f"which tokens a sample's one row is made of: {give}"
@@ -107,7 +111,7 @@ def _judged_by_maps(context: AuditContext) -> bool:
 
 def _other_calls(context: AuditContext) -> list[str]:
     """Calls of attention that were seen and could not be held against what is meant."""
-    told, left_out = _crossed(context), ", ".join(context.maps.left_out)
+    told, left_out = _crossed(context), ", ".join(context.maps.kinds_left_out)
     told += [f"attention that is not over these tokens: {left_out}"] if left_out else []
     outside = counted(context.unwatched, "call")
     give = "give a module that holds it"
@@ -117,7 +121,7 @@ def _other_calls(context: AuditContext) -> list[str]:
 
 def _crossed(context: AuditContext) -> list[str]:
     """Cross-attention of which it is not said what it may look at."""
-    names = [] if context.scope.cross else [one.name for one in context.maps.cross]
+    names = () if context.scope.cross else named_once([one.name for one in context.maps.cross])
     to_give = "AuditScope(cross=…)"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
     return [f"cross-attention ({', '.join(names)}): {give}"] if names else []

@@ -163,7 +163,7 @@ def _runs(context: AuditContext) -> Answer:
     try:
         out = context.out
     except ModelFault as fault:
-        context.stopped = True
+        context.stopped = "the model does not run"
         return Answer(Verdict.FAIL, fault.sentence)
     fits = out.shape[:2] == context.base.valid.shape
     if not fits and _is_cut(context, out):
@@ -205,7 +205,7 @@ def _maps(context: AuditContext) -> Answer:
     context.maps = found
     if not found.layers:
         n_tokens = context.base.valid.shape[1]
-        other = f" The intent has {n_tokens} tokens; seen were {', '.join(found.left_out)}."
+        other = f" The intent has {n_tokens} tokens; seen were {', '.join(found.kinds_left_out)}."
         return untested(f"No maps could be seen: {found.why_none}{other if found.left_out else ''}")
     if len(context.base.allowed) not in (1, len(found.layers)):
         raise InputError(

@@ -38,7 +38,7 @@ def _without_effect(context: AuditContext) -> Iterator[str]:
 def _what_then(context: AuditContext) -> str:
     """What was seen in place of cross-attention, and what to do."""
     if context.maps.left_out:
-        names = ", ".join(context.maps.left_out)
+        names = ", ".join(context.maps.kinds_left_out)
         return (
             f"; there is attention of another kind: {names}. Cross-attention is known by a module "
             "that is given both of its sequences, as in self.cross(x, memory): call it so, or "

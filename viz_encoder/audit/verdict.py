@@ -40,7 +40,7 @@ def ask_all(
         if progress is not None:
             progress(number / len(questions))
         if context.stopped and question.name != "eval_mode":
-            answer = Answer(Verdict.NOT_TESTED, f"{question.title}: the model does not run.")
+            answer = untested(f"All other checks: {context.stopped}.")
         else:
             answer = _answer(context, question)
         context.answers[question.name] = answer
@@ -61,7 +61,7 @@ def _on_other_side(
     try:
         _ = other.out
     except ModelFault as fault:
-        other.stopped = True
+        other.stopped = "the model does not run"
         return raised(fault, title="Padding on the left")
     same = [one.name for one in questions if one.one_sided and one.name != "left_padding"]
     other.answers |= {name: context.answers[name] for name in same}
@@ -203,15 +203,21 @@ def _verdict(checks: tuple[Check, ...]) -> Verdict:
     return next((one for one in WORST if one in found), usual)
 
 
+def _judged(check: Check) -> bool:
+    """Whether it judged the model; what is only told did not, unless it judges all the same."""
+    told = check.verdict is Verdict.INFO and check.name in JUDGING
+    return check.verdict is Verdict.PASS or told
+
+
 def _upper(but: str) -> tuple[str, ...]:
-    return (f"{but[0].upper()}{but[1:]}.",) if but else ()
+    return tuple(f"{one[0].upper()}{one[1:]}." for one in but.split("; ") if one)
 
 
 def _sentence(
     verdict: Verdict, checks: tuple[Check, ...], judged: Judged, may_leave_out: bool = False
 ) -> str:
     own = [check for check in checks if check.verdict is verdict and not check.follows_from]
-    n_made = sum(check.verdict in (Verdict.PASS, Verdict.INFO) for check in checks)
+    n_made = sum(map(_judged, checks))
     if verdict is Verdict.PASS and judged.share is Share.ALL:
         told = "nowhere but where they may" if may_leave_out else WHOLE
         return f"Tokens look {told}, in all {n_made} checks."

@@ -8,6 +8,7 @@ from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.measure.layer import LayerRun
+from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
@@ -16,16 +17,13 @@ from viz_encoder.audit.report import Verdict
 def ask(context: AuditContext) -> Answer:
     """Each layer, head and sample of it against AuditScope(cross=…)."""
     layers = context.maps.cross
-    names = ", ".join(layer.name for layer in layers)
+    names = ", ".join(named_once([layer.name for layer in layers]))
     allowed = context.crossed(context.base.valid)
     if not layers:
         why = "none was seen" if context.maps.layers else "no maps could be seen"
         return untested(f"Cross-attention: {why}.")
     if allowed is None:
-        return untested(
-            f"Cross-attention ({names}) was seen but not judged: say what it may look at with "
-            "AuditScope(cross=…)."
-        )
+        return untested(f"Cross-attention ({names}): give AuditScope(cross=…).")
     for number, layer in enumerate(layers):
         if layer.shape[2:] != allowed.shape[1:]:
             return untested(

@@ -9,11 +9,12 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import in_another_order
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
-from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
+from viz_encoder.audit.diagnose.part_cause import besides_attention, cure_of, unseen_attention
 from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.gradients import Gradients
+from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.audit.never_read import tokens_never_read, told_place
@@ -122,7 +123,9 @@ def _leak(
             _what_to_give(context),
         )
     elif judged:
-        diagnosis = in_another_order(context, case) or besides_attention(context, case)
+        diagnosis = in_another_order(context, case) or besides_attention(
+            context, case, cure=cure_of(case, sample, key)
+        )
     else:
         diagnosis = unseen_attention(context, case, square > GRADIENT)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
@@ -141,9 +144,10 @@ def _of_pooled(context: AuditContext) -> Diagnosis:
 
 def _unjudged(context: AuditContext) -> str:
     """The calls of attention whose maps no check holds against an intent."""
-    names = [] if context.scope.cross else [one.name for one in context.maps.cross]
-    names += context.maps.left_out
-    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'}" if names else ""
+    calls = [] if context.scope.cross else [one.name for one in context.maps.cross]
+    calls += context.maps.left_out
+    names = ", ".join(named_once(calls))
+    return f"{names} {'was' if len(calls) == 1 else 'were'}" if calls else ""
 
 
 def _what_to_give(context: AuditContext) -> str:

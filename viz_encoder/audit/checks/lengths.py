@@ -30,6 +30,7 @@ def ask(context: AuditContext) -> Answer:
     done: list[int] = []
     refused = ""
     for length in context.other_lengths:
+        context.lengths_tried.append(length)
         try:
             case = context.setting.case(context.setting.padding(length))
             out = context.subject.run(case)
@@ -38,14 +39,14 @@ def ask(context: AuditContext) -> Answer:
                 return raised(fault, f"At {length} tokens")
             if isinstance(fault, RowsLost):
                 told = _unless_made_up(context, raised(fault, f"At {length} tokens"), length)
-                return told if done else _advised(context, told)
+                return told if done else _advised(context, told, length)
             refused = f"{length} tokens: {fault}"
             continue
         found = _find_fault(context, case, out)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
             told = _unless_made_up(context, found._replace(evidence=text), length)
-            return told if done else _advised(context, told)
+            return told if done else _advised(context, told, length)
         done.append(length)
     if not done:
         return untested(f"Other lengths: {refused or 'none was asked for'}.")
@@ -69,7 +70,7 @@ def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer
     return found
 
 
-def _advised(context: AuditContext, found: Answer) -> Answer:
+def _advised(context: AuditContext, found: Answer, length: int) -> Answer:
     """With what to give if the first length is the only one; another that is right shows it is not.
 
     Nor is it where the cause is certain, or an earlier check failed at the first length, too.
@@ -79,8 +80,8 @@ def _advised(context: AuditContext, found: Answer) -> Answer:
     if told or not context.scope.leaves_lengths_open:
         return found
     alone = (
-        f"If the model takes {given} tokens only, or of a picture or frames a fixed number, give "
-        f"the lengths it takes: AuditScope(lengths=[{given}])."
+        f"Is the model meant to take {length} tokens? If not, as of a picture or frames it takes a "
+        f"fixed number, give those it takes: AuditScope(lengths=[{given}]). If so, do not."
     )
     return found.advised(alone)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.audit.advice import suggest_reading_ids
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.part_cause import jumping_parts
+from viz_encoder.audit.diagnose.part_cause import cure_of, jumping_parts
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
@@ -76,7 +76,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     )
     if not context.passed("maps", "gradient") or context.is_pooled:
         return suggest_reading_ids(context, found) if context.passed("gradient") else found
-    cause = jumping_parts(context, case, _changed(case, at, context.setting.seed), held)
+    moved, cure = _changed(case, at, context.setting.seed), cure_of(case, worst.sample, at.key)
+    cause = jumping_parts(context, case, moved, held, cure=cure)
     return found.because(cause) if cause else suggest_reading_ids(context, found)
 
 

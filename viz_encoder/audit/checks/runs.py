@@ -30,12 +30,12 @@ def ask(context: AuditContext) -> Answer:
     try:
         case, out = context.base, context.out
     except ModelFault as fault:
-        context.stopped = True
+        context.stopped = "the model does not run"
         return _raised(context, fault)
     n_samples, n_tokens = case.valid.shape
     fits = out.ndim == 2 and out.shape[0] == n_samples
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
-        context.stopped = True
+        context.stopped = "the output has neither a row a token nor a row a sample"
         answer = _misshapen(out, case.valid)
         mended = None if len(out) == n_samples else _mended(context, case, ("mask_batch",))
         return answer if mended is None else answer.because(mended)
@@ -57,11 +57,14 @@ def ask(context: AuditContext) -> Answer:
         return answer.because(diagnose("empty_row", sure=False))
     again = gap(out, context.again, case.valid)
     if again.amount > context.tolerance(out):
-        context.stopped = True
-        text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
+        context.stopped = "the second of two equal calls gives another result"
+        text = (
+            "The second of two equal calls gives another result, in eval mode: they differ by "
+            f"{again.amount:.2g}."
+        )
         return Answer(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
     if (apart := _after_another(context)) > context.tolerance(out):
-        context.stopped = True
+        context.stopped = "a call gives another result after one of another batch"
         text = f"After another batch, the same input gives what differs by {apart:.2g}."
         return Answer(Verdict.FAIL, text, amount=apart).because(diagnose("kept"))
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)

@@ -396,7 +396,9 @@ CAUSES = {
     ),
     "pooling": Cause(
         "padding has a share in the pooled vector, though no real token looks at it",
-        "(out * m).sum(1) / m.sum(1), with m = valid[..., None]; or masked_fill(~m, -inf).amax(1).",
+        "Of a mean: (out * m).sum(1) / m.sum(1), with m = valid[..., None]; of a maximum: "
+        "out.masked_fill(~m, -torch.inf).amax(1); of one row, such as [CLS]: mask padding in the "
+        "attention that makes it.",
     ),
     "pooling_weights": Cause(
         "the weights by which tokens are pooled are not masked, so padding has a share",
@@ -494,6 +496,7 @@ CAUSES = {
     ),
     "pooled_special": Cause(
         "tokens that should be left out have a share in the pooled vector",
-        "(out * m).sum(1) / m.sum(1), with m = pool_over(valid)[..., None].",
+        "Of a mean: (out * m).sum(1) / m.sum(1), with m = pool_over(valid)[..., None]; of "
+        "attention: scores.masked_fill(~pool_over(valid), -torch.inf), before the softmax.",
     ),
 }

@@ -9,7 +9,7 @@ from viz_encoder.audit.diagnose.causes import CAUSES
 UNKNOWN = Diagnosis(
     "",
     "not known.",
-    "To narrow it down, compare what reaches that layer's attention call with intent(valid): "
+    "To narrow it down, compare what reaches the attention calls with intent(valid): "
     "first the mask, then the order of tokens and samples.",
 )
 

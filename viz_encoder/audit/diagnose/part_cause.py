@@ -19,12 +19,17 @@ from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.moved_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
 from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.shown import listed
 
 FAINT = -3.0  # the log of a forbidden gradient over an allowed one that no open pair has
 ELSEWHERE = "Mask padding there too, or let it work on each token by itself."
+BORDERS = (
+    "Let it read only what the intent allows: a causal convolution, F.pad(x, (k - 1, 0)), reads "
+    "nothing ahead, and what goes on from token to token starts anew at each document or chunk."
+)
 
 
-def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
+def besides_attention(context: AuditContext, case: Case, *, cure: str = ELSEWHERE) -> Diagnosis:
     """The maps are right: which other part of the model lets tokens mix, by its own gradient."""
     if (found := over_queries(context, case)) is not None:
         return found
@@ -34,37 +39,44 @@ def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
         if not any(_within(layer.name, part.name) for layer in context.maps.layers)
     ]
     if leaking and all(part.name for part in leaking):
-        return of_parts(leaking, "the maps are right, and tokens mix in")
+        return of_parts(leaking, "the maps are right, and tokens mix in", cure)
     cause = (
         "the maps that were seen are right, so tokens mix in a part that shows none: a "
         "convolution, a mean or norm over tokens, attention without a softmax (linear attention), "
         "or a mask that is applied after the softmax."
     )
-    return Diagnosis("besides_attention", cause, ELSEWHERE)
+    return Diagnosis("besides_attention", cause, cure)
 
 
-def jumping_parts(context: AuditContext, case: Case, x: Tensor, still: Tensor) -> Diagnosis | None:
+def cure_of(case: Case, sample: int, key: int) -> str:
+    """The fix for a part that reads this token, which it may not: padding, or a real one."""
+    return BORDERS if bool(case.valid[sample, key]) else ELSEWHERE
+
+
+def jumping_parts(
+    context: AuditContext, case: Case, x: Tensor, still: Tensor, *, cure: str
+) -> Diagnosis | None:
     """The maps are right: which other part moves these rows with another x, if any does."""
     layers = [name_in(one.name) for one in context.maps.layers]
     moved = moved_parts(context.subject, case, x, still, context.tolerance(context.out))
     parts = [p for p in moved.parts if not any(_within(n, p.name) for n in layers)]
     if parts:
-        return of_parts(parts, "the maps are right, and tokens mix in")
+        return of_parts(parts, "the maps are right, and tokens mix in", cure)
     if moved.parts or moved.between is None or not all(layers):
         return None
     last, following = moved.between
     if any(_within(name, following) for name in layers if _within(name, last)):
         return None  # both belong to one layer: the code between them is its attention
     cause = f"the maps are right, and tokens mix in the code between {last} and {following}."
-    return Diagnosis("besides_attention", cause, ELSEWHERE)
+    return Diagnosis("besides_attention", cause, cure)
 
 
-def of_parts(parts: Sequence[NamedPart], told: str) -> Diagnosis:
+def of_parts(parts: Sequence[NamedPart], told: str, cure: str) -> Diagnosis:
     """Names the parts other than attention that mix tokens; norms have a cause of their own."""
     if all(_is_norm(part) for part in parts):
         return diagnose("norm", more=f" (in {_listed(parts)})")
     which = "which is not attention" if len(parts) == 1 else "which are not attention"
-    return Diagnosis("besides_attention", f"{told} {_listed(parts)}, {which}.", ELSEWHERE)
+    return Diagnosis("besides_attention", f"{told} {_listed(parts)}, {which}.", cure)
 
 
 def _listed(parts: Sequence[NamedPart]) -> str:
@@ -72,7 +84,7 @@ def _listed(parts: Sequence[NamedPart]) -> str:
         f"a {part.kind}" if part.name.startswith("parts.") else f"{part.name} ({part.kind})"
         for part in parts
     ]
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+    return listed(names)
 
 
 def _is_norm(part: NamedPart) -> bool:
@@ -111,7 +123,9 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
     mixing = [one for one in besides if _is_wrong(context, case, one, every.index(one))]
     wrong = [n for n, one in enumerate(parts) if _is_wrong(context, case, one, n)]
     if mixing and not wrong:
-        return of_parts(mixing, "tokens mix in")
+        of_padding = case.valid[:, :, None] & ~case.valid[:, None, :]
+        padded = any(bool((one.depends > GRADIENT)[of_padding].any()) for one in mixing)
+        return of_parts(mixing, "tokens mix in", ELSEWHERE if padded else BORDERS)
     if not wrong or len(case.allowed) not in (1, len(parts)):
         return None
     if context.n_layers not in (None, len(parts)):

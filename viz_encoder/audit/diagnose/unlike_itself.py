@@ -18,6 +18,8 @@ def unlike_itself(context: AuditContext) -> Diagnosis:
             return subject.run(case)
 
     if gap(context.again, subject.run(case), case.valid).amount <= limit:
-        return diagnose("kept")
+        found = diagnose("kept", more="; or the first call uses something up, such as a generator")
+        again = "list(filter(…)) for filter(…), which can be gone through once, as zip and map can."
+        return found._replace(cure=f"{found.cure} {again}")
     by_chance = gap(seeded(), seeded(), case.valid).amount <= limit
     return diagnose("random" if by_chance else "kept", sure=False)

@@ -43,7 +43,7 @@ def read_intent(given: Any, words: str, valid: Tensor | None = None) -> Allowed:
     except RuntimeError:
         raise InputError(
             f"{words} gave {shape}; for valid of {tuple(valid.shape)} it must give (batch, query, "
-            f"key) = {whole}.{_cure(given)}"
+            f"key) = {whole}.{_cure(given, valid.shape[1])}"
         ) from None
 
 
@@ -68,7 +68,16 @@ def _all_real(block_mask: Any) -> Tensor:
     return torch.ones(n_samples, n_tokens, dtype=torch.bool)
 
 
-def _cure(given: Tensor) -> str:
+def _of_more(n_tokens: int, expected: int) -> str:
+    """What to do where a model puts tokens of its own beside those that it is given."""
+    return (
+        f" If the model adds {n_tokens - expected} at any length, such as [CLS], count it among "
+        f"the tokens: AuditInputs(make=…, valid=…), where valid has {n_tokens} tokens and make "
+        f"gives {expected}; docs/masks.md shows it."
+    )
+
+
+def _cure(given: Tensor, expected: int = 0) -> str:
     """The line that gives three axes."""
     if given.ndim == 2 and given.shape[0] == given.shape[1]:
         return " Write pattern[None] & valid[:, None, :], with valid (batch, token)."
@@ -76,7 +85,8 @@ def _cure(given: Tensor) -> str:
         return " Of (batch, token) write valid[:, None, :].expand(-1, valid.shape[1], -1)."
     if given.ndim == 3 and given.shape[1] == given.shape[2]:
         n_tokens = given.shape[1]
-        return f" If it is of {n_tokens} tokens alone, give AuditScope(lengths=[{n_tokens}])."
+        alone = f" If it is of {n_tokens} tokens alone, give AuditScope(lengths=[{n_tokens}])."
+        return alone + (_of_more(n_tokens, expected) if 0 < expected < n_tokens else "")
     if given.ndim == 4:
         return " It has one mask for all heads of a layer; a list of functions is one per layer."
     return ""

@@ -1,6 +1,8 @@
 """The maps that a model made: each layer, head and sample; or why none can be seen."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -41,6 +43,17 @@ class Maps:
     cross: tuple[LayerRun, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
     grad: bool | None = None  # whether gradients were on, if it was said
+
+    @property
+    def kinds_left_out(self) -> tuple[str, ...]:
+        """The calls that are neither, each kind once, with their number."""
+        return named_once(self.left_out)
+
+
+def named_once(names: Sequence[str]) -> tuple[str, ...]:
+    """Each name once, with the number of calls that have it, if there are several."""
+    counts = Counter(names)
+    return tuple(f"{n} × {one}" if n > 1 else one for one, n in counts.items())
 
 
 def n_calls(maps: Maps) -> int:
