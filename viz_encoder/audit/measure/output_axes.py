@@ -108,7 +108,8 @@ def _line(out: Tensor, n_tokens: int, n_moving: int) -> str:
     more = out.shape[1] - n_tokens
     if n_moving == 1 and out.ndim > 2 and 0 < more < n_tokens:
         return (
-            f"model(x, passed)[:, {more}:], if it puts {more} in front, [:, :-{more}] if behind; or "
-            f"count what it puts there among the tokens, in AuditInputs(valid=…) of {out.shape[1]} of them"
+            f"model(x, passed)[:, {more}:], if it puts {more} in front, [:, :-{more}] if behind; "
+            "or count what it puts there among the tokens, in AuditInputs(valid=…) of "
+            f"{out.shape[1]} of them"
         )
     return "model(x, passed)…, cut or taken before it makes another shape of them"
