@@ -1,5 +1,7 @@
 """What a report says where the first guess at a cause would be wrong."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -172,3 +174,60 @@ def test_pool_over_that_could_not_be_judged_is_not_asked_for_again():
     inner, scope = Stack().eval(), AuditScope(pool_over=lambda valid: valid)
     report = audit(model, padding, own_mask, module=inner, scope=scope)
     assert report.verdict == "PASS" and "give AuditScope(pool_over" not in str(report), str(report)
+
+
+class Packed(Stack):
+    """All samples in one row, cut at these borders."""
+
+    def forward(self, x, borders):
+        row = x.flatten(0, 1)[None]
+        pairs = pairwise(borders)
+        runs = [super(Packed, self).forward(row[:, a:b], None) for a, b in pairs if b > a]
+        return torch.cat(runs, dim=1).view_as(x)
+
+
+def first_border(valid):
+    """Of each sample its tokens, then its padding; only the first cut is made."""
+    return [0, int(valid[0].sum()), valid.numel()]
+
+
+def of_pieces(valid):
+    """Pieces of 4 tokens that see themselves."""
+    piece = torch.arange(valid.shape[1]) // 4
+    return padding(valid) & (piece[:, None] == piece)
+
+
+def cut_wrongly(valid):
+    """Cut as (4, pieces), and turned."""
+    return of_pieces(valid.view(len(valid), 4, -1).mT.reshape(valid.shape)) | torch.eye(
+        valid.shape[1], dtype=torch.bool
+    )
+
+
+def test_a_row_that_is_cut_at_the_first_border_alone_is_told():
+    report = audit(Packed().eval(), padding, first_border)
+    assert report.failed[0].code == "packed_first", str(report)
+
+
+def test_a_mask_that_is_cut_along_other_axes_than_the_tokens_is_told():
+    scope = AuditScope(lengths=[8, 12])
+    report = audit(Stack().eval(), of_pieces, cut_wrongly, scope=scope)
+    assert report.failed[0].code == "reshaped", str(report)
+
+
+class ByLength(Stack):
+    """One sample at a time, of as many tokens as are real, from the first on."""
+
+    def forward(self, x, valid):
+        out = torch.zeros_like(x)
+        for sample, count in enumerate(valid.sum(1).tolist()):
+            out[sample, :count] = super().forward(x[sample : sample + 1, :count], None)[0]
+        return out
+
+
+def test_holes_that_are_taken_for_lengths_are_told():
+    valid = torch.ones(4, 8, dtype=torch.bool)
+    valid[[0, 1, 3], [1, 3, 4]], valid[3, 7] = False, False
+    inputs = AuditInputs(valid=valid)
+    report = audit(ByLength().eval(), padding, own_mask, inputs=inputs)
+    assert report.failed[0].code == "counted", str(report)

@@ -120,6 +120,10 @@ CAUSES = {
         "Join the masks as the tokens are joined, torch.cat([text_mask, picture_mask], 1); lengths "
         "do not tell where padding in the middle stands.",
     ),
+    "reshaped": Cause(
+        "the mask is cut into pieces along other axes than the tokens",
+        "valid.view(n_samples, n_pieces, n_tokens), as x is cut: no transpose, and no other order.",
+    ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",
         "Round, don't truncate: (share * n_tokens).round().long(); or keep whole numbers.",
@@ -420,6 +424,10 @@ CAUSES = {
         "the lengths of packed samples (cu_seqlens) are in another order than the samples",
         "Take cu_seqlens of the lengths as the samples are packed, F.pad(lengths.cumsum(0), (1, "
         "0)); if lengths are sorted, sort the samples likewise.",
+    ),
+    "packed_first": Cause(
+        "packed samples are separated at the first border only, and all behind it are one",
+        "Cut at each border, not at cu_seqlens[1] alone: zip(cu_seqlens[:-1], cu_seqlens[1:]).",
     ),
     "norm": Cause(
         "a norm takes its mean and variance over tokens, so each token knows of all, padding too",

@@ -172,11 +172,13 @@ def _by_packed_order(case: Case, found: Gradients) -> Diagnosis | None:
     depends = found.relative().nan_to_num(0.0).flatten(1)[:, real].cpu() > GRADIENT
     one_way = torch.equal(depends, depends.tril())
 
-    def separated(order: tuple[int, ...]) -> Tensor:
-        number = torch.arange(len(order)).repeat_interleave(torch.tensor(order))
+    def separated(order: tuple[int, ...], most: int = MOST_SAMPLES) -> Tensor:
+        number = torch.arange(len(order)).repeat_interleave(torch.tensor(order)).clamp(max=most)
         same = number[:, None] == number
         return same.tril() if one_way else same
 
+    if len(counts) > 2 and torch.equal(depends, separated(counts, 1)):
+        return diagnose("packed_first", sure=False)
     orders = dict.fromkeys(itertools.permutations(counts))
     fits = [order for order in orders if torch.equal(depends, separated(order))]
     if len(fits) != 1 or fits[0] == counts:

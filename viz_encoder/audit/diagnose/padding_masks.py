@@ -23,6 +23,7 @@ def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
         keep = place < other[:, None]
         if not torch.equal(keep, valid) and not (gaps and torch.equal(other, counts)):
             yield code, keep, more, variant
+    yield from _reshaped(valid)
     for step in _steps(valid):
         for kept in _shifted(valid, step):
             if step > 1 and torch.equal(kept, place < counts[:, None] + step):
@@ -45,6 +46,17 @@ def _with_gaps(valid: Valid, counted: Valid) -> Iterator[tuple[str, Valid, str, 
         if not torch.equal(keep, valid):
             yield "joined", keep, "", str(first)
     yield "counted", counted, "", ""
+
+
+def _reshaped(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:
+    """Cut into pieces as (token, piece), and not as (piece, token)."""
+    n_samples, n_tokens = valid.shape
+    for size in (one for one in range(2, n_tokens) if n_tokens % one == 0):
+        keep = valid.view(n_samples, size, -1).mT.reshape(n_samples, n_tokens)
+        if not torch.equal(keep, valid):
+            n_pieces = n_tokens // size
+            more = f": (batch, {size}, {n_pieces}) for (batch, {n_pieces}, {size})"
+            yield "reshaped", keep, more, str(size)
 
 
 def _steps(valid: Valid) -> Iterator[int]:

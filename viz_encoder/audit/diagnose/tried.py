@@ -20,6 +20,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 from viz_encoder.audit.missing_links import missing_links
+from viz_encoder.errors import InputError
 
 OPEN = ("ignored", "padding_ignored", "pattern_ignored")  # true, and not yet the whole cause
 VAGUE = ("", "as_passed", "not_seen")
@@ -41,7 +42,11 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
     if known.code == "not_seen" and context.maps.layers:  # which are right, whatever is tried
         return known
     with suppress(ModelFault):
-        found = _of_another_tensor(context, case) or _of_another_order(context, case)
+        found = (
+            _of_another_tensor(context, case)
+            or _of_another_order(context, case)
+            or _of_counted(context, case)
+        )
         if found is not None:
             return found
         if sure and _is_right_alone(context, case):
@@ -124,6 +129,20 @@ def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
             return diagnose(
                 "order", more=f" (right is {moved if step else 'the other way around'})"
             )
+    return None
+
+
+def _of_counted(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether all is right where the real tokens of each sample are its first, as by its length."""
+    counted = torch.arange(case.valid.shape[1], device=case.valid.device)
+    counted = counted < case.valid.sum(dim=1, keepdim=True)
+    starts = (case.valid.long().diff(dim=1) > 0).any(dim=1) & case.valid[:, 0]
+    if context.setting.fixed or not bool(starts.any()):
+        return None  # where padding stands at the ends, other masks are the same
+    with suppress(InputError):
+        allowed = context.setting.allowed(counted, case.x)
+        if is_right_on(context, replace(case, valid=counted, allowed=allowed)):
+            return diagnose("counted", sure=False)
     return None
 
 
