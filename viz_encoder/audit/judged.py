@@ -93,8 +93,8 @@ def _own_token(context: AuditContext) -> str:
     if not bool((judged & ~sees.to(judged.device) & (itself > GRADIENT).to(judged.device)).any()):
         return ""
     return (
-        "whether a token sees itself, which your intent forbids: outputs depend on their own token, "
-        "as a residual lets them in any case, and only maps could tell"
+        "whether a token sees itself, which your intent forbids: outputs depend on their own "
+        "token, as a residual lets them in any case, and only maps could tell"
     )
 
 
