@@ -82,7 +82,7 @@ def test_it_is_packed_for_those_who_can_unpack_it(client):
 def test_the_page_asks_for_its_scripts_before_it_is_built(site):
     page = httpx.get(site).text
     head = page[: page.index("</head>")]
-    for folder in ("core", "views", "attention"):
+    for folder in ("core", "views", "explore"):
         assert f'<script type="module" src="{address(joined(folder))}"></script>' in head
 
 

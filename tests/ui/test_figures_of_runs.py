@@ -114,7 +114,7 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     assert (head["words"], head["most"]) == (["mean", "max"], 11)
     assert "2005.00928" in listed["rollout"]["source"] and not listed["rollout"]["missing"]
     place = listed["attention_map"]["place"]
-    assert (place["tab"], place["slot"]) == ("attention", "map")
+    assert (place["tab"], place["slot"]) == ("explore", "map")
     assert listed["rollout"]["place"] is None
     assert "This run read a text" in listed["patch_overlay"]["missing"]
 

@@ -4,6 +4,7 @@ import { inkOn, rgbText } from "../core/colors.js";
 import { el, onWidth, slider, svg } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
+import { isolated } from "../core/token_names.js";
 import { curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
 
 /** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
@@ -126,8 +127,8 @@ export class RoutesView {
     return svg(
       "text",
       { class: kind, style: size, x: place.x(at), y, "data-column": at },
-      svg("title", {}, name),
-      short,
+      svg("title", {}, isolated(name)),
+      isolated(short),
     );
   }
 
