@@ -67,17 +67,16 @@ def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm
     shares = found.states / found.score
     expected = [[percent(share) for share in row] for row in shares.tolist()]
     assert drawn(page, shares.shape).tolist() == expected
-    links = [edge for edge in found.routes().edges if edge.query == query != edge.key]
-    edge = max(links, key=lambda edge: abs(edge.share))
-    place = "(({layer, head, query, key}) => [layer, head, query, key])(window.vizTab.selection)"
-    assert page.evaluate(place) == [edge.layer, edge.head, query, edge.key]
     (layer, head), *_ = found.ranked(1)
+    key = int(np.abs(found.links(layer, head)[query]).argmax())
+    place = "(({layer, head, query, key}) => [layer, head, query, key])(window.vizTab.selection)"
+    assert page.evaluate(place) == [layer, head, query, key]
     said = page.inner_text(".viz-answer")
     most = sorted(range(len(found.tokens)), key=lambda at: -abs(found.tokens[at]))[:3]
     for at in most:
         name = "itself" if at == query else f"“{found.names[at]}”"
         assert f"{percent(found.tokens[at] / found.score)} {name}" in said
-    assert f"head {layer}.{head} brings “{found.names[edge.key]}”" in said
+    assert f"head {layer}.{head} brings “{found.names[key]}”" in said
     cells = page.eval_on_selector_all(
         ".viz-share-cell", "all => all.map((cell) => cell.ariaDescription.split(' ')[3])"
     )
@@ -95,8 +94,9 @@ def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
     asked(page, "token=7")
     found = vz.attribute(minilm, SENTENCES[0], of="state", token=7)
     edges = [edge for edge in found.routes().edges if edge.query != edge.key]
-    own = max((edge for edge in edges if edge.query == 7), key=lambda edge: abs(edge.share))
-    page.wait_for_function(AT, arg=[own.layer, own.head, 7, own.key])
+    (layer, head), *_ = found.ranked(1)
+    key = int(np.abs(found.links(layer, head)[7]).argmax())
+    page.wait_for_function(AT, arg=[layer, head, 7, key])
     edge = max(edges, key=lambda edge: abs(edge.share))
     page.locator(".viz-route[data-edge='0']").dispatch_event("click")
     assert page.evaluate("window.vizTab.selection.name") == f"{edge.layer}.{edge.head}"

@@ -96,7 +96,7 @@ test("the answer says which tokens, how much, and what the strongest head brough
   assert.equal(said(FOUND, 1), "“b” ends up 70% “a”, 20% itself and 10% “c”; head 1.1 brings “a” (50%).");
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings most \(60%\)\.$/);
-  assert.deepEqual(strongestHead(FOUND.heads), { name: "1.1", share: 6 });
+  assert.deepEqual(strongestHead(FOUND.heads), { layer: 1, head: 1, name: "1.1", share: 6 });
 });
 
 const plain = (parts) => parts.map(([text]) => text).join("");
@@ -120,11 +120,11 @@ test("weights alone say where a token looks, an effect whose removal changes mos
     plain(effectSaid(removed, named)),
     "Of all heads, removing 1.1 changes the logit the most (−60%); of all tokens, hiding “b” does (−40%).",
   );
-  assert.deepEqual(strongestHead([[null, null]]), { name: "0.0", share: 0 });
+  assert.deepEqual(strongestHead([[null, null]]), { layer: 0, head: 0, name: "0.0", share: 0 });
 });
 
 test("a head's place says what it brings, and what removing it changes once that is measured", () => {
-  assert.equal(placeSaid(FOUND, null, 1, 0), "It brings 5% (rank 4 of 4).");
+  assert.equal(placeSaid(FOUND, null, 1, 0), "The head brings 5% (rank 4 of 4).");
   const effect = {
     ...FOUND,
     heads: [
@@ -134,7 +134,7 @@ test("a head's place says what it brings, and what removing it changes once that
   };
   assert.equal(
     placeSaid(FOUND, effect, 1, 0),
-    "It brings 5% (rank 4 of 4); removing it changes the result by −40% (rank 1 of 4).",
+    "The head brings 5% (rank 4 of 4); removing it changes the result by −40% (rank 1 of 4).",
   );
   assert.equal(placeSaid(FOUND, effect, 9, 0), "");
 });

@@ -14,7 +14,7 @@ import { MEASURES, missing, offered } from "./measures.js";
 import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
-import { answerSaid, effectSaid, looksSaid, shareSaid } from "./routes_layout.js";
+import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { ShareMaps } from "./share_maps.js";
 import { pngOf, svgFile } from "./svg_file.js";
@@ -23,6 +23,7 @@ import { pngOf, svgFile } from "./svg_file.js";
 /** @import { Fresh } from "../core/latest.js" */
 
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
+const EXACT = 512; // cells a side, over which a map is pooled
 const PAUSE = 140; // ms without another choice before the server is asked
 
 /** Emits when there is another answer, or none. @extends {Emitter<[]>} */
@@ -31,12 +32,14 @@ export class Explained extends Emitter {
   #work = new Work();
   /** @type {Run | null} */ run = null;
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
+  #told = ""; // the question of which the answer stands there
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
   question = new Question(() => this.ask());
   said = el("h2", { class: "viz-answer", "aria-live": "polite" });
+  by = el("span", { class: "viz-caption", hidden: true }, " by contribution");
   how = el("p", { class: "viz-measure-said" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
@@ -128,7 +131,9 @@ export class Explained extends Emitter {
     const options = await this.prepare(run, fresh);
     if (!options) return;
     const asked = String(new URLSearchParams(options));
+    if (asked !== this.#told) this.#behind(true); // the answer that stands there is of another question
     const found = run.unsplit ? null : /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
+    this.#told = asked;
     this.#answer(found, run.unsplit);
     await this.#lead(run, found, fresh);
     const shown = await fresh(this.#measure(run, measure, asked, found));
@@ -168,7 +173,9 @@ export class Explained extends Emitter {
     this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => (found ? named(found, at) : "");
     this.said.replaceChildren(
-      ...(found ? marked(answerSaid(found, name, this.#token)) : [el("span", { class: "viz-caption" }, why)]),
+      ...(found
+        ? [...marked(answerSaid(found, name, this.#token)), this.by]
+        : [el("span", { class: "viz-caption" }, why)]),
     );
     this.tell();
   }
@@ -178,6 +185,7 @@ export class Explained extends Emitter {
     const { measure } = this.selection;
     const { how, files } = MEASURES[measure];
     this.#behind(false);
+    this.by.hidden = measure === "contribution" || !this.found;
     const name = (/** @type {number} */ at) => named(shown, at);
     const first = { attention: () => looksSaid(shown, name, shown.start ?? -1), effect: () => effectSaid(shown, name) };
     const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
@@ -204,19 +212,24 @@ export class Explained extends Emitter {
     else if (other) this.ask();
   }
 
-  /** Choose what stands out of a token that was asked about: the link that brings most to the answer, or what the
-   * chosen heads look at most. @type {(run: Run, found: Found | null, fresh: Fresh) => Promise<void>} */
+  /** Choose what stands out of a token that was asked about: the head that brings most to the answer and the link by
+   * which it does, or what the chosen heads look at most. @type {(run: Run, found: Found | null, fresh: Fresh) => Promise<void>} */
   async #lead(run, found, fresh) {
     const { selection, question } = this;
     const { asked } = selection;
     if (asked < 0) return;
     const units = run.shown(selection);
-    const split = selection.measure !== "attention" && question.ofQuery ? (found?.edges ?? []) : [];
-    const [most] = split.filter(({ query, key }) => query === asked && key !== asked && units.places[key] >= 0);
-    if (most) return selection.set({ layer: most.layer, head: most.head, key: most.key });
-    const { values } = await fresh(run.shownRow({ ...selection, query: asked }));
+    const row = units.places[asked];
+    const split = selection.measure !== "attention" && question.ofQuery && row >= 0 && units.length <= EXACT;
+    const place = split && found ? strongestHead(found.heads) : {};
+    const view = { ...selection, ...place };
+    const keys = /** @type {[number, number]} */ ([0, units.length]);
+    const { values } = await fresh(
+      split ? this.maps.shares(run, view, [row, row + 1], keys) : run.shownRow({ ...view, query: asked }),
+    );
     const at = strongest(values);
-    if (at >= 0 && asked === selection.asked) selection.set({ key: units[at].tokens[0] });
+    const { layer, head } = view;
+    if (at >= 0 && asked === selection.asked) selection.set({ layer, head, key: units[at].tokens[0] });
   }
 
   // Why there is no answer, in place of it.
@@ -233,7 +246,7 @@ export class Explained extends Emitter {
   }
 
   #behind(/** @type {boolean} */ behind) {
-    for (const node of [this.picture, this.heads.section]) node.classList.toggle("viz-behind", behind);
+    for (const node of [this.said, this.picture, this.heads.section]) node.classList.toggle("viz-behind", behind);
   }
 
   #drawing() {
@@ -253,8 +266,9 @@ export class Explained extends Emitter {
   }
 }
 
-/** Where the largest of numbers is; -1 of none. @type {(values: Float32Array) => number} */
-const strongest = (values) => values.reduce((best, value, at) => (value > (values[best] ?? -1) ? at : best), -1);
+/** Where the largest amount of numbers is; -1 of none. @type {(values: Float32Array) => number} */
+const strongest = (values) =>
+  values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best] ?? 0) || best < 0 ? at : best), -1);
 
 /** A token, with its number where another is called the same. @type {(found: Found, at: number) => string} */
 function named({ names }, at) {

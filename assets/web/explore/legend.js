@@ -57,7 +57,7 @@ export function ticks(scale, most = 0, write = signedText) {
   return Array.from({ length: steps }, (_, at) => {
     const share = at / (steps - 1);
     const value = scale.at(share);
-    if (scale.name === CHANGE) return [share, write(value), "center"];
+    if (scale.name === CHANGE) return [share, write(value), share === 0 ? "left" : share === 1 ? "right" : "center"];
     if (scale.name === "log") return [share, `10${superscript(Math.round(Math.log10(value)))}`, "center"];
     if (clipped && !share) return [share, `${value > 0 ? "≤ " : ""}${rounded(value)}`, "left"];
     if (clipped && share === 1) return [share, `${over ? "≥ " : ""}${rounded(value)}`, "right"];

@@ -42,7 +42,8 @@ export const MEASURES = {
     verb: "removed changes the result by",
     how:
       "The model is rerun without each token, each head, and each link shown (cut in every head of its block). Effects " +
-      "don’t add up, because other parts can compensate. The map takes a single head and unmerged tokens.",
+      "don’t add up, because other parts can compensate. The map takes a single head and unmerged tokens. A state or a vector " +
+      "is measured along the direction that it had before.",
     map: "effect",
     files: false,
     working: "Removing each head, word and link",

@@ -75,7 +75,7 @@ export function effectSaid(found, name) {
   return [
     ["Of all heads, removing ", false],
     [head, true],
-    [` changes ${found.words} the most (`, false],
+    [` changes ${found.words.replace(/^the length of /, "")} the most (`, false],
     [changed(share, found), true],
     ["); of all tokens, hiding ", false],
     [name(most), true],
@@ -138,17 +138,18 @@ export function placeSaid(found, effect, layer, head) {
   };
   const share = found.heads[layer]?.[head];
   if (share == null) return "";
-  const brings = `It brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
+  const brings = `The head brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
   const without = effect?.heads[layer]?.[head];
   if (!effect || without == null) return `${brings}.`;
   return `${brings}; removing it changes the result by ${changed(without, effect)} (rank ${place(effect)}).`;
 }
 
-/** The head whose share is largest, whatever its sign. @type {(heads: Maybe[][]) => { name: string, share: number }} */
+/** The head whose share is largest, whatever its sign.
+ * @type {(heads: Maybe[][]) => { layer: number, head: number, name: string, share: number }} */
 export function strongestHead(heads) {
-  let found = { name: "0.0", share: 0 };
+  let found = { layer: 0, head: 0, share: 0 };
   for (const [layer, row] of heads.entries())
     for (const [head, share] of row.entries())
-      if (share !== null && Math.abs(share) > Math.abs(found.share)) found = { name: `${layer}.${head}`, share };
-  return found;
+      if (share !== null && Math.abs(share) > Math.abs(found.share)) found = { layer, head, share };
+  return { ...found, name: `${found.layer}.${found.head}` };
 }

@@ -103,7 +103,12 @@ export class ShareMaps extends Emitter {
 
   /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
   part(run, view, rows, keys) {
-    const measure = this.#kind === "effect" ? "effect" : "contribution";
+    return this.shares(run, view, rows, keys, this.#kind === "effect" ? "effect" : "contribution");
+  }
+
+  /** What each link brings, or by another measure.
+   * @type {(run: Run, view: MapView, rows: Range, keys: Range, measure?: string) => Promise<Numbers<Alone>>} */
+  shares(run, view, rows, keys, measure = "contribution") {
     const asked = `${this.#asked}&measure=${measure}&query=${this.selection.query}`;
     return run.numbers(`attribution/map?${asked}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
   }

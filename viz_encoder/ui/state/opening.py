@@ -1,5 +1,7 @@
 """The place a page opens on in a run: where a finding is, and there what brought most."""
 
+import numpy as np
+
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.store import Entry
@@ -20,16 +22,14 @@ def opening_of(entry: Entry) -> dict[str, int | str] | None:
 
 
 def _brought(entry: Entry, query: int) -> dict[str, int | str] | None:
-    """The link to this token that brought most to its final state, by the head that did."""
+    """The head that brought most to this token's final state, and the link by which it did."""
     if entry.encoder is None or entry.trace.n_tokens > MOST_SPLIT:
         return None
     try:
-        found = attribution_of(entry, {"of": "state", "token": query}).routes()
+        found = attribution_of(entry, {"of": "state", "token": query})
     except VizEncoderError:
         return None  # the answer says why
-    links = [edge for edge in found.edges if edge.query == query != edge.key]
-    if not links:
-        return None
-    most = max(links, key=lambda edge: abs(edge.share))
-    place = {"layer": most.layer, "head": most.head, "query": query, "key": most.key}
+    (layer, head), *_ = found.ranked(1)
+    (row,) = np.abs(found.links(layer, head, rows=slice(query, query + 1)))
+    place = {"layer": layer, "head": head, "query": query, "key": int(row.argmax())}
     return {**place, "measure": "contribution"}
