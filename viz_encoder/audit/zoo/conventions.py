@@ -24,7 +24,8 @@ def _causal(valid: Valid) -> Tensor:
 @plant(
     "A1-multihead",
     "True means ignore in nn.MultiheadAttention",
-    symptom="Each token sees the future only; the last one sees nothing and turns to NaN.",
+    symptom="Each token sees the future only; the last one sees nothing and turns to NaN, and then "
+    "so does every token that looks at it.",
     story="A mask written for scaled_dot_product_attention (True = keep) is handed to "
     "nn.MultiheadAttention (True = ignore): pytorch/pytorch#170415, rasbt/LLMs-from-scratch#1061.",
     wrong="attn_mask=keep",
