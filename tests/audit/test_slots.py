@@ -174,3 +174,28 @@ def test_a_static_cache_of_transformers(size):
     given = {"inputs_embeds": torch.randn(3, 7, 16), "attention_mask": valid.long()}
     one = vz.audit_batch(run_batch, given, lambda it: causal(it["attention_mask"] == 1))
     assert one.verdict == "PASS", str(one)
+
+
+class Prefixed(nn.Module):
+    """Three learned keys before the tokens; their part of the mask is put at either end."""
+
+    def __init__(self, sides):
+        super().__init__()
+        torch.manual_seed(0)
+        self.sides = sides
+        self.qkv, self.prefix = nn.Linear(8, 24), nn.Parameter(torch.randn(2, 1, 1, 3, 8))
+
+    def forward(self, x, keep):
+        q, *kv = self.qkv(x)[:, None].chunk(3, -1)
+        k, v = (
+            torch.cat([prefix.expand(len(x), -1, -1, -1), part], 2)
+            for prefix, part in zip(self.prefix, kv, strict=True)
+        )
+        keep = F.pad(keep, self.sides, value=True)[:, None]
+        return x + F.scaled_dot_product_attention(q, k, v, attn_mask=keep)[:, 0]
+
+
+def test_keys_alike_in_all_samples_are_the_prefix_wherever_the_mask_is_open():
+    wrong = vz.audit_mask(Prefixed((0, 3)), causal, d_model=8)
+    assert own(wrong)[0] == "maps", str(wrong)
+    assert vz.audit_mask(Prefixed((3, 0)), causal, d_model=8).verdict == "PASS"

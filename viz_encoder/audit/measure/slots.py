@@ -96,6 +96,8 @@ def _chosen(sides: list[_Side], ran: AttentionCall, meant: Tensor, rows: Tensor)
         chosen = min(sides, key=lambda one: _n_wrong(ran, one.first, meant, rows))
     elif after.closed or before.closed:
         chosen = after if after.closed else before
+    elif after.alike is not before.alike and not (after if before.alike else before).filled:
+        chosen = after if after.alike else before  # what differs by sample is tokens, open or not
     else:
         chosen = max(sides, key=lambda one: (one.open_to_all, one.filled, one.alike))
     # More queries, too, may be more tokens than were meant, and of a causal model closed to these.
