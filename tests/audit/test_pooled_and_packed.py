@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.audit.audits import audit
@@ -164,3 +165,25 @@ def test_what_attention_mixes_before_the_pooling_is_not_pooled(mended):
     scope = AuditScope(pool_over=lambda valid: valid & (valid.cumsum(1) == valid.sum(1)[:, None]))
     report = audit(inner, padding, own_mask, module=inner, scope=scope)
     assert (report.verdict == "PASS") is mended, str(report)
+
+
+class NearestOfDocument(nn.Module):
+    """The sum over three query vectors of the nearest token's similarity, from -1 to 1."""
+
+    def __init__(self, mended):
+        super().__init__()
+        self.inner, self.mended = Stack(1), mended
+        self.register_buffer("query", torch.randn(3, 8))
+
+    def forward(self, x, valid):
+        near = self.query @ F.normalize(self.inner(x, padding(valid)), dim=-1).mT
+        return near.masked_fill(~valid[:, None], -9.0 if self.mended else 0.0).amax(-1).sum(-1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_padding_of_0_is_found_though_it_wins_only_over_negative_similarities(seed):
+    torch.manual_seed(seed)
+    wrong = audit(NearestOfDocument(False), padding, own_mask, n_layers=1, seed=seed)
+    assert wrong.check("padding_invariance").verdict == "FAIL", str(wrong)
+    right = audit(NearestOfDocument(True), padding, own_mask, n_layers=1, seed=seed)
+    assert right.verdict == "PASS", str(right)

@@ -1,5 +1,7 @@
 """Whether a sample is the same alone as with padding in a batch."""
 
+from contextlib import suppress
+
 import torch
 from torch import Tensor
 
@@ -24,6 +26,7 @@ from viz_encoder.audit.positions import positions_mend
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
+OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
 BESIDES = (
     "consistent with: positions counted from the padding, pooling over padding, or a part besides "
     "attention that counts padded tokens."
@@ -42,6 +45,7 @@ def ask(context: AuditContext) -> Answer:
     return (
         find_fault(context, context.base, context.out)
         or _by_intent(context)
+        or _of_other_inputs(context)
         or passes(
             f"Real rows alone and with padding agree to {context.tolerance(context.out):.1g}."
         )
@@ -61,6 +65,21 @@ def _by_intent(context: AuditContext) -> Answer | None:
     )
     cure = "Add & valid[:, None, :] to the intent, unless padding is meant to be seen."
     return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query, key=key)
+
+
+def _of_other_inputs(context: AuditContext) -> Answer | None:
+    """A fault that depends on the values pooled, as that of a maximum over zeroed padding."""
+    if not context.is_pooled or context.setting.reads_input:
+        return None
+    for number in range(1, OTHER_INPUTS + 1):
+        with suppress(ModelFault):
+            case = context.setting.case(context.base.valid, seed=context.setting.seed + number)
+            turned = context.setting.with_x(case, -case.x)
+            for one in (case, turned) if case.x.is_floating_point() else (case,):
+                found = find_fault(context, one, context.subject.run(one))
+                if found is not None and found.verdict is Verdict.FAIL:
+                    return found
+    return None
 
 
 def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
