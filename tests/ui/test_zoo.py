@@ -11,7 +11,7 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.slow import slow, slow_but
-from tests.ui.conftest import serving
+from tests.ui.conftest import open_tab, serving
 from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
@@ -388,8 +388,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit):
     opened = visit(width=390, height=844)
     opened.painted()
     page = opened.page
-    page.locator(".overflow-menu button").first.click()
-    page.get_by_text("Mask zoo").last.click()
+    open_tab(page, "Mask zoo")
     page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     boxes = page.locator(".viz-zoo-box")
