@@ -21,17 +21,19 @@ export function tabsOf(id) {
 /** Open a tab, and first the one that holds it; what is folded below one opens in it. The first of all without a
  * name. */
 export function openTab(/** @type {string} */ name) {
-  awaited = name || FIRST;
-  const tab = foldOf(awaited)?.closest("[role=tabpanel]")?.id.slice(PREFIX.length) ?? awaited;
+  const wanted = name || FIRST;
+  const tab = foldOf(wanted)?.closest("[role=tabpanel]")?.id.slice(PREFIX.length) ?? wanted;
+  awaited = wanted;
   buttonOf(SHARED, tab)?.click();
   whenThere(
     () => buttonOf(PREFIX, tab),
     (button) => {
+      if (awaited !== wanted) return; // another was asked for meanwhile
       button.click();
       for (const fold of document.querySelectorAll(`#${PREFIX}${tab} ${FOLD}`)) {
-        const wanted = fold === foldOf(awaited);
-        if (wanted !== fold.classList.contains("open")) /** @type {HTMLElement} */ (fold).click();
-        if (wanted) fold.scrollIntoView({ block: "start" });
+        const open = fold === foldOf(wanted);
+        if (open !== fold.classList.contains("open")) /** @type {HTMLElement} */ (fold).click();
+        if (open) fold.scrollIntoView({ block: "start" });
       }
       awaited = "";
     },
