@@ -60,7 +60,7 @@ export class Explained extends Emitter {
     this.pictures = new PictureRoutes(token);
     this.heads = new MeasuredHeads(selection, pair, say);
     this.saves = saveRow("Save how it got there", [
-      ["PNG", "The drawing, in twice its pixels", () => pngOf(this.#drawing())],
+      ["PNG", "The drawing, in twice its pixels", () => pngOf(this.#drawing(), this.#stem())],
       ["SVG", "The drawing", () => this.#drawing()],
       ["CSV", "The shares, as a table", () => this.#file("csv")],
       ["npz", "The shares, for numpy", () => this.#file("npz")],

@@ -1,6 +1,9 @@
 // A drawing of the page as an SVG file that needs no style sheet, and as a PNG.
 
 import { context2d, svg } from "../core/dom.js";
+import { canvasPng } from "../views/canvas_png.js";
+
+/** @import { Saved } from "../views/save_row.js" */
 
 const SHARP = 2; // pixels of a PNG for each of the drawing
 const STYLED = [
@@ -31,14 +34,13 @@ export function svgFile(drawing, stem, title) {
   return { blob: new Blob([copy.outerHTML], { type: "image/svg+xml" }), name: `${stem}.svg` };
 }
 
-/** The same as a PNG. @type {(file: File) => Promise<File | null>} */
-export async function pngOf({ blob, name }) {
+/** The same as a PNG. @type {(file: File, stem: string) => Promise<Saved>} */
+export async function pngOf({ blob }, stem) {
   const image = new Image();
   image.src = URL.createObjectURL(blob);
   await image.decode().finally(() => URL.revokeObjectURL(image.src));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [image.width * SHARP, image.height * SHARP];
   context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
-  const made = await new Promise((/** @type {(made: Blob | null) => void} */ done) => canvas.toBlob(done));
-  return made && { blob: made, name: name.replace(/svg$/, "png") };
+  return canvasPng(canvas, stem);
 }
