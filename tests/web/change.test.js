@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { changeFigure } from "../../assets/web/explore/change_figure.js";
 import { signedText, ticks } from "../../assets/web/explore/legend.js";
 import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
-import { largestAmount, MapChanges } from "../../assets/web/explore/map_changes.js";
+import { largestAmount, MapChanges, strongestAt } from "../../assets/web/explore/map_changes.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
 import { CHANGE, makeScale, rooted } from "../../assets/web/core/colors.js";
 import { shrinkSigned } from "../../assets/web/core/signed_colors.js";
@@ -25,6 +25,11 @@ function changesOf(more = {}, run = { key: "r", nLayers: 1 }) {
 }
 const CHANGES = changesOf();
 const changeSentence = (view, query, key, found, alone) => signedSentence(view, query, key, found, CHANGES, alone);
+
+test("the strongest of numbers is none that is masked", () => {
+  assert.equal(strongestAt([NaN, 0.1, -0.4, 0.2]), 2);
+  assert.equal(strongestAt([NaN, 0]), -1);
+});
 
 test("the scale is symmetric, and its ticks carry their sign", () => {
   const scale = makeScale(CHANGE, 0.58);

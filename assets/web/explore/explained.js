@@ -9,6 +9,7 @@ import { streamed } from "../core/streamed.js";
 import { quoted } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
+import { strongestAt } from "./map_changes.js";
 import { MeasuredHeads } from "./measured_heads.js";
 import { MEASURES, missing, offered } from "./measures.js";
 import { MeasureSwitch } from "./measure_switch.js";
@@ -18,12 +19,12 @@ import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./r
 import { RoutesView } from "./routes_view.js";
 import { ShareMaps } from "./share_maps.js";
 import { pngOf, svgFile } from "./svg_file.js";
+import { WHOLE } from "./tiles.js";
 
 /** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
 
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
-const EXACT = 512; // cells a side, over which a map is pooled
 const PAUSE = 140; // ms without another choice before the server is asked
 
 /** Emits when there is another answer, or none. @extends {Emitter<[]>} */
@@ -220,14 +221,14 @@ export class Explained extends Emitter {
     if (asked < 0) return;
     const units = run.shown(selection);
     const row = units.places[asked];
-    const split = selection.measure !== "attention" && question.ofQuery && row >= 0 && units.length <= EXACT;
+    const split = selection.measure !== "attention" && question.ofQuery && row >= 0 && units.length <= WHOLE;
     const place = split && found ? strongestHead(found.heads) : {};
     const view = { ...selection, ...place };
     const keys = /** @type {[number, number]} */ ([0, units.length]);
     const { values } = await fresh(
       split ? this.maps.shares(run, view, [row, row + 1], keys) : run.shownRow({ ...view, query: asked }),
     );
-    const at = strongest(values);
+    const at = strongestAt(values);
     const { layer, head } = view;
     if (at >= 0 && asked === selection.asked) selection.set({ layer, head, key: units[at].tokens[0] });
   }
@@ -265,10 +266,6 @@ export class Explained extends Emitter {
     return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
 }
-
-/** Where the largest amount of numbers is; -1 of none. @type {(values: Float32Array) => number} */
-const strongest = (values) =>
-  values.reduce((best, value, at) => (Math.abs(value) > Math.abs(values[best] ?? 0) || best < 0 ? at : best), -1);
 
 /** A token, with its number where another is called the same. @type {(found: Found, at: number) => string} */
 function named({ names }, at) {

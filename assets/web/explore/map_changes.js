@@ -21,6 +21,14 @@ export function largestAmount(values) {
   return found;
 }
 
+/** Where the largest amount of numbers is; -1 of none but 0 and NaN. @type {(values: ArrayLike<number>) => number} */
+export function strongestAt(values) {
+  let found = -1;
+  for (let at = 0; at < values.length; at++)
+    if (Math.abs(values[at]) > (found < 0 ? 0 : Math.abs(values[found]))) found = at;
+  return found;
+}
+
 const SAID =
   "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one square-root scale, so that small changes show";
 

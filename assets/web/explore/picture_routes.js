@@ -3,6 +3,7 @@
 import { el, fit, loadPicture } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { patchAt, squareOf } from "../views/patch_canvas.js";
+import { strongestAt } from "./map_changes.js";
 import { shareSaid } from "./routes_layout.js";
 
 /** @import { Explained } from "../core/payloads.d.ts" */
@@ -110,6 +111,6 @@ function beside({ run, found }, row) {
 /** @type {(shown: Shown, state: number) => string} */
 function said({ run, found }, state) {
   const row = found.nodes[state];
-  const at = row.reduce((most, share, i) => (Math.abs(share) > Math.abs(row[most]) ? i : most), 0);
+  const at = Math.max(0, strongestAt(row));
   return `Shares ${afterBlocks(state)}: largest at ${run.named(at)}, ${row[at].toFixed(2)}`.replaceAll("-", "−");
 }
