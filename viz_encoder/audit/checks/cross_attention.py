@@ -7,6 +7,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
+from viz_encoder.audit.diagnose.groups import up_to_last
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
@@ -87,7 +88,7 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
         ("inverted", ~allowed),
         ("ignored", torch.ones_like(allowed)),
         ("first_sample", allowed[:1].expand_as(allowed)),
-        ("media_before", _up_to_last(allowed)),
+        ("media_before", up_to_last(allowed)),
         ("media_last", _last_alike(allowed)),
     )
     judged = rows[:, None].expand(opened.shape[:3])
@@ -100,14 +101,9 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
     return either(fits) if len(fits) > 1 else diagnose(fits[0]) if fits else Diagnosis()
 
 
-def _up_to_last(allowed: Tensor) -> Tensor:
-    """All of the memory up to the last key that a query may attend to."""
-    return allowed.flip(2).cumsum(dim=2).flip(2) > 0
-
-
 def _last_alike(allowed: Tensor) -> Tensor:
     """Of the keys of each query, only the last, and those that the same queries may attend to."""
-    last = allowed & ~_up_to_last(allowed).roll(-1, 2)
+    last = allowed & ~up_to_last(allowed).roll(-1, 2)
     last[:, :, -1] = allowed[:, :, -1]
     alike = (allowed.mT[:, :, None] == allowed.mT[:, None]).all(dim=-1)
     return (last.float() @ alike.float()) > 0

@@ -50,13 +50,13 @@ def _of_prefix(allowed: Allowed, valid: Valid, same: Allowed) -> Iterator[Mistak
     prefix = same[at, valid.long().argmax(dim=1)]
     for variant, columns in (
         ("", prefix),
-        ("before", _up_to_last(prefix)),
+        ("before", up_to_last(prefix)),
         ("types", prefix | ~valid),  # padding has the token type of a prefix, 0
     ):
         yield Mistake("prefix_opened", allowed | columns[:, None, :], variant)
     yield Mistake("prefix_rows", allowed | (prefix[:, :, None] & valid[:, None, :]))
 
 
-def _up_to_last(tokens: Tensor) -> Tensor:
-    """All places up to the last of these tokens, padding before them, too."""
-    return tokens.flip(1).cumsum(dim=1).flip(1) > 0
+def up_to_last(tokens: Tensor) -> Tensor:
+    """All places of the last axis up to the last of these tokens, padding before them, too."""
+    return tokens.flip(-1).cumsum(dim=-1).flip(-1) > 0
