@@ -55,6 +55,11 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
+def continued(sentence: str) -> str:
+    """A sentence as it stands behind other words: its first letter is small."""
+    return sentence[:1].lower() + sentence[1:]
+
+
 class OneLine:
     """A dataclass whose repr is one line of at most 200 characters, arrays as their shapes."""
 

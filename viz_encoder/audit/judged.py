@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
-from viz_encoder.shown import counted
+from viz_encoder.shown import continued, counted
 
 BY_OUTPUTS = ("gradient", "perturbation")
 LONGEST = 256  # tokens to look for a length at which a gradient could fail
@@ -77,7 +77,7 @@ def _pooling(context: AuditContext) -> str:
         return ""
     if context.scope.pool_over is not None:
         why = context.answers["pooled_tokens"].evidence
-        return f"{why[:1].lower()}{why[1:]}".removesuffix(".")
+        return continued(why).removesuffix(".")
     to_give = "AuditScope(pool_over=…), such as lambda valid: valid for all real tokens"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
     return f"which tokens a sample's one row is made of: {give}"

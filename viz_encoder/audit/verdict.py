@@ -11,6 +11,7 @@ from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.errors import InputError
+from viz_encoder.shown import continued
 
 WORST = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
 GREEN = (Verdict.PASS, Verdict.WARN)
@@ -72,7 +73,7 @@ def _on_other_side(
     if not worst:
         return passes("With padding on the left every check finds the same.")
     found = other.answers[(own or worst)[0].name]
-    text = f"With padding on the left: {found.evidence[:1].lower()}{found.evidence[1:]}"
+    text = f"With padding on the left: {continued(found.evidence)}"
     return found._replace(evidence=text)
 
 
@@ -82,7 +83,7 @@ def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
     for name, answer in other.answers.items() if other is not None else ():
         first = context.answers[name].verdict
         if answer.verdict is Verdict.NOT_TESTED and first is not Verdict.NOT_TESTED:
-            yield f"With padding on the left: {answer.evidence[:1].lower()}{answer.evidence[1:]}"
+            yield f"With padding on the left: {continued(answer.evidence)}"
     if other is not None and context.scope.step is not None:
         yield "A KV cache with padding on the right, after the prompt."
 

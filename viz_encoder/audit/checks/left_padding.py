@@ -14,6 +14,7 @@ from viz_encoder.audit.measure.passed import parts_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.shown import continued
 
 
 def ask(context: AuditContext) -> Answer:
@@ -30,7 +31,7 @@ def ask(context: AuditContext) -> Answer:
         return passes(f"With padding on the {side} real rows are right, too.")
     if found.verdict is Verdict.NOT_TESTED:
         return found._replace(evidence=f"Padding on the {side}: {found.evidence}")
-    text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
+    text = f"With padding on the {side}: {continued(found.evidence)}"
     if not context.failed(*SEEN_FIRST) and _hides_side(context, case):
         found = found.because(diagnose("no_side"))
     return found._replace(verdict=Verdict.INFO, evidence=text)

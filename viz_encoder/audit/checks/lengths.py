@@ -20,6 +20,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.shown import continued
 
 ROWS = 8  # differentiated at each length
 TELLING = (29, 25)  # few enough to look at each part; lengths that were shares of them show
@@ -44,7 +45,7 @@ def ask(context: AuditContext) -> Answer:
             continue
         found = _find_fault(context, case, out)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
-            text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
+            text = f"At {length} tokens: {continued(found.evidence)}"
             told = _unless_made_up(context, found._replace(evidence=text), length)
             return told if done else _advised(context, told, length)
         done.append(length)

@@ -25,6 +25,7 @@ from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.positions import positions_mend
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.shown import continued
 
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
 BESIDES = (
@@ -145,7 +146,7 @@ def _by_attention_alone(
     if single is not None and is_sure(single.cause):
         return single
     told = shown.evidence.replace(", sample 0:", ":").replace(" of sample 0", "")
-    text = f"{found.evidence} Alone, {told[:1].lower()}{told[1:]}"
+    text = f"{found.evidence} Alone, {continued(told)}"
     cause = shown.cause or UNKNOWN.cause
     if shown.code and is_sure(cause) and single is None:
         cause = f"{cause[:-1]}; only where a batch has no padding."
@@ -171,8 +172,9 @@ def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer |
     ignored = find_ignored(context, alone, context.subject.run(alone))
     if ignored is None:
         return None
-    told = f"{ignored.evidence[:1].lower()}{ignored.evidence[1:]}"
-    text = f"{found.evidence} Alone, at {alone.valid.shape[1]} tokens, {told}"
+    text = (
+        f"{found.evidence} Alone, at {alone.valid.shape[1]} tokens, {continued(ignored.evidence)}"
+    )
     return found._replace(evidence=text, code=ignored.code, cause=ignored.cause, cure=ignored.cure)
 
 

@@ -18,6 +18,7 @@ from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import without_dropout
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.shown import continued
 
 DRAWS = 4  # to sample dropout's randomness
 ENOUGH = 1000  # forbidden pairs: of so many, one draw opens some
@@ -77,7 +78,7 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
             leak = gradient.find_fault(context, case, found)
     start = f"In training mode, with every dropout at 0{at}"
     if leak is not None:
-        return leak._replace(evidence=f"{start}: {leak.evidence[:1].lower()}{leak.evidence[1:]}")
+        return leak._replace(evidence=f"{start}: {continued(leak.evidence)}")
     text = (
         f"{start}, token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g}; no "
         "forbidden token is involved."

@@ -23,7 +23,7 @@ from viz_encoder.corpora.corpus_items import TREES, Columns, Unreadable
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import as_data, check_kind
 from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
-from viz_encoder.shown import counted
+from viz_encoder.shown import continued, counted
 from viz_encoder.trace.head_statistics import Statistic
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.runner import Runner
@@ -167,7 +167,7 @@ def said(table: HeadTable, name: str) -> str:
         where = known.meaning.removeprefix(LOOK).partition(";")[0]
         return f"{over_texts} looks {where} more than any other head: {number} of its attention."
     unit = "" if known is None or known.unit == "share" else f" {known.unit}"
-    return f"{over_texts} is highest in {_lower(_title(name))}: {number}{unit}."
+    return f"{over_texts} is highest in {continued(_title(name))}: {number}{unit}."
 
 
 def file_of(table: HeadTable, kind: str) -> bytes:
@@ -223,7 +223,3 @@ def _words(name: str) -> dict[str, str]:
 
 def _title(name: str) -> str:
     return STATISTICS[name].title if name in STATISTICS else name
-
-
-def _lower(title: str) -> str:
-    return title[:1].lower() + title[1:]
