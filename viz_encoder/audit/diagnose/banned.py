@@ -83,7 +83,7 @@ class Spread:
 
     @property
     def is_low(self) -> bool:
-        """Whether they lie below 0 by more than they differ: they are no open pairs."""
+        """Whether the mean is below 0 by more than the standard deviation; open pairs are not."""
         return self.count > 0 and self.mean < min(NEAR_0, -self.deviation)
 
     @property
