@@ -356,6 +356,7 @@ def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
     opened = visit()
     linked(opened, 0, 0)
     page = opened.page
+    page.wait_for_selector(".viz-skip", state="attached")  # the map may be there before it
     has_focus = "part => document.activeElement.matches(part)"
     page.keyboard.press("Tab")
     page.wait_for_function(has_focus, arg=".viz-skip")

@@ -4,6 +4,7 @@ import { current } from "./app_state.js";
 import { ChangedBanner } from "./changed_banner.js";
 import { closing } from "./closed_page.js";
 import { Connection } from "./connection.js";
+import { built } from "./form.js";
 import { MaskedBanner } from "./masked_banner.js";
 import { patient } from "./queue_patience.js";
 import { placed } from "./queue_place.js";
@@ -47,7 +48,7 @@ export async function mount(root, read, watch, trigger) {
   followTabs(current.selection);
   followBack(current, () => trigger("submit"));
   foldForm();
-  document.querySelector(".viz-skip")?.addEventListener("click", skip);
+  built(() => document.querySelector(".viz-skip")).then((link) => link.addEventListener("click", skip));
   if (!(await first?.catch(() => null))) trigger("submit");
   current.settle();
 }
@@ -59,12 +60,13 @@ function foldForm() {
   const open = () => form?.removeAttribute("data-ran");
   current.on((run) => form?.toggleAttribute("data-ran", Boolean(run)));
   for (const event of ["pointerdown", "input", "focusin"]) form?.addEventListener(event, open);
-  const line = document.querySelector(".viz-to-form");
-  current.on((run) => run && line?.replaceChildren(`✎ ${run.link.a ?? "Change the input"}`));
-  line?.addEventListener("click", () => {
-    open();
-    form?.scrollIntoView();
-    /** @type {HTMLElement | null} */ (form?.querySelector("textarea, input"))?.focus({ preventScroll: true });
+  built(() => document.querySelector(".viz-to-form")).then((line) => {
+    current.on((run) => run && line.replaceChildren(`✎ ${run.link.a ?? "Change the input"}`));
+    line.addEventListener("click", () => {
+      open();
+      form?.scrollIntoView();
+      /** @type {HTMLElement | null} */ (form?.querySelector("textarea, input"))?.focus({ preventScroll: true });
+    });
   });
 }
 
