@@ -11,7 +11,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.longer import at_length, other_cases
-from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
@@ -28,6 +28,8 @@ def ask(context: AuditContext) -> Answer:
     """Without the randomness of dropout first, then with it."""
     try:
         found = _without(context)
+        if found.code == "random":
+            return _with_dropout(context, context.base) or found._replace(code="")
         if found.verdict is not Verdict.PASS:
             return found
         return _with_dropout(context, context.base) or _longer(context) or found
@@ -68,11 +70,14 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
     grad, subject = not context.grad_fault, context.subject
     with subject.in_mode(training=True), without_dropout(subject.whole):
         trained = subject.run(case, grad=grad).detach()
+        if (place := first_nonfinite(trained, case)) and not first_nonfinite(out, case):
+            return _of_nan(place, at)
         apart = gap(trained, out, case.valid)
         if apart.amount <= context.tolerance(trained):
             return None
         if gap(trained, subject.run(case, grad=grad).detach(), case.valid).amount > 0:
-            return untested("Training mode: it is random even with every dropout at 0.")
+            why = "Training mode: it is random even with every dropout at 0, so that only leaks"
+            return untested(f"{why} were looked for.")._replace(code="random")
         leak = wrong_maps.find_fault(context, case, maps_of(subject, case, grad=grad))
         if leak is None and not isinstance(found := context.gradients_on(case), str):
             leak = gradient.find_fault(context, case, found)
@@ -84,6 +89,17 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
         "forbidden token is involved."
     )
     return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+
+
+def _of_nan(place: tuple[int, int], at: str) -> Answer:
+    """A row that only training mode makes NaN, as where all keys of a query are dropped."""
+    sample, query = place
+    text = (
+        f"In training mode, with every dropout at 0{at}, output row {query} of sample {sample} is "
+        "NaN or inf."
+    )
+    found = Answer(Verdict.FAIL, text, sample=sample, query=query)
+    return found.because(diagnose("empty_row", sure=False))
 
 
 def _of_batch_norms(context: AuditContext) -> Answer:
