@@ -45,7 +45,8 @@ def ask(context: AuditContext) -> Answer:
         "of no padding, too: it is not used."
     )
     if context.passed("gradient") or context.passed("maps"):
-        more = " Real tokens still look where they should."
+        right = not context.failed("gradient", "maps")
+        more = " Real tokens still look where they should." if right else ""
         return Answer(Verdict.INFO, text + more)
     return Answer(Verdict.FAIL, text).because(diagnose("ignored"))
 

@@ -55,9 +55,9 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     if worst.amount <= context.tolerance(whole):
         return None
     if leaves_out_others(context, case, worst.sample):
-        return untested(
-            f"Pooling of the outputs: sample {worst.sample} leaves out other links alone."
-        )
+        why = f"Pooling of the outputs: sample {worst.sample} may leave out other links alone"
+        answer = untested(f"{why}, and differs by {worst.amount:.2g}.")
+        return answer._replace(sample=worst.sample, amount=worst.amount)
     text = (
         f"The pooled vector of sample {worst.sample} changes by {worst.amount:.2g} with its "
         "padding."

@@ -101,9 +101,9 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
             f"is meant to take {n_tokens} tokens, give AuditScope(lengths=[{n_tokens}])."
         )
     if leaves_out_others(context, case, worst.sample):
-        return untested(
-            f"Alone and with padding: sample {worst.sample} leaves out other links alone."
-        )
+        why = f"Alone and with padding: sample {worst.sample} may leave out other links alone"
+        found = untested(f"{why}, and differs by {worst.amount:.2g}.")
+        return found._replace(sample=worst.sample, amount=worst.amount)
     who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
     text = (
         f"Sample {worst.sample} is not the same alone and with padding: {who.lower()} differs by "
