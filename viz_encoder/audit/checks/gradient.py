@@ -137,7 +137,7 @@ def _of_pooled(context: AuditContext) -> Diagnosis:
     if not context.failed("maps"):
         right = bool(context.maps.layers)
         found = by_pooling(context, sure=right)
-        if right or found.code == "pooling_weights":
+        if right or found.code != "pooling":
             return found
     return diagnose("padding_ignored", sure=False)
 

@@ -25,6 +25,8 @@ def ask(context: AuditContext) -> Answer:
     if amounts is None:
         return untested("Which tokens are pooled: no rows (batch, token, d) lead to the output.")
     over = amounts.masked_fill(wanted, 0.0)
+    if _padding_is_told(context) and not bool((over[case.valid] > GRADIENT).any()):
+        return untested("Which tokens are pooled: padding is, as another check says.")
     if float(over.max()) > GRADIENT:
         sample, query = divmod(int(over.argmax()), over.shape[1])
         kind = "token" if bool(case.valid[sample, query]) else "padding"
@@ -43,6 +45,14 @@ def ask(context: AuditContext) -> Answer:
     return passes(
         f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other.{but}"
     )
+
+
+def _padding_is_told(context: AuditContext) -> bool:
+    """Whether the gradient of the vector was already seen to lead to padding."""
+    found = context.answers.get("gradient")
+    if not context.is_pooled or found is None or not found.verdict.is_red or found.key is None:
+        return False
+    return not bool(context.base.valid[found.sample, found.key])
 
 
 def _of_no_token(wanted: Tokens, amounts: Float[Tensor, "batch token"]) -> Answer | None:

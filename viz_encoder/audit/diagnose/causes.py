@@ -16,6 +16,12 @@ CAUSES = {
         "Pass ~mask. nn.MultiheadAttention and nn.TransformerEncoder ignore where True; "
         "scaled_dot_product_attention keeps where True.",
     ),
+    "inverted_heads": Cause(
+        "some heads look exactly where your mask says they may not, and the others where they "
+        "may, as where heads are mixed after masking: a negative factor turns -1e9 into 1e9",
+        "Mask last: mix, scale and cap the scores first, then scores.masked_fill(~keep, "
+        "-torch.inf).softmax(-1).",
+    ),
     "transposed": Cause(
         "rows and columns are swapped: queries are masked instead of keys",
         "Mask the keys: keep[:, None, None, :], not keep[:, None, :, None]; for (query, key) "
@@ -408,6 +414,12 @@ CAUSES = {
         "the weights by which tokens are pooled are not masked, so padding has a share",
         "Mask the scores before their softmax: scores.masked_fill(~valid, -torch.inf), with scores "
         "(batch, token); of nn.MultiheadAttention key_padding_mask=~valid.",
+    ),
+    "pooling_beside": Cause(
+        "the softmax by which tokens are pooled gives padding no weight, and padding has a share "
+        "in another way, such as a mean or deviation over all tokens",
+        "Take them of real tokens, m = valid[..., None]; mean = (x * m).sum(1) / m.sum(1), also "
+        "where only the weights are made of them.",
     ),
     "pooled_places": Cause(
         "which tokens are pooled is counted from the first place, and not from the first real "

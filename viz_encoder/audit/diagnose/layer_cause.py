@@ -113,7 +113,9 @@ def _explained(
             layers = context.maps_on(other, flat=flat).layers
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
-    return diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads)
+    found = diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads)
+    # Another mask would then be wrong in the heads that are right.
+    return diagnose("inverted_heads") if found.code == "inverted" and not heads.all() else found
 
 
 def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Seen:

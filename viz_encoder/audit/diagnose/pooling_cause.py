@@ -12,19 +12,31 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.pooled_rows import pooled_rows
-from viz_encoder.audit.measure.pooling_softmax import pools_by_softmax
-from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.audit.measure.pooling_softmax import pooling_weights
+from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 from viz_encoder.errors import InputError
 
 
 def by_pooling(context: AuditContext, *, sure: bool) -> Diagnosis:
     """The cause, with the cure for the kind of pooling that ran."""
     with suppress(ModelFault):
-        case, subject = context.base, context.subject
-        crossed = any(layer.shape[3] == case.valid.shape[1] for layer in context.maps.cross)
-        if crossed or pools_by_softmax(lambda: subject.run(case), case.valid):
-            return diagnose("pooling_weights", sure=sure)
+        weights = _weights(context, context.base)
+        if weights is not None:
+            masked = not bool((weights[~context.base.valid] > MASS).any())
+            return diagnose("pooling_beside" if masked else "pooling_weights", sure=sure)
     return diagnose("pooling", sure=sure)
+
+
+def _weights(context: AuditContext, case: Case) -> Float[Tensor, "batch token"] | None:
+    """The largest weight that each token has where queries of their own, or a softmax, pool."""
+    found = [
+        layer.weights(slice(None)).nan_to_num(1.0).amax(dim=(1, 2))
+        for layer in context.maps.cross
+        if layer.shape[3] == case.valid.shape[1]
+    ]
+    pooled = pooling_weights(lambda: context.subject.run(case), case.valid)
+    found += [pooled] if pooled is not None else []
+    return torch.stack(found).amax(dim=0) if found else None
 
 
 def amounts_of(context: AuditContext, case: Case) -> Float[Tensor, "batch token"] | None:

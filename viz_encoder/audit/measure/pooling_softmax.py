@@ -1,22 +1,25 @@
-"""Detects pooling by softmax weights, one for each token of a sample."""
+"""Finds the softmax weights, one for each token of a sample, by which tokens are pooled."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+
+from viz_encoder.model.masks import Valid
 
 SOFTMAX = (torch.softmax, F.softmax, Tensor.softmax)
 
 
 class _Watch(TorchFunctionMode):
-    """Records the shape of each softmax, and the size of the axis that it normalizes."""
+    """Records each softmax, and the axis that it normalizes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[tuple[tuple[int, ...], int]] = []
+        self.seen: list[tuple[Tensor, int]] = []
 
     def __torch_function__(
         self,
@@ -30,17 +33,24 @@ class _Watch(TorchFunctionMode):
         out = func(*args, **named)
         dim = named.get("dim", args[1] if len(args) > 1 else None)
         if func in SOFTMAX and isinstance(out, Tensor) and isinstance(dim, int):
-            self.seen.append((tuple(out.shape), out.shape[dim]))
+            self.seen.append((out.detach(), dim))
         return out
 
 
-def pools_by_softmax(run: Callable[[], Any], valid: Tensor) -> bool:
-    """Whether a softmax runs over the tokens, and no other axis holds them, as queries would."""
+def pooling_weights(run: Callable[[], Any], valid: Valid) -> Float[Tensor, "batch token"] | None:
+    """The largest weight of each token in a softmax over the tokens; None if there is none.
+
+    No other axis holds the tokens, as queries would.
+    """
     watch = _Watch()
     with watch:
         run()
     n_samples, n_tokens = valid.shape
-    return any(
-        shape[:1] == (n_samples,) and over == n_tokens and shape.count(n_tokens) == 1
-        for shape, over in watch.seen
-    )
+    found = [
+        weights.movedim(dim, 1).flatten(2).amax(dim=2) if weights.ndim > 2 else weights
+        for weights, dim in watch.seen
+        if weights.shape[:1] == (n_samples,)
+        and weights.shape[dim] == n_tokens
+        and weights.shape.count(n_tokens) == 1
+    ]
+    return torch.stack(found).amax(dim=0) if found else None
