@@ -16,7 +16,8 @@ export function fill(name, text) {
   box.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Wait until `find` returns something: the first map may appear before the form.
+/** Wait until `find` returns something: the first map may appear before the form and the tabs. It is looked for once a
+ * frame, since what was added just now doesn't listen yet.
  * @template T @param {() => T | null} find @returns {Promise<T>} */
 export function built(find) {
   const until = performance.now() + PATIENCE;

@@ -1,6 +1,7 @@
 // The tab in the link: the address says which one is open, and a link opens it.
 
 import { painted } from "./dom.js";
+import { built } from "./form.js";
 
 /** @import { Selection } from "./selection.js" */
 
@@ -25,19 +26,16 @@ export function openTab(/** @type {string} */ name) {
   const tab = foldOf(wanted)?.closest("[role=tabpanel]")?.id.slice(PREFIX.length) ?? wanted;
   awaited = wanted;
   buttonOf(SHARED, tab)?.click();
-  whenThere(
-    () => buttonOf(PREFIX, tab),
-    (button) => {
-      if (awaited !== wanted) return; // another was asked for meanwhile
-      button.click();
-      for (const fold of document.querySelectorAll(`#${PREFIX}${tab} ${FOLD}`)) {
-        const open = fold === foldOf(wanted);
-        if (open !== fold.classList.contains("open")) /** @type {HTMLElement} */ (fold).click();
-        if (open) fold.scrollIntoView({ block: "start" });
-      }
-      awaited = "";
-    },
-  );
+  built(() => buttonOf(PREFIX, tab)).then((button) => {
+    if (awaited !== wanted) return; // another was asked for meanwhile
+    button.click();
+    for (const fold of document.querySelectorAll(`#${PREFIX}${tab} ${FOLD}`)) {
+      const open = fold === foldOf(wanted);
+      if (open !== fold.classList.contains("open")) /** @type {HTMLElement} */ (fold).click();
+      if (open) fold.scrollIntoView({ block: "start" });
+    }
+    awaited = "";
+  });
 }
 
 /** What opens a part that is folded below a tab. @type {(name: string) => HTMLElement | null} */
@@ -64,7 +62,7 @@ export function followTabs(selection) {
   const linked = selection.tab;
   // The page may still be building its tabs.
   const find = () => (linked ? (buttonOf(SHARED, linked) ?? buttonOf(PREFIX, linked) ?? foldOf(linked)) : tabsNode());
-  whenThere(find, () => {
+  built(find).then(() => {
     if (linked) openTab(linked);
     follow(selection, tabsNode());
   });
@@ -75,16 +73,13 @@ const tabsNode = () => document.getElementById("viz-tabs");
 function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
   const write = () =>
-    whenThere(
-      () => selectedIn(tabs),
-      (button) => {
-        const [name] = tabsOf(button.id);
-        const onTheWay = name !== awaited && tabsOf(tabs.querySelector(SELECTED)?.id ?? "").includes(awaited);
-        const below = document.querySelector(`#${PREFIX}${name} ${FOLD}.open`)?.parentElement?.id;
-        const open = below?.slice(PREFIX.length) ?? name;
-        if (open && !onTheWay) selection.openTab(open === FIRST ? "" : open);
-      },
-    );
+    built(() => selectedIn(tabs)).then((button) => {
+      const [name] = tabsOf(button.id);
+      const onTheWay = name !== awaited && tabsOf(tabs.querySelector(SELECTED)?.id ?? "").includes(awaited);
+      const below = document.querySelector(`#${PREFIX}${name} ${FOLD}.open`)?.parentElement?.id;
+      const open = below?.slice(PREFIX.length) ?? name;
+      if (open && !onTheWay) selection.openTab(open === FIRST ? "" : open);
+    });
   new MutationObserver(write).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
   tabs.addEventListener("click", ({ target }) => {
     if (target instanceof Element && target.closest(FOLD)) painted().then(write);
@@ -97,16 +92,4 @@ function selectedIn(tabs) {
   if (!button?.id.startsWith(SHARED)) return button;
   const panel = document.getElementById(button.getAttribute("aria-controls") ?? "");
   return panel && selectedIn(panel);
-}
-
-/** @type {(find: () => HTMLElement | null, then: (found: HTMLElement) => void) => void} */
-function whenThere(find, then) {
-  const look = () => {
-    const found = find();
-    if (found) then(found);
-    return found !== null;
-  };
-  if (look()) return;
-  const observer = new MutationObserver(() => look() && observer.disconnect());
-  observer.observe(document.documentElement, { childList: true, subtree: true, attributeFilter: ["id"] });
 }
