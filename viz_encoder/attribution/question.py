@@ -78,11 +78,11 @@ def of_two(
     name = quoted(encoder.output_name(readout.head, number))
     if other == number:
         return Question(
-            _one(here, number), f"the logit of {name}, in this text minus in the other,", "logits"
+            _one(here, number), f"the logit of {name}, in this run minus in the other,", "logits"
         )
     its = quoted(encoder.output_name(readout.head, other))
     direction = _one(here, number) - _one(here, other)
-    words = f"the logit of {name} minus that of {its}, in this text minus in the other,"
+    words = f"the logit of {name} minus that of {its}, in this run minus in the other,"
     return Question(direction, words, "logits")
 
 

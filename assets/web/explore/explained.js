@@ -21,7 +21,7 @@ import { ShareMaps } from "./share_maps.js";
 import { pngOf, svgFile } from "./svg_file.js";
 import { WHOLE } from "./tiles.js";
 
-/** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Explained as Found, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
 
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
@@ -44,8 +44,8 @@ export class Explained extends Emitter {
   how = el("p", { class: "viz-measure-said" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
-  /** @param {Selection} selection @param {PairLinksView} pair */
-  constructor(selection, pair) {
+  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics */
+  constructor(selection, pair, statistics) {
     super();
     this.selection = selection;
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
@@ -71,6 +71,10 @@ export class Explained extends Emitter {
     const title = el("h3", {}, "How it got there");
     this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
     this.measures = el("div", { class: "viz-measured" }, this.switch.node, this.how);
+    statistics.on(() => {
+      const reference = statistics.reference?.run ?? null;
+      if (reference !== this.question.reference && this.question.compareWith(reference)) this.ask();
+    });
     selection.on((changed) => {
       if (changed.has("measure") && this.run) this.ask(0);
       else if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();

@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
 import { linkedOf } from "../core/link_notes.js";
 import { quoted } from "../core/token_names.js";
+import { inputNamed } from "./reference_link.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Maybe, Prediction } from "../core/payloads.d.ts" */
@@ -12,15 +13,11 @@ import { quoted } from "../core/token_names.js";
 /** @type {Record<string, string>} */
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
+const REFERENCE = "reference"; // the run that this one is compared with
+const NOTHING = "nothing"; // in a link, where that is not as usual
 const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {Record<string, string>} */
 const OWN = { state: "the final state of a token", pooled: "the vector of the whole input" };
-/** @type {[value: string, text: string][]} */
-const AGAINST = [
-  ["", "nothing"],
-  ["runner-up", "the runner-up"],
-  [OTHER, "another …"],
-];
 
 export class Question {
   /** @type {Run | null} */
@@ -33,6 +30,10 @@ export class Question {
   /** @type {Maybe | undefined} the token of which the labels are */
   labelsOf;
   here = el("option"); // the chosen query
+  /** @type {Run | null} */
+  reference = null;
+  usual = ""; // against what it is asked, if nobody chose
+  /** @type {Run | null} */ #offered = null; // of which run the choices are
 
   constructor(/** @type {() => unknown} */ refresh) {
     const changed = () => {
@@ -90,10 +91,7 @@ export class Question {
       this.place.replaceChildren(...places, this.here);
       this.placeNode.hidden = !this.ofTokens;
       this.labelNode.hidden = !this.ofHead;
-      const before = this.against.value;
-      this.against.replaceChildren(...options(AGAINST.filter(([value]) => this.ofHead || value !== "runner-up")));
-      this.against.lastElementChild?.before(...options(swapped(run)));
-      if (!choose(this.against, before)) this.against.value = "";
+      this.#offer(run);
       choose(this.place, this.#linked.get("token"));
       this.#fillLabels();
     }
@@ -103,23 +101,51 @@ export class Question {
     if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
     this.#take(this.label, this.typed, "label");
     this.#take(this.against, this.rival, "against");
-    this.#linked = new URLSearchParams(); // from now on the person chooses
+    const later = this.#linked.get("against") === REFERENCE && this.against.value !== REFERENCE; // it is on its way
+    this.#linked = new URLSearchParams(later ? { against: REFERENCE } : {}); // from now on the person chooses
+  }
+
+  /** Offer the run that this one is compared with, too; whether that makes it another question.
+   * @param {Run | null} reference */
+  compareWith(reference) {
+    const before = this.options()?.against;
+    this.reference = reference;
+    if (!this.run || !this.asked) return false;
+    this.#offer(this.run);
+    if (choose(this.against, this.#linked.get("against"))) this.#linked = new URLSearchParams();
+    this.#reveal();
+    return before !== this.options()?.against;
+  }
+
+  // An answer that a word decides is asked against the text with its counterpart, which names that word.
+  #offer(/** @type {Run} */ run) {
+    const { value } = this.against;
+    const asUsual = this.#offered !== run || value === this.usual;
+    const texts = swapped(run);
+    const rivals = this.ofHead ? [/** @type {const} */ (["runner-up", "the runner-up"])] : [];
+    const runs = compared(run, this.reference, texts);
+    this.against.replaceChildren(...options([["", NOTHING], ...rivals, ...texts, ...runs, [OTHER, "another …"]]));
+    [this.#offered, this.usual] = [run, this.ofHead ? (texts[0]?.[0] ?? "") : ""];
+    if (asUsual || !choose(this.against, value)) this.against.value = this.usual;
   }
 
   /** What a link has: a choice that is listed, or else typed. @type {(select: HTMLSelectElement, typed: HTMLInputElement,
    *   name: string) => void} */
   #take(select, typed, name) {
     const value = this.#linked.get(name);
-    if (value && !choose(select, value)) [select.value, typed.value] = [OTHER, value];
+    if (value === NOTHING) select.value = "";
+    else if (value && !choose(select, value) && value !== REFERENCE) [select.value, typed.value] = [OTHER, value];
     this.#reveal();
   }
 
   #note() {
     const { task, place, label, against, typed, rival } = this;
     const fields = { task, token: place, label, against };
-    const chosen = Object.entries(fields).filter(([, field]) => field.selectedIndex > 0);
+    const chosen = Object.entries(fields).filter(([, field]) =>
+      field === against ? field.value !== this.usual : field.selectedIndex > 0,
+    );
     const other = (/** @type {HTMLElement} */ field) => (field === against ? rival : typed).value.trim();
-    const said = chosen.map(([name, field]) => [name, field.value === OTHER ? other(field) : field.value]);
+    const said = chosen.map(([name, field]) => [name, field.value === OTHER ? other(field) : field.value || NOTHING]);
     current.selection.note({ [NOTE]: String(new URLSearchParams(said.filter(([, value]) => value))) });
   }
 
@@ -150,7 +176,9 @@ export class Question {
   options() {
     const { label, task, against } = this;
     const chosen = label.value === OTHER ? this.typed.value.trim() : label.value;
-    const rival = against.value === OTHER ? this.rival.value.trim() : against.value;
+    /** @type {Record<string, string>} */
+    const its = { [OTHER]: this.rival.value.trim(), [REFERENCE]: `run:${this.reference?.key}` };
+    const rival = its[against.value] ?? against.value;
     if ((this.ofHead && label.value === OTHER && !chosen) || (against.value === OTHER && !rival)) return null;
     return {
       of: task.value,
@@ -196,6 +224,15 @@ function swapped({ swap, link }) {
   if (!swap || !link.a || link.b) return [];
   const [old, twin] = swap;
   return [[link.a.replace(old, twin), `the same with ${quoted(twin)} for ${quoted(old)}`]];
+}
+
+/** The run that this one is compared with, if its answer can be subtracted.
+ * @type {(run: Run, reference: Run | null, texts: [value: string, text: string][]) => [value: string, text: string][]} */
+function compared(run, reference, texts) {
+  if (!reference || reference.key === run.key || reference.model !== run.model || reference.unsplit) return [];
+  if (run.changed?.plain === reference.key) return [[REFERENCE, "the run without the change"]];
+  const asText = !reference.changed && !reference.masked && texts.some(([text]) => text === reference.link.a);
+  return asText ? [] : [[REFERENCE, `the reference, ${inputNamed(reference)}`]];
 }
 
 /** Choose what a link has, if it is offered; whether it is.

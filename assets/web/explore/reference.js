@@ -156,11 +156,11 @@ export class Reference {
       });
   }
 
-  // The comparison of the link, once the run itself is complete.
-  #restore() {
+  // The comparison of the link, once the run itself is shown; with itself, once its statistics are complete.
+  restore() {
     const { run } = this.measures;
     const linked = this.#linked;
-    if (!linked || !run || !this.measures.complete("entropy")) return;
+    if (!linked || !run || (linked === "same" && !this.measures.complete("entropy"))) return;
     this.#linked = null;
     if (run.key !== this.selection.opened) return;
     if (linked === "same") this.measures.keep(run);
@@ -219,7 +219,7 @@ export class Reference {
     this.#offer();
     const settled = !this.#linked && !this.#waiting && (reference || !this.#fault); // else the link keeps what it has
     if (settled && run) noteReference(this.selection, reference?.run ?? null, run);
-    this.#restore();
+    if (this.measures.complete("entropy")) this.restore();
     this.keep.disabled = !this.measures.complete("entropy") || reference?.run === run;
     this.change.hidden = !comparable.statistics;
     this.change.ariaPressed = String(this.selection.change);

@@ -58,7 +58,7 @@ class ExploreTab extends TabShell {
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
-  explained = new Explained(this.selection, this.pair);
+  explained = new Explained(this.selection, this.pair, this.measures);
   any = new AnyView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.measures);
   cut = new CutHere(this.selection);
@@ -161,6 +161,7 @@ class ExploreTab extends TabShell {
       await fresh(this.source.show(run));
       this.pair.show(run);
       this.findings.show(run);
+      this.reference.restore();
       await fresh(this.predictions.show(run));
       this.#tell(run, null);
       this.#showMore(run);

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.client import CLIENT
@@ -26,6 +26,7 @@ class StoreEntry(ABC):
     client: str = ""  # who had it made
     expires: float = 0.0
     kept_for: float = MAX_AGE_SECONDS  # after it was used
+    store: "KeyedStore[Any]" = field(init=False)  # that holds it
 
     @property
     @abstractmethod
@@ -63,7 +64,7 @@ class KeyedStore(Generic[E]):
     def keep(self, entry: E) -> str:
         """Keep it from now on, and return its key."""
         key, entry.expires = secrets.token_urlsafe(16), self._clock() + entry.kept_for
-        entry.client = CLIENT.get()
+        entry.client, entry.store = CLIENT.get(), self
         with self._lock:
             self._entries[key] = entry
             before = len(self._entries)

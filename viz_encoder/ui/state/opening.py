@@ -1,9 +1,14 @@
 """The place a page opens on in a run: where a finding is, and there what brought most."""
 
+from typing import Any
+
 import numpy as np
 
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
+from viz_encoder.trace.prediction_heads import tasks
 from viz_encoder.ui.state.attributed import attribution_of
+from viz_encoder.ui.state.examples import swap_of
 from viz_encoder.ui.state.store import Entry
 
 MOST_TOKENS = 256  # a longer run goes to its first finding after its first map
@@ -22,14 +27,26 @@ def opening_of(entry: Entry) -> dict[str, int | str] | None:
 
 
 def _brought(entry: Entry, query: int) -> dict[str, int | str] | None:
-    """The head that brought most to this token's final state, and the link by which it did."""
+    """The head that brought most to what the page asks for first, and the link by which it did."""
     if entry.encoder is None or entry.trace.n_tokens > MOST_SPLIT:
         return None
+    answer = _decided(entry, entry.encoder)
     try:
-        found = attribution_of(entry, {"of": "state", "token": query})
+        found = attribution_of(entry, answer or {"of": "state", "token": query})
     except VizEncoderError:
         return None  # the answer says why
+    if len(found.names) > entry.trace.n_tokens:
+        return None  # a twin of another length has columns of its own
     (layer, head), *_ = found.ranked(1)
-    (row,) = np.abs(found.links(layer, head, rows=slice(query, query + 1)))
-    place = {"layer": layer, "head": head, "query": query, "key": int(row.argmax())}
+    rows = slice(None) if answer else slice(query, query + 1)
+    links = np.abs(found.links(layer, head, rows=rows))
+    row, key = np.unravel_index(links.argmax(), links.shape)
+    place = {"layer": layer, "head": head, "query": int(row) if answer else query, "key": int(key)}
     return {**place, "measure": "contribution"}
+
+
+def _decided(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any] | None:
+    """The question of an answer that a word decides: against the text with its counterpart."""
+    texts, asked = entry.trace.sample.texts, tasks(encoder)
+    swap = swap_of(texts[0]) if entry.plain and len(texts) == 1 else None
+    return {"of": asked[0], "against": texts[0].replace(*swap)} if swap and asked else None
