@@ -117,6 +117,12 @@ def test_an_answer_against_another_label_and_another_text(visit):
     grammar = vz.load("grammar", device="cpu")
     page = visit(kind="text", a=MASKED[0], model=MASKED[1]).page
     asked(page, "of=masked")
+    other = MASKED[0].replace("keys", "key")
+    asked(page, "against=the")  # its twin, which names the word that decides
+    assert answered(page, vz.attribute(grammar, MASKED[0], against=other))
+    page.select_option("#viz-explain-against", label="nothing")
+    page.wait_for_selector(".viz-how[data-painted*='of=masked']:not([data-painted*=against])")
+    assert answered(page, vz.attribute(grammar, MASKED[0]))
     labels = page.eval_on_selector_all("#viz-explain-label option", "all => all.map(o => o.text)")
     assert labels[0].startswith("are ") and len(labels) == 11
     page.select_option("#viz-explain-label", "other")
@@ -125,7 +131,6 @@ def test_an_answer_against_another_label_and_another_text(visit):
     asked(page, "label=is")
     assert answered(page, vz.attribute(grammar, MASKED[0], label="is"))
     page.select_option("#viz-explain-against", "other")
-    other = MASKED[0].replace("keys", "key")
     page.fill("#viz-explain-rival", other)
     page.press("#viz-explain-rival", "Enter")
     asked(page, "against=the")
@@ -135,6 +140,24 @@ def test_an_answer_against_another_label_and_another_text(visit):
     page.select_option("#viz-explain-label", "other")
     page.select_option("#viz-explain-against", label="the same with “key” for “keys”")
     asked(page, f"against={other.split()[0]}")
+    assert answered(page, found)
+
+
+def test_a_changed_run_against_the_run_without_the_change(visit, minilm):
+    place = {"layer": 5, "head": 11, "query": 10, "key": 2, "measure": "contribution"}
+    page = visit(kind="text", a=SENTENCES[0], **place).page
+    page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
+    page.get_by_role("button", name="remove head 5.11").click()
+    page.wait_for_function("vizTab.run.changed", timeout=60_000)
+    page.select_option("#viz-explain-against", label="the run without the change")
+    asked(page, "against=run")
+    changed = vz.effects.changed(minilm, SENTENCES[0], ["h5.11"])
+    plain = vz.capture(minilm, SENTENCES[0])
+    found = vz.attribute(minilm, changed, of="state", token=10, against=plain)
+    assert answered(page, found)
+    page.reload()
+    asked(page, "against=run")
+    assert page.input_value("#viz-explain-against") == "reference"
     assert answered(page, found)
 
 

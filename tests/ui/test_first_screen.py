@@ -290,21 +290,20 @@ def test_every_example_sets_its_model(shared):
     assert page.input_value("#viz-text-a textarea") == TEXT
 
 
-def test_an_example_of_another_model_opens_on_its_own_finding(shared):
+def test_an_example_that_a_word_decides_opens_on_the_head_that_brings_it(shared):
     opened = shared(layer=5, head=11, query=IT, key=ANIMAL)
     opened.painted()
     opened.page.get_by_role("button", name=EXAMPLES[2].label).click()
     opened.page.wait_for_function("vizTab.run?.model === 'grammar'", timeout=60_000)
-    grammar = vz.load("grammar", device="cpu")
-    query = vz.analyses.findings(vz.capture(grammar, MASKED[0]))[0].query
-    links = vz.attribute(grammar, MASKED[0], of="state", token=query).routes().edges
-    into = [link for link in links if link.query == query != link.key]
-    most = max(into, key=lambda link: abs(link.share))
-    place = [most.layer, most.head, query, most.key]
+    twin = MASKED[0].replace(*EXAMPLES[2].swap)
+    found = vz.attribute(vz.load("grammar", device="cpu"), MASKED[0], against=twin)
+    (layer, head), *_ = found.ranked(1)
+    links = np.abs(found.links(layer, head))
+    query, key = np.unravel_index(links.argmax(), links.shape)
     opened.page.wait_for_function(
         "place => { const s = vizTab.selection; "
         "return [s.layer, s.head, s.query, s.key].join() === place.join(); }",
-        arg=place,
+        arg=[layer, head, int(query), int(key)],
     )
 
 
