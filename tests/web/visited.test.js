@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as frame } from "node:timers/promises";
 import { followBack, visit } from "../../assets/web/core/visited.js";
 
 const LINK = JSON.stringify({ a: "one" });
@@ -30,7 +31,7 @@ test("a new run and a new tab are new entries; what is selected there is not", (
   assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "zoo", link: OTHER } });
 });
 
-test("an entry is gone to at once, or once its run is there; an answer that comes late is not the last", () => {
+test("an entry is gone to at once, or once its run is there; an answer that comes late is not the last", async () => {
   const [gone, opened] = [[], []];
   let [asked, goTo, entered] = [0, null, null];
   Object.assign(globalThis, {
@@ -38,6 +39,7 @@ test("an entry is gone to at once, or once its run is there; an answer that come
       goTo = (viz) => listener({ state: viz && { viz } });
     },
     location: { search: "?there" },
+    requestAnimationFrame: setImmediate, // a tab is clicked in the next frame
     document: {
       getElementById: (id) => ({ click: () => opened.push(id) }),
       querySelector: () => null,
@@ -55,11 +57,13 @@ test("an entry is gone to at once, or once its run is there; an answer that come
   followBack(current, () => asked++);
   goTo(null); // of no one's, as that of a link within the page
   goTo({ tab: "zoo", link: LINK });
+  await frame();
   assert.deepEqual(
     [gone, opened, asked],
     [[["?there", false]], ["viz-tabs-masks-zoo-button", "viz-tab-zoo-button"], 0],
   );
   goTo({ tab: "", link: OTHER });
+  await frame();
   assert.deepEqual([gone[1], opened[2], asked], [["?there", true], "viz-tab-explore-button", 1]);
   goTo({ tab: "", link: LINK }); // before the other run came
   assert.deepEqual([gone[2], asked], [["?there", false], 2]);
