@@ -82,11 +82,26 @@ def _in_place(scores: torch.Tensor) -> torch.Tensor:
     return scores
 
 
+def _over_sum(weights: torch.Tensor) -> torch.Tensor:
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def _masked_sigmoid(scores: torch.Tensor) -> torch.Tensor:
+    return scores.masked_fill(torch.ones(7, 7).triu(1).bool(), -torch.inf).sigmoid()
+
+
 WRITTEN_OUT = {
     "exp ÷ sum": _exp_sum,
     "in place": _in_place,
     "logsumexp": lambda scores: (scores - scores.logsumexp(-1, keepdim=True)).exp(),
     "cut by heads": lambda scores: torch.cat([x.softmax(-1) for x in scores.chunk(2, dim=1)], 1),
+    "capped": lambda scores: ((scores / 5).tanh() * 5).softmax(-1),
+    "sigmoid": torch.sigmoid,
+    "sigmoid ÷ sum": lambda scores: _over_sum(scores.sigmoid()),
+    "masked sigmoid": lambda scores: _masked_sigmoid(scores * 0.1 - 1),
+    "ReLU ÷ n, in place": lambda scores: scores.relu_().mul_(1 / 7),
+    "squared ReLU": lambda scores: torch.relu(scores) ** 2,
+    "clamp": lambda scores: scores.clamp(min=0, max=9) @ torch.eye(7),
     "weighted": lambda scores: scores.softmax(-1) * torch.tensor([1.0, 0.5, 2, 0])[:, None, None],
 }
 
@@ -120,8 +135,24 @@ def test_heads_of_a_softmax_written_out_are_heads(weigh, mix):
     assert np.allclose(found.heads, links.sum((1, 2))[None], atol=1e-5)
 
 
-def test_a_softmax_that_mixes_out_of_sight_is_noted():
-    found, _ = _mixed_by(_exp_sum, lambda w, v: (w[..., None] * v[..., None, :, :]).sum(-2))
-    assert "exp of shape (1, 4, 7, 7)" in found.notes[0]
+@pytest.mark.parametrize(("weigh", "what"), [
+    (_exp_sum, "a softmax or exp"), (_masked_sigmoid, "sigmoid of scores"),
+])  # fmt: skip
+def test_weights_that_mix_out_of_sight_are_noted(weigh, what):
+    found, _ = _mixed_by(weigh, lambda w, v: (w[..., None] * v[..., None, :, :]).sum(-2))
+    assert found.notes[0].startswith(f"No product with values was seen of {what} of shape (1, 4, 7")
     with pytest.raises(SelectionError, match=r"there are no heads.*of shape \(1, 4, 7, 7\)"):
         _ = found.heads
+
+
+def test_an_activation_of_a_product_that_weighs_nothing_is_one_like_others():
+    """Half of what it carries came by each factor."""
+    near = int((X[0] @ X[0].T)[2].topk(2).indices[1])
+    found = vz.attribute(
+        nn.Identity().eval(),
+        lambda model: torch.relu(model(X) @ model(X).mT),
+        score=lambda out: out[0, 2, near],
+        at=X,
+    )
+    assert np.allclose(found.tokens[[2, near]], found.score / 2) and found.score > 0
+    assert "relu of scores" in found.notes[0]

@@ -59,11 +59,11 @@ class Frozen(TorchFunctionMode):
             kwargs = {name: _tracked(each) for name, each in kwargs.items()}
         rule = self.rules.get(name.removesuffix("_"))
         if rule is not None and not name.endswith("_"):
-            return rule(func, *args, **kwargs)
+            return self.rules.made(name, args, rule(func, *args, **kwargs))
         if rule is not None and computed(args[0]):
-            return self._in_place(name, args[0], rule(func, *args, **kwargs))
+            return self._in_place(name, args, rule(func, *args, **kwargs))
         if name in LINEAR:
-            return func(*args, **kwargs)
+            return self.rules.made(name, args, func(*args, **kwargs))
         if isinstance(func, FunctionType) and func.__module__ == F.__name__:
             return self._inside(func, args, kwargs)
         self.unruled[name] = self.unruled.get(name, 0) + 1
@@ -81,12 +81,14 @@ class Frozen(TorchFunctionMode):
         self._untracked = self._untracked or (isinstance(x, Tensor) and x.is_inference())
         return x if kind is Tensor or not isinstance(x, nn.Parameter) else x.detach()
 
-    def _in_place(self, name: str, x: Tensor, found: Tensor) -> Tensor:
+    def _in_place(self, name: str, args: tuple[Any, ...], found: Tensor) -> Tensor:
         """The result written into x, as by x += y; what is held no longer comes from the leaf."""
+        x: Tensor = args[0]
         with torch.enable_grad():
             x.copy_(found)
         if computed(found) or x._is_view():
-            return x
+            made: Tensor = self.rules.made(name.removesuffix("_"), args, x)
+            return made
         return self.rules.follow(name, (found,), x.detach_())
 
     def _inside(self, func: FunctionType, args: Any, kwargs: Any) -> Any:

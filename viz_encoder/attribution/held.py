@@ -59,7 +59,9 @@ def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
     """f(x) as x · (f(x) − f(0)) / x, with that factor held, plus the constant f(0)."""
     wide = x.detach()
     value, rest = f(wide), f(torch.zeros((), dtype=x.dtype, device=x.device))
-    moves = bool(rest != 0)
+    moves = bool(rest.any())
+    if moves and bool(wide.isinf().any()):  # of masked scores, of which no part comes from x
+        rest = torch.where(wide.isinf(), value, rest)
     factor = (value - rest if moves else value) / wide  # kept instead of both, which are as large
     factor.nan_to_num_(0.0)  # where x is 0
 

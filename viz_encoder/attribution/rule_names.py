@@ -4,6 +4,7 @@
 GATES = (
     *("gelu", "relu", "silu", "tanh", "sigmoid", "erf", "elu", "leaky_relu", "selu", "celu"),
     *("softplus", "mish", "hardswish", "hardtanh", "relu6", "logsigmoid", "hardsigmoid"),
+    *("clamp", "clamp_min", "clamp_max", "clip"),
 )
 # Where an activation is written out, such a factor is the gate of the other one.
 FACTORS = ("tanh", "sigmoid", "erf", "hardsigmoid")

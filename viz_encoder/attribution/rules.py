@@ -56,6 +56,12 @@ class Rules:
         """The result of a function that does not touch the leaf, as it is."""
         return found if self._seen is None else self._seen.follow(name, args, found)
 
+    def made(self, name: str, args: tuple[Any, ...], found: Any) -> Any:
+        """The result of a function of the leaf, as it is."""
+        if self._seen is not None:
+            self._seen.made(name, args, found)
+        return found
+
     def gate(self, func: Rule, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """An activation: x times f(x) / x, which is held."""
         found = held.gate(x, lambda at: func(at.clone(), *args, **kwargs), self._tell())
@@ -88,6 +94,7 @@ class Rules:
         """A matrix product; of two factors that are computed each gets half."""
         if len(args) == 2 and isinstance(args[1], list | tuple):
             args = (args[0], *args[1])  # of einsum
+        args = args if self._seen is None else self._seen.held_weights(args)
         share = 1 / max(1, sum(map(computed, args)))
         halves = (held.scaled(x, share) if computed(x) and share < 1 else x for x in args)
         found: Tensor = func(*halves, **kwargs)
@@ -164,7 +171,7 @@ class Rules:
         """A softmax, or an exp as of one: held, or, for AttnLRP, with its own gradient."""
         found: Tensor = func(x if self.through == "attention" else x.detach(), *args, **kwargs)
         if self._seen is not None:
-            self._seen.softened(found)
+            self._seen.softened(found, x)
         return found
 
     def choice(self, func: Rule, *args: Any) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from viz_encoder.attribution.einsums import mixing_of
 from viz_encoder.attribution.links import Links, links_of
+from viz_encoder.attribution.scores import Scores
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recomputed import allowed
@@ -61,7 +63,7 @@ class Ran(NamedTuple):
 
 
 class Map(NamedTuple):
-    """A softmax or an exp, or what was made of some of them, by their numbers."""
+    """Weights that are held, or what was made of some of them, by their numbers."""
 
     tensor: Tensor
     made_of: frozenset[int]
@@ -74,7 +76,9 @@ class Seen:
         self._ran: list[Ran] = []
         self._gradients: dict[int, Tensor] = {}
         self._maps: dict[int, Map] = {}  # by id, which is not used twice while they are kept
-        self._unmixed: dict[int, tuple[int, ...]] = {}  # shapes of softmaxes that mixed nothing yet
+        self._unmixed: dict[int, str] = {}  # softmaxes and others that mixed nothing yet
+        self._numbers = count()
+        self._scores = Scores()
 
     def attended(self, output: Tensor, order: Sequence[int] = (), **ran: Any) -> Tensor:
         """Keep what a call ran on, and its gradient once that is known.
@@ -101,15 +105,42 @@ class Seen:
         found = mixing_of(how, maps, values, maps_first=maps_first)
         if found is None:
             return output
-        for number in self._maps[id(maps)].made_of:
-            self._unmixed.pop(number, None)
+        self._mixed(self._maps[id(maps)].made_of)
         return self.attended(output, found.order, v=found.values, maps=found.maps)
 
-    def softened(self, maps: Tensor) -> None:
-        """Keep a softmax, or an exp, which may be attention weights before they are divided."""
-        number = id(maps)
-        self._maps[number] = Map(maps, frozenset([number]))
-        self._unmixed[number] = tuple(maps.shape)
+    def softened(self, maps: Tensor, scores: Tensor | None = None) -> None:
+        """Keep a softmax, or an exp, which may be attention weights before they are divided.
+
+        Scores that were bent before it, as by tanh, are no weights themselves.
+        """
+        self._mixed(self._scores.weights(scores))
+        number = next(self._numbers)
+        self._maps[id(maps)] = Map(maps, frozenset([number]))
+        self._unmixed[number] = f"a softmax or exp of shape {tuple(maps.shape)}"
+
+    def made(self, name: str, args: Any, found: Any) -> None:
+        """Keep an activation of scores, which may be attention weights, too."""
+        number = next(self._numbers)
+        if self._scores.made(name, args, found, number):
+            self._unmixed[number] = f"{name} of scores of shape {tuple(found.shape)}"
+
+    def held_weights(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The factors of a product, with weights held that mix what comes from the leaf.
+
+        Elsewhere, an activation of a product is one like others, and is not held.
+        """
+        *equation, a, b = args
+        of_a, of_b = self._scores.weights(a), self._scores.weights(b)
+        if of_a and not of_b and b.requires_grad:
+            return (*equation, self._still(a, of_a), b)
+        if of_b and not of_a and a.requires_grad:
+            return (*equation, a, self._still(b, of_b))
+        return args
+
+    def _still(self, weights: Tensor, made_of: frozenset[int]) -> Tensor:
+        still = weights.detach()
+        self._maps[id(still)] = Map(still, made_of)
+        return still
 
     def follow(self, name: str, args: Any, found: Any) -> Any:
         """What is made of weights alone is weights, as a softmax written out is."""
@@ -121,18 +152,22 @@ class Seen:
                 self._maps[id(each)] = Map(each, made_of)
         return found
 
+    def _mixed(self, numbers: frozenset[int]) -> None:
+        for number in numbers:
+            self._unmixed.pop(number, None)
+
     def _made_of(self, x: Any) -> frozenset[int]:
         if isinstance(x, list | tuple):
             return frozenset[int]().union(*map(self._made_of, x))
         return self._maps[id(x)].made_of if id(x) in self._maps else frozenset()
 
     def notes(self) -> tuple[str, ...]:
-        """Which softmaxes mixed nothing that was seen, a sentence each."""
+        """What may be attention weights and mixed nothing that was seen, a sentence each."""
         return tuple(
-            f"No product with values was seen of a softmax or exp of shape {shape}; if these are "
-            "attention weights, their heads are not listed. They are seen in a matrix product, an "
-            "einsum or scaled_dot_product_attention."
-            for shape in dict.fromkeys(self._unmixed.values())
+            f"No product with values was seen of {what}; if these are attention weights, their "
+            "heads are not listed. They are seen in a matrix product, an einsum or "
+            "scaled_dot_product_attention."
+            for what in dict.fromkeys(self._unmixed.values())
         )
 
     def calls(self) -> tuple[Call, ...]:
