@@ -83,7 +83,14 @@ def _run(
         return leaf, _number(found), frozen
     leaves: list[Tensor] = []
 
-    def swap(module: nn.Module, given: Any, output: Tensor) -> Tensor:
+    def swap(module: nn.Module, given: Any, output: Any) -> Any:
+        if isinstance(output, tuple):  # embeddings and, say, how many rows of patches there are
+            return (swap(module, given, output[0]), *output[1:])
+        if not isinstance(output, Tensor) or not output.is_floating_point():
+            raise InputError(
+                f"The module at= ({type(module).__name__}) gives no tensor of embeddings; name one "
+                "that does."
+            )
         leaves.append(output.detach().clone().requires_grad_())
         return leaves[-1].clone()  # which the model may change in place
 
@@ -109,7 +116,7 @@ def _embeddings(model: nn.Module, at: nn.Module | None) -> list[nn.Module]:
     ]
     if named:
         return named[:1]
-    words = getattr(model, "get_input_embeddings", lambda: None)()
+    words = _words(model)
     if isinstance(words, nn.Embedding):
         each = (module for module in model.modules() if isinstance(module, nn.Embedding))
         return [module for module in each if module.weight is words.weight]
@@ -117,6 +124,14 @@ def _embeddings(model: nn.Module, at: nn.Module | None) -> list[nn.Module]:
         f"{type(model).__name__} has no module named embeddings; say which gives them, such as "
         "at=model.embed, or at=x for a tensor that run passes."
     )
+
+
+def _words(model: nn.Module) -> Any:
+    """What transformers looks its ids up in, if the model has one."""
+    try:
+        return getattr(model, "get_input_embeddings", lambda: None)()
+    except NotImplementedError:
+        return None
 
 
 def _number(found: Any) -> Tensor:

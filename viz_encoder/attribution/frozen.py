@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.attribution.rule_names import LINEAR
+from viz_encoder.attribution.rule_names import IN_ORDER, LINEAR
 from viz_encoder.attribution.rules import Ledger, Rules, Through, computed
 from viz_encoder.attribution.seen import Seen
 
@@ -58,6 +58,8 @@ class Frozen(TorchFunctionMode):
             args = _tracked(args)
             kwargs = {name: _tracked(each) for name, each in kwargs.items()}
         rule = self.rules.get(name.removesuffix("_"))
+        if rule is not None and kwargs:
+            args = (*args, *[kwargs.pop(each) for each in IN_ORDER if each in kwargs])
         if rule is not None and not name.endswith("_"):
             return self.rules.made(name, args, rule(func, *args, **kwargs))
         if rule is not None and computed(args[0]):
@@ -66,8 +68,10 @@ class Frozen(TorchFunctionMode):
             return self.rules.made(name, args, func(*args, **kwargs))
         if isinstance(func, FunctionType) and func.__module__ == F.__name__:
             return self._inside(func, args, kwargs)
-        self.unruled[name] = self.unruled.get(name, 0) + 1
-        return func(*args, **kwargs)
+        found = func(*args, **kwargs)
+        if computed(found):
+            self.unruled[name] = self.unruled.get(name, 0) + 1
+        return found
 
     def _bare(self, x: Any) -> Any:
         """Weights are constants; the tensor that is swapped becomes the leaf."""

@@ -19,6 +19,7 @@ LINEAR = frozenset((
     *("take_along_dim", "neg", "T", "mT", "get", "roll", "flip", "pad", "repeat", "unfold"),
     *("repeat_interleave", "movedim", "swapaxes", "cumsum", "tril", "triu", "amax", "max"),
     *("avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "detach", "item", "requires_grad_"),
+    *("max_pool1d", "max_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d"),
 ))  # fmt: skip
 NAMES = {
     "sum_of": ("add", "radd"),
@@ -37,7 +38,10 @@ NAMES = {
     "choice": ("where",),
     "filled": ("masked_fill",),
     "attention": ("scaled_dot_product_attention",),
+    "glu": ("glu",),
     "gate": GATES,
     "held": DIVISORS,
 }
+# Of functions with rules, what may be given by its name, after what is given by its place.
+IN_ORDER = ("condition", "input", "mat1", "batch1", "other", "mat2", "batch2", "exponent")
 BY_NAME = {name: rule for rule, names in NAMES.items() for name in names}

@@ -67,6 +67,11 @@ class Rules:
         found = held.gate(x, lambda at: func(at.clone(), *args, **kwargs), self._tell())
         return self._factor(found) if func.__name__ in FACTORS else found
 
+    def glu(self, func: Rule, x: Tensor, dim: int = -1) -> Tensor:
+        """Half of x times a sigmoid of the other half."""
+        a, b = x.chunk(2, dim)
+        return self.product(torch.mul, a, self.gate(torch.sigmoid, b))
+
     def sum_of(self, func: Rule, a: Any, b: Any, *, alpha: float = 1) -> Tensor:
         """a + b; what is not computed is told."""
         return self._sum(a, b if alpha == 1 else b * alpha)
@@ -100,8 +105,11 @@ class Rules:
         found: Tensor = func(*halves, **kwargs)
         return found if self._seen is None else self._seen.multiplied(found, args)
 
-    def quotient(self, func: Rule, a: Any, b: Any) -> Tensor:
+    def quotient(self, func: Rule, a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
         """a / b, its divisor held."""
+        if rounding_mode is not None:
+            rounded: Tensor = self.held(func, a, b, rounding_mode=rounding_mode)
+            return rounded
         if func.__name__.strip("_").startswith("r"):
             a, b = b, a
         found: Tensor = a / _still(b)
@@ -148,6 +156,7 @@ class Rules:
         weight: Tensor | None = None,
         bias: Tensor | None = None,
         eps: float = 1e-5,
+        *_: bool,
     ) -> Tensor:
         """LayerNorm, its divisor held; its bias is told."""
         return held.layer_norm(x, tuple(shape), weight, bias, eps, self._tell())
