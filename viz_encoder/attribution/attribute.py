@@ -99,6 +99,12 @@ def attribute(
     if isinstance(encoder, nn.Module) and not isinstance(encoder, Encoder):
         if score is None or not callable(text):
             raise SelectionError(_foreign(type(encoder).__name__))
+        ours = of, label, token, against, toward
+        if any(each is not None for each in ours) or through != "values":
+            raise SelectionError(
+                "of=, label=, token=, against=, toward= and through= are for encoders that vz.load "
+                "gave; of another model, score= says all that is asked."
+            )
         return attribute_model(encoder, text, score, at)
     if score is not None or at is not None:
         raise SelectionError("score= and at= are for other models; ask this one by of= and label=.")
