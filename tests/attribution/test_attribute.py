@@ -137,6 +137,8 @@ def test_against_a_twin_the_word_that_decides_comes_first(grammar):
     link = found.strongest(1)[0]
     assert (found.names[link.query], found.names[link.key]) == ("[MASK]", "keys/key")
     assert "“keys/key”" in found.sentence and "head 3.0" in found.sentence
+    less = vz.attribute(grammar, KEYS, label="is", against=KEY)
+    assert f" is −{-less.score:.2f}: −" in less.sentence
 
 
 def test_strongest_links_are_those_of_all_maps(minilm):
@@ -191,7 +193,9 @@ def test_attnlrp_says_that_it_does_not_add_up(minilm):
 
 def test_half_precision_says_its_figure():
     encoder = vz.load("all-MiniLM-L6-v2", device="cpu", dtype=torch.bfloat16)
-    assert 0 < vz.attribute(encoder, TEXT, token="it").unexplained < 0.03
+    found = vz.attribute(encoder, TEXT, token="it")
+    assert 0 < found.unexplained < 0.03
+    assert found.sentence.endswith(f"Rounding leaves {found.unexplained:.2%} unexplained.")
 
 
 @pytest.mark.parametrize(("ask", "said"), [
@@ -206,6 +210,8 @@ def test_half_precision_says_its_figure():
     ({"against": TWIN, "toward": TWIN}, "not both"),
     ({"token": "it", "against": "Dogs bark"}, "no partner"),
     ({"against": TEXT}, "same vector"),
+    ({"against": "runner-up"}, "'runner-up' names a label; it goes with of=\"answer\""),
+    ({"against": 3}, "against=3 names a label"),
 ])  # fmt: skip
 def test_what_cannot_be_asked(minilm, ask, said):
     with pytest.raises(SelectionError, match=said):

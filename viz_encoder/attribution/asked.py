@@ -109,13 +109,19 @@ class Asked:
     def _is_label(self, readout: Readout) -> bool:
         if not isinstance(readout, Answer) or not isinstance(self.against, int | str):
             return False
-        if isinstance(self.against, int) or self.against == RUNNER_UP:
+        if self._names_label():
             return True
         try:
             read_label(self.encoder, readout.head, self.against)
         except SelectionError:
             return False
         return True
+
+    def _names_label(self) -> bool:
+        """Whether `against` can be no text."""
+        return isinstance(self.against, int) or (
+            isinstance(self.against, str) and self.against == RUNNER_UP
+        )
 
     def _read_as(self, readout: Readout) -> str:
         """What `against` was taken for, where it may have been meant as a label."""
@@ -126,6 +132,11 @@ class Asked:
     def _check(self, readout: Readout) -> None:
         if self.label is not None and not isinstance(readout, Answer):
             raise SelectionError('label= names an answer; it goes with of="answer".')
+        if self._names_label() and not isinstance(readout, Answer):
+            raise SelectionError(
+                f'against={self.against!r} names a label; it goes with of="answer". Give another '
+                "text."
+            )
         if self.toward is not None and not isinstance(readout, Pooled):
             raise SelectionError('toward= is a direction of the pooled vector; give of="pooled".')
         if self.toward is not None and self.against is not None:

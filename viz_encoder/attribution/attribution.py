@@ -24,6 +24,7 @@ from viz_encoder.trace import Trace
 
 Head = tuple[int, int]
 FEW = 3  # tokens that the sentence names
+ROUNDED = 1e-4  # from here on, as in half precision, the sentence says what is unexplained
 CANCELS = 0.5  # below this share of what is added up, a percentage of the sum misleads
 Places = Float[np.ndarray, "layer token"]
 
@@ -80,8 +81,16 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
         (layer, head), *_ = self.ranked(1)
         brought = f"head {layer}.{head} brings most, {self._said(self.heads[layer, head])}"
         first, rest = self.words[:1].upper(), self.words[1:]
-        exact = "" if self.through == "values" else " By AttnLRP, whose parts do not add up to it."
-        return f"{first}{rest} is {self.score:.2f}: {', '.join(most)}; {brought}.{exact}"
+        score = f"{self.score:.2f}".replace("-", "−")
+        return f"{first}{rest} is {score}: {', '.join(most)}; {brought}.{self._apart()}"
+
+    def _apart(self) -> str:
+        """How far the parts are from the score, where that shows."""
+        if self.through != "values":
+            return " By AttnLRP, whose parts do not add up to it."
+        if self.unexplained < ROUNDED:
+            return ""
+        return f" Rounding leaves {self.unexplained:.2%} unexplained."
 
     def _said(self, share: float) -> str:
         said = f"{share / self.score:.0%}" if self.large else f"{share:+.2f}"
