@@ -51,6 +51,45 @@ def test_only_functions_that_give_embeddings_are_named():
         asked(nn.Identity(), lambda model: F.group_norm(model(X), 7), at=X)
 
 
+class Gated(torch.autograd.Function):
+    """A function that is hidden from torch's own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx: Any, *given: Tensor) -> Tensor:
+        return given[0]
+
+
+def test_a_function_that_is_hidden_is_hinted_at():
+    with pytest.raises(TraceError, match=r"another one ran, such as a torch\.autograd\.Function"):
+        asked(nn.Identity(), lambda model: Gated.apply(model(X) * 2), at=X)
+
+
+def encoder() -> nn.Module:
+    torch.manual_seed(3)
+    layer = nn.TransformerEncoderLayer(32, 4, 48, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+
+
+def test_a_compiled_model_is_followed_as_it_was_written():
+    plain = asked(encoder(), lambda model: model(X), at=X)
+    compiled = asked(torch.compile(encoder(), backend="eager"), lambda model: model(X), at=X)
+    assert np.array_equal(compiled.tokens, plain.tokens) and compiled.heads.shape == (2, 4)
+
+
+def test_under_autocast_it_is_as_exact_as_half_precision():
+    def run(model: Any) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return model(X).float()
+
+    plain, half = (asked(encoder(), how, at=X) for how in (lambda model: model(X), run))
+    assert 1e-6 < half.unexplained < 0.02
+    assert np.abs(half.tokens - plain.tokens).max() < 0.02 * np.abs(plain.tokens).sum()
+
+
 class Patches(nn.Module):
     """A model whose embeddings come with the size of their grid."""
 

@@ -18,6 +18,10 @@ from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.trace.recomputed import allowed
 
 FEW = 8  # functions that an error names
+HIDDEN = (
+    "All functions that were seen have a rule, so another one ran, such as a torch.autograd.Function "
+    "or torch.vmap."
+)
 APART = "The score does not depend on the input embeddings; choose another at=."
 
 
@@ -48,7 +52,8 @@ def attribute_model(
     """
     require_ready(model, type(model).__name__)
     seen = Seen()
-    with torch.inference_mode(False), torch.enable_grad():
+    eager = torch.compiler.set_stance("force_eager")  # compiled parts, too
+    with torch.inference_mode(False), torch.enable_grad(), eager:
         leaf, found, frozen = _run(model, run, score, at, seen)
         (gradient,) = torch.autograd.grad(found, leaf, allow_unused=True)
     if gradient is None:
@@ -62,7 +67,8 @@ def attribute_model(
             "NaN or infinite values; replace them first."
         )
     missing = unexplained(value, shares, biases)
-    if not missing <= allowed(leaf.dtype):
+    coarsest = max({leaf.dtype, *(told.places.dtype for told in frozen.ledger.told)}, key=_eps)
+    if not missing <= allowed(coarsest):  # under autocast, another one than the leaf's
         raise TraceError(_why(shares.sum() + biases, value, frozen.unruled))
     return ModelShares(value, shares, biases, missing, seen.calls(), seen.notes())
 
@@ -150,8 +156,12 @@ def _by_token(shares: Tensor) -> Float[np.ndarray, " token"]:
     return found
 
 
+def _eps(dtype: torch.dtype) -> float:
+    return torch.finfo(dtype).eps
+
+
 def _why(total: float, value: float, unruled: dict[str, int]) -> str:
     names = ", ".join(sorted(unruled)[:FEW])
-    without = f" These functions have no rule: {names}." if names else ""
+    without = f"These functions have no rule: {names}." if names else HIDDEN
     apart = f"The shares add up to {total:.4g} and the score is {value:.4g}"
-    return f"{apart}, so they are not shown.{without}"
+    return f"{apart}, so they are not shown. {without}"

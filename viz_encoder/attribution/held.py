@@ -78,8 +78,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, tell: Tell) -> Tensor
 
     def back(g: Tensor) -> tuple[Tensor]:
         if bias is not None:
-            tell(g @ bias)
-        return (g @ weight,)
+            tell(g @ bias.to(g.dtype))
+        return (g @ weight.to(g.dtype),)  # under autocast they are of another one
 
     return held(F.linear(x.detach(), weight, bias), back, x)
 
@@ -98,7 +98,7 @@ def layer_norm(
 
     def back(g: Tensor) -> tuple[Tensor]:
         if bias is not None:
-            tell(g @ bias if bias.ndim == 1 else added(g, bias))
+            tell(g @ bias.to(g.dtype) if bias.ndim == 1 else added(g, bias))
         g = g if weight is None else g * weight
         return ((g - g.mean(dim=axes, keepdim=True)) * divisor.to(g.dtype),)
 
