@@ -31,6 +31,8 @@ CALLS: dict[str, Callable[[Tensor], Tensor]] = {
     "conv1d": lambda x: F.conv1d(input=x, weight=torch.ones(7, 7, 1), bias=torch.ones(7)),
     "glu": lambda x: F.glu(torch.cat([x @ W, x], dim=-1)),
     "clamp": lambda x: torch.clamp(x, min=0.3) + x.clamp(max=B),
+    "lengths": lambda x: x * torch.linalg.vector_norm(x, dim=-1, keepdim=True) / x.norm(),
+    "spread": lambda x: (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6) + x.abs(),
     "max_pool1d": lambda x: F.max_pool1d(x, 3, stride=1, padding=1),
 }
 
@@ -44,6 +46,14 @@ def test_it_is_exact(name):
     found = asked(nn.Identity(), lambda model: CALLS[name](model(X)), at=X)
     assert np.isclose(found.score, float(CALLS[name](X)[0, 2] @ ALONG), rtol=1e-4)
     assert np.isclose(found.tokens.sum() + found.biases, found.score, rtol=1e-4)
+
+
+def test_a_length_is_a_score():
+    found = vz.attribute(
+        nn.Identity().eval(), lambda m: m(X), score=lambda out: out[0, :2].norm(), at=X
+    )
+    lengths = X[0, :2].norm(dim=-1)
+    assert np.allclose(found.tokens[:2], lengths**2 / lengths.norm()) and found.biases == 0
 
 
 def test_only_functions_that_give_embeddings_are_named():

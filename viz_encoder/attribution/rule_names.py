@@ -9,8 +9,8 @@ GATES = (
 # Where an activation is written out, such a factor is the gate of the other one.
 FACTORS = ("tanh", "sigmoid", "erf", "hardsigmoid")
 # What another value is divided by.
-DIVISORS = ("rsqrt", "sqrt", "reciprocal", "std", "var", "norm", "vector_norm", "abs")
-# Functions whose own gradient is that of a linear map, or that only choose.
+DIVISORS = ("rsqrt", "sqrt", "reciprocal", "var")
+# Functions whose own gradient is that of a linear map, as of a length, or that only choose.
 LINEAR = frozenset((
     *("dropout", "alpha_dropout", "reshape", "view", "flatten", "unflatten", "transpose"),
     *("permute", "contiguous", "clone", "to", "float", "half", "double", "bfloat16", "type"),
@@ -19,6 +19,7 @@ LINEAR = frozenset((
     *("take_along_dim", "neg", "T", "mT", "get", "roll", "flip", "pad", "repeat", "unfold"),
     *("repeat_interleave", "movedim", "swapaxes", "cumsum", "tril", "triu", "amax", "max"),
     *("avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "detach", "item", "requires_grad_"),
+    *("norm", "linalg_norm", "linalg_vector_norm", "std", "abs"),
     *("max_pool1d", "max_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d"),
 ))  # fmt: skip
 NAMES = {
