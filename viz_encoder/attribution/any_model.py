@@ -19,8 +19,8 @@ from viz_encoder.trace.recomputed import allowed
 
 FEW = 8  # functions that an error names
 HIDDEN = (
-    "All functions that were seen have a rule, so another one ran, such as a torch.autograd.Function "
-    "or torch.vmap."
+    "All functions that were seen have a rule, so another one ran, such as a "
+    "torch.autograd.Function or torch.vmap."
 )
 APART = "The score does not depend on the input embeddings; choose another at=."
 

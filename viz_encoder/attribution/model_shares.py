@@ -16,15 +16,15 @@ from viz_encoder.result import ArrayResult, largest
 class ModelShares(WithLinks, ArrayResult, main="tokens"):
     """A score of a model that is not ours, split; everything is in the unit of the score.
 
-    Heads are those of each call of scaled_dot_product_attention, or of a softmax times values (also
-    by einsum, or with the softmax written out by exp), whose values come from the input embeddings;
-    a layer is such a call, in the order in which they ran. Where a model computes its softmax
-    itself, its maps are kept as they ran.
+    Heads are those of each call of scaled_dot_product_attention, or of weights times values (also
+    by einsum, the weights being a softmax, one written out by exp, or a sigmoid or other activation
+    of scores), whose values come from the input embeddings; a layer is such a call, in the order in
+    which they ran. Where a model computes its weights itself, its maps are kept as they ran.
 
     tokens: the share of each token's input embedding.
     biases: what all constants added together; tokens and biases add up to the score.
     unexplained: |tokens + biases − score| ÷ max(|score|, Σ|tokens|).
-    notes: of softmaxes that may be attention, and whose heads were not seen; a sentence each.
+    notes: of weights that may be attention, and whose heads were not seen; a sentence each.
     """
 
     score: float
@@ -72,7 +72,7 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
     def _calls(self) -> tuple[Call, ...]:
         if not self.calls:
             raise SelectionError(
-                "This model ran no scaled_dot_product_attention and no softmax times values that "
+                "This model ran no scaled_dot_product_attention and no weights times values that "
                 f"come from the input embeddings, so there are no heads; see tokens.{self._unseen}"
             )
         return self.calls
