@@ -228,8 +228,8 @@ def tab_anew(shared_tabs: SharedTab) -> Iterator[Callable[..., Opened]]:
 
 @pytest.fixture
 def masks(tab_anew: Callable[..., Opened]) -> Callable[..., Page]:
-    """The page on its Masks tab, by what is in its link."""
-    return lambda **query: tab_anew("masks", **query).page
+    """The page on its Masks tab, by what is in its link: usually no mask."""
+    return lambda **query: tab_anew("masks", **{"masks.mask": "none", **query}).page
 
 
 @contextmanager

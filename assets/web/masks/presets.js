@@ -67,6 +67,11 @@ export class Presets {
     this.#say("");
   }
 
+  // Whether a mask of padding puts real [PAD] beside the text.
+  get pads() {
+    return this.presets.some(({ pads }) => pads === "end");
+  }
+
   // Ignore pending requests: another mask was set.
   leave() {
     this.#asked.stop();

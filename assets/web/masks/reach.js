@@ -4,7 +4,6 @@ import { button, caption, count, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbered, quoted } from "../core/token_names.js";
 import { walked } from "../views/cells.js";
-import { section } from "../views/headed.js";
 import { Depth, Player } from "../views/layer_player.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { reach } from "./requests.js";
@@ -40,8 +39,10 @@ export class Reach {
   legend = el("div");
   square = el("div", {}, this.grid.node, this.legend);
   body = el("div", { class: "viz-mask-two" }, el("div", {}, this.sentence, this.chips), this.square);
-  node = section(
-    ...["viz-mask-box", "Reach", "Reach: what a token can know after each block"],
+  node = el(
+    "details",
+    { class: "viz-mask-box viz-mask-folded viz-folded", "aria-label": "Reach", ontoggle: () => this.draw() },
+    el("summary", {}, "Reach: what a token can know after each block"),
     ...[caption(SAYS), this.partly, this.player.node, this.fault, this.body],
   );
   /** @type {Run | null} */

@@ -13,6 +13,9 @@ import { Guesses } from "./predictions.js";
 import { result, runWith } from "./requests.js";
 
 /** @import { MaskResult, MasksOffered } from "../core/payloads.d.ts" */
+/** @import { Place } from "./panels.js" */
+
+const UNTRIED = "Run with this mask to see what it changes.";
 
 export class Result {
   /** @type {Run | null} */
@@ -23,6 +26,8 @@ export class Result {
   run = null; // with a mask, once there is one
   /** @type {MaskResult | null} */
   result = null;
+  /** @type {Place | null} */
+  led = null; // shown in place of what is selected, until that is another
   mask = new Mask(0);
   scope = ""; // the code of the layers and heads that it applies in
   wrong = ""; // why what is typed is no scope
@@ -32,9 +37,13 @@ export class Result {
   panels = new Panels((place) => current.selection.set(place));
   effect = new Effect((query) => current.selection.set({ query }));
   guesses = new Guesses();
-  sentence = el("p", { class: "viz-mask-sentence", id: "viz-mask-sentence" });
+  sentence = el("h2", { class: "viz-mask-sentence", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
   stale = caption("The mask has changed since; run again to see its effect.");
+  mend = button("Run it without the mistake", () => this.begin("none"), {
+    id: "viz-mask-mend",
+    class: "viz-small viz-mask-run",
+  });
   everywhere = button("Show this run in all tabs", () => current.enter(this.run), { id: "viz-mask-everywhere" });
   back = button("Back to the run without a mask", () => current.enter(this.home), { id: "viz-mask-back" });
   shown = el("span", { class: "viz-caption", role: "status" });
@@ -46,13 +55,13 @@ export class Result {
   body = el(
     "div",
     { class: "viz-mask-result", hidden: true },
-    ...[this.sentence, this.alone, this.stale, controls(this.everywhere, this.back, this.shown)],
-    ...[this.leaks.node, this.panels.node, this.effect.node, this.guesses.node],
+    ...[this.stale, controls(this.everywhere, this.back, this.shown)],
+    ...[this.panels.node, this.leaks.node, this.effect.node, this.guesses.node],
   );
-  bar = controls(control("What if the code …", this.mistake), this.start, this.cancel, this.said);
+  bar = controls(this.mend, control("What if the code …", this.mistake), this.start, this.cancel, this.said);
   node = section(
-    ...["viz-mask-box", "Run with the mask", "Run with this mask"],
-    ...[el("div", {}, this.bar, this.warning), this.body],
+    ...[/** @type {const} */ ("viz-mask-box"), "Run with the mask", this.sentence],
+    ...[this.alone, this.bar, this.warning, this.body],
   );
   #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
 
@@ -67,7 +76,8 @@ export class Result {
     if (!this.mistake.length) this.mistake.append(...options(mistakes.map(({ name, words }) => [name, words])));
     this.#asked.stop();
     Object.assign(this, { plain, home, missing, result: null, run: null });
-    this.body.hidden = true;
+    this.body.hidden = this.alone.hidden = this.mend.hidden = true;
+    this.sentence.textContent = UNTRIED;
     this.panels.leave();
     this.#idle(missing);
     this.#warn();
@@ -93,10 +103,11 @@ export class Result {
   show() {
     const { run, result: found, home } = this;
     if (!run || !found || !home) return;
-    const { selection } = current;
-    this.leaks.show(found, selection);
-    this.panels.show(run, found, selection);
-    this.effect.show({ run, result: found, query: selection.query });
+    const place = this.led ?? current.selection;
+    this.leaks.show(found, place);
+    this.panels.show(run, found, place);
+    this.effect.node.hidden = found.movedMean.every((moved) => moved === 0); // as where the code ignores the mask
+    this.effect.show({ run, result: found, query: place.query });
     const key = current.run?.key;
     this.everywhere.disabled = key === run.key;
     this.back.disabled = key === home.key;
@@ -120,20 +131,21 @@ export class Result {
     return this.result?.mistake ?? "none";
   }
 
-  // Run with the mask that is there, and with a planted mistake where one is named.
-  async begin(/** @type {string} */ mistake) {
+  /** Run with the mask that is there, and with a planted mistake where one is named; `lead` shows its largest leak.
+   * @type {(mistake: string, lead?: boolean) => Promise<void>} */
+  async begin(mistake, lead = false) {
     if (mistake) this.mistake.value = mistake;
     this.#warn();
-    await this.#run();
+    await this.#run(lead);
   }
 
-  async #run() {
+  async #run(lead = false) {
     const { plain, mask, scope, mistake } = this;
-    if (plain) await this.#take((signal) => runWith(plain, mask, scope, mistake.value, signal), mask);
+    if (plain) await this.#take((signal) => runWith(plain, mask, scope, mistake.value, signal), mask, lead);
   }
 
-  /** @type {(work: (signal: AbortSignal) => Promise<MaskResult>, mask: Mask) => Promise<void>} */
-  async #take(work, mask) {
+  /** @type {(work: (signal: AbortSignal) => Promise<MaskResult>, mask: Mask, lead?: boolean) => Promise<void>} */
+  async #take(work, mask, lead = false) {
     this.cancel.hidden = false;
     this.start.disabled = true;
     delete this.node.dataset.painted;
@@ -141,7 +153,7 @@ export class Result {
       this.said.textContent = `Running … ${seconds} s`;
     };
     const found = await this.#asked.run((fresh) => fresh(work(fresh.signal)), { tell });
-    if (found) await this.#enter(found, mask);
+    if (found) await this.#enter(found, mask, lead);
   }
 
   #cancel() {
@@ -155,14 +167,15 @@ export class Result {
     this.start.disabled = this.#refused;
   }
 
-  /** @type {(found: MaskResult, mask: Mask) => Promise<void>} */
-  async #enter(found, mask) {
+  /** @type {(found: MaskResult, mask: Mask, lead?: boolean) => Promise<void>} */
+  async #enter(found, mask, lead = false) {
     const run = new Run(found.run);
     Object.assign(this, { run, result: found, ranWith: mask });
     this.#idle("");
     this.made(run);
-    const planted = this.#plantedWords(found.mistake);
-    this.sentence.textContent = `${planted ? `With a planted mistake (the code ${planted}): ` : ""}${found.sentence}`;
+    this.sentence.textContent = found.sentence;
+    this.mend.hidden = found.mistake === "none";
+    this.led = lead ? strongestLeak(found) : null;
     this.alone.textContent = found.alone;
     this.alone.hidden = !found.alone;
     this.body.hidden = false;
@@ -183,4 +196,13 @@ export class Result {
     const [, ...others] = this.mistake.options;
     return others.find(({ value }) => value === mistake)?.textContent ?? "";
   }
+}
+
+/** Where the largest forbidden weight is; null where there is none. @type {(found: MaskResult) => Place | null} */
+function strongestLeak({ leak, at }) {
+  const all = leak.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value: value ?? 0 })));
+  const most = all.reduce((one, other) => (other.value > one.value ? other : one));
+  if (!most.value) return null;
+  const [query, key] = at[most.layer][most.head];
+  return { layer: most.layer, head: most.head, query, key };
 }

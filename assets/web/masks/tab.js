@@ -29,8 +29,13 @@ const noted = () => {
   return { mask: note("mask"), pad: note("pad"), scope: note("scope"), mistake: note("mistake"), ran: note("ran") };
 };
 
+/** @type {Linked} what a run opens on: padding that the code forgets to mask */
+const FORGOTTEN = { mask: "padding-right:padding=2", pad: "end:2", scope: "", mistake: "ignored", ran: "1" };
+const SHORT = 128; // tokens; a longer run opens on no mask
 /** @type {Origin} */
 const PLAIN = { name: "none", sizes: {} }; // what a run begins with
+
+const PLACE = ["layer", "head", "query", "key"];
 
 // Called by the page once; the run and the selection are those of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
@@ -52,6 +57,8 @@ class MasksTab extends TabShell {
   #ran = new Mask(0); // with which the run that is shown ran; a link holds it by itself
   #ranIn = ""; // where that mask applies
   linkSaid = status();
+  opens = false; // on padding that is forgotten
+  #noted = { mask: "", pad: "", scope: "" }; // of the painted mask
   #linkFault = ""; // what of the link could not be used, until the mask is another
   convention = new Convention();
   painter = new Painter(
@@ -81,8 +88,12 @@ class MasksTab extends TabShell {
     const parts = [this.presets.node, this.scope.node, this.painter.node, this.linkSaid];
     const mask = section("viz-mask-box", "Mask", title, ...parts);
     const side = el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node);
-    this.body.append(el("div", { class: "viz-mask-top" }, mask, side), this.result.node, this.reach.node);
-    current.selection.on(() => this.root.clientWidth && this.#follow());
+    this.body.append(this.result.node, el("div", { class: "viz-mask-top" }, mask, side), this.reach.node);
+    current.selection.on((names) => {
+      if (!this.root.clientWidth) return;
+      if (PLACE.some((name) => names.has(name))) this.result.led = null;
+      this.#follow();
+    });
     document.addEventListener("keydown", (event) => this.#key(event));
     this.open();
   }
@@ -146,7 +157,9 @@ class MasksTab extends TabShell {
     this.painter.start(mask, offer.painted);
     this.emptyRows.enter(plain);
     if (offer.plain) await fresh(this.result.fetch(run, mask));
-    if (linked?.mask) await fresh(this.#restore(plain, linked));
+    this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
+    const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;
+    if (given) await fresh(this.#restore(plain, given));
     this.body.dataset.painted = run.key;
   }
 
@@ -161,7 +174,7 @@ class MasksTab extends TabShell {
       this.#changed(this.mask);
       this.#linkFault = wrong;
       this.#note(); // which says it
-      if (ran && !wrong) await this.result.begin(mistake);
+      if (ran && !wrong) await this.result.begin(mistake, code === FORGOTTEN.mask);
     } catch (fault) {
       const why = sentenceOf(fault).replace(/\.$/, "");
       this.linkSaid.textContent = `The painted mask in this link is not shown: ${why}.`;
@@ -187,7 +200,7 @@ class MasksTab extends TabShell {
     const code = own ? "" : await codeOf(mask, this.#origin());
     if (mask !== this.mask || where !== this.scope.scope.code) return; // another was painted meanwhile
     const pad = code && (this.plain?.link.pad ?? "");
-    current.selection.note({ "masks.mask": code, "masks.pad": pad, "masks.scope": code && where });
+    this.#noted = { mask: own && this.opens ? PLAIN.name : code, pad, scope: code && where };
     this.linkSaid.textContent =
       own || code
         ? this.#linkFault
@@ -199,10 +212,11 @@ class MasksTab extends TabShell {
     const { result, ranWith, ranIn, mistaken } = this.result;
     const { code: where } = this.scope.scope;
     const ran = result !== null && ranWith.equals(this.mask) && ranIn === where && !this.#isRan(this.mask, where);
-    current.selection.note({
-      "masks.ran": ran ? "1" : "",
-      "masks.mistake": ran && mistaken !== "none" ? mistaken : "",
-    });
+    const made = { ran: ran ? "1" : "", mistake: ran && mistaken !== "none" ? mistaken : "" };
+    const now = Object.entries({ ...this.#noted, ...made });
+    const asOpened =
+      this.opens && now.every(([name, value]) => value === FORGOTTEN[/** @type {keyof Linked} */ (name)]);
+    current.selection.note(Object.fromEntries(now.map(([name, value]) => [`masks.${name}`, asOpened ? "" : value])));
   }
 
   /** Whether the run that is shown ran with this mask, there. @type {(mask: Mask, where: string) => boolean} */

@@ -17,10 +17,10 @@ const OUTLINED = 6; // and for an outline that leaves its color to be seen
 const LIGHT = {
   allowed: rgb("#2f6fa8"),
   forbidden: rgb("#e6d5bd"),
-  faint: rgb("#f2d95c"),
+  faint: rgb("#d6d9de"),
   line: "rgb(255 255 255 / 0.55)",
 };
-const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), faint: rgb("#7d6b12"), line: "rgb(0 0 0 / 0.45)" };
+const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), faint: rgb("#4b5260"), line: "rgb(0 0 0 / 0.45)" };
 export const maskColors = () => (isDark() ? DARK : LIGHT);
 
 export class TokenGrid {

@@ -77,7 +77,7 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
         "plain": plain_key,
         "mistake": str(masked.mistake),
         "scope": {"code": scope.code, "words": scope.words, "heads": len(scope.places)},
-        "sentence": sentence(entry.trace, masked, leaks),
+        "sentence": sentence(entry, masked, leaks),
         "alone": alone_sentence(runner, key),
         "forbidden": int((~masked.intent).sum()),
         "leak": finite(leaks.leak),
@@ -102,10 +102,7 @@ def alone_sentence(runner: Runner, key: str) -> str:
     """
     entry = runner.store.get(key)
     pad, masked = entry.recipe.pad, masked_of(entry)
-    if pad is None or entry.recipe.changes or not masked.scope.whole:
-        return ""
-    rule = PRESETS[pad.preset].mask(entry.trace.n_tokens, padding=pad.count)
-    if not torch.equal(rule, masked.intent):
+    if pad is None or not _of_padding(entry, masked):
         return ""
     plain = runner.store.get(runner.rerun(key, PURPOSE, **ALONE))
     alone, ours = map(_real_output, (plain.trace, entry.trace))
@@ -124,12 +121,34 @@ def alone_sentence(runner: Runner, key: str) -> str:
     )
 
 
+def _of_padding(entry: Entry, masked: Masked) -> bool:
+    """Whether the mask is of the run's padding, in all heads, and of nothing else."""
+    pad, trace = entry.recipe.pad, entry.trace
+    if pad is None or entry.recipe.changes or not masked.scope.whole:
+        return False
+    rule = PRESETS[pad.preset].mask(trace.n_tokens, padding=pad.count)
+    return torch.equal(rule, masked.intent)
+
+
 def _real_output(trace: Trace) -> Float[Tensor, "real d_model"]:
     return trace.output[trace.valid.to(trace.output.device)].double()
 
 
-def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
-    """Whether anything leaked, and where most."""
+def sentence(entry: Entry, masked: Masked, leaks: MaskLeaks) -> str:
+    """Whether anything leaked, and where most; first, whether a mistake was planted."""
+    said = _leaks_said(entry.trace, masked, leaks)
+    if masked.mistake is Mistake.NONE:
+        return said
+    n_leaking, n_heads = int((leaks.leak > 0).sum()), len(masked.scope.places)
+    if masked.mistake is Mistake.IGNORED and n_leaking and _of_padding(entry, masked):
+        many = f"all {n_heads}" if n_leaking == n_heads else f"{n_leaking} of {n_heads}"
+        most, where = _largest(entry.trace, leaks)
+        share = f"up to {most:.2f} of a query's attention goes to it ({where})"
+        return f"If padding is not masked, {many} heads look at it: {share}."
+    return f"With a planted mistake (the code {masked.mistake.words}): {said}"
+
+
+def _leaks_said(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
     if bool(masked.intent.all()):
         return "The mask forbids nothing, so nothing can leak."
     scope = masked.scope
@@ -147,13 +166,17 @@ def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
     leaking = int((leaks.leak > 0).sum())
     if not leaking:
         return f"0 leaks in {heads}: every forbidden weight is exactly 0."
+    most, where = _largest(trace, leaks)
+    return f"Leaks in {leaking} of {heads}: the largest forbidden weight is {most:.4f}, in {where}."
+
+
+def _largest(trace: Trace, leaks: MaskLeaks) -> tuple[float, str]:
+    """The largest forbidden weight, and where it is."""
     layer, head = divmod(int(np.nanargmax(leaks.leak)), leaks.leak.shape[1])
     query, key = leaks.at[layer, head].tolist()
-    return (
-        f"Leaks in {leaking} of {heads}: the largest forbidden weight is "
-        f"{leaks.leak[layer, head]:.4f}, in head {layer}.{head}, from query {query} "
-        f"{quoted(trace.tokens[query])} to key {key} {quoted(trace.tokens[key])}."
-    )
+    tokens = trace.tokens
+    where = f"from query {query} {quoted(tokens[query])} to key {key} {quoted(tokens[key])}"
+    return float(leaks.leak[layer, head]), f"head {layer}.{head}, {where}"
 
 
 def reach_of(
