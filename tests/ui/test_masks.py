@@ -18,6 +18,7 @@ from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import mask_code
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.trace.mask_scope import MaskScope
+from viz_encoder.ui.state.painted_mask import Mistake
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"
@@ -136,7 +137,10 @@ def test_a_planted_mistake_leaks_what_numpy_says(site, key, minilm, plain, mista
     _, passed, observed, leaking = panels(site, found["run"]["key"], 2, 4)
     np.testing.assert_array_equal(passed > 0, wrong)
     np.testing.assert_array_equal(leaking > 0, (observed > 0) & ~mask)
-    assert found["sentence"].startswith("Leaks in 72 of 72 heads: the largest")
+    planted = (
+        f"With a planted mistake (the code {Mistake(mistake).words}): Leaks in 72 of 72 heads: "
+    )
+    assert found["sentence"].startswith(planted)
 
 
 def test_a_row_without_any_key_gets_zeros_and_is_named(site, key, plain):
@@ -411,7 +415,7 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     np.testing.assert_array_equal(painted_mask(page), before)
     page.keyboard.press("Control+Shift+z")
     np.testing.assert_array_equal(painted_mask(page), expected)
-    page.click("text=Invert")
+    page.click("button:text-is('Invert')")
     np.testing.assert_array_equal(painted_mask(page), ~expected)
     page.click("#viz-masks >> text=Clear")
     assert painted_mask(page).all()

@@ -174,7 +174,7 @@ def test_changes_of_a_link_are_of_the_padded_text_or_are_left_out():
 
 @pytest.mark.parametrize("width", [slow(1440), 390])
 def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width):
-    page = visit(tab="masks", width=width).page
+    page = visit(tab="masks", width=width, **{"masks.mask": "none"}).page
     page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
     key = page.evaluate("vizTab.run.key")
     page.select_option("#viz-mask-preset", "padding-right")
@@ -226,3 +226,33 @@ def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width)
     page.wait_for_function("vizTab.run.tokens.length === 15 && !vizTab.run.masked")
     page.wait_for_selector(".viz-masking", state="hidden")
     page.wait_for_function("!new URL(location).searchParams.has('pad')")
+
+
+def test_the_masks_tab_opens_on_padding_that_is_not_masked(visit, minilm, plain):
+    ids = torch.cat([minilm.read(TEXT).values, torch.zeros(1, 2, dtype=torch.long)], dim=1)
+    ran = vz.capture(minilm, ids, valid=torch.ones_like(ids).bool())
+    weights = np.stack([ran.attention(layer).numpy() for layer in range(6)])
+    leak = weights[:, :, :15, 15:]
+    layer, head, query, key = np.unravel_index(leak.argmax(), leak.shape)
+    page = visit(tab="masks").page
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+    assert (leak.max(axis=(2, 3)) > 0).all()
+    assert page.inner_text("#viz-mask-sentence") == (
+        f"If padding is not masked, all 72 heads look at it: up to {leak.max():.2f} of a query's "
+        f"attention goes to it (head {layer}.{head}, from query {query} “{plain.tokens[query]}” "
+        f"to key {15 + key} “[PAD]”)."
+    )
+    moved = (ran.output[:15] - plain.output).norm(dim=1) / plain.output.norm(dim=1)
+    assert f"by up to {moved.max():.2g} of their length" in page.inner_text("#viz-mask-alone")
+    page.wait_for_selector(f"[aria-label='Intended, passed and observed'][data-painted$=':{layer}:{head}']")
+    assert "masks." not in page.url
+    page.click("#viz-mask-mend")
+    page.wait_for_function(
+        "document.querySelector('#viz-mask-sentence').textContent.startsWith('0 leaks in 72')"
+    )
+    assert page.is_hidden("#viz-mask-mend")
+    page.select_option("#viz-mask-preset", "none")
+    page.wait_for_url("**masks.mask=none**")
+    page.reload()
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+    assert page.evaluate("vizMasks.mask.n") == 15 and painted_mask(page).all()

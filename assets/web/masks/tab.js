@@ -200,7 +200,8 @@ class MasksTab extends TabShell {
     const code = own ? "" : await codeOf(mask, this.#origin());
     if (mask !== this.mask || where !== this.scope.scope.code) return; // another was painted meanwhile
     const pad = code && (this.plain?.link.pad ?? "");
-    this.#noted = { mask: own && this.opens ? PLAIN.name : code, pad, scope: code && where };
+    const none = own && this.opens && !this.run?.masked;
+    this.#noted = { mask: none ? PLAIN.name : code, pad, scope: code && where };
     this.linkSaid.textContent =
       own || code
         ? this.#linkFault
