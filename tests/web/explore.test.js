@@ -174,9 +174,12 @@ test("the map shows shares or effects of the question, and weights where the mea
   let told = 0;
   maps.on(() => told++);
   for (const listen of listeners) listen(new Set(["query"])); // another row is measured
+  selection.head = "1,2"; // of which there are weights alone
+  for (const listen of listeners) listen(new Set(["head"]));
+  assert.deepEqual([maps.shows, told], ["", 2]);
   selection.measure = "attention";
   for (const listen of listeners) listen(new Set(["query"]));
-  assert.deepEqual([maps.shows, told], ["", 1]);
+  assert.deepEqual([maps.shows, told], ["", 2]);
   maps.ask(null, "");
   assert.equal(maps.shows, "");
 });

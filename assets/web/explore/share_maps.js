@@ -41,8 +41,8 @@ export class ShareMaps extends Emitter {
     super();
     this.selection = selection;
     selection.on((changed) => {
-      const row = this.#kind === "effect" && changed.has("query");
-      if (changed.has("measure") || row) this.tell();
+      const other = this.#kind === "effect" && ["query", "head", "words"].some((name) => changed.has(name));
+      if (changed.has("measure") || other) this.tell();
     });
   }
 
