@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 import viz_encoder as vz
 from tests.ui.bare_page import bare_page
-from tests.ui.shared_page import SharedPages
+from tests.ui.shared_page import KeptPages, SharedPages
 from tests.ui.shared_tab import SharedTab
 from tests.ui.texts import SENTENCES
 from viz_encoder.checkpoints import LoadedEncoder
@@ -187,19 +187,20 @@ def visit_once(profile: BrowserContext, site: str) -> Iterator[Callable[..., Ope
         yield open_page
 
 
-@pytest.fixture(scope="module")
-def shared_pages(visit_once: Callable[..., Opened]) -> SharedPages:
-    """The pages that tests of a file share by `shared`."""
-    return SharedPages(visit_once)
+@pytest.fixture(scope="session")
+def kept_pages(profile: BrowserContext, site: str) -> Iterator[KeptPages]:
+    """The pages that tests of all files share by `shared` and `tab_anew`."""
+    with _visits(profile, site) as open_page:
+        yield KeptPages(open_page)
 
 
 @pytest.fixture
-def shared(shared_pages: SharedPages) -> Iterator[Callable[..., Opened]]:
+def shared(kept_pages: KeptPages) -> Iterator[Callable[..., Opened]]:
     """Like `visit`, but the page may have been that of another test, at another place, before."""
     used: list[Opened] = []
 
     def at(prepare: Callable[[Opened], object] | None = None, **query: object) -> Opened:
-        opened = shared_pages.at(prepare, **query)
+        opened = SharedPages(kept_pages).at(prepare, **query)
         used.append(opened)
         return opened
 
@@ -207,19 +208,13 @@ def shared(shared_pages: SharedPages) -> Iterator[Callable[..., Opened]]:
     assert [opened.faults for opened in used if opened.faults] == []
 
 
-@pytest.fixture(scope="module")
-def shared_tabs(visit_once: Callable[..., Opened]) -> SharedTab:
-    """The pages that tests of a file share by `tab_anew`."""
-    return SharedTab(visit_once)
-
-
 @pytest.fixture
-def tab_anew(shared_tabs: SharedTab) -> Iterator[Callable[..., Opened]]:
+def tab_anew(kept_pages: KeptPages) -> Iterator[Callable[..., Opened]]:
     """A page on a tab that is made anew, though the page may have been that of another test."""
     used: list[Opened] = []
 
     def at(tab: str, **query: object) -> Opened:
-        used.append(shared_tabs.at(tab, **query))
+        used.append(SharedTab(kept_pages).at(tab, **query))
         return used[-1]
 
     yield at

@@ -1,7 +1,7 @@
-"""A page that tests of a file share: taken back to how it opened, or else opened anew."""
+"""A page that tests share: taken back to how it opened, or else opened anew."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from playwright.sync_api import Error
@@ -17,7 +17,6 @@ SWITCHES = ("hide", "renorm", "words", "change")
 ALIKE = """({ kind, model, cut, ran }) => String(kind) === "text" && !cut && !ran
   && vizTab.run.link.kind === "text" && vizTab.run.link.model === String(model)"""
 TAB = ".viz-root > .viz-alert[hidden]"  # every tab that is built has one
-MOST = 2  # open at once, each of some 100 MB
 
 # What is chosen on the page, but for the place: controls, folds and pressed buttons by their names.
 CHOSEN = """() => {
@@ -90,33 +89,52 @@ BACK = """([before, place]) => {
 }"""
 
 
-class SharedPages:
-    """The pages of a file, by the query that opened each."""
+class KeptPages:
+    """The pages that tests of all files share, those that were used last."""
+
+    most = 3  # open at once, each of some 100 MB
 
     def __init__(self, visit: "Callable[..., Opened]") -> None:
         self.visit = visit
-        self.kept: dict[str, SharedPage] = {}
+        self.kept: dict[str, Any] = {}
+
+    def at(self, name: str, again: Callable[[Any], bool], anew: Callable[[], Any]) -> Any:
+        """What is kept by a name, where it can be used again; else what is opened anew."""
+        kept = self.kept.pop(name, None)
+        if kept and not again(kept):
+            kept.page.close()
+            kept = None
+        while not kept and len(self.kept) >= self.most:
+            self.kept.pop(next(iter(self.kept))).page.close()
+        self.kept[name] = kept = kept or anew()
+        return kept
+
+
+class SharedPages:
+    """The pages that are taken back, by the query that opened each."""
+
+    def __init__(self, pages: "KeptPages") -> None:
+        self.pages = pages
 
     def at(self, prepare: "Callable[[Opened], object] | None" = None, **query: object) -> "Opened":
         """The page of a query at the place it names; `prepare` is called when it has opened."""
         place = {name: query.pop(name) for name in PLACE if name in query}
-        name = f"{getattr(prepare, '__name__', '')} {sorted(query.items())}"
-        shared = self.kept.pop(name, None)
-        if shared and not shared.taken_back():
-            shared.opened.page.close()
-            shared = None
-        if shared is None:
-            while len(self.kept) >= MOST:
-                self.kept.pop(next(iter(self.kept))).opened.page.close()
-            shared = SharedPage(self._opened(prepare, query))
-        self.kept[name] = shared
-        shared.go(**place)
+        by = f"{prepare.__module__}.{prepare.__qualname__}" if prepare else ""
+        name = f"{by} {sorted(query.items())}"
+        shared = self.pages.at(
+            name, SharedPage.taken_back, lambda: SharedPage(self._opened(prepare, query))
+        )
+        try:
+            shared.go(**place)
+        except Error:
+            self.pages.kept.pop(name).page.close()  # the next test has another
+            raise
         return shared.opened
 
     def _opened(
         self, prepare: "Callable[[Opened], object] | None", query: dict[str, object]
     ) -> "Opened":
-        opened = self.visit(**query)
+        opened = self.pages.visit(**query)
         opened.painted()
         opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
         if prepare:

@@ -1,9 +1,8 @@
-"""A page that tests of a file share by one of its tabs: each finds that tab made anew."""
+"""A page that tests share by one of its tabs: each finds that tab made anew."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.ui.shared_page import MOST
+from tests.ui.shared_page import KeptPages
 
 if TYPE_CHECKING:
     from tests.ui.conftest import Opened
@@ -40,38 +39,32 @@ ANEW = """([tab, place, linked]) => {
 
 
 class SharedTab:
-    """The pages of a file, by the query that opened each."""
+    """The pages on a tab, by the query that opened each."""
 
-    def __init__(self, visit: "Callable[..., Opened]") -> None:
-        self.visit = visit
-        self.kept: dict[str, Opened] = {}
+    def __init__(self, pages: KeptPages) -> None:
+        self.pages = pages
 
     def at(self, tab: str, width: int = 1440, **query: object) -> "Opened":
         """The page of a query, on a tab as a link of that query opens it."""
         place = {name: query.pop(name, usual) for name, usual in PLACE.items()}
         linked = {name: query.pop(name) for name in [*query] if "." in name}
-        name = f"{tab} {sorted(query.items())}"
-        opened = self.kept.pop(name, None)
-        if opened and (opened.faults or not opened.page.evaluate("'vizFirst' in window")):
-            opened.page.close()  # a page that was loaded again is another
-            opened = None
-        if opened:
-            self._make_anew(opened, tab, place, linked)
-        else:
-            while len(self.kept) >= MOST:
-                self.kept.pop(next(iter(self.kept))).page.close()
-            opened = self.visit(tab=tab, width=width, **place, **linked, **query)
-        self.kept[name] = opened
+        opened: Opened = self.pages.at(
+            f"{tab} {sorted(query.items())}",
+            lambda kept: self._made_anew(kept, tab, place, linked),
+            lambda: self.pages.visit(tab=tab, width=width, **place, **linked, **query),
+        )
         opened.page.wait_for_selector(DRAWN[tab], timeout=60_000)
         opened.page.wait_for_function("window.vizTab?.run")
         opened.page.evaluate("() => { window.vizFirst ??= vizTab.run; }")
         opened.page.set_viewport_size({"width": width, "height": 1000})
         return opened
 
-    def _make_anew(
+    def _made_anew(
         self, opened: "Opened", tab: str, place: dict[str, object], linked: dict[str, object]
-    ) -> None:
+    ) -> bool:
         page = opened.page
+        if opened.faults or not page.evaluate("'vizFirst' in window"):
+            return False  # a page that was loaded again is another
         page.unroute_all()
         page.mouse.move(0, 0)
         page.set_viewport_size({"width": 1440, "height": 1000})  # where each tab has its button
@@ -79,3 +72,4 @@ class SharedTab:
         page.wait_for_selector(f"#viz-tab-{tab}", state="attached")
         opened.imported(f"{tab}/tab.js", f"({GONE})(given)", tab)
         opened.imported("core/app_state.js", f"({ANEW})(given)", [tab, place, linked])
+        return True

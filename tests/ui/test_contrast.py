@@ -3,6 +3,7 @@
 import pytest
 
 from tests.slow import slow
+from tests.ui.test_accessibility import SETTLED
 
 # Each text's color and every background behind it, red, green, blue and opacity, nearest first.
 COLORS = """() => {
@@ -48,9 +49,10 @@ def contrast(one: dict) -> float:
 
 
 @pytest.mark.parametrize("theme", [slow("light"), "dark"])
-def test_text_stands_out(visit, theme):
-    opened = visit(__theme=theme, head="1,4")
-    opened.painted()
+def test_text_stands_out(shared, theme):
+    opened = shared(head="1,4")
+    opened.page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
+    opened.page.wait_for_function(SETTLED)
     opened.page.click(".viz-several summary")
     opened.page.wait_for_selector(".viz-head-chip[aria-pressed=true]")
     found = opened.page.evaluate(COLORS)

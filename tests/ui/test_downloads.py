@@ -123,9 +123,8 @@ def test_what_there_is_not(site, key, kind, query, says):
     assert response.status_code in (404, 422) and says in json.loads(response.text)["message"]
 
 
-def test_the_buttons_offer_files_with_their_size(visit):
-    opened = visit(layer=3, head=5)
-    opened.painted()
+def test_the_buttons_offer_files_with_their_size(shared):
+    opened = shared(layer=3, head=5)
     page, panel = opened.page, opened.page.locator(".viz-take")
     for name, ending in (
         ("CSV, one row", ".csv"),

@@ -105,8 +105,8 @@ def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
     assert page.evaluate("window.vizTab.selection.name") == "2.3"
 
 
-def test_a_word_asked_where_it_looks_takes_what_its_head_looks_at_most(visit, minilm):
-    page = visit(layer=3, head=1, query=3, key=3).page
+def test_a_word_asked_where_it_looks_takes_what_its_head_looks_at_most(shared, minilm):
+    page = shared(layer=3, head=1, query=3, key=3).page
     asked(page, ":attention:")
     page.locator(".viz-words .viz-word").nth(6).click()
     weights = vz.capture(minilm, SENTENCES[0]).attention(3, 1)
@@ -207,9 +207,8 @@ def test_a_file_that_is_refused_says_why(explore):
     page.unroute("**/figure/routes.csv**")
 
 
-def test_on_a_phone_what_matters_keeps_its_column(visit, minilm):
-    page = visit(query=3, measure="contribution").page
-    asked(page, "token=3")
+def test_on_a_phone_what_matters_keeps_its_column(explore, minilm):
+    page = explore(query=3)
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function(
         """() => {

@@ -324,6 +324,7 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
         )
     }
     assert sorted(top, key=top.get) == list(top)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert top[".viz-routes"] < 900
     assert page.is_hidden("#viz-run") and TEXT in page.inner_text(".viz-to-form")
     page.click(".viz-to-form")
@@ -402,11 +403,10 @@ def test_what_is_on_its_way_is_said_to_load(profile, site):
     page.close()
 
 
-def test_where_nothing_can_be_opened_the_form_is_named(profile, site):
-    page = profile.new_page()
-    page.goto(f"{site}?run=nowhere")
+def test_where_nothing_can_be_opened_that_is_said_and_the_form_is_named(visit):
+    page = visit(run="nowhere").page
     page.wait_for_selector("#viz-notice .viz-alert", timeout=60_000)
+    assert "has expired" in page.inner_text("#viz-notice")
     page.wait_for_function(
         "document.querySelector('.viz-empty')?.textContent.startsWith('Type a text')"
     )
-    page.close()

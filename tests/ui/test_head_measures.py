@@ -77,10 +77,10 @@ def test_what_there_is_not_is_said(site, client, key):
         client.predict(key, 6, 0, api_name="/similar")
 
 
-def test_the_nearest_heads_are_listed_and_a_click_goes_there(visit, maps):
-    page = visit(layer=3, head=1).page
+def test_the_nearest_heads_are_listed_and_a_click_goes_there(shared, maps):
+    page = shared(layer=3, head=1).page
     page.locator(".viz-similar").scroll_into_view_if_needed(timeout=60_000)
-    page.wait_for_selector(".viz-similar[data-painted]", timeout=60_000)
+    page.wait_for_selector(".viz-similar[data-painted$=':3.1']", timeout=60_000)
     apart = js_distances(maps, 3, 1).ravel()
     near = [int(at) for at in np.argsort(apart, kind="stable") if at != 3 * 12 + 1][:5]
     expected = [f"{at // 12}.{at % 12}{apart[at]:.2f}" for at in near]
@@ -93,9 +93,8 @@ def test_the_nearest_heads_are_listed_and_a_click_goes_there(visit, maps):
     assert f"layer={near[0] // 12}&head={near[0] % 12}" in page.evaluate("location.href")
 
 
-def test_a_phrase_is_clicked_and_clicked_away(visit, trace):
-    page = visit().page
-    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+def test_a_phrase_is_clicked_and_clicked_away(shared, trace):
+    page = shared().page
     shares = vz.analyses.role_shares(trace, "sink").shares
     chip = page.locator(".viz-order-chips button", has_text="sink")
     chip.click()

@@ -46,10 +46,8 @@ def test_small_maps_are_of_the_tokens_that_are_kept(site, client, trace, hide, r
         np.testing.assert_allclose(found[head], of_head, atol=2e-5)
 
 
-def test_the_atlas_follows_the_switches_and_says_so(visit):
-    opened = visit()
-    opened.painted()
-    page = opened.page
+def test_the_atlas_follows_the_switches_and_says_so(shared):
+    page = shared().page
     before = page.evaluate("document.querySelector('.viz-atlas canvas').toDataURL()")
     page.check("#viz-hide")
     page.wait_for_selector(".viz-atlas[data-kept=hide]")

@@ -136,8 +136,8 @@ def test_one_switch_turns_picture_heads_and_map(visit, minilm):
     assert "measure=" not in page.evaluate("location.search")
 
 
-def test_effects_are_canceled_and_asked_for_again(visit):
-    page = visit(kind="text", a=MASKED[0], model=MASKED[1], measure="contribution").page
+def test_effects_are_canceled_and_asked_for_again(shared):
+    page = shared(kind="text", a=MASKED[0], model=MASKED[1], measure="contribution").page
     measured(page, "contribution")
     page.route("**/attribution/effect**", lambda route: None)  # never answered
     page.click("[data-measure=effect]")
@@ -149,8 +149,8 @@ def test_effects_are_canceled_and_asked_for_again(visit):
     measured(page, "effect")
 
 
-def test_effects_are_not_offered_of_a_changed_run(visit):
-    page = visit(kind="text", a=MASKED[0], model=MASKED[1], layer=3, measure="effect").page
+def test_effects_are_not_offered_of_a_changed_run(shared):
+    page = shared(kind="text", a=MASKED[0], model=MASKED[1], layer=3, measure="effect").page
     measured(page, "effect")
     page.click("[data-cut=remove]")
     page.wait_for_function("vizTab.run.changed?.changes.length === 1", timeout=60_000)
@@ -162,8 +162,8 @@ def test_effects_are_not_offered_of_a_changed_run(visit):
     page.wait_for_selector("[data-measure=effect]:not([disabled])")
 
 
-def test_several_heads_have_the_sum_of_their_shares_and_no_effects(visit, minilm, found):
-    page = visit(a=SENTENCES[0], layer=5, head="3,11", query=10, key=2, measure="contribution").page
+def test_several_heads_have_the_sum_of_their_shares_and_no_effects(shared, minilm, found):
+    page = shared(layer=5, head="3,11", query=10, key=2, measure="contribution").page
     page.wait_for_selector(".viz-map[data-painted*=':share:']", timeout=60_000)
     assert "sum of heads 3, 11" in page.inner_text(".viz-map h3")
     cell = "vizTab.map.parts.at(10, 2).value"

@@ -35,9 +35,9 @@ def in_order(values: np.ndarray) -> list[str]:
     return [f"{at // 12}.{at % 12}" for at in order]
 
 
-def test_the_atlas_stands_in_the_order_of_the_table(visit, shipped):
-    page = visit(order="highest").page
-    page.wait_for_selector(KNOWN, timeout=60_000)
+def test_the_atlas_stands_in_the_order_of_the_table(shared, shipped):
+    page = shared().page
+    page.select_option("#viz-order", "highest")
     page.select_option("#viz-over", "example")
     over(page, "Averaged over 240 texts: the example sentences.")
     page.select_option("#viz-statistic", "punctuation")  # which no single run's atlas has

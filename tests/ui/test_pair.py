@@ -83,12 +83,12 @@ def test_a_hidden_token_is_refused_with_the_reason(site, key):
         assert answer.status_code == 404 and says in answer.json()["message"]
 
 
-def test_the_list_and_the_sentence_follow_the_switches(visit, trace):
+def test_the_list_and_the_sentence_follow_the_switches(shared, trace):
     kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
     maps = np.stack([trace.attention(at).double().numpy() for at in range(6)])
     shown = maps[:, :, :, kept] / maps[:, :, :, kept].sum(axis=3, keepdims=True)
     cells, means = shown[:, :, 10, kept.index(2)], shown[:, :, kept, kept.index(2)].mean(axis=2)
-    opened = visit(layer=3, head=1, query=10, key=2, hide=1, renorm=1)
+    opened = shared(layer=3, head=1, query=10, key=2, hide=1, renorm=1)
     page = opened.page
     page.wait_for_selector(".viz-pair[data-painted*=':hide+renorm:10:2']")
     best = np.unravel_index(np.argmax(cells), cells.shape)

@@ -43,20 +43,6 @@ def shaded(shared):
     return lambda **query: shared(proven, **query)
 
 
-@pytest.fixture
-def alone(visit):
-    """The same in a page of its own."""
-
-    def open_picture(**query):
-        opened = visit(**query)
-        opened.painted()
-        opened.page.wait_for_selector(".viz-source[data-painted]")
-        proven(opened)
-        return opened
-
-    return open_picture
-
-
 def proven(opened) -> None:
     opened.page.wait_for_selector("#viz-proof.viz-good")
 
@@ -226,8 +212,9 @@ def test_a_model_of_digits_says_so_beside_its_prediction(shaded):
     assert said == "This model knows only the digits 0 to 9; anything else is read as one of them."
 
 
-def test_the_prediction_is_in_sight_with_the_picture(alone):
-    opened = alone(**WIDE, height=900)
+def test_the_prediction_is_in_sight_with_the_picture(shaded):
+    opened = shaded(**WIDE)
+    opened.page.set_viewport_size({"width": 1440, "height": 900})
     scene = vz.load("scene", device="cpu")
     trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
     (found,) = vz.analyses.predictions(scene, trace, n=1)
@@ -273,11 +260,11 @@ def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):
     assert opened.page.evaluate(focused) == "viz-picture"
 
 
-def test_registers_stand_beside_the_picture(alone, registers):
+def test_registers_stand_beside_the_picture(shared, registers):
     trace, path = registers
     grid = trace.grid
     assert (grid.n_rows, grid.n_cols, grid.n_prefix) == (8, 12, 4)
-    opened = alone()
+    opened = shared()
     upload(opened, path)
     opened.page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 0, key: 0 })")
     opened.page.wait_for_selector(".viz-source[data-painted*=':0.0:']")

@@ -100,16 +100,16 @@ def shares(trace, layer, head, special):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def test_statistics_follow_the_switches_and_say_over_what_they_are(visit, minilm):
+def test_statistics_follow_the_switches_and_say_over_what_they_are(shared, minilm):
     trace = vz.capture(minilm, SENTENCES[0])
     expected = {
         f"{layer}.{head}": np.diag(shares(trace, layer, head, trace.sample.special), -1).mean()
         for layer in range(6)
         for head in range(12)
     }
-    opened = visit(stat="previous", order="highest")
-    opened.painted()
-    page = opened.page
+    page = shared().page
+    page.select_option("#viz-statistic", "previous")
+    page.select_option("#viz-order", "highest")
     plain = page.inner_text("[data-ranked] >> nth=0")
     page.check("#viz-hide")
     page.check("#viz-renorm")
