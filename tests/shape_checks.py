@@ -20,6 +20,7 @@ from torch.compiler import is_dynamo_compiling
 
 theirs = jaxtyping.jaxtyped
 AXES = theirs("context")
+config = jaxtyping.config
 CONF = BeartypeConf(violation_type=TypeCheckError)
 INNER: dict[Any, Callable[..., Any]] = {}  # by code and hints
 CALLED = "__beartype_func"  # the argument by which beartype's code knows the function it calls
@@ -46,11 +47,12 @@ def jaxtyped(given: Any = None, *, typechecker: Any = None) -> Any:
 @contextmanager
 def shapes_checked(wanted: bool) -> Iterator[None]:
     """Whether shapes and types are checked inside a with block."""
-    jaxtyping.config.update("jaxtyping_disable", not wanted)
+    before = config.jaxtyping_disable
+    config.update("jaxtyping_disable", not wanted)
     try:
         yield
     finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+        config.update("jaxtyping_disable", before)
 
 
 def _of_class(given: type) -> type:
@@ -66,7 +68,7 @@ def _of_function(given: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         # Dynamo traces what it compiles, and cannot enter a context of jaxtyping.
-        if is_dynamo_compiling() or jaxtyping.config.jaxtyping_disable:
+        if config.jaxtyping_disable or is_dynamo_compiling():
             return given(*args, **kwargs)
         with AXES:
             try:

@@ -7,6 +7,7 @@ from torch import nn
 
 from tests.audit.audits import audit
 from tests.audit.plants import causal
+from tests.slow import slow
 from viz_encoder.audit import AuditScope
 
 MEMORY, LOW = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0)), -1e30
@@ -42,7 +43,7 @@ class Block(nn.Module):
         return x + self.across(x[:, None], memory, keep)[:, 0]
 
 
-@pytest.mark.parametrize("itself", [fused, by_hand])
+@pytest.mark.parametrize("itself", [slow(fused), by_hand])
 @pytest.mark.parametrize("across", [by_hand, one_head])
 def test_cross_attention_by_hand_is_judged_or_said_not_to_be(itself, across):
     for n_open in (3, 5):

@@ -50,7 +50,7 @@ def _each(name):
     return [first_of(f"{name}, {kind}") for kind in KERNELS]
 
 
-@pytest.mark.parametrize("case", slow_but(MENDED[::8], MENDED), ids=lambda one: one.name)
+@pytest.mark.parametrize("case", slow_but(MENDED[::16], MENDED), ids=lambda one: one.name)
 def test_the_mended_twin_of_a_public_kind_passes(case):
     report = audit(case)
     assert report.verdict == "PASS", str(report)

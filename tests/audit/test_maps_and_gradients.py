@@ -7,23 +7,24 @@ from torch import nn
 
 from tests.audit.audits import audit, encoder_of_torch, own
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
+from tests.slow import slow
 from viz_encoder.audit.measure.reach import reach
 
 
 @pytest.mark.parametrize(
     ("make_mask", "code"),
     [
-        (lambda valid: ~causal(valid), "inverted"),
-        (lambda valid: causal(valid).mT, "transposed"),
-        (lambda valid: torch.ones_like(causal(valid)), "ignored"),
-        (padding, "pattern_ignored"),
-        (
+        slow(lambda valid: ~causal(valid), "inverted"),  # test_causes.py has each of them, too
+        slow(lambda valid: causal(valid).mT, "transposed"),
+        slow(lambda valid: torch.ones_like(causal(valid)), "ignored"),
+        slow(padding, "pattern_ignored"),
+        slow(
             lambda valid: padding(valid) & torch.ones(2 * valid.shape[1:]).tril(1).bool(),
             "sees_next",
         ),
-        (lambda valid: causal(valid)[:1].expand(len(valid), -1, -1), "first_sample"),
+        slow(lambda valid: causal(valid)[:1].expand(len(valid), -1, -1), "first_sample"),
         (lambda valid: causal(valid).roll(1, 0), "other_sample"),
-        (lambda valid: causal(valid).repeat(2, 1, 1).unflatten(0, (-1, 2)), "repeat"),
+        slow(lambda valid: causal(valid).repeat(2, 1, 1).unflatten(0, (-1, 2)), "repeat"),
     ],
 )
 def test_a_map_names_its_cause(make_mask, code):

@@ -12,7 +12,7 @@ import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.layouts import Layers, OfBatch, batch, by_hand, heads_in_batch, sdpa
 from tests.audit.plants import banded, causal, padding
-from tests.slow import slow
+from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditScope
 
 BATCHES = ((6, 4, 9, 2), (9, 9, 9, 9), (5, 4, 7, 3))  # padded, whole, and none of them whole
@@ -65,7 +65,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_but(["before", "a cache", "among the queries"], KINDS))
 @pytest.mark.parametrize("intent", [slow(padding), causal, slow(banded(3))])
 def test_closed_slots_are_nothing_and_open_ones_a_fault(intent, kind):
     assert judged(filled("closed", **KINDS[kind]), intent) == ("PASS",) * 3
@@ -130,7 +130,7 @@ class Sink(nn.Module):
 
 
 @pytest.mark.parametrize("kind", ["zero before", "zero after", "memory"])
-@pytest.mark.parametrize("lengths", BATCHES)
+@pytest.mark.parametrize("lengths", slow_but(BATCHES[:1], BATCHES))
 def test_a_sink_is_no_fault(kind, lengths):
     for intent in (padding, causal):
         assert judged(Sink(kind), intent, lengths) == ("PASS",) * 3
