@@ -126,15 +126,16 @@ def test_a_public_server_never_asks_the_hub_whatever_is_sent(hub):
                     client.predict(name, api_name=endpoint)
         with pytest.raises(AppError, match="opens no other models"):
             client.predict(api_name="/cached_models")
-        dependencies = httpx.get(f"{site}config", timeout=60).json()["dependencies"]
-        for number, dependency in enumerate(dependencies):
-            data = [MOVED] * len(dependency["inputs"])
-            joined = {"data": data, "fn_index": number, "session_hash": f"s{number}"}
-            address = f"{site}gradio_api/queue/data?session_hash=s{number}"
-            answer = httpx.post(f"{site}gradio_api/queue/join", json=joined, timeout=60)
-            if "event_id" in answer.text:
-                assert "organization/model" not in httpx.get(address, timeout=60).text
-        assert "viz-opening" not in httpx.get(f"{site}config", timeout=60).text
+        with httpx.Client(base_url=site, timeout=60) as web:
+            config = web.get("config")
+            for number, dependency in enumerate(config.json()["dependencies"]):
+                data = [MOVED] * len(dependency["inputs"])
+                joined = {"data": data, "fn_index": number, "session_hash": f"s{number}"}
+                answer = web.post("gradio_api/queue/join", json=joined)
+                if "event_id" in answer.text:
+                    told = web.get(f"gradio_api/queue/data?session_hash=s{number}")
+                    assert "organization/model" not in told.text
+        assert "viz-opening" not in config.text
         names = client.predict(api_name="/models")
     assert asked(hub) == [] and not {NAME, MOVED} & set(names)
 
@@ -209,7 +210,7 @@ def test_a_download_that_is_stopped_keeps_the_page_free(hub):
 
 
 @pytest.mark.parametrize(("width", "name"), [slow(1440, WIDE), (390, NARROW)])
-def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width, name):
+def test_looked_up_brought_and_run_on_the_page(hub, page, site, width, name):
     faults = []
     listen_for_errors(page, faults.append)
     page.on("console", lambda m: faults.append(m.text) if matters(m) else None)
@@ -224,14 +225,12 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width,
     assert f"{MOVED} (bert)" in said and "apache-2.0 <b>" in said and "Not downloaded" in said
     assert hub.brought() == [] and not page.is_visible("#viz-load")
     assert "MB" in page.inner_text("#viz-download")
-    page.locator("#viz-opening .label-wrap + div").screenshot(path=tmp_path / f"found-{width}.png")
     page.fill("#viz-open-name input, #viz-open-name textarea", name)
     page.wait_for_selector("#viz-load")  # another name: nothing of it was shown yet
     page.click("#viz-look")
     page.wait_for_selector(f"#viz-found :text('{name} (bert)')")
     page.click("#viz-download")
     page.wait_for_selector(f"text={name} is loaded", timeout=60_000)
-    page.locator("#viz-opening .label-wrap + div").screenshot(path=tmp_path / f"loaded-{width}.png")
     page.fill("#viz-text-a textarea", TEXT)
     page.click("#viz-run")
     page.wait_for_function(f"window.vizTab.run.model === '{name}'")
@@ -240,7 +239,6 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width,
     page.wait_for_selector("#viz-cached input")
     page.click("#viz-cached input")
     page.wait_for_selector(f"[role=option]:has-text('{name}')")
-    page.locator("#viz-inputs").screenshot(path=tmp_path / f"cached-{width}.png")
     page.click(f"[role=option]:has-text('{name}')")
     page.wait_for_selector("#viz-found :text('are free')")
     assert page.input_value("#viz-open-name input, #viz-open-name textarea") == name

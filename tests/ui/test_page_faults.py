@@ -120,7 +120,7 @@ def test_a_picture_that_is_gone_leaves_its_patches(shared):
     opened.faults[:] = [fault for fault in opened.faults if "404" not in fault]
 
 
-@pytest.mark.parametrize("how", ["click", "Control+Enter"])
+@pytest.mark.parametrize("how", ["click", slow("Control+Enter")])
 def test_the_last_click_wins(shared, hold_runs, how):
     opened = shared()
     opened.painted()
