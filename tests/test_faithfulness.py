@@ -50,6 +50,7 @@ def test_ink_is_found_by_each_method_that_looks_at_the_answer():
             assert share > 2 * ink, method.name
 
 
+@pytest.mark.slow
 def test_a_cosine_loses_most_without_the_words_that_carried_it(minilm):
     cases = deletion.cases(minilm, deletion.corpus()[:8], every=4)
     others = {method.name: deletion.mean_drops(method, cases) for method in REFERENCES}
@@ -58,6 +59,7 @@ def test_a_cosine_loses_most_without_the_words_that_carried_it(minilm):
         assert (deletion.mean_drops(method, cases) > others["random"]).all()
 
 
+@pytest.mark.slow
 def test_shares_of_heads_are_nearer_to_effects_than_weights_are(minilm):
     found = heads.compared(minilm, heads.EXAMPLES[0])
     near = [heads.pearson(each, found.together) for each in (found.found.heads, found.to_word)]
