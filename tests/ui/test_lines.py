@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.texts import SENTENCES
 
 SENTENCE = SENTENCES[0]
@@ -175,7 +176,9 @@ def test_click_and_arrows_choose_the_query(drawn, trace):
     assert f"to key {strongest} “{trace.tokens[strongest]}”" in label
 
 
-@pytest.mark.parametrize(("name", "sides"), [("AB", (0, 1)), ("BA", (1, 0)), ("BB", (1, 1))])
+@pytest.mark.parametrize(
+    ("name", "sides"), [slow("AB", (0, 1)), ("BA", (1, 0)), slow("BB", (1, 1))]
+)
 def test_lines_from_one_text_to_the_other(drawn, pair, name, sides):
     opened = drawn(kind="pair", a=PAIR[0], b=PAIR[1], layer=2, head=3)
     assert opened.page.locator(".viz-word").count() == pair.n_tokens

@@ -332,19 +332,27 @@ def test_hidden_renormalized_and_merged(shared, trace, words, renormalize):
     assert ("sub-words merged" in said) == words
 
 
-def test_the_switches_write_the_url_and_come_back(shared):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT)
-    opened.painted()
+def test_the_place_and_the_switches_live_in_the_url_and_come_back(shared):
+    opened = shared(layer=3, head=4, kind="text", a=TEXT)
     page = opened.page
+    page.click(".viz-atlas-grid [data-head='3.5']")
+    opened.map_painted("3.5")
+    page.focus(".viz-map-canvas")
+    for key in (*["ArrowDown"] * 4, "ArrowRight"):
+        page.keyboard.press(key)
+    page.wait_for_url("**layer=3&head=5&query=4&key=1**")
     assert page.is_disabled("#viz-renorm")  # rows sum to 1 already
     for name in ("hide", "renorm", "words"):
         page.check(f"#viz-{name}")
     page.select_option("#viz-scale", "all")
     page.wait_for_url("**scale=all**")
-    query = parse_qs(urlparse(page.url).query)
+    url, said = page.url, page.inner_text(".viz-readout")
+    query = parse_qs(urlparse(url).query)
     assert [query[name] for name in ("hide", "renorm", "words", "scale")] == [["1"]] * 3 + [["all"]]
     page.reload()
     opened.painted()
+    opened.map_painted("3.5")
+    assert page.url == url and page.inner_text(".viz-readout") == said
     assert [page.is_checked(f"#viz-{name}") for name in ("hide", "renorm", "words")] == [True] * 3
     assert page.input_value("#viz-scale") == "all"
 

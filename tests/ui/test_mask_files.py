@@ -83,9 +83,9 @@ def test_rows_of_a_batch_are_read_as_a_key_padding_mask(masks):
     ("name", "content", "said"),
     [
         ("müller & co.npy", b"nonsense", "müller & co.npy is not an array saved by numpy."),
-        ("notes.csv", b"1,2\n3\n", "The rows of notes.csv have 1 to 2 cells; all must have the"),
+        slow("notes.csv", b"1,2\n3\n", "The rows of notes.csv have 1 to 2 cells; all must have"),
         ("big.csv", b"1," * 2_000_000, "big.csv has 4,000,000 bytes; at most 1,055,776 are"),
-        ("ones.npy", None, "ones.npy: The mask is float64; this convention takes bool."),
+        slow("ones.npy", None, "ones.npy: The mask is float64; this convention takes bool."),
     ],
 )
 def test_a_fault_names_the_file_and_is_no_error_of_the_page(masks, name, content, said):

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.coroutines import run_apart
+from tests.slow import slow
 from viz_encoder.ui.serve import Settings, make_app
 
 TEXT = ["the keys are old", "grammar"]
@@ -48,7 +49,7 @@ class Visitor:
         return await self.client.post("/gradio_api/call/run_text", json={"data": TEXT, **more})
 
 
-@pytest.mark.parametrize("name", ["", "x" * 101, "\N{SNOWMAN}"])
+@pytest.mark.parametrize("name", ["", slow("x" * 101), slow("\N{SNOWMAN}")])
 def test_a_session_without_a_name_is_refused_and_others_are_served(app, queue, caplog, name):
     async def ask():
         visitor = Visitor(app)

@@ -253,7 +253,7 @@ def test_heads_are_walked_and_chosen_by_keys(usual):
     assert page.evaluate("document.activeElement.dataset.head") == "2.0"
 
 
-@pytest.mark.parametrize("way", ["together", "Control", "Shift"])
+@pytest.mark.parametrize("way", ["together", "Control", slow("Shift")])
 def test_several_heads_are_removed_together(usual, grammar, found, way):
     page = usual
     if way == "together":
