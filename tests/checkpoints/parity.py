@@ -78,6 +78,21 @@ def before(module: Any) -> list[Tensor]:
     return seen
 
 
+def run_text(task: str = "", *, segments: bool = False, norm: str = "") -> Run:
+    """Hidden states and maps, and one head; the last state also before the final norm so named."""
+
+    def expected(reference: Any, inputs: Inputs) -> Expected:
+        more = {"token_type_ids": inputs.segments} if segments else {}
+        last = before(getattr(reference.base_model, norm)) if norm else []
+        flags = {"output_hidden_states": True, "output_attentions": True}
+        out = reference(inputs.values, attention_mask=inputs.valid.long(), **flags, **more)
+        heads = {task: out.pooler_output if task == "pool" else out.logits} if task else {}
+        hidden = (*out.hidden_states[:-1], *last) if norm else out.hidden_states
+        return Expected(hidden, out.attentions, out.hidden_states[-1] if norm else None, heads)
+
+    return expected
+
+
 def texts(
     lengths: tuple[int, ...], pad_id: int = 0, segments: bool = True, end_id: int | None = None
 ) -> Inputs:

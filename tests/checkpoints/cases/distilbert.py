@@ -11,26 +11,13 @@ from transformers import (
     DistilBertModel,
 )
 
-from tests.checkpoints.parity import N_WORDS, Case, Expected
-from viz_encoder.inputs import Inputs
+from tests.checkpoints.parity import N_WORDS, Case, run_text
 
 SIZES = {
     "vocab_size": N_WORDS, "dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 40,
     "max_position_embeddings": 19,
 }  # fmt: skip
-
-
-def run(task: str = ""):
-    """Without segments, of which DistilBERT knows nothing."""
-
-    def expected(reference: Any, inputs: Inputs) -> Expected:
-        out = reference(
-            inputs.values, attention_mask=inputs.valid.long(),
-            output_hidden_states=True, output_attentions=True,
-        )  # fmt: skip
-        return Expected(out.hidden_states, out.attentions, heads={task: out.logits} if task else {})
-
-    return expected
+run = run_text
 
 
 def build(kind: type, **settings: Any):

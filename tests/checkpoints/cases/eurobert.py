@@ -1,5 +1,6 @@
 """EuroBERT, with shared keys and values, and each of its heads."""
 
+from functools import partial
 from typing import Any
 
 from transformers import (
@@ -10,30 +11,14 @@ from transformers import (
     EuroBertModel,
 )
 
-from tests.checkpoints.parity import N_WORDS, Case, Expected, before
-from viz_encoder.inputs import Inputs
+from tests.checkpoints.parity import N_WORDS, Case, run_text
 
 SIZES = {
     "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
     "num_key_value_heads": 2, "intermediate_size": 40, "max_position_embeddings": 19,
     "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "mask_token_id": 4,
 }  # fmt: skip
-
-
-def run(task: str = ""):
-    """The reference's hidden states, the last one also before the norm, and one head's logits."""
-
-    def expected(reference: Any, inputs: Inputs) -> Expected:
-        last = before(reference.base_model.norm)
-        out = reference(
-            inputs.values, attention_mask=inputs.valid.long(),
-            output_hidden_states=True, output_attentions=True,
-        )  # fmt: skip
-        hidden = (*out.hidden_states[:-1], last[0])
-        heads = {task: out.logits} if task else {}
-        return Expected(hidden, out.attentions, out.hidden_states[-1], heads)
-
-    return expected
+run = partial(run_text, norm="norm")
 
 
 def build(kind: type, **settings: Any):

@@ -1,6 +1,7 @@
 """GTE v1.5, with each of its heads, and as its own first files have it (model_type "new")."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +13,14 @@ from transformers.models.gte.modeling_gte import (
     GteModel,
 )
 
-from tests.checkpoints.parity import N_WORDS, Case, Expected
-from viz_encoder.inputs import Inputs
+from tests.checkpoints.parity import N_WORDS, Case, run_text
 
 SIZES = {
     "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
     "intermediate_size": 40, "max_position_embeddings": 19, "pad_token_id": 0,
 }  # fmt: skip
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5}
-
-
-def run(task: str = ""):
-    """The reference's hidden states and maps, and the logits of one head."""
-
-    def expected(reference: Any, inputs: Inputs) -> Expected:
-        out = reference(
-            inputs.values, attention_mask=inputs.valid.long(), token_type_ids=inputs.segments,
-            output_hidden_states=True, output_attentions=True,
-        )  # fmt: skip
-        heads = {task: out.pooler_output if task == "pool" else out.logits} if task else {}
-        return Expected(out.hidden_states, out.attentions, heads=heads)
-
-    return expected
+run = partial(run_text, segments=True)
 
 
 def build(kind: type, **settings: Any):

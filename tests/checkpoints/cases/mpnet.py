@@ -11,27 +11,13 @@ from transformers import (
     MPNetModel,
 )
 
-from tests.checkpoints.parity import LENGTHS, N_WORDS, Case, Expected
-from viz_encoder.inputs import Inputs
+from tests.checkpoints.parity import LENGTHS, N_WORDS, Case, run_text
 
 SIZES = {
     "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
     "intermediate_size": 40, "max_position_embeddings": 152, "layer_norm_eps": 1e-5,
 }  # fmt: skip
-
-
-def run(task: str = ""):
-    """Without segments, of which MPNet knows nothing."""
-
-    def expected(reference: Any, inputs: Inputs) -> Expected:
-        out = reference(
-            inputs.values, attention_mask=inputs.valid.long(),
-            output_hidden_states=True, output_attentions=True,
-        )  # fmt: skip
-        heads = {task: out.pooler_output if task == "pool" else out.logits} if task else {}
-        return Expected(out.hidden_states, out.attentions, heads=heads)
-
-    return expected
+run = run_text
 
 
 def case(name: str, kind: type, task: str = "", **parts: Any) -> Case:

@@ -1,6 +1,7 @@
 """Nomic BERT, with each of its heads, and with the settings of older files."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +13,13 @@ from transformers import (
     NomicBertModel,
 )
 
-from tests.checkpoints.parity import N_WORDS, Case, Expected
-from viz_encoder.inputs import Inputs
+from tests.checkpoints.parity import N_WORDS, Case, run_text
 
 SIZES = {
     "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
     "intermediate_size": 40, "max_position_embeddings": 19,
 }  # fmt: skip
-
-
-def run(task: str = ""):
-    """The reference's hidden states and maps, and the logits of one head."""
-
-    def expected(reference: Any, inputs: Inputs) -> Expected:
-        out = reference(
-            inputs.values, attention_mask=inputs.valid.long(), token_type_ids=inputs.segments,
-            output_hidden_states=True, output_attentions=True,
-        )  # fmt: skip
-        heads = {task: out.pooler_output if task == "pool" else out.logits} if task else {}
-        return Expected(out.hidden_states, out.attentions, heads=heads)
-
-    return expected
+run = partial(run_text, segments=True)
 
 
 def build(kind: type, **settings: Any):
