@@ -244,7 +244,9 @@ def test_the_masks_tab_opens_on_padding_that_is_not_masked(visit, minilm, plain)
     )
     moved = (ran.output[:15] - plain.output).norm(dim=1) / plain.output.norm(dim=1)
     assert f"by up to {moved.max():.2g} of their length" in page.inner_text("#viz-mask-alone")
-    page.wait_for_selector(f"[aria-label='Intended, passed and observed'][data-painted$=':{layer}:{head}']")
+    page.wait_for_selector(
+        f"[aria-label='Intended, passed and observed'][data-painted$=':{layer}:{head}']"
+    )
     assert "masks." not in page.url
     page.click("#viz-mask-mend")
     page.wait_for_function(
