@@ -143,8 +143,17 @@ def test_the_endpoint_attributes(site, run, minilm):
     assert got["links"][0]["head"] == found.strongest(1)[0].head
     against = client.predict(run["key"], "", "", None, "The dog sat", api_name="/attribute")
     assert against["sentence"].startswith("The distance between the two vectors")
-    with pytest.raises(AppError, match="no prediction head"):
-        client.predict(run["key"], "answer", api_name="/attribute")
+    along = client.predict(
+        run["key"], toward="The dog sat", through="attention", api_name="/attribute"
+    )
+    found = vz.attribute(minilm, trace, toward="The dog sat", through="attention")
+    assert along["sentence"] == found.sentence and along["links"] == []
+    for asked, said in (
+        (["answer"], "no prediction head"),
+        (["", "", None, "", "", "x"], "values"),
+    ):
+        with pytest.raises(AppError, match=said):
+            client.predict(run["key"], *asked, api_name="/attribute")
 
 
 def test_the_endpoint_gives_the_figure(site, run, minilm):

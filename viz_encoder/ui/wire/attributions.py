@@ -18,16 +18,22 @@ def attribute(
     label: str = "",
     token: int | None = None,
     against: str = "",
+    toward: str = "",
+    through: str = "values",
 ) -> dict[str, Any]:
     """What carried an answer, a token's final state or the vector: its exact parts.
 
-    of is "answer", "state" or "pooled"; against is another label, "runner-up" or another text.
-    tokens and biases add up to the score; states has a row before and after each block; heads is
-    layer by head; links are the strongest.
+    of is "answer", "state" or "pooled"; against is another label, "runner-up" or another text;
+    toward is a text along whose vector this one is split. tokens and biases add up to the score,
+    unless through is "attention" (AttnLRP); states has a row before and after each block; heads is
+    layer by head; links are the strongest, of through "values" alone.
     """
     question, _ = parted({"of": of, "label": label, "token": token, "against": against})
-    found = attribution_of(runner.store.get(key), question)
-    links = [link._asdict() for link in found.strongest(STRONGEST)]
+    own = {"toward": toward} if toward else {}
+    own |= {"through": through} if through != "values" else {}  # as the page asks, so that it hits
+    found = attribution_of(runner.store.get(key), question | own)
+    exact = found.through == "values"
+    links = [link._asdict() for link in found.strongest(STRONGEST)] if exact else []
     return split_plain(found) | {"states": finite(found.states), "links": links}
 
 
