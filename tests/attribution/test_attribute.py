@@ -1,6 +1,8 @@
 """attribute: shares against vectors carried forward in float64, and what it refuses."""
 
 import gc
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +141,17 @@ def test_against_a_twin_the_word_that_decides_comes_first(grammar):
     assert "“keys/key”" in found.sentence and "head 3.0" in found.sentence
     less = vz.attribute(grammar, KEYS, label="is", against=KEY)
     assert f" is −{-less.score:.2f}: −" in less.sentence
+
+
+def test_the_readme_answers_in_four_lines():
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    block = text.split("### What carried the answer?")[1].split("```")[1].removeprefix("python\n")
+    names: dict[str, Any] = {}
+    exec(block, names)
+    lines = block.splitlines()
+    code = [line for line in lines if line and not line.startswith("#")]
+    said = " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
+    assert len(code) == 4 and said == names["found"].sentence
 
 
 def test_strongest_links_are_those_of_all_maps(minilm):
