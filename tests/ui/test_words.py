@@ -106,6 +106,8 @@ def test_what_was_pointed_at_is_not_told_after_what_is_chosen(visit, long_run):
     opened = visit()
     upload(opened, long_run[1])
     page, held = opened.page, []
+    there = "document.querySelector('.viz-findings').dataset.painted === vizTab.run.key"
+    page.wait_for_function(there)  # which would move the words from under the pointer
     page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 1, key: 3 })")
     page.wait_for_selector(".viz-source[data-painted*=':0.0:1']")
     page.route(re.compile(r"/row\?.*query=[57]$"), lambda route: held.append(route))
