@@ -59,7 +59,7 @@ def site() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client(site: str) -> Client:
     """A client of the named endpoints."""
     return Client(site, verbose=False)
@@ -71,10 +71,16 @@ def key(client: Client) -> str:
     return client.predict(SENTENCES[0], api_name="/run_text")["key"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plain(minilm: LoadedEncoder) -> Trace:
     """The same run in Python."""
     return vz.capture(minilm, SENTENCES[0])
+
+
+@pytest.fixture(scope="session")
+def trace(plain: Trace) -> Trace:
+    """What most tests hold the page against; some have another."""
+    return plain
 
 
 @dataclass

@@ -17,11 +17,6 @@ SWAPPED = SENTENCES[0].replace("tired", "slow")  # of as many tokens
 
 
 @pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, SENTENCES[0])
-
-
-@pytest.fixture(scope="module")
 def surveyed(trace):
     return survey(trace)
 

@@ -9,22 +9,8 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client
 
 import viz_encoder as vz
-from tests.ui.texts import SENTENCES
-
-TEXT = SENTENCES[0]
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
-
-
-@pytest.fixture(scope="module")
-def key(site):
-    return Client(site, verbose=False).predict(TEXT, api_name="/run_text")["key"]
 
 
 def take(site, key, kind, **query) -> httpx.Response:

@@ -25,11 +25,6 @@ FILE = {"_type": "gradio.FileData"}
 
 
 @pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
-
-
-@pytest.fixture(scope="module")
 def run(client):
     return client.predict(TEXT, api_name="/run_text")
 

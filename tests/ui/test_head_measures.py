@@ -6,14 +6,6 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.texts import SENTENCES
-
-TEXT = SENTENCES[0]
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
 
 
 @pytest.fixture(scope="module")

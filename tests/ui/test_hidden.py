@@ -28,11 +28,6 @@ PANELS = ("similarity", "change", "pca", "nearest", "logit_lens")
 
 
 @pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, SENTENCE)
-
-
-@pytest.fixture(scope="module")
 def masked(grammar):
     return vz.capture(grammar, MASKED[0])
 

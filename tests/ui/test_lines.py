@@ -5,17 +5,10 @@ import torch
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.texts import SENTENCES
 
-SENTENCE = SENTENCES[0]
 PAIR = ("The cat sat on the mat", "It was tired")
 FAINT = 0.0004
 PAINTED = ".viz-lines[data-painted]"
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, SENTENCE)
 
 
 @pytest.fixture(scope="module")

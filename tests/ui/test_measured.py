@@ -8,19 +8,12 @@ import pytest
 
 import viz_encoder as vz
 from tests.ui.reruns import entry_of
-from tests.ui.texts import MASKED, SENTENCES
+from tests.ui.texts import MASKED
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore import columns
 from viz_encoder.ui.tabs.explore import row_measures as module
 from viz_encoder.ui.tabs.explore.row_measures import Measures
-
-TEXT = SENTENCES[0]
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,6 @@ SENTENCE = SENTENCES[0]
 
 
 @pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, SENTENCE)
-
-
-@pytest.fixture(scope="module")
 def wide_trace():
     return vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
 

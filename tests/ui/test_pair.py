@@ -6,15 +6,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.texts import SENTENCES
 from viz_encoder.trace.token_selection import shown_tokens
-
-TEXT = SENTENCES[0]
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
 
 
 def ask(site, key, query, token):

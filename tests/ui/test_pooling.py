@@ -19,11 +19,6 @@ from viz_encoder.ui.tabs.pooling.results import pooled_plain
 TEXT = SENTENCES[0]
 
 
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, TEXT)
-
-
 def ask(site, path, status=200):
     response = httpx.get(f"{site}viz/{path}", timeout=60)
     assert response.status_code == status, response.text

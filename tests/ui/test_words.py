@@ -8,16 +8,9 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import described
-from tests.ui.texts import SENTENCES
 
-SENTENCE = SENTENCES[0]
 TOLD = ".viz-source-told"
 PARTS = ".viz-source .viz-parts"
-
-
-@pytest.fixture(scope="module")
-def trace(minilm):
-    return vz.capture(minilm, SENTENCE)
 
 
 @pytest.fixture
