@@ -78,10 +78,15 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, tell: Tell) -> Tensor
 
     def back(g: Tensor) -> tuple[Tensor]:
         if bias is not None:
-            tell(g @ bias.to(g.dtype))
-        return (g @ weight.to(g.dtype),)  # under autocast they are of another one
+            tell(g @ _like(bias, g))
+        return (g @ _like(weight, g),)
 
     return held(F.linear(x.detach(), weight, bias), back, x)
+
+
+def _like(weight: Tensor, g: Tensor) -> Tensor:
+    """In the gradient's precision, which under autocast is another than the weights'."""
+    return weight if weight.dtype == g.dtype else weight.to(g.dtype)
 
 
 def layer_norm(
@@ -98,7 +103,7 @@ def layer_norm(
 
     def back(g: Tensor) -> tuple[Tensor]:
         if bias is not None:
-            tell(g @ bias.to(g.dtype) if bias.ndim == 1 else added(g, bias))
+            tell(g @ _like(bias, g) if bias.ndim == 1 else added(g, bias))
         g = g if weight is None else g * weight
         return ((g - g.mean(dim=axes, keepdim=True)) * divisor.to(g.dtype),)
 
