@@ -5,37 +5,22 @@ of other lengths in another order, where the first cannot tell them apart.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
 from viz_encoder.audit.diagnose.groups import wrong_groups
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
 from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid
 
-SHORT = 16  # up to so many tokens, every band is tried
 Heads = Bool[Tensor, " head"]
-Identity = tuple[str, str]  # the code of a cause, and its variant
-
-
-class Hypothesis(NamedTuple):
-    """One cause, and the mask it would produce."""
-
-    code: str
-    opened: Bool[Tensor, "batch *head query key"]  # one head's, if all are the same
-    more: str = ""  # added to the cause's sentence
-    variant: str = ""  # which one of those with this code; the same one must explain every batch
-
-    @property
-    def identity(self) -> Identity:
-        """Identifies the same cause on another batch."""
-        return self.code, self.variant
 
 
 def hypotheses(
@@ -74,7 +59,7 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         yield Hypothesis("pattern_places", pattern & keys)
         if bool((pattern & ~causal).any()):
             yield Hypothesis("causal_added", pattern & causal)
-    if bool((pattern & ~causal).any()) and not _is_band(pattern):
+    if bool((pattern & ~causal).any()) and band_of(pattern) is None:
         yield Hypothesis("causal_added", allowed & causal)
     if bool(pattern.all()):
         yield Hypothesis("causal_added", allowed & causal)
@@ -91,13 +76,13 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     yield from _other_samples(allowed, valid)
     yield from _other_places(allowed, pattern)
     yield from _of_longest(allowed, valid)
-    yield from _bands(pattern, valid)
+    yield from wrong_bands(pattern, valid)
     for code, pairs, more in wrong_repeats(pattern[0].cpu()) if _is_shared(pattern) else ():
         yield Hypothesis(code, pairs.to(keys.device) & keys, more, more)
     glob = pattern.all(dim=1) & pattern.all(dim=2)
     if bool(glob.any()) and not bool(pattern.all()):
-        yield Hypothesis("globals_lost", _without(pattern, glob) & keys)
-        yield Hypothesis("globals_lost", _without(pattern, glob) & (keys | itself))
+        yield Hypothesis("globals_lost", without(pattern, glob) & keys)
+        yield Hypothesis("globals_lost", without(pattern, glob) & (keys | itself))
     for code, pairs, variant in wrong_groups(allowed, valid):
         yield Hypothesis(code, pairs, "", variant)
     for code, windows, more in wrong_windows(pattern):
@@ -139,14 +124,6 @@ def _is_shared(pattern: Allowed) -> bool:
     return bool((pattern == pattern[:1]).all())
 
 
-def _without(pattern: Allowed, glob: Valid) -> Allowed:
-    """The band that the other tokens have, for the global ones, too."""
-    ahead, others = _ahead(pattern), ~(glob[:, :, None] | glob[:, None, :])
-    near = ahead[pattern & others]
-    back, front = (int(one) for one in near.aminmax()) if near.numel() else (0, 0)
-    return (ahead >= back) & (ahead <= front)
-
-
 def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
     """The mask of the tokens in another order: turned around, or moved on in a circle.
 
@@ -174,103 +151,6 @@ def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
         code = "repeat" if n_copies == n_heads else "copies"
         yield Hypothesis(code, allowed[repeated][:, heads], "", "repeat")
         yield Hypothesis("copies", allowed[interleaved][:, heads], "", "interleave")
-
-
-def _bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
-    """The neighbors of a band: wider, narrower, moved, one-sided, both-sided."""
-    meant = band_of(pattern)
-    if meant is None:
-        return
-    (back, front), n_tokens = meant, pattern.shape[-1]
-    whole = n_tokens - 1
-    causal = front == 0 and back >= whole - 1  # nothing to its left
-    real = valid[:, None, :]
-    if causal:
-        for keys in (real,) if bool(valid.all()) else (real, torch.ones_like(real)):
-            yield Hypothesis("sees_next", of_band(whole, 1, pattern) & keys)
-            yield Hypothesis("misses_self", of_band(whole, -1, pattern) & keys)
-            yield Hypothesis("reversed", of_band(0, whole, pattern) & keys)
-            yield from _in_blocks(keys)
-            yield from _from_corner(keys)
-    elif min(back, front) < whole:
-        for code, a, b in dict.fromkeys(_near_bands(back, front, whole)):
-            more = _widths(code, (a, b), meant)
-            yield Hypothesis(code, of_band(a, b, pattern) & real, more, f"{a}, {b}")
-
-
-def _in_blocks(keys: Allowed) -> Iterator[Hypothesis]:
-    """Causal from block to block only: a token sees its own block to the end."""
-    n_tokens = keys.shape[-1]
-    for size in range(2, min(MOST_STEPS, n_tokens)):
-        number = torch.arange(n_tokens, device=keys.device) // size
-        more = f" (blocks of {size})"
-        yield Hypothesis("blocks", (number[:, None] >= number) & keys, more, str(size))
-
-
-def _from_corner(keys: Allowed) -> Iterator[Hypothesis]:
-    """Causal in parts, where each part's queries are counted from the first key of all."""
-    place = torch.arange(keys.shape[-1], device=keys.device)
-    for size in range(1, keys.shape[-1]):
-        more = f" (in parts of {size})"
-        yield Hypothesis("corner", (place <= (place % size)[:, None]) & keys, more, str(size))
-
-
-def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, int]]:
-    if back > 0 and front > 0:
-        yield "one_sided", back, 0
-        yield "one_sided", 0, front
-    if front == 0 and back > 0:
-        yield "causal_lost", back, back
-        yield "reversed", 0, back
-    yield "window_shifted", back - 1, front + 1
-    yield "window_shifted", back + 1, front - 1
-    taken = {(back, front), (back - 1, front + 1), (back + 1, front - 1), (back, back), (0, back)}
-    taken |= {(back, 0), (0, front)} if back > 0 and front > 0 else set()
-    widths = [(a, b) for a in _near(back, whole) for b in _near(front, whole) if a + b >= 0]
-    for a, b in sorted(widths, key=lambda one: abs(one[0] - back) + abs(one[1] - front)):
-        if (a, b) not in taken:
-            yield "window", a, b
-
-
-def _near(reach: int, whole: int) -> list[int]:
-    """The reaches to try: all where there are few tokens."""
-    if whole < SHORT:
-        return list(range(-1, whole))
-    return [
-        one for one in {*range(reach - 2, reach + 3), 2 * reach, reach // 2} if -1 <= one < whole
-    ]
-
-
-def _widths(code: str, found: tuple[int, int], meant: tuple[int, int]) -> str:
-    if code not in ("window", "window_shifted", "one_sided"):
-        return ""
-    (back, front), (wide, ahead) = found, meant
-    return f": it holds i − {back} … i + {front} where i − {wide} … i + {ahead} was meant"
-
-
-def band_of(pairs: Tensor) -> tuple[int, int] | None:
-    """Reach of a pattern's rows back and ahead, if it is a band: i − a … i + b."""
-    seen = pairs.reshape(-1, *pairs.shape[-2:]).any(dim=0)
-    if not bool(seen.any()):
-        return None
-    ahead = _ahead(seen)[seen]
-    back, front = -int(ahead.min()), int(ahead.max())
-    return (back, front) if bool((pairs == of_band(back, front, seen)).all()) else None
-
-
-def of_band(back: int, front: int, like: Tensor) -> Tensor:
-    """The band i − back … i + front."""
-    ahead = _ahead(like)
-    return (ahead >= -back) & (ahead <= front)
-
-
-def _ahead(like: Tensor) -> Tensor:
-    where = torch.arange(like.shape[-1], device=like.device)
-    return (where[None, :] - where[:, None]).expand_as(like)
-
-
-def _is_band(pattern: Allowed) -> bool:
-    return band_of(pattern) is not None
 
 
 def _has_documents(pattern: Allowed) -> bool:

@@ -14,7 +14,8 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.described import described, joined_groups, obeyed, reordered
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
-from viz_encoder.audit.diagnose.hypotheses import Heads, Hypothesis, Identity, hypotheses
+from viz_encoder.audit.diagnose.hypotheses import Heads, hypotheses
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.reach import Allowed, must_know
 
