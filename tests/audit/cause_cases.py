@@ -251,6 +251,45 @@ def with_picture(beyond: bool, reach: int = 2) -> Mask:
     return mask
 
 
+def longer_prefix(more: int) -> Mask:
+    """Causal, but for half of each sample's tokens, which see each other, and so many more."""
+
+    def mask(valid: Tensor) -> Tensor:
+        prefix = torch.arange(valid.shape[1]) < valid.sum(1, keepdim=True) // 2 + 1 + more
+        return causal(valid) | (prefix & valid)[:, None] & prefix[:, :, None]
+
+    return mask
+
+
+def in_halves(padded_as: int) -> Mask:
+    """Two documents to a sample; padding is of no document, or of this one."""
+
+    def mask(valid: Tensor) -> Tensor:
+        place, counts = valid.cumsum(1) - 1, valid.sum(1, keepdim=True)
+        number = (place >= counts // 2).long().masked_fill(~valid, padded_as)
+        return number[:, :, None] == number[:, None, :]
+
+    return lambda valid: mask(valid) & padding(valid) if padded_as < 0 else mask(valid)
+
+
+def beside(valid: Tensor) -> Tensor:
+    """Causal weights, of which the first column belongs to what was put before the keys."""
+    return F.pad(causal(valid), (1, 0), value=True)[..., :-1]
+
+
+def on_a_grid(flat: bool) -> Mask:
+    """Neighbors in rows of four, or at their distances in the sequence."""
+
+    def mask(valid: Tensor) -> Tensor:
+        at = torch.arange(valid.shape[1])
+        rows, columns = (one[:, None] - one for one in (at // 4, at % 4))
+        distances = torch.tensor([0, 1, 3, 4, 5])
+        near = torch.isin(place(valid).abs(), distances)
+        return padding(valid) & (near if flat else (rows.abs() <= 1) & (columns.abs() <= 1))
+
+    return mask
+
+
 def in_parts(valid: Tensor) -> Tensor:
     """Causal, by four queries at a time, each time counted from the first key."""
     at = torch.arange(valid.shape[1])
@@ -350,6 +389,12 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
         ("prefix_rows",),
         (),
     ),
+    ("a prefix one token too long", longer_prefix(0), longer_prefix(1), ("prefix_length",), ()),
+    ("a prefix one token too short", longer_prefix(1), longer_prefix(0), ("prefix_length",), ()),
+    ("padding in the first document", in_halves(-1), in_halves(0), ("padding_numbered",), ()),
+    ("padding in the last document", in_halves(-1), in_halves(1), ("padding_numbered",), ()),
+    ("weights beside their keys", causal, beside, ("keys_beside",), ()),
+    ("a grid by distance", on_a_grid(False), on_a_grid(True), ("by_distance",), ()),
     ("a picture beyond the window", with_picture(False), with_picture(True), ("group_window",), ()),
     ("a picture cut by the window", with_picture(True), with_picture(False), ("group_cut",), ()),
     ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),

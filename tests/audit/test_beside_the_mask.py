@@ -156,3 +156,112 @@ def test_a_mask_that_is_not_used_is_not_said_to_be_right_where_maps_leak():
     report = audit(Blocks(1).eval(), [blocks, anything], inputs=inputs)
     assert own(report) == ["maps"], str(report)
     assert "still look" not in report.check("mask_used").evidence
+
+
+class Grouped(Stack):
+    """Three heads of keys, each for a group of two heads of queries."""
+
+    def __init__(self, *, has_axis):
+        super().__init__(1, d_model=12)
+        self.has_axis = has_axis
+
+    def forward(self, x, keep):
+        [layer] = self.layers
+        q, k, v = layer.qkv(x).unflatten(2, (3, 6, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = q.unflatten(1, (3, 2)), k[:, ::2, None], v[:, ::2, None]
+        keep = keep[:, None, None] if self.has_axis else keep[:, None]  # batch group head query key
+        scores = (q @ k.mT).masked_fill(~keep, torch.finfo(x.dtype).min)
+        return x + layer.out((scores.softmax(-1) @ v).flatten(1, 2).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("has_axis", [True, False])
+def test_samples_that_are_taken_for_groups_of_heads_are_not_called_copies(has_axis):
+    report = audit(Grouped(has_axis=has_axis).eval(), d_model=12, n_layers=1)
+    assert own(report) == ([] if has_axis else ["maps"]), str(report)
+    assert report.check("maps").code == ("" if has_axis else "head_axis")
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_mask_that_cannot_be_negative_is_told_from_one_that_is_inverted(signed):
+    class Added(Stack):
+        def forward(self, x, mask):
+            ban = ((mask.long() if signed else mask) - 1)[:, None, None, :] * 1e9
+            for layer in self.layers:
+                x = layer(x, None, ban)
+            return x
+
+    def numbers(valid):
+        return valid.to(torch.uint8)
+
+    report = audit(Added().eval(), make_mask=numbers)
+    assert own(report) == ([] if signed else ["maps"]), str(report)
+    assert report.check("maps").code == ("" if signed else "unsigned")
+
+
+@pytest.mark.parametrize("of_all", [True, False])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_positions_of_sample_0_for_all_are_called_so(side, of_all):
+    places = torch.randn(99, 8, generator=torch.Generator().manual_seed(0))
+
+    class Placed(Stack):
+        def forward(self, x, valid):
+            at = (valid.cumsum(1) - 1).clamp(min=0)
+            return super().forward(x + places[at if of_all else at[:1]], padding(valid))
+
+    report = audit(Placed().eval(), make_mask=own_mask, inputs=AuditInputs(padding_side=side))
+    [found, *_] = [*report.failed, None]
+    assert (found is None) is of_all, str(report)
+    assert of_all or found.code == "of_first", str(report)
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_groups_that_reshape_takes_from_neighbors_are_called_so(folds):
+    """Two frames of four patches each, and attention over the frames of each patch."""
+
+    class Divided(Stack):
+        def forward(self, x, _):
+            [layer] = self.layers
+            apart = x.unflatten(1, (2, 4)).transpose(1, 2)
+            groups = apart.flatten(0, 1) if folds else x.reshape(-1, 2, 8)
+            groups = layer(groups, None)
+            return (
+                groups.view_as(apart).transpose(1, 2).reshape(x.shape)
+                if folds
+                else (groups.view_as(x))
+            )
+
+    def over_frames(valid):
+        patch = torch.arange(valid.shape[1]) % 4
+        return (patch[:, None] == patch).expand(len(valid), -1, -1)
+
+    inputs = AuditInputs(valid=torch.ones(3, 8, dtype=torch.bool))
+    report = audit(Divided(1).eval(), over_frames, inputs=inputs, n_layers=1)
+    assert own(report) == ([] if folds else ["maps"]), str(report)
+    assert report.check("maps").code == ("" if folds else "folded")
+
+
+@pytest.mark.parametrize("more", [0, 1, -1])
+def test_a_memory_that_ends_one_token_late_or_early_is_called_so(more):
+    """Wait-k: a query waits for three tokens of the memory, and then for one more each time."""
+
+    def waited(valid, by=0):
+        at = torch.arange(12)[None] < torch.arange(valid.shape[1])[:, None] + 3 + by
+        return at.expand(len(valid), -1, -1)
+
+    class Translator(Stack):
+        def forward(self, x, valid):
+            [layer] = self.layers
+            q = layer.qkv(x)[..., :8].unflatten(2, (2, -1)).transpose(1, 2)
+            memory = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
+            k, v = layer.qkv(memory)[None, :, 8:].unflatten(2, (2, 2, -1)).permute(2, 0, 3, 1, 4)
+            k, v = (one.expand(len(x), -1, -1, -1) for one in (k, v))
+            keep = waited(valid, more)[:, None]
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+            return super().forward(x + mixed.transpose(1, 2).flatten(2), padding(valid))
+
+    told = audit(Translator(1).eval(), make_mask=own_mask, n_layers=1)
+    assert more or "Not judged: cross-attention" in told.sentence, str(told)
+    scope = AuditScope(cross=waited)
+    report = audit(Translator(1).eval(), make_mask=own_mask, n_layers=1, scope=scope)
+    assert own(report) == (["cross_attention"] if more else []), str(report)
+    assert report.check("cross_attention").code == ("cross_beside" if more else "")

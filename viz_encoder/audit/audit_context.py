@@ -174,7 +174,8 @@ class AuditContext:
     def maps(self) -> Maps:
         """The maps of the base case, without gradients."""
         found = maps_of(self.subject, self.base)
-        if not found.left_out and not any(one.by_hand for one in (*found.layers, *found.cross)):
+        seen = (*found.layers, *found.cross)
+        if not found.left_out and not any(one.by_hand or one.has_more_keys for one in seen):
             return found
         valid = self.setting.padding(self.base.valid.shape[1] + 4)
         with suppress(ModelFault, InputError):  # a model, or an intent, of one length only

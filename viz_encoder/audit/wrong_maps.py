@@ -9,7 +9,7 @@ from viz_encoder.audit.advice import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
+from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask, or_of_one_side
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of
@@ -169,6 +169,7 @@ def _losing(
     )
     shot = picture_of_map(context, case, layer.map(sample, head), (number, head, sample))
     diagnosis = by_trying(context, case, equal_mask(context, case, layer, number))
+    diagnosis = or_of_one_side(context, case, layer, number, diagnosis)
     answer = Answer(
         Verdict.FAIL,
         text,

@@ -89,6 +89,7 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
         ("ignored", torch.ones_like(allowed)),
         ("first_sample", allowed[:1].expand_as(allowed)),
         ("media_before", up_to_last(allowed)),
+        *(("cross_beside", one) for one in _beside(allowed)),
         ("media_last", _last_alike(allowed)),
     )
     judged = rows[:, None].expand(opened.shape[:3])
@@ -99,6 +100,13 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
     ]
     fits = ["corner"] if "corner" in fits else [*dict.fromkeys(fits)]
     return either(fits) if len(fits) > 1 else diagnose(fits[0]) if fits else Diagnosis()
+
+
+def _beside(allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """One key more, and one fewer, at the end of what each query may attend to."""
+    more, fewer = allowed.roll(1, 2), allowed.roll(-1, 2)
+    more[:, :, 0], fewer[:, :, -1] = allowed[:, :, 0], False
+    return more | allowed, fewer & allowed
 
 
 def _last_alike(allowed: Tensor) -> Tensor:

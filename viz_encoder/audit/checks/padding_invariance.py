@@ -16,6 +16,7 @@ from viz_encoder.audit.cut_samples import (
     leaves_out_others,
 )
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
+from viz_encoder.audit.diagnose.mixing import by_first
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.ignored_input import find_ignored
@@ -29,8 +30,8 @@ from viz_encoder.shown import continued
 
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
 BESIDES = (
-    "consistent with: positions counted from the padding, pooling over padding, or a part besides "
-    "attention that counts padded tokens."
+    "consistent with: positions counted from the padding, scores that depend on the padded length, "
+    "pooling over padding, or a part besides attention that counts padded tokens."
 )
 
 
@@ -118,6 +119,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         return found.because(diagnose("positions"))
     if not context.passed("gradient"):
         return found
+    if (of_first := by_first(context, case, out)) is not None:
+        return found.because(of_first)
     cause = _of_pooled(context, case, out, worst.sample) if out.ndim == 2 else None
     return found._replace(cause=BESIDES) if cause is None else found.because(cause)
 

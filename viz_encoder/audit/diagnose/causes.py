@@ -13,8 +13,14 @@ class Cause(NamedTuple):
 CAUSES = {
     "inverted": Cause(
         "the model looks exactly where your mask says it may not",
-        "Pass ~mask. nn.MultiheadAttention and nn.TransformerEncoder ignore where True; "
-        "scaled_dot_product_attention keeps where True.",
+        "Pass ~mask, or 1 - mask of whole numbers. nn.MultiheadAttention and "
+        "nn.TransformerEncoder ignore where True; scaled_dot_product_attention keeps where True.",
+    ),
+    "unsigned": Cause(
+        "the mask is unsigned: mask - 1 is 255 where it should be -1, and opens what it should "
+        "close",
+        "Convert it first, (mask.to(x.dtype) - 1) * 1e9, or use masked_fill(mask == 0, "
+        "-torch.inf).",
     ),
     "inverted_heads": Cause(
         "some heads look exactly where your mask says they may not, and the others where they "
@@ -80,6 +86,11 @@ CAUSES = {
         "cross-attention is causal: a query looks only at the first tokens of the memory",
         "Pass is_causal=False and no causal mask to cross-attention: all of the memory is there "
         "before the first query.",
+    ),
+    "cross_beside": Cause(
+        "what each query may look at in the memory ends one token late or early",
+        "Of n tokens that a query may see, the last is memory < n: neither memory <= n nor "
+        "memory < n - 1.",
     ),
     "reversed": Cause(
         "it looks ahead where it should look back: the wrong triangle is masked",
@@ -259,6 +270,11 @@ CAUSES = {
         "Expand it before it is cut or indexed: mask.expand(len(x), -1, -1).chunk(n); or leave it "
         "whole.",
     ),
+    "of_first": Cause(
+        "all samples use what is made of the mask of sample 0, such as its positions",
+        "Make it for each sample, (batch, token), and index it by sample: not positions[0] or "
+        "positions[:1], nor cos and sin of them.",
+    ),
     "over_batch": Cause(
         "an operation runs across the samples of the batch",
         "Take means, norms and softmax over dim=1 or dim=-1, never over dim=0.",
@@ -377,6 +393,31 @@ CAUSES = {
         "mask | (prefix[:, :, None] & prefix[:, None, :]): open the prefix's queries for the "
         "prefix's keys alone.",
     ),
+    "prefix_length": Cause(
+        "the prefix has another length than intended",
+        "Count its tokens once, and say whether its separator is among them: place < n_prefix.",
+    ),
+    "by_distance": Cause(
+        "keys are taken by their distance along the sequence alone, so the end of each row of a "
+        "picture (or of each block) sees the start of the next",
+        "Compare rows and columns: row, column = place // width, place % width; ((row[:, None] - "
+        "row).abs() <= r) & ((column[:, None] - column).abs() <= r).",
+    ),
+    "folded": Cause(
+        "tokens are folded into groups along the wrong axis: neighbors are taken where every n-th "
+        "token was meant, or the other way around",
+        "x.unflatten(1, (frames, patches)).transpose(1, 2).flatten(0, 1), and back the same way: "
+        "reshape alone exchanges no axes.",
+    ),
+    "keys_beside": Cause(
+        "the weights stand beside the keys that they belong to",
+        "Drop the column that was added: of torch.cat([scores, sink], -1) the last, [..., :-1]; of "
+        "torch.cat([sink, scores], -1) the first, [..., 1:].",
+    ),
+    "padding_numbered": Cause(
+        "padding has the number of a document, which therefore sees it",
+        "Give it a number of its own: document.masked_fill(~valid, -1).",
+    ),
     "documents": Cause(
         "packed documents are not separated",
         "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "
@@ -469,7 +510,8 @@ CAUSES = {
     ),
     "head_axis": Cause(
         "a (batch, query, key) mask has no axis for the heads, so its samples are taken for heads",
-        "mask[:, None], which is (batch, 1, query, key): one mask for all heads of a sample.",
+        "mask[:, None], which is (batch, 1, query, key): one mask for all heads of a sample; "
+        "mask[:, None, None] for scores (batch, kv head, group, query, key).",
     ),
     "ids": Cause(
         "the model takes token ids, and the audit gave it vectors",

@@ -47,6 +47,23 @@ def moved_edges(
                     yield _same(moved) & within & besides, words
 
 
+def numbered_padding(
+    allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
+) -> Iterator[tuple[Allowed, str]]:
+    """Masks where padding has the number of the first document, or of the last one, each worded."""
+    keys, causal = valid[:, None, :], torch.ones_like(pattern).tril()
+    one_way = torch.equal(pattern, pattern & causal)
+    numbers = numbers_of(allowed & keys & keys.mT)
+    first = numbers.masked_fill(~valid, numbers.shape[1]).amin(dim=1)
+    last = numbers.masked_fill(~valid, -1).amax(dim=1)
+    for number, words in ((first, "first"), (last, "last")):
+        member = (numbers == number[:, None]) & valid
+        opened = allowed | (member[:, :, None] & ~keys)
+        opened = opened & causal if one_way else opened
+        if not torch.equal(opened, allowed):
+            yield opened, f": that of the {words} one"
+
+
 def _within(numbers: Numbers, pairs: Allowed) -> Iterator[Allowed]:
     """Patterns within documents, whatever their edges: all, earlier tokens, or a band."""
     where = torch.arange(pairs.shape[-1], device=pairs.device)

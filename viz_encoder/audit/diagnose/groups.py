@@ -1,25 +1,17 @@
 """Groups of tokens that see all of themselves in a causal text, such as a prefix or pictures."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid
 
 
-class Mistake(NamedTuple):
-    """A cause, the pairs that it opens, and which one of those with this code."""
-
-    code: str
-    pairs: Allowed
-    variant: str = ""
-
-
-def wrong_groups(allowed: Allowed, valid: Valid) -> Iterator[Mistake]:
+def wrong_groups(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
     """What goes wrong with such groups; nothing where the intent has none."""
     same = _same_group(allowed, valid)
     outside = allowed & ~same & valid[:, :, None]
@@ -30,11 +22,11 @@ def wrong_groups(allowed: Allowed, valid: Valid) -> Iterator[Mistake]:
     apart = place[:, None] - place
     window = apart.abs() <= int(apart.expand_as(outside)[outside].max())
     each = (
-        Mistake("group_window", allowed | same),
-        Mistake("group_cut", allowed & window),
+        Hypothesis("group_window", allowed | same),
+        Hypothesis("group_cut", allowed & window),
         *_of_prefix(allowed, valid, same),
     )
-    yield from (one for one in each if not torch.equal(one.pairs, allowed))
+    yield from (one for one in each if not torch.equal(one.opened, allowed))
 
 
 def _same_group(allowed: Allowed, valid: Valid) -> Allowed:
@@ -44,7 +36,7 @@ def _same_group(allowed: Allowed, valid: Valid) -> Allowed:
     return (number[:, :, None] == number[:, None, :]) & valid[:, :, None] & valid[:, None, :]
 
 
-def _of_prefix(allowed: Allowed, valid: Valid, same: Allowed) -> Iterator[Mistake]:
+def _of_prefix(allowed: Allowed, valid: Valid, same: Allowed) -> Iterator[Hypothesis]:
     """The group of the first real token: its keys are opened to all, or its queries see all."""
     at = torch.arange(len(valid), device=valid.device)
     prefix = same[at, valid.long().argmax(dim=1)]
@@ -53,8 +45,24 @@ def _of_prefix(allowed: Allowed, valid: Valid, same: Allowed) -> Iterator[Mistak
         ("before", up_to_last(prefix)),
         ("types", prefix | ~valid),  # padding has the token type of a prefix, 0
     ):
-        yield Mistake("prefix_opened", allowed | columns[:, None, :], variant)
-    yield Mistake("prefix_rows", allowed | (prefix[:, :, None] & valid[:, None, :]))
+        yield Hypothesis("prefix_opened", allowed | columns[:, None, :], "", variant)
+    yield Hypothesis("prefix_rows", allowed | (prefix[:, :, None] & valid[:, None, :]))
+    yield from _of_other_length(allowed, valid, prefix)
+
+
+def _of_other_length(allowed: Allowed, valid: Valid, prefix: Tensor) -> Iterator[Hypothesis]:
+    """The prefix, one token longer or shorter; where it is one token alone, it may be none."""
+    causal = torch.ones_like(allowed).tril()
+    outside = ~(prefix[:, :, None] & prefix[:, None, :])
+    grown = prefix | (prefix.roll(1, dims=1) & valid)
+    grown[:, 0] = prefix[:, 0]
+    some = prefix.sum(dim=1, keepdim=True) > 1
+    for longer in (grown, torch.where(some, grown, prefix)):
+        opened = allowed | (longer[:, :, None] & longer[:, None, :])
+        yield Hypothesis("prefix_length", opened, ": one token too long", "longer")
+    shorter = prefix & prefix.roll(-1, dims=1)
+    kept = outside | causal | (shorter[:, :, None] & shorter[:, None, :])
+    yield Hypothesis("prefix_length", allowed & kept, ": one token too short", "shorter")
 
 
 def up_to_last(tokens: Tensor) -> Tensor:

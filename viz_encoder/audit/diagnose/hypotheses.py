@@ -12,7 +12,8 @@ from torch import Tensor
 
 from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
-from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
+from viz_encoder.audit.diagnose.document_edges import moved_edges, numbered_padding, numbers_of
+from viz_encoder.audit.diagnose.grids import wrong_grids
 from viz_encoder.audit.diagnose.groups import wrong_groups
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
@@ -70,21 +71,25 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     edges = moved_edges(allowed, pattern, valid) if _has_documents(pattern) else ()
     for one, words in edges:
         yield Hypothesis("document_edges", one, words, words)
+    for one, words in numbered_padding(allowed, pattern, valid):
+        yield Hypothesis("padding_numbered", one, words, words)
     for code, keep, more, variant in other_keys(valid):
         for kept in (keep[:, None, :], keep[:, None, :] | itself):  # it may see itself, whatever
             yield Hypothesis(code, pattern & kept, more, variant)
     yield from _other_samples(allowed, valid)
     yield from _other_places(allowed, pattern)
+    yield from _beside(allowed, pattern)
     yield from _of_longest(allowed, valid)
     yield from wrong_bands(pattern, valid)
     for code, pairs, more in wrong_repeats(pattern[0].cpu()) if _is_shared(pattern) else ():
         yield Hypothesis(code, pairs.to(keys.device) & keys, more, more)
+    for grid in wrong_grids(pattern[0].cpu()) if _is_shared(pattern) else ():
+        yield grid._replace(opened=grid.opened.to(keys.device) & keys)
     glob = pattern.all(dim=1) & pattern.all(dim=2)
     if bool(glob.any()) and not bool(pattern.all()):
         yield Hypothesis("globals_lost", without(pattern, glob) & keys)
         yield Hypothesis("globals_lost", without(pattern, glob) & (keys | itself))
-    for code, pairs, variant in wrong_groups(allowed, valid):
-        yield Hypothesis(code, pairs, "", variant)
+    yield from wrong_groups(allowed, valid)
     for code, windows, more in wrong_windows(pattern):
         yield Hypothesis(code, windows.pairs().to(keys.device) & keys, more, f"{windows}")
 
@@ -136,6 +141,19 @@ def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
         for by in (step, -step):
             moved, where = allowed.roll((by, by), dims=(1, 2)), "on" if by > 0 else "back"
             yield Hypothesis("order", moved, f" (moved {where} by {step})", str(by))
+
+
+def _beside(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
+    """Weights that stand one key beside their own: a column was added at one end.
+
+    Where the pattern is all keys, they are those of a padding mask that is moved.
+    """
+    if bool(pattern.all()):
+        return
+    for step, words in ((1, "later"), (-1, "earlier")):
+        moved = allowed.roll(step, dims=2)
+        moved[:, :, 0 if step > 0 else -1] = True
+        yield Hypothesis("keys_beside", moved, f", one place {words}", str(step))
 
 
 def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:

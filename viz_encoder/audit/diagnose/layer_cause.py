@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import torch
 
-from viz_encoder.audit.answer import Diagnosis, is_sure
+from viz_encoder.audit.answer import Diagnosis, is_sure, unsure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
@@ -13,7 +13,7 @@ from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
-from viz_encoder.audit.diagnose.tried import by_trying
+from viz_encoder.audit.diagnose.tried import by_trying, of_the_tensor
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import in_own_order, maps_of
@@ -51,7 +51,23 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
         return diagnose("zero_one_added", sure=False)
     if diagnosis.code in ("sorted", "other_sample") and case is context.base:
         return by_order(context, case, context.out) or diagnosis
-    return by_trying(context, case, diagnosis)
+    return of_the_tensor(context, case, diagnosis) or or_of_one_side(
+        context, case, layer, number, by_trying(context, case, diagnosis)
+    )
+
+
+def or_of_one_side(
+    context: AuditContext, case: Case, layer: LayerRun, number: int, found: Diagnosis
+) -> Diagnosis:
+    """The diagnosis; where none is known, what it is with padding on this side alone.
+
+    What is passed may be made for one side.
+    """
+    near = [one for one in context.further(case) if _begins(one) == _begins(case)]
+    if found.code or len(near) == len(context.further(case)):
+        return found
+    told = _explained(context, _seen(context, case, layer, number), near, number, flat=False)
+    return told._replace(cause=unsure(told.cause)) if told.code else found
 
 
 def _unless_low(context: AuditContext, case: Case, number: int, found: Diagnosis) -> Diagnosis:
@@ -113,9 +129,15 @@ def _explained(
             layers = context.maps_on(other, flat=flat).layers
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
-    found = diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads)
+    seen = [one._replace(opened=one.opened[:, heads]) for one in seen]
+    found = diagnose_maps(seen, heads)
     # Another mask would then be wrong in the heads that are right.
     return diagnose("inverted_heads") if found.code == "inverted" and not heads.all() else found
+
+
+def _begins(case: Case) -> bool:
+    """Whether each sample begins with a token."""
+    return bool(case.valid[:, 0].all())
 
 
 def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Seen:

@@ -1,6 +1,7 @@
 """Why samples of one batch change each other: each explanation is tried, and named if it holds."""
 
 import itertools
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -37,6 +38,7 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
         or _by_earlier_mask(context, case)
         or (_by_packed_order(case, found) if found else None)
         or _by_divisor(context, case, out)
+        or by_first(context, case, out)
         or (_over_batch(context, case, found) if found else None)
         or UNKNOWN
     )
@@ -184,6 +186,22 @@ def _by_packed_order(case: Case, found: Gradients) -> Diagnosis | None:
     if len(fits) != 1 or fits[0] == counts:
         return None
     return diagnose("packed_order", more=f": {[*fits[0]]} for {[*counts]}")
+
+
+def by_first(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
+    """Whether the others follow what is passed for sample 0, and none what is for another one."""
+    for sample in range(len(case.valid)):
+        valid, others = case.valid.clone(), case.valid.clone()
+        valid[sample], others[sample] = case.valid[sample - 1], False
+        valid[sample] |= bool((valid[sample] == case.valid[sample]).all())
+        moved = replace(case, passed=context.setting.passed(valid, case.x))
+        try:
+            apart = gap(context.subject.run(moved), out, others)
+        except ModelFault:
+            return None
+        if (apart.amount > context.tolerance(out)) is not (sample == 0):
+            return None
+    return diagnose("of_first") if len(case.valid) > 1 else None
 
 
 def _by_divisor(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:

@@ -56,6 +56,34 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
     return known
 
 
+def of_the_tensor(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis | None:
+    """Whether a mask that is read as another one lacks an axis for the heads, or a sign."""
+    with suppress(ModelFault, InputError):
+        if known.code in ("repeat", "copies") and _takes_samples_for_heads(context, case):
+            return diagnose("head_axis")
+        if known.code == "inverted" and _right_with(context, case, _signed):
+            return diagnose("unsigned")
+    return None
+
+
+def _takes_samples_for_heads(context: AuditContext, case: Case) -> bool:
+    """Whether a batch of two is refused, though this one and a batch of one run."""
+    if len(case.valid) < 3:
+        return False
+    two, one = (context.setting.case(case.valid[:n], x=case.x[:n]) for n in (2, 1))
+    context.subject.run(one)
+    try:
+        context.subject.run(two)
+    except ModelFault:
+        return True
+    return False
+
+
+def _signed(case: Case) -> Any:
+    """The passed arguments, with unsigned tensors as int64."""
+    return mapped(case.passed, lambda one: one.long() if one.dtype == torch.uint8 else one)
+
+
 def is_right_on(context: AuditContext, case: Case, places: Places | None = None) -> bool | None:
     """Whether tokens look where they may on this batch, and nowhere else; None if unseen.
 

@@ -1,4 +1,4 @@
-"""A model's own softmaxes over as many keys at any length: routers, memories, or unknown."""
+"""Attention over as many keys at any length: memories; of softmaxes, also routers, or unknown."""
 
 from collections.abc import Collection, Sequence
 
@@ -31,7 +31,7 @@ def _may_be(call: RecordedCall, sizes: Collection[tuple[int, int]]) -> bool:
 def fixed_keys(
     subject: Subject, short: Case, long: Case, declared: tuple[int, ...] | None
 ) -> dict[int, FixedKeys]:
-    """What each softmax of the model's own is that has more queries for more tokens, but not keys.
+    """What each call is that has more queries for more tokens, but not keys.
 
     Args:
         subject: the model.
@@ -50,19 +50,27 @@ def fixed_keys(
     return {
         number: _kind_of(one, other, declared)
         for number, (one, other) in enumerate(zip(*runs, strict=True))
-        if one.kind == "softmax" and _is_fixed(one, other)
+        if _is_fixed(one, other, declared)
     }
 
 
-def _is_fixed(one: RecordedCall, other: RecordedCall) -> bool:
-    return one.shape[2] != other.shape[2] and one.shape[3] == other.shape[3]
+def _is_fixed(one: RecordedCall, other: RecordedCall, declared: tuple[int, ...] | None) -> bool:
+    """Whether it has as many keys; of a kernel, those of a memory, not of a cache of one size."""
+    if one.shape[2] == other.shape[2] or one.shape[3] != other.shape[3]:
+        return False
+    return one.kind == "softmax" or (not one.cross and _of_memory(one, other, declared))
+
+
+def _of_memory(one: RecordedCall, other: RecordedCall, declared: tuple[int, ...] | None) -> bool:
+    """Whether its values are the same for another input, or it is what the caller declares."""
+    values, others = one.attention.v, other.attention.v
+    apart = bool(values.shape[3]) and torch.equal(values[:1], others[:1])
+    return apart or one.shape[2:] == declared
 
 
 def _kind_of(one: RecordedCall, other: RecordedCall, declared: tuple[int, ...] | None) -> FixedKeys:
-    values, others = one.attention.v, other.attention.v
-    apart = values.shape[3] and torch.equal(values[:1], others[:1])
-    if apart or one.shape[2:] == declared:
+    if _of_memory(one, other, declared):
         return "memory"
-    seen = one.attention.softmax
+    values, seen = one.attention.v, one.attention.softmax
     several_heads = seen is not None and len(seen.sizes) > 3
     return "unknown" if values.shape[3] or several_heads else "router"

@@ -47,6 +47,11 @@ class LayerRun:
         return self.n_samples, n_heads, n_queries, self.n_keys or n_keys
 
     @property
+    def has_more_keys(self) -> bool:
+        """Whether there are more keys than tokens."""
+        return self.ran.shape[3] > self.shape[3]
+
+    @property
     def sure(self) -> bool:
         """Whether allowed pairs come from the mask alone, and so do not depend on the input."""
         return self.ran.maps is None
