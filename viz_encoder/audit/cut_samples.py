@@ -6,12 +6,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from viz_encoder.audit.answer import Answer, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import Gap, gap, own_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
+from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
 
@@ -55,6 +57,31 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
         apart = gap(own_rows(out, sample, real), other, rows)
         worst = max(worst, apart._replace(sample=sample))
     return CutSamples(n_compared, worst, refused, why_not, too_short)
+
+
+def not_compared(context: AuditContext, cut: CutSamples) -> Answer | None:
+    """What to say of samples that could not be run or compared alone; None if there are none."""
+    why_not = cut.why_not
+    if cut.refused:
+        answer = raised(cut.refused[0], title="Alone and with padding")
+        if cut.n_compared or answer.verdict is not Verdict.FAIL:
+            return answer
+        why_not = f"without its padding, {cut.refused[0].clause}"
+    if not why_not:
+        return None
+    others = " The other samples agree." if cut.n_compared else ""
+    found = untested(f"Alone and with padding: {why_not}.{others}")
+    if not (cut.n_compared and cut.too_short and context.was_asked_for(cut.too_short)):
+        return found
+    cause = (
+        "consistent with: a size or a part of a mask that is fixed, where it is to be of tokens."
+    )
+    # It took so many tokens with padding beside them, and other samples without any.
+    cure = (
+        f"If the model is meant to take no {cut.too_short} tokens, give the lengths that it takes: "
+        f"AuditScope(lengths=[{context.base.valid.shape[1]}])."
+    )
+    return found._replace(verdict=Verdict.WARN, cause=cause, cure=cure)
 
 
 def _alone(context: AuditContext, case: Case, sample: int) -> Case | str | None:

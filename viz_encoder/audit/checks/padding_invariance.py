@@ -10,10 +10,10 @@ from viz_encoder.audit.answer import Answer, Diagnosis, is_sure, passes, raised,
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.cut_samples import (
-    CutSamples,
     cut_samples,
     is_another_input,
     leaves_out_others,
+    not_compared,
 )
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.mixing import by_first
@@ -93,7 +93,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     alike = worst.amount <= context.tolerance(out)
     if alike:
         single = None if cut.refused and cut.n_compared else _in_a_batch_of_one(context, case, out)
-        return single or _refused(context, cut)
+        return single or not_compared(context, cut)
     if is_another_input(context, case, worst.sample):
         n_tokens = int(case.valid[worst.sample].sum())
         return untested(
@@ -179,31 +179,6 @@ def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer |
         f"{found.evidence} Alone, at {alone.valid.shape[1]} tokens, {continued(ignored.evidence)}"
     )
     return found._replace(evidence=text, code=ignored.code, cause=ignored.cause, cure=ignored.cure)
-
-
-def _refused(context: AuditContext, cut: CutSamples) -> Answer | None:
-    """What to say of samples that could not be run or compared alone; None if there are none."""
-    why_not = cut.why_not
-    if cut.refused:
-        answer = raised(cut.refused[0], title="Alone and with padding")
-        if cut.n_compared or answer.verdict is not Verdict.FAIL:
-            return answer
-        why_not = f"without its padding, {cut.refused[0].clause}"
-    if not why_not:
-        return None
-    others = " The other samples agree." if cut.n_compared else ""
-    found = untested(f"Alone and with padding: {why_not}.{others}")
-    if not (cut.n_compared and cut.too_short and context.was_asked_for(cut.too_short)):
-        return found
-    cause = (
-        "consistent with: a size or a part of a mask that is fixed, where it is to be of tokens."
-    )
-    # It took so many tokens with padding beside them, and other samples without any.
-    cure = (
-        f"If the model is meant to take no {cut.too_short} tokens, give the lengths that it takes: "
-        f"AuditScope(lengths=[{context.base.valid.shape[1]}])."
-    )
-    return found._replace(verdict=Verdict.WARN, cause=cause, cure=cure)
 
 
 def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer | None:

@@ -1,0 +1,10 @@
+"""The known causes of a wrong mask by their codes: each in a sentence, with the fix in code."""
+
+from viz_encoder.audit.diagnose.causes.besides import BESIDES
+from viz_encoder.audit.diagnose.causes.padding import PADDING
+from viz_encoder.audit.diagnose.causes.parts import PARTS
+from viz_encoder.audit.diagnose.causes.patterns import PATTERNS
+from viz_encoder.audit.diagnose.causes.readings import READINGS
+from viz_encoder.audit.diagnose.causes.samples import SAMPLES
+
+CAUSES = {**READINGS, **PATTERNS, **PARTS, **PADDING, **SAMPLES, **BESIDES}

@@ -1,0 +1,78 @@
+"""Cross-attention, caches, biases and inputs: the causes."""
+
+from viz_encoder.audit.diagnose.causes.cause import Cause
+
+BESIDES = {
+    "media_before": Cause(
+        "a query looks at all pictures before it, where only the last one is meant",
+        "text_time[:, :, None] == media_time[:, None, :], not >=.",
+    ),
+    "media_last": Cause(
+        "a query looks at the last picture before it only, where all of those before it are meant",
+        "text_time[:, :, None] >= media_time[:, None, :], not ==.",
+    ),
+    "cross_causal": Cause(
+        "cross-attention is causal: a query looks only at the first tokens of the memory",
+        "Pass is_causal=False and no causal mask to cross-attention: all of the memory is there "
+        "before the first query.",
+    ),
+    "cross_beside": Cause(
+        "what each query may look at in the memory ends one token late or early",
+        "Of n tokens that a query may see, the last is memory < n: neither memory <= n nor "
+        "memory < n - 1.",
+    ),
+    "input_unused": Cause(
+        "something else that is as long as the input, such as a prefix or a cache, is read in its "
+        "place",
+        "Don't tell a cache from the input by its length, as by past.shape[2] == x.shape[1]; pass "
+        "an argument that says which it is.",
+    ),
+    "open_piece": Cause(
+        "rows of a piece of several tokens see later tokens of the same piece: the causal mask is "
+        "missing there, or a ring buffer overwrites keys before they are read",
+        "Pass the causal mask for pieces of several tokens, too: torch.ones(n_queries, "
+        "n_keys).tril(n_keys - n_queries).bool(); read a ring buffer before it is overwritten.",
+    ),
+    "cache_padding": Cause(
+        "with a cache, the padding of the prompt is no longer masked",
+        "Pass a mask over all tokens so far, (batch, cached + new), not only over the new ones.",
+    ),
+    "beam": Cause(
+        "the cache, or the mask beside it, is not put into the order of the beams in every layer",
+        "Index keys, values, positions and mask of every layer with order, along the batch.",
+    ),
+    "bias_lost": Cause(
+        "the bias is not added to the scores",
+        "scores + bias, before the softmax; a mask that is added must not replace it.",
+    ),
+    "bias_sign": Cause(
+        "the bias has the wrong sign: distant tokens get more attention instead of less",
+        "-slope * distance, with slope > 0.",
+    ),
+    "bias_scale": Cause(
+        "the bias is too large or too small by the same factor everywhere",
+        "q @ k.mT / math.sqrt(d) + bias: add the bias after the scores are divided by √d, and "
+        "don't multiply it; scaled_dot_product_attention(attn_mask=bias) adds it as it is.",
+    ),
+    "bias_heads": Cause(
+        "heads have each other's bias",
+        "slopes[None, :, None, None], in the order of the heads.",
+    ),
+    "bias_transposed": Cause(
+        "the bias of the pair (key, query) is added to (query, key)",
+        "bias.mT; in (query, key), rows are queries.",
+    ),
+    "bias_clipped": Cause(
+        "the bias stops changing beyond some distance",
+        "Let the distance grow with the text: slope * (query - key).abs(), without clamp, or with "
+        "a table of as many distances as there may be.",
+    ),
+    "ids": Cause(
+        "the model takes token ids, and the audit gave it vectors",
+        "inputs=viz_encoder.audit.AuditInputs(vocab_size=…), in place of d_model=.",
+    ),
+    "length": Cause(
+        "the model does not take as many tokens as the audit chose",
+        "scope=viz_encoder.audit.AuditScope(lengths=[…]), with the numbers of tokens it takes.",
+    ),
+}

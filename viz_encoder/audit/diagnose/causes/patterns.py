@@ -1,0 +1,90 @@
+"""Who may look at whom, besides padding: the causes."""
+
+from viz_encoder.audit.diagnose.causes.cause import Cause
+
+PATTERNS = {
+    "sees_next": Cause(
+        "off by one: token i sees token i + 1",
+        "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",
+    ),
+    "misses_self": Cause(
+        "off by one: token i does not see itself",
+        "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",
+    ),
+    "reversed": Cause(
+        "it looks ahead where it should look back: the wrong triangle is masked",
+        "torch.tril where True = may attend; torch.triu(diagonal=1) where True = ignored.",
+    ),
+    "window": Cause(
+        "the window has a different width than intended",
+        "One-sided, w keys with the token itself: 0 <= i - j < w. Two-sided, r keys on each "
+        "side (2r + 1 in all): abs(i - j) <= r.",
+    ),
+    "window_shifted": Cause(
+        "the window is off by one position",
+        "One-sided, w keys with the token itself: 0 <= i - j < w. Two-sided, r keys on each "
+        "side (2r + 1 in all): abs(i - j) <= r.",
+    ),
+    "one_sided": Cause(
+        "the window is open on one side only, but both sides were meant",
+        "Take the distance without its sign, (i - j).abs() <= w, and add no causal mask.",
+    ),
+    "causal_lost": Cause(
+        "keys after the token are open, as in a window to both sides",
+        "Combine it with torch.tril(ones).",
+    ),
+    "causal_added": Cause(
+        "keys after the token are closed: a causal mask replaced or joined yours",
+        "Look for torch.tril in what is passed, and for is_causal=True, which is a hint that may "
+        "replace attn_mask.",
+    ),
+    "corner": Cause(
+        "the causal mask is aligned to the wrong corner: queries that stand at the end of more "
+        "keys are counted from the first key",
+        "torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool(); is_causal=True counts from "
+        "the first key.",
+    ),
+    "blocks": Cause(
+        "it is causal from block to block only: a token sees its own block to the end",
+        "Compare positions and not blocks: query >= key, at least in the blocks on the diagonal.",
+    ),
+    "chunks": Cause(
+        "the chunks are not as meant",
+        "With chunks of c tokens, chunk = place // c: chunk[None, :] <= chunk[:, None] sees its "
+        "own chunk and those before it, and nothing of the next.",
+    ),
+    "stride": Cause(
+        "the pattern has a different stride (dilation) than intended",
+        "Every d-th key, r of them on each side: (i - j) % d == 0 and abs(i - j) <= r * d.",
+    ),
+    "edge": Cause(
+        "tokens at the edge of the sequence are treated differently from those in the middle",
+        "Both ends need the same rule as the middle: [CLS] and [SEP] are no padding, so keep them "
+        "in the mask; pad before windows are cut, or clamp their borders.",
+    ),
+    "one_way": Cause(
+        "global tokens work in one direction only",
+        "Open both: allowed[:, glob, :] = True (they look at all) and allowed[:, :, glob] = True "
+        "(all look at them).",
+    ),
+    "globals_lost": Cause(
+        "global tokens are left out: only the window is open",
+        "Open both: allowed[:, glob, :] = True (they look at all) and allowed[:, :, glob] = True "
+        "(all look at them).",
+    ),
+    "order": Cause(
+        "the mask is in a different order from the tokens",
+        "Put both into the same order: x.flip(1) with mask.flip(-1), and mask.flip(-2, -1) where "
+        "it is (query, key); likewise roll, or x[:, order] with mask[:, order].",
+    ),
+    "pattern_places": Cause(
+        "the pattern (documents, blocks or global tokens) is applied to all positions, padding "
+        "included",
+        "Count real tokens: place = valid.cumsum(dim=1) - 1, not torch.arange(n_tokens).",
+    ),
+    "other_layer": Cause(
+        "a layer uses the mask of another layer",
+        "Take each layer's own mask, by its number or kind: masks[number], in the order of "
+        "the layers.",
+    ),
+}

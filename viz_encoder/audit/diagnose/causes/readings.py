@@ -1,0 +1,129 @@
+"""How a mask is read, combined and applied: the causes."""
+
+from viz_encoder.audit.diagnose.causes.cause import Cause
+
+READINGS = {
+    "inverted": Cause(
+        "the model looks exactly where your mask says it may not",
+        "Pass ~mask, or 1 - mask of whole numbers. nn.MultiheadAttention and "
+        "nn.TransformerEncoder ignore where True; scaled_dot_product_attention keeps where True.",
+    ),
+    "unsigned": Cause(
+        "the mask is unsigned: mask - 1 is 255 where it should be -1, and opens what it should "
+        "close",
+        "Convert it first, (mask.to(x.dtype) - 1) * 1e9, or use masked_fill(mask == 0, "
+        "-torch.inf).",
+    ),
+    "inverted_heads": Cause(
+        "some heads look exactly where your mask says they may not, and the others where they "
+        "may, as where heads are mixed after masking: a negative factor turns -1e9 into 1e9",
+        "Mask last: mix, scale and cap the scores first, then scores.masked_fill(~keep, "
+        "-torch.inf).softmax(-1).",
+    ),
+    "transposed": Cause(
+        "rows and columns are swapped: queries are masked instead of keys",
+        "Mask the keys: keep[:, None, None, :], not keep[:, None, :, None]; for (query, key) "
+        "masks, mask.mT.",
+    ),
+    "ignored": Cause(
+        "every token looks at every token, as with no mask at all",
+        "Pass the mask on to the attention call, in the convention that it expects.",
+    ),
+    "padding_ignored": Cause(
+        "the pattern is right, but padding is not masked",
+        "Combine both: allowed = pattern & valid[:, None, :].",
+    ),
+    "pattern_ignored": Cause(
+        "padding is masked, but the pattern (causal, window or documents) is not",
+        "Combine both: allowed = pattern & valid[:, None, :]. is_causal=True beside attn_mask is "
+        "only a hint, and may replace it.",
+    ),
+    "other_tensor": Cause(
+        "the tensor that is used as the mask is not the one that says what you mean",
+        "Pass the one that says it, by its name (attention_mask=…), for the order of arguments "
+        "differs between models; or mend the code that makes the other.",
+    ),
+    "one_unused": Cause(
+        "of the masks that are passed, one is not used",
+        "Combine them before the attention call: both = one & other, as bool, True = may attend.",
+    ),
+    "as_passed": Cause(
+        "the model follows the mask it is given, and that mask is not what you intend",
+        "Fix the code that builds the mask: (made ^ intent(valid)).nonzero() lists the pairs, "
+        "with made as a bool mask, True = may attend.",
+    ),
+    "block_mask": Cause(
+        "the blocks were listed for one sample, or by another mask_mod, and compiled kernels "
+        "leave out all others",
+        "create_block_mask(mask_mod, B=len(valid), H=None, Q_LEN=n_tokens, KV_LEN=n_tokens): "
+        "B=None is for a mask_mod that is the same for all samples.",
+    ),
+    "head_axis": Cause(
+        "a (batch, query, key) mask has no axis for the heads, so its samples are taken for heads",
+        "mask[:, None], which is (batch, 1, query, key): one mask for all heads of a sample; "
+        "mask[:, None, None] for scores (batch, kv head, group, query, key).",
+    ),
+    "zero_one_added": Cause(
+        "0 and 1 are added to the scores: that shifts them by 1 and masks nothing",
+        "Pass mask.bool(), or torch.zeros(...).masked_fill(~keep, -torch.inf).",
+    ),
+    "constant": Cause(
+        "masked scores are not negative enough: each keeps about exp(score) of the weight, and "
+        "outweighs every key that scores lower",
+        "Use a bool mask, torch.finfo(scores.dtype).min or -torch.inf, and mask last: after a cap "
+        "(tanh) or scale.",
+    ),
+    "int_inverted": Cause(
+        "~ on whole numbers flips bits: ~0 = -1 and ~1 = -2, and both are True",
+        "Use mask == 0, or ~mask.bool().",
+    ),
+    "overflow": Cause(
+        "a number in the code does not fit the dtype: float16 ends at 65,504",
+        "Use torch.finfo(scores.dtype).min, or -torch.inf, or a bool mask.",
+    ),
+    "saturated": Cause(
+        "two saturated masks were added: finfo.min + finfo.min = -inf, and a row of -inf is NaN",
+        "Combine masks as bool with &, and turn them into numbers once.",
+    ),
+    "after_softmax": Cause(
+        "the mask is applied after the softmax: forbidden keys still take their share of the sum",
+        "scores.masked_fill(~keep, -torch.inf) before softmax, nothing after it.",
+    ),
+    "half_masked": Cause(
+        "only a part of this attention is masked",
+        "Mask every sum over the keys, the normalizer, too: k = k * m beside v = v * m, with m = "
+        "valid[..., None].",
+    ),
+    "wrong_axis": Cause(
+        "the softmax runs over queries: columns sum to 1, rows do not",
+        "softmax(scores, dim=-1), with scores (batch, head, query, key).",
+    ),
+    "empty_row": Cause(
+        "a row with nothing to attend to gives NaN, and its NaN spreads",
+        "Give each row one key (itself), or use scaled_dot_product_attention, which gives zeros.",
+    ),
+    "open_slots": Cause(
+        "the keys were padded to a whole block or a static cache's length, and the mask leaves "
+        "that padding open",
+        "F.pad(keep, (0, filling), value=False): close in the mask what is added to the keys.",
+    ),
+    "keys_beside": Cause(
+        "the weights stand beside the keys that they belong to",
+        "Drop the column that was added: of torch.cat([scores, sink], -1) the last, [..., :-1]; of "
+        "torch.cat([sink, scores], -1) the first, [..., 1:].",
+    ),
+    "path": Cause(
+        "two paths of one module treat the mask differently, as where is_causal=True, which is a "
+        "hint, replaces attn_mask on one of them",
+        "Pass one explicit bool mask and no is_causal.",
+    ),
+    "mask_dropout": Cause(
+        "dropout is applied to the mask, not to the weights, and opens what the mask forbids",
+        "F.dropout(scores.masked_fill(~keep, -torch.inf).softmax(-1), p, training): after the "
+        "softmax, never before it.",
+    ),
+    "random": Cause(
+        "dropout, or other noise, that ignores eval mode",
+        "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0.",
+    ),
+}
