@@ -12,6 +12,7 @@ from viz_encoder.audit.checks import (
     output_pooling,
     padding_invariance,
     perturbation,
+    pooled_tokens,
 )
 from viz_encoder.audit.diagnose.part_cause import by_parts
 from viz_encoder.audit.ignored_input import find_ignored
@@ -96,13 +97,13 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
     found = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
     if found is not None:
         return found
-    if not context.is_pooled:
-        some = context.gradients_on(case, ROWS)
-        if not isinstance(some, str):
-            found = gradient.find_fault(context, case, some)
-            found = found or gradient.find_lost(context, case, some)
+    some = context.gradients_on(case, ROWS)
+    if not isinstance(some, str):
+        found = None if context.is_pooled else gradient.find_fault(context, case, some)
+        found = found or gradient.find_lost(context, case, some)
     found = found or find_ignored(context, case, out)
     found = found or perturbation.find_fault(context, case, out, most=6)
+    found = found or pooled_tokens.find_fault_at(context, case)
     found = found or padding_invariance.find_fault(context, case, out)
     if not context.failed("output_pooling"):
         found = found or output_pooling.find_fault(context, case, out)

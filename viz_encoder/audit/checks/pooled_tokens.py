@@ -1,5 +1,7 @@
 """Whether the pooled vector is made of the tokens that it is meant to be made of."""
 
+from contextlib import suppress
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -20,13 +22,36 @@ def ask(context: AuditContext) -> Answer:
     if context.scope.pool_over is None:
         return untested("Which tokens are pooled: no AuditScope(pool_over=…) was given.")
     case = context.base
-    wanted = _wanted(context, case)
-    amounts = amounts_of(context, case)
+    wanted, amounts = _wanted(context, case), amounts_of(context, case)
     if amounts is None:
         return untested("Which tokens are pooled: no rows (batch, token, d) lead to the output.")
     over = amounts.masked_fill(wanted, 0.0)
     if _padding_is_told(context) and not bool((over[case.valid] > GRADIENT).any()):
         return untested("Which tokens are pooled: padding is, as another check says.")
+    if (found := find_fault(context, case, wanted, amounts)) is not None:
+        return found
+    unseen = int((wanted & (wanted.sum(dim=1, keepdim=True) == 1) & (amounts == 0)).sum())
+    but = f" Whether {unseen} of them are read, no gradient shows." if unseen else ""
+    return passes(
+        f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other.{but}"
+    )
+
+
+def find_fault_at(context: AuditContext, case: Case) -> Answer | None:
+    """The same on another batch, if it is said which tokens are pooled there."""
+    if context.scope.pool_over is None or context.failed("pooled_tokens"):
+        return None
+    with suppress(InputError):
+        wanted, amounts = _wanted(context, case), amounts_of(context, case)
+        return None if amounts is None else find_fault(context, case, wanted, amounts)
+    return None
+
+
+def find_fault(
+    context: AuditContext, case: Case, wanted: Tokens, amounts: Float[Tensor, "batch token"]
+) -> Answer | None:
+    """A token that is pooled and should not be, or one that should be and is not."""
+    over = amounts.masked_fill(wanted, 0.0)
     if float(over.max()) > GRADIENT:
         sample, query = divmod(int(over.argmax()), over.shape[1])
         kind = "token" if bool(case.valid[sample, query]) else "padding"
@@ -38,13 +63,7 @@ def ask(context: AuditContext) -> Answer:
         return answer.because(by_places(context, case, sample) or _special(wanted))
     if not context.is_pooled and (none := _of_no_token(wanted, amounts)) is not None:
         return none
-    if (lost := _find_lost(context, case, wanted)) is not None:
-        return lost
-    unseen = int((wanted & (wanted.sum(dim=1, keepdim=True) == 1) & (amounts == 0)).sum())
-    but = f" Whether {unseen} of them are read, no gradient shows." if unseen else ""
-    return passes(
-        f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other.{but}"
-    )
+    return _find_lost(context, case, wanted)
 
 
 def _padding_is_told(context: AuditContext) -> bool:
