@@ -35,7 +35,9 @@ UNFOLD = """addEventListener("DOMContentLoaded", () => document.head.append(Obje
 )));
 new MutationObserver(() => {
   for (const each of document.querySelectorAll("details.viz-folded:not([open])")) each.open = true;
-}).observe(document, { childList: true, subtree: true, attributeFilter: ["open"] });"""
+  const parts = document.querySelector("#viz-tab-pooling[data-part]:not([data-part~=set][data-part~=one])");
+  if (parts) parts.dataset.part = "one two padding set";
+}).observe(document, { childList: true, subtree: true, attributeFilter: ["open", "data-part"] });"""
 
 
 @contextmanager

@@ -279,6 +279,7 @@ export interface TokenPairs {
   top: [one: string, other: string, part: number][]; // of whole words
   matches: [token: number, nearest: number, cosine: number][];
   maxsim: Maybe; // the mean of their cosines
+  alike: Record<string, Maybe>; // cosine of the two texts by each pooling
   notes: string[]; // of the second text
   why: string; // why this pooling is no sum over tokens; then it stands alone
 }

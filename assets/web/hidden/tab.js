@@ -43,13 +43,13 @@ class HiddenTab extends TabShell {
   source = new TokenChoice(this.acts);
   similarity = new TokenSimilarityPanel(this.acts);
   pca = new PcaPanel(this.acts);
-  panels = [
-    this.similarity,
-    new ResidualChangePanel(this.acts),
-    this.pca,
-    new NearestPanel(this.acts),
-    new LogitLensPanel(this.acts),
-  ];
+  others = [new ResidualChangePanel(this.acts), this.pca, new NearestPanel(this.acts), new LogitLensPanel(this.acts)];
+  more = el(
+    "details",
+    { class: "viz-folded viz-hidden-more", ontoggle: () => this.refresh() },
+    el("summary", {}, "More: norms and updates, PCA, nearest tokens, what the prediction head would say"),
+    el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
+  );
   where = el("output", { class: "viz-hidden-where" });
   tokens = el("span", { class: "viz-caption" });
   special = el("input", { type: "checkbox", id: "viz-hidden-special", checked: true, onchange: () => this.refresh() });
@@ -65,8 +65,7 @@ class HiddenTab extends TabShell {
     const bar = [this.player.node, this.where, this.switch, this.tokens];
     this.body.append(
       el("div", { class: "viz-controls viz-hidden-controls" }, ...bar),
-      this.source.node,
-      el("div", { class: "viz-hidden-panels" }, ...this.panels.map(({ node }) => node)),
+      ...[this.similarity.lead, this.source.node, this.similarity.node, this.more],
     );
     current.selection.on((changed) => changed.has("query") && this.refresh());
     current.onHover((token) => {
@@ -78,6 +77,11 @@ class HiddenTab extends TabShell {
       this.refresh();
     });
     this.open();
+  }
+
+  // Those in sight: what is folded away is asked for once it is opened.
+  get panels() {
+    return [this.similarity, ...(this.more.open ? this.others : [])];
   }
 
   /** @override @param {Run} run */
@@ -99,14 +103,14 @@ class HiddenTab extends TabShell {
 
   /** @override */
   redraw() {
-    for (const panel of this.panels) panel.redraw();
+    for (const panel of [this.similarity, ...this.others]) panel.redraw();
     this.refresh();
   }
 
   // A new run begins at its output, that of a link at the layer it names.
   #enter(/** @type {Run} */ run) {
     this.shown = run;
-    for (const panel of this.panels) panel.leave();
+    for (const panel of [this.similarity, ...this.others]) panel.leave();
     const linked = run.key === current.selection.opened ? current.selection.noted(LAYER) : "";
     this.depth.layer = linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
     this.player.show({ nLayers: run.nLayers + 1 });

@@ -14,7 +14,8 @@ const TOGETHER = 64; // tokens up to which all layers' matrices are fetched at o
 
 export class TokenSimilarityPanel extends Panel {
   heading = el("h4");
-  sentence = el("p", { class: "viz-hidden-sentence" });
+  lead = el("h2", { class: "viz-hidden-lead" });
+  beside = el("div"); // the matrix
 
   constructor(/** @type {Acts} */ acts) {
     super(
@@ -29,7 +30,9 @@ export class TokenSimilarityPanel extends Panel {
     const says = caption(
       "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.",
     );
-    this.body.append(this.heading, this.matrix.node, this.told, this.chart.node, this.sentence, says);
+    const left = el("div", {}, this.heading, this.matrix.node, this.told);
+    this.beside.append(this.chart.node, says);
+    this.body.append(left, this.beside);
   }
 
   /** @override @type {(state: State) => Table[]} */
@@ -85,7 +88,10 @@ export class TokenSimilarityPanel extends Panel {
     this.chart.show(lines, layer, lowest > -0.05 ? 0 : null, 1);
     const layers = [...new Set([0, layer, cosine.length - 1])];
     const said = layers.map((at) => `${twoDigits(cosine[at])} ${afterBlocks(at)}`);
-    this.sentence.textContent = `Mean cosine over pairs of tokens: ${said.join(", ")}.`;
+    const [first, last] = [cosine[0], cosine[layer]].map((value) => Math.round(100 * Number(value)));
+    const way =
+      last > first ? "The tokens grow alike" : last < first ? "The tokens grow apart" : "The tokens stay as alike";
+    this.lead.textContent = `${way}: mean cosine over pairs of tokens ${said.join(", ")}.`;
   }
 }
 

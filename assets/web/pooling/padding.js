@@ -44,9 +44,11 @@ export class Padding {
   classic = el("ul", { class: "viz-notes viz-pool-classic" });
   table = el("table", { class: "viz-pool-table viz-pool-drift" });
   why = el("p", { class: "viz-readout", role: "status" });
+  lead = el("h2", { class: "viz-pool-lead" });
   result = el(
     "div",
     { hidden: true },
+    this.lead,
     this.classic,
     el("div", { class: "viz-pool-scroll" }, this.table),
     caption(DRIFT),
@@ -54,8 +56,7 @@ export class Padding {
   );
   node = el(
     "section",
-    { class: "viz-pool-padding", "aria-label": "What padding changes" },
-    el("h2", { class: "viz-part" }, "What padding changes"),
+    { class: "viz-pool-padding viz-of-padding", "aria-label": "What padding changes" },
     caption("The same text alone, and again with padding after it, as if batched with a longer text."),
     this.controls,
     this.said,
@@ -118,6 +119,10 @@ export class Padding {
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)),
       el("tbody", {}, ...lines),
     );
+    const safe = most && byCell.get(`${most.method}:masked`);
+    this.lead.textContent = safe
+      ? `${TITLES[most.case]}: ${most.method} moves by ${small(most.relative)} of its length; with the mask everywhere, by ${small(safe.relative)}.`
+      : "Padding moves no vector.";
     if (most) this.#choose(most);
   }
 

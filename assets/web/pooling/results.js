@@ -3,9 +3,11 @@
 import { inkOn, rgbText } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { signed, signedColors } from "../core/signed_colors.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { Rgb } from "../core/colors.js" */
-/** @import { Maybe } from "../core/payloads.d.ts" */
+/** @import { Maybe, Pooled } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
 
 // For labels and seeds; repeats after eight.
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"];
@@ -57,4 +59,36 @@ export function ownOrNot(own, method) {
   return method === OWN
     ? `The chosen row is the model's own pooling, as sentence-transformers computes it: ${own}.`
     : `The chosen row is ${method}, not the model's own pooling. The model declares: ${own}.`;
+}
+
+/** Which tokens make most of a vector, and which other pooling is nearest to it and which farthest.
+ * @type {(run: Run, method: string, values: Maybe[] | null, found: Pooled | null) => string} */
+export function madeOf(run, method, values, found) {
+  const own = found?.methods.findIndex(({ name }) => name === method) ?? -1;
+  const others = (found?.cosines[own] ?? [])
+    .map((cosine, at) => ({ name: found?.methods[at].name, cosine }))
+    .filter(({ name, cosine }) => name !== method && cosine !== null)
+    .toSorted((a, b) => Number(b.cosine) - Number(a.cosine));
+  const [near, far] = [others[0], others[others.length - 1]];
+  const most = (values ?? [])
+    .map((share, at) => ({ at, share: Number(share) }))
+    .toSorted((a, b) => b.share - a.share)
+    .slice(0, 3)
+    .map(({ at, share }) => `${(100 * share).toFixed(0)}% ${run.grid ? run.named(at) : quoted(run.tokens[at])}`);
+  const what = method === OWN ? "The model’s own vector" : `The ${method} vector`;
+  const made = most.length ? `${what} is ${most.slice(0, -1).join(", ")} and ${most[most.length - 1]}` : what;
+  const beside =
+    far && near !== far
+      ? `of the other poolings, ${near.name} is nearest (cosine ${fixed(near.cosine, 2)}) and ${far.name} farthest (${fixed(far.cosine, 2)})`
+      : "";
+  return `${[made, beside].filter(Boolean).join("; ")}.`;
+}
+
+/** Which pooling keeps two texts closest, beside the model's own. @type {(alike: Record<string, Maybe>) => string} */
+export function alikeSaid(alike) {
+  const all = Object.entries(alike).filter(([, cosine]) => cosine !== null);
+  const [name, most] = all.reduce((one, other) => (Number(other[1]) > Number(one[1]) ? other : one), ["", -2]);
+  const own = alike[OWN];
+  const beside = own == null || name === OWN ? "" : `; the model’s own pooling gives ${fixed(own, 2)}`;
+  return `${name === OWN ? "The model’s own pooling" : name} keeps these two closest: cosine ${fixed(Number(most), 2)}${beside}.`;
 }

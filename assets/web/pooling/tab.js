@@ -8,7 +8,8 @@ import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
-import { fixed, OWN, ownBadge, ownOrNot, signedBar, tint } from "./results.js";
+import { PartSwitch } from "./part_switch.js";
+import { fixed, madeOf, OWN, ownBadge, ownOrNot, signedBar, tint } from "./results.js";
 import { Shares } from "./token_shares.js";
 import { TwoTexts } from "./two_texts.js";
 
@@ -42,6 +43,8 @@ class PoolingTab extends TabShell {
   stale = true; // not yet drawn, of this run and with the latest learned query
   /** @type {Pooled | null} */
   found = null;
+  parts = new PartSwitch();
+  lead = el("h2", { class: "viz-pool-lead viz-of-one" });
   model = el("span", { class: "viz-fact" });
   layer = el("input", { type: "range", id: "viz-pool-layer", min: 0, max: 0, step: 1 });
   layerName = el("output");
@@ -67,12 +70,12 @@ class PoolingTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-pool");
     this.body.append(
-      el("h2", { class: "viz-part" }, "This input ", this.model),
-      controls(control("Hidden states", this.layer, this.layerName)),
-      el("div", { class: "viz-pool-columns" }, this.#methods(), this.#alike()),
+      el("div", { class: "viz-pool-bar" }, this.parts.node, this.#states()),
+      this.lead,
+      el("div", { class: "viz-pool-columns viz-of-one" }, this.#methods(), this.#alike()),
       el(
         "section",
-        { class: "viz-pool-chosen", "aria-label": "Each token's contribution" },
+        { class: "viz-pool-chosen viz-of-one", "aria-label": "Each token's contribution" },
         this.shareTitle,
         this.shareText,
         this.shares.node,
@@ -90,6 +93,13 @@ class PoolingTab extends TabShell {
       this.refresh();
     });
     this.open();
+  }
+
+  // After how many blocks; a set has its own choice of it.
+  #states() {
+    const node = controls(control("Hidden states", this.layer, this.layerName), this.model);
+    node.classList.add("viz-pool-states");
+    return node;
   }
 
   #methods() {
@@ -120,6 +130,7 @@ class PoolingTab extends TabShell {
   entered(run) {
     if (!run) return;
     this.model.textContent = `read by ${run.model}`;
+    this.parts.enter(run);
     this.layer.max = String(run.nLayers);
     this.layer.value = linkedOf(run, LAYER) || this.layer.max;
     if (run.key !== current.selection.opened) current.selection.note({ [LAYER]: "", [SECOND]: "" });
@@ -223,6 +234,7 @@ class PoolingTab extends TabShell {
       ? "Where the pooler's learned query looks"
       : `Each token's contribution to ${method}`;
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
+    this.lead.textContent = madeOf(run, method, method === "max" || looked ? null : values, this.found);
     if (!values) return this.shares.fail(method === OWN ? NO_PARTS : NO_SHARES);
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values[at], 4)}`;

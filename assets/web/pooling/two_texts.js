@@ -4,7 +4,7 @@ import { button, caption, el, onSight, tableHead, tableRow } from "../core/dom.j
 import { Latest } from "../core/latest.js";
 import { numbered } from "../core/token_names.js";
 import { Figure } from "../views/plotly_figure.js";
-import { fixed } from "./results.js";
+import { alikeSaid, fixed } from "./results.js";
 
 /** @import { TokenPairs } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -69,6 +69,8 @@ export class TwoTexts {
     button("Compare", () => {}, { type: "submit" }),
     this.first,
   );
+  lead = el("h2", { class: "viz-pool-lead", hidden: true });
+  by = el("p", { class: "viz-pairs-by" }); // every pooling
   answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
   notes = el("ul", { class: "viz-notes" });
   map = new Figure("Part of each pair of tokens", { caption: false });
@@ -94,10 +96,10 @@ export class TwoTexts {
   result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.map.node, caption(NOT), this.near);
   node = el(
     "section",
-    { class: "viz-pairs", "aria-label": "Why two texts are alike" },
-    el("h2", { class: "viz-part" }, "Why two texts are alike"),
+    { class: "viz-pairs viz-of-two", "aria-label": "Why two texts are alike" },
+    ...[this.form, this.lead, this.by],
+    el("h3", {}, "Why two texts are alike"),
     caption(WHAT),
-    this.form,
     this.answer,
     this.result,
   );
@@ -130,7 +132,7 @@ export class TwoTexts {
       this.first.textContent = this.#pair
         ? "Left empty, text A and text B of this input are compared, each read alone."
         : "It is compared with the input above.";
-      this.answer.hidden = this.result.hidden = true;
+      this.answer.hidden = this.result.hidden = this.lead.hidden = this.by.hidden = true;
     }
     if (this.seen) this.#load();
   }
@@ -160,8 +162,13 @@ export class TwoTexts {
   }
 
   #draw(/** @type {TokenPairs} */ found) {
-    this.answer.hidden = this.result.hidden = false;
+    this.answer.hidden = this.result.hidden = this.lead.hidden = this.by.hidden = false;
     this.answer.textContent = found.sentence;
+    this.lead.textContent = alikeSaid(found.alike);
+    const all = Object.entries(found.alike).toSorted(([, a], [, b]) => Number(b) - Number(a));
+    this.by.replaceChildren(
+      ...all.map(([name, value]) => el("span", { class: "viz-fact" }, `${name} ${fixed(value, 3)}`)),
+    );
     this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
     this.near.hidden = !found.matches.length;
     this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (no unit; 1 = every token has one that points the same way).`;
@@ -175,7 +182,7 @@ export class TwoTexts {
   #say(/** @type {string} */ sentence) {
     this.answer.hidden = false;
     this.answer.textContent = sentence;
-    this.result.hidden = true;
+    this.result.hidden = this.lead.hidden = this.by.hidden = true;
     delete this.node.dataset.painted;
   }
 }

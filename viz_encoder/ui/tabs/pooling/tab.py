@@ -35,8 +35,9 @@ def build(place: TabContext) -> gr.HTML:
     """Lay it out from one input to sets, and connect the buttons."""
     events = PoolingEvents(place.runner)
     view = script_view("pooling/tab.js", elem_id="viz-pooling")
-    shown = _set_part(place, events)
-    _learn_part(place, events, shown)
+    with gr.Column(elem_classes="viz-of-set"):
+        shown = _set_part(place, events)
+        _learn_part(place, events, shown)
     return view
 
 

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
+from viz_encoder.analyses.pooled import PooledInput, pooled
 from viz_encoder.analyses.token_pairs import TokenPairs, token_pairs
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.trace import Trace
@@ -40,7 +43,21 @@ def token_pairs_plain(
     at = last if layer == -1 else parse_index("layer", layer, last + 1)
     with one_at_a_time:  # may run the model, outside the queue of runs
         both = two_texts(encoder, entry.trace, other)
-    return _plain(token_pairs(*both, str(method), layer=at, encoder=encoder))
+    return {
+        **_plain(token_pairs(*both, str(method), layer=at, encoder=encoder)),
+        "alike": _alike(*(pooled(encoder, run, layers=[at]) for run in both)),
+    }
+
+
+def _alike(one: PooledInput, other: PooledInput) -> dict[str, float | None]:
+    """Cosine of the two texts by each pooling that both have; null = not defined."""
+    found = {}
+    for name in one.methods:
+        if name in other.methods:
+            first, second = (each.vectors[name][0].astype(float) for each in (one, other))
+            length = np.linalg.norm(first) * np.linalg.norm(second)
+            found[name] = finite(first @ second / length) if length else None
+    return found
 
 
 def _plain(found: TokenPairs) -> dict[str, Any]:

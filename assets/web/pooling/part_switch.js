@@ -1,0 +1,44 @@
+// Which question the Pooling tab answers: one text, two texts, padding or a set; the others are out of sight.
+
+import { current } from "../core/app_state.js";
+import { button, el } from "../core/dom.js";
+
+/** @import { Run } from "../core/run.js" */
+
+const NOTE = "pool.part"; // in the link
+const PARTS = { one: "One text", two: "Two texts", padding: "Padding", set: "A set" };
+/** @type {[part: string, note: string][]} what else a link of a part has */
+const SIGNS = [
+  ["set", "pool.set"],
+  ["two", "pool.text"],
+  ["padding", "pool.padding"],
+];
+
+export class PartSwitch {
+  buttons = Object.entries(PARTS).map(([name, title]) =>
+    button(title, () => this.#choose(name), { "data-part": name }),
+  );
+  node = el("div", { class: "viz-switch", role: "group", "aria-label": "Question" }, ...this.buttons);
+  linked = false; // whether a run came
+
+  // A link opens its part; later runs stay in the part that is open.
+  enter(/** @type {Run} */ run) {
+    const noted = (/** @type {string} */ name) => current.selection.noted(name);
+    const known = noted(NOTE) in PARTS ? noted(NOTE) : SIGNS.find(([, note]) => noted(note))?.[0];
+    if (!this.linked) this.#open(known ?? "one");
+    this.linked = true;
+    for (const each of this.buttons)
+      if (each.dataset.part === "one") each.textContent = run.grid ? "One picture" : PARTS.one;
+  }
+
+  #choose(/** @type {string} */ name) {
+    current.selection.note({ [NOTE]: name === "one" ? "" : name });
+    this.#open(name);
+  }
+
+  // By an attribute of the panel: the part of a set is Gradio's own, beside this one.
+  #open(/** @type {string} */ name) {
+    document.getElementById("viz-tab-pooling")?.setAttribute("data-part", name);
+    for (const each of this.buttons) each.setAttribute("aria-pressed", String(each.dataset.part === name));
+  }
+}
