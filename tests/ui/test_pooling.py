@@ -199,3 +199,51 @@ def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):
         hidden, head = reference(pixels).last_hidden_state, reference.head
         _, weights = head.attention(head.probe, hidden, hidden)  # a mean over its heads
     assert pooled_plain(entry)["looks"] == pytest.approx(weights[0, 0].tolist(), abs=2e-6)
+
+
+def leads(page):
+    """The sentences in sight."""
+    every = "all => all.filter((one) => one.offsetParent).map((one) => one.textContent)"
+    return page.eval_on_selector_all(".viz-pool-lead", every)
+
+
+def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace):
+    page = visit(kind="text", a=TEXT, tab="pooling", folded=True).page
+    page.wait_for_selector(".viz-pool-padding[data-painted]", state="attached", timeout=60_000)
+    hidden = states(trace, 6)
+    mean = hidden.mean(axis=0)
+    shares = hidden @ mean / len(hidden) / (mean @ mean)
+    most = [f"{share:.0%} “{trace.tokens[at]}”" for at, share in most_of(shares)]
+    (said,) = leads(page)
+    assert said.startswith(f"The model’s own vector is {most[0]}, {most[1]} and {most[2]}; of the ")
+    page.click("button[data-part=padding]")
+    (said,) = leads(page)
+    drift = vz.analyses.padding_drift(minilm, TEXT, n_padding=16)
+    worst = max(drift.rows, key=lambda row: row.relative)
+    assert said.startswith(f"No mask at all: {worst.method} moves by {worst.relative:.2f} of its")
+    page.click("button[data-part=two]")
+    page.wait_for_selector(".viz-pairs[data-painted]", timeout=60_000)
+    other = states(vz.capture(minilm, TEXT.replace("tired", "wide")), 6)
+    pooled = {"max": np.max, "mean": np.mean}
+    alike = {name: cosine(by(hidden, axis=0), by(other, axis=0)) for name, by in pooled.items()}
+    assert leads(page) == [
+        f"max keeps these two closest: cosine {alike['max']:.2f}; "
+        f"the model’s own pooling gives {alike['mean']:.2f}."
+    ]
+    assert page.inner_text(".viz-pairs-by > :first-child") == f"max {alike['max']:.3f}"
+    assert not page.is_visible("#viz-set-lines")
+    page.click("button[data-part=set]")
+    page.wait_for_selector("#viz-set-lines", state="visible")
+    assert leads(page) == [] and not page.is_visible("#viz-pool-layer")
+    page.wait_for_url("**pool.part=set*")
+    page.reload()
+    page.wait_for_selector("#viz-set-lines", state="visible", timeout=60_000)
+    assert page.get_attribute("button[data-part=set]", "aria-pressed") == "true"
+
+
+def most_of(shares):
+    return [(at, shares[at]) for at in np.argsort(-shares)[:3]]
+
+
+def cosine(one, other):
+    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)

@@ -385,7 +385,7 @@ def test_both_halves_name_their_model(visit, client):
     page = opened.page
     page.get_by_role("button", name="4 topics").click()
     page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
-    upper, lower = "#viz-pooling .viz-part .viz-fact", "#viz-set .viz-fact"
+    upper, lower = "#viz-pooling .viz-pool-bar .viz-fact", "#viz-set .viz-fact"
     assert [page.inner_text(each) for each in (upper, lower)] == ["read by all-MiniLM-L6-v2"] * 2
     assert "another model" not in page.inner_text("#viz-set")
     run = client.predict("the keys to the cabinet", "", "grammar", api_name="/run_text")

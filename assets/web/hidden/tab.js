@@ -43,11 +43,12 @@ class HiddenTab extends TabShell {
   source = new TokenChoice(this.acts);
   similarity = new TokenSimilarityPanel(this.acts);
   pca = new PcaPanel(this.acts);
-  others = [new ResidualChangePanel(this.acts), this.pca, new NearestPanel(this.acts), new LogitLensPanel(this.acts)];
+  nearest = new NearestPanel(this.acts);
+  others = [new ResidualChangePanel(this.acts), this.pca, new LogitLensPanel(this.acts)];
   more = el(
     "details",
     { class: "viz-folded viz-hidden-more", ontoggle: () => this.refresh() },
-    el("summary", {}, "More: norms and updates, PCA, nearest tokens, what the prediction head would say"),
+    el("summary", {}, "More: norms and updates, PCA, what the prediction head would say"),
     el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
   );
   where = el("output", { class: "viz-hidden-where" });
@@ -62,6 +63,7 @@ class HiddenTab extends TabShell {
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-hidden");
+    this.similarity.beside.append(this.nearest.node);
     const bar = [this.player.node, this.where, this.switch, this.tokens];
     this.body.append(
       el("div", { class: "viz-controls viz-hidden-controls" }, ...bar),
@@ -79,9 +81,13 @@ class HiddenTab extends TabShell {
     this.open();
   }
 
+  get #all() {
+    return [this.similarity, this.nearest, ...this.others];
+  }
+
   // Those in sight: what is folded away is asked for once it is opened.
   get panels() {
-    return [this.similarity, ...(this.more.open ? this.others : [])];
+    return [this.similarity, this.nearest, ...(this.more.open ? this.others : [])];
   }
 
   /** @override @param {Run} run */
@@ -103,14 +109,14 @@ class HiddenTab extends TabShell {
 
   /** @override */
   redraw() {
-    for (const panel of [this.similarity, ...this.others]) panel.redraw();
+    for (const panel of this.#all) panel.redraw();
     this.refresh();
   }
 
   // A new run begins at its output, that of a link at the layer it names.
   #enter(/** @type {Run} */ run) {
     this.shown = run;
-    for (const panel of [this.similarity, ...this.others]) panel.leave();
+    for (const panel of this.#all) panel.leave();
     const linked = run.key === current.selection.opened ? current.selection.noted(LAYER) : "";
     this.depth.layer = linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
     this.player.show({ nLayers: run.nLayers + 1 });
