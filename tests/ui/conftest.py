@@ -35,8 +35,9 @@ UNFOLD = """addEventListener("DOMContentLoaded", () => document.head.append(Obje
 )));
 new MutationObserver(() => {
   for (const each of document.querySelectorAll("details.viz-folded:not([open])")) each.open = true;
-  const parts = document.querySelector("#viz-tab-pooling[data-part]:not([data-part~=set][data-part~=one])");
-  if (parts) parts.dataset.part = "one two padding set";
+  const pooling = document.getElementById("viz-tab-pooling");
+  const all = "one two padding set";
+  if (pooling?.dataset.part && pooling.dataset.part !== all) pooling.dataset.part = all;
 }).observe(document, { childList: true, subtree: true, attributeFilter: ["open", "data-part"] });"""
 
 
