@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
+from tests.ui.reruns import entry_of
 from viz_encoder import figures
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import mask_leaks
@@ -130,7 +131,9 @@ def test_weights_that_are_nan_are_no_zeros(minilm, causal):
     assert np.isnan(mask_panels(broken, causal, 1, 3).observed[2]).all()
     drawn = draw(broken, causal, layer=1, head=3).to_json()
     assert "holds NaN" in drawn and "no leak" not in drawn
-    said = sentence(broken, Masked(causal, Mistake.NONE, MaskScope.parsed("", 6, 12)), found)
+    said = sentence(
+        entry_of(broken), Masked(causal, Mistake.NONE, MaskScope.parsed("", 6, 12)), found
+    )
     assert said.startswith("The weights hold NaN in 1 of 72 heads, first in head 1.3")
     shut = causal.clone()
     shut[2] = False
