@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 
 import viz_encoder as vz
 from tests.export.runs import HOSTILE
@@ -59,3 +59,27 @@ def offline(browser: Browser) -> Iterator[Callable[[str, int], BrowserContext]]:
             return context
 
         yield profile
+
+
+@pytest.fixture
+def from_disk(offline: Callable[[str, int], BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Opens a file in a browser that has no network; any fault fails the test."""
+    faults, pages = [], []
+
+    def open_page(file, link="", scheme="light", width=1300, refused="(no fault)", before=""):
+        page, own = offline(scheme, width).new_page(), file.as_uri()
+        pages.append(page)
+        page.on("console", lambda m: None if refused in m.text else faults.append(m.text))
+        page.on("pageerror", lambda fault: faults.append(str(fault)))
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on("request", lambda r: r.url.partition("?")[0] == own or faults.append(r.url))
+        if before:
+            page.add_init_script(before)
+        page.goto(own + link)
+        page.wait_for_selector("body[data-painted]", timeout=30_000)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert faults == []

@@ -34,30 +34,13 @@ def file(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(offline, file):
-    """Opens the file in a browser that has no network; any fault fails the test."""
-    faults, pages = [], []
+def opened(from_disk, file):
+    """Opens the file, or another, by a link."""
 
-    def open_page(link="?learn=1", path=file, scheme="light", width=1440, before=""):
-        page = offline(scheme, width).new_page()
-        pages.append(page)
-        page.on("console", lambda message: faults.append(message.text))
-        page.on("pageerror", lambda fault: faults.append(str(fault)))
-        page.on("request", lambda r: None if local(r.url, path) else faults.append(r.url))
-        if before:
-            page.add_init_script(before)
-        page.goto(path.as_uri() + link)
-        page.wait_for_selector("body[data-painted]", timeout=30_000)
-        return page
+    def open_page(link="?learn=1", path=file, width=1440, **more):
+        return from_disk(path, link, width=width, **more)
 
-    yield open_page
-    for page in pages:
-        page.close()
-    assert faults == []
-
-
-def local(url, path):
-    return url.partition("?")[0] == path.as_uri()
+    return open_page
 
 
 def shown(page, step):

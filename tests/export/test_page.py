@@ -21,27 +21,15 @@ from viz_encoder.figures.theme import WEIGHTS
 
 
 @pytest.fixture
-def opened(offline, tmp_path):
-    """Opens a page from file:// in a browser that has no network; any fault fails the test."""
-    faults, pages = [], []
+def opened(from_disk, tmp_path):
+    """Opens a page that is written, as it is."""
 
-    def open_page(content, scheme="light", width=1300, refused="(nothing may be refused)"):
+    def open_page(content, scheme="light", width=1300, **more):
         file = tmp_path / "page.html"
         file.write_bytes(content)
-        page = offline(scheme, width).new_page()
-        pages.append(page)
-        page.on("console", lambda m: None if refused in m.text else faults.append(m.text))
-        page.on("pageerror", lambda fault: faults.append(str(fault)))
-        page.on("dialog", lambda dialog: faults.append(dialog.message))
-        page.on("request", lambda r: None if r.url == file.as_uri() else faults.append(r.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector("body[data-painted]", timeout=30_000)
-        return page
+        return from_disk(file, scheme=scheme, width=width, **more)
 
-    yield open_page
-    for page in pages:
-        page.close()
-    assert faults == []
+    return open_page
 
 
 def read_cell(page, row: float, col: float) -> str:
