@@ -295,8 +295,8 @@ def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
     cosines = [cosine_similarity(layer) for layer in hidden]
     pairs = ~np.eye(trace.n_tokens, dtype=bool)
     sentence = [f"{cosines[at][pairs].mean():.2f}" for at in (0, 5, 6)]
-    until(opened, ".viz-hidden-lead", f"{sentence[0]} in the embeddings, {sentence[1]}")
-    until(opened, ".viz-hidden-lead", f"{sentence[2]} after 6 blocks.")
+    until(opened, ".viz-hidden .viz-lead", f"{sentence[0]} in the embeddings, {sentence[1]}")
+    until(opened, ".viz-hidden .viz-lead", f"{sentence[2]} after 6 blocks.")
     page.locator(".viz-hidden-matrix").scroll_into_view_if_needed()
     page.mouse.move(*page.evaluate("vizHidden.similarity.matrix.box(3, 10)"))
     words = f"3 “{trace.tokens[3]}” and 10 “{trace.tokens[10]}”: cosine {cosines[5][3, 10]:.4f}"
@@ -373,7 +373,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     page.uncheck("#viz-hidden-special")
     kept = cosine_similarity(states(masked, special=False)[2])
     mean = kept[~np.eye(len(kept), dtype=bool)].mean()
-    until(opened, ".viz-hidden-lead", f"{mean:.2f} after 2 blocks")
+    until(opened, ".viz-hidden .viz-lead", f"{mean:.2f} after 2 blocks")
     drawn = "**/figure/token_similarity?*hide_special=yes*"
     with page.expect_request(drawn), page.expect_download() as taken:
         page.locator("#viz-hidden-similarity").get_by_role("button", name="PNG").click()

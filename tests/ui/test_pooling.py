@@ -204,7 +204,7 @@ def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):
 def leads(page):
     """The sentences in sight."""
     every = "all => all.filter((one) => one.offsetParent).map((one) => one.textContent)"
-    return page.eval_on_selector_all(".viz-pool-lead", every)
+    return page.eval_on_selector_all("#viz-pooling .viz-lead", every)
 
 
 def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace):

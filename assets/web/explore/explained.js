@@ -39,7 +39,7 @@ export class Explained extends Emitter {
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
   question = new Question(() => this.ask());
-  said = el("h2", { class: "viz-answer", "aria-live": "polite" });
+  said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
   by = el("span", { class: "viz-caption", hidden: true }, " by contribution");
   how = el("p", { class: "viz-measure-said" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });

@@ -14,7 +14,7 @@ const TOGETHER = 64; // tokens up to which all layers' matrices are fetched at o
 
 export class TokenSimilarityPanel extends Panel {
   heading = el("h4");
-  lead = el("h2", { class: "viz-hidden-lead" });
+  lead = el("h2", { class: "viz-lead" });
   beside = el("div"); // the matrix
 
   constructor(/** @type {Acts} */ acts) {

@@ -37,7 +37,7 @@ export class Result {
   panels = new Panels((place) => current.selection.set(place));
   effect = new Effect((query) => current.selection.set({ query }));
   guesses = new Guesses();
-  sentence = el("h2", { class: "viz-mask-sentence", id: "viz-mask-sentence" }, UNTRIED);
+  sentence = el("h2", { class: "viz-lead", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
   stale = caption("The mask has changed since; run again to see its effect.");
   mend = button("Run it without the mistake", () => this.begin("none"), {

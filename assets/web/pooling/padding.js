@@ -44,7 +44,7 @@ export class Padding {
   classic = el("ul", { class: "viz-notes viz-pool-classic" });
   table = el("table", { class: "viz-pool-table viz-pool-drift" });
   why = el("p", { class: "viz-readout", role: "status" });
-  lead = el("h2", { class: "viz-pool-lead" });
+  lead = el("h2", { class: "viz-lead" });
   result = el(
     "div",
     { hidden: true },

@@ -44,7 +44,7 @@ class PoolingTab extends TabShell {
   /** @type {Pooled | null} */
   found = null;
   parts = new PartSwitch();
-  lead = el("h2", { class: "viz-pool-lead viz-of-one" });
+  lead = el("h2", { class: "viz-lead viz-of-one" });
   model = el("span", { class: "viz-fact" });
   layer = el("input", { type: "range", id: "viz-pool-layer", min: 0, max: 0, step: 1 });
   layerName = el("output");

@@ -69,7 +69,7 @@ export class TwoTexts {
     button("Compare", () => {}, { type: "submit" }),
     this.first,
   );
-  lead = el("h2", { class: "viz-pool-lead", hidden: true });
+  lead = el("h2", { class: "viz-lead", hidden: true });
   by = el("p", { class: "viz-pairs-by" }); // every pooling
   answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
   notes = el("ul", { class: "viz-notes" });
