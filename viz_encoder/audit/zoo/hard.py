@@ -131,7 +131,7 @@ def told_wrongly(seed: int, fixed: bool) -> MaskedModel:
     story="One query and many keys, with is_causal=True: the mask is aligned to the first key "
     "(onnx/onnx#8068).",
     wrong="F.scaled_dot_product_attention(q, k, v, is_causal=True)",
-    right="F.scaled_dot_product_attention(q, k, v)",
+    right="F.scaled_dot_product_attention(q, k, v, attn_mask=seen)",
     flagged_by="cache",
 )
 def only_with_a_cache(seed: int, fixed: bool) -> MaskedModel:
@@ -145,8 +145,10 @@ def only_with_a_cache(seed: int, fixed: bool) -> MaskedModel:
                 torch.cat([old, new], 2) for old, new in zip(cache[number], (k, v), strict=True)
             )
         cache[number : number + 1] = [(k, v)]
+        n_queries, n_keys = q.shape[2], k.shape[2]
+        seen = torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool()
         if fixed:
-            return layer.o(merge_heads(F.scaled_dot_product_attention(q, k, v)))
+            return layer.o(merge_heads(F.scaled_dot_product_attention(q, k, v, attn_mask=seen)))
         return layer.o(merge_heads(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
 
     def step(x: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
