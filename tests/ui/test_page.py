@@ -75,7 +75,7 @@ def test_a_word_chooses_the_query(shared, trace):
 def test_two_texts_and_control_enter(shared, minilm):
     opened = shared()
     opened.painted()
-    opened.page.get_by_label("Two texts").check()
+    opened.page.get_by_label("Two texts").click()
     opened.page.fill("#viz-text-b textarea", "She was tired")
     opened.page.press("#viz-text-b textarea", "Control+Enter")
     opened.page.wait_for_url("**kind=pair**")
@@ -108,7 +108,7 @@ def test_a_patch_shows_where_it_looks(shared, wide_trace):
 def test_an_example_picture_is_one_click_away(shared):
     opened = shared()
     opened.painted()
-    opened.page.get_by_label("Picture", exact=True).check()
+    opened.page.get_by_label("Picture", exact=True).click()
     opened.page.get_by_role("button", name="a digit").click()
     opened.page.wait_for_url("**example=a+digit**")
     opened.painted()
