@@ -7,8 +7,10 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model
+from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.ui.state.changed import outcome_of
+from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.painted_mask import PaintedMask
@@ -172,3 +174,13 @@ def test_a_link_to_another_kind_is_refused(runner):
         restore(runner, {"kind": "video", "a": TEXT})
     with pytest.raises(SelectionError, match="There is no example picture 'bogus'"):
         restore(runner, {"kind": "image", "example": "bogus"})
+
+
+def test_a_mask_over_a_picture_is_passed(runner):
+    scene = vz.load("scene", device="cpu")
+    name, picture = next(iter(PICTURES.items()))
+    link = {"kind": "image", "model": "scene", "example": name, "ran": "causal"}
+    trace = runner.store.get(restore(runner, link)["key"]).trace
+    n = trace.n_tokens
+    ran = vz.capture(scene, asset(picture), mask=torch.ones(n, n).tril() > 0)
+    assert n == 101 and torch.equal(trace.attention(3), ran.attention(3))

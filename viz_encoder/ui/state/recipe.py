@@ -148,7 +148,7 @@ class Recipe:
         """The mask that the model is given, with the mistake in it."""
         if self.mask is None:
             return None
-        config, n_tokens = reading.encoder.config, self.untouched(reading).values.shape[1]
+        config, n_tokens = reading.encoder.config, len(self.untouched(reading).samples[0].tokens)
         return self.mask.over(n_tokens, config.n_layers, config.n_heads).passed
 
 
