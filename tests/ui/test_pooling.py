@@ -231,6 +231,10 @@ def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace
         f"the model’s own pooling gives {alike['mean']:.2f}."
     ]
     assert page.inner_text(".viz-pairs-by > :first-child") == f"max {alike['max']:.3f}"
+    said = leads(page)
+    page.click(".viz-pairs-by > :first-child")  # of which the cosine is no sum: it stays, and why
+    page.wait_for_selector(".viz-pairs >> text=The pooling max cannot be split")
+    assert leads(page) == said
     assert not page.is_visible("#viz-set-lines")
     page.click("button[data-part=set]")
     page.wait_for_selector("#viz-set-lines", state="visible")

@@ -48,7 +48,7 @@ class HiddenTab extends TabShell {
   more = el(
     "details",
     { class: "viz-folded viz-hidden-more", ontoggle: () => this.refresh() },
-    el("summary", {}, "More: norms and updates, PCA, what the prediction head would say"),
+    el("summary", {}, "More: norms and updates, PCA, logit lens"),
     el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
   );
   where = el("output", { class: "viz-hidden-where" });

@@ -166,12 +166,17 @@ export class Presets {
    * @type {(file: File | null, sample: number) => Promise<unknown> | void}
    */
   #read(file, sample) {
-    const { shown: run, most } = this;
-    if (!file || !run) return;
+    const { run: home, shown, most } = this;
+    if (!file || !shown || !home) return;
     if (file.size > most)
       return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(most)} are allowed here.`);
     return this.#asked.run(async (fresh) => {
-      const { mask, samples, says } = await fresh(uploaded(run, file, this.convention(), sample));
+      const read = async (/** @type {Run} */ run) => ({
+        run,
+        ...(await uploaded(run, file, this.convention(), sample)),
+      });
+      const other = (/** @type {Error} */ fault) => (shown === home ? Promise.reject(fault) : read(home));
+      const { run, mask, samples, says } = await fresh(read(shown).catch(other)); // of the text with its padding, or alone
       this.#take(mask, null, run);
       this.sentence.textContent = [`Read from ${file.name}.`, says].join(" ");
       this.#batch(file, samples, sample);

@@ -40,7 +40,7 @@ export class Result {
   sentence = el("h2", { class: "viz-lead", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
   stale = caption("The mask has changed since; run again to see its effect.");
-  mend = button("Run it without the mistake", () => this.begin("none"), {
+  mend = button("Apply the mask correctly", () => this.begin("none"), {
     id: "viz-mask-mend",
     class: "viz-small viz-mask-run",
   });
@@ -75,7 +75,8 @@ export class Result {
   enter(plain, home, { mistakes, missing }) {
     if (!this.mistake.length) this.mistake.append(...options(mistakes.map(({ name, words }) => [name, words])));
     this.#asked.stop();
-    Object.assign(this, { plain, home, missing, result: null, run: null });
+    Object.assign(this, { plain, home, missing, result: null, run: null, led: null });
+    this.mistake.value = "none";
     this.body.hidden = this.alone.hidden = this.mend.hidden = true;
     this.sentence.textContent = UNTRIED;
     this.panels.leave();
@@ -85,6 +86,7 @@ export class Result {
 
   /** The mask that is painted now, and where it applies. @type {(mask: Mask, scope: string, wrong: string) => void} */
   follow(mask, scope, wrong) {
+    if (this.led && !mask.equals(this.ranWith)) this.#takeBack(); // what nobody planted
     Object.assign(this, { mask, scope, wrong });
     this.stale.hidden = !this.result || (mask.equals(this.ranWith) && scope === this.ranIn);
     this.start.disabled = this.#refused;
@@ -175,7 +177,7 @@ export class Result {
     this.made(run);
     this.sentence.textContent = found.sentence;
     this.mend.hidden = found.mistake === "none";
-    this.led = lead ? strongestLeak(found) : null;
+    if (lead) this.led = strongestLeak(found);
     this.alone.textContent = found.alone;
     this.alone.hidden = !found.alone;
     this.body.hidden = false;
@@ -185,10 +187,16 @@ export class Result {
     this.node.dataset.painted = run.key;
   }
 
+  #takeBack() {
+    this.led = null;
+    this.mistake.value = "none";
+    this.#warn();
+  }
+
   #warn() {
     const planted = this.#plantedWords(this.mistake.value);
     this.warning.hidden = !planted;
-    this.warning.textContent = `A mistake is planted: the code that runs ${planted}. Your painted mask is still the intent, so any weight on a pair it forbids is a leak.`;
+    this.warning.textContent = `A mistake is planted: the code that runs the model takes the mask and ${planted}. Any weight on a pair that the mask forbids is a leak.`;
   }
 
   // The code's planted mistake in words; "" if it has none.

@@ -20,15 +20,22 @@ export class PartSwitch {
   );
   node = el("div", { class: "viz-switch", role: "group", "aria-label": "Question" }, ...this.buttons);
   linked = false; // whether a run came
+  part = "one";
 
   // A link opens its part; later runs stay in the part that is open.
   enter(/** @type {Run} */ run) {
     const noted = (/** @type {string} */ name) => current.selection.noted(name);
     const known = noted(NOTE) in PARTS ? noted(NOTE) : SIGNS.find(([, note]) => noted(note))?.[0];
+    const ofTexts = (/** @type {string} */ part) => part === "two" || part === "padding";
     if (!this.linked) this.#open(known ?? "one");
+    else if (run.grid && ofTexts(this.part)) this.#open("one");
     this.linked = true;
-    for (const each of this.buttons)
-      if (each.dataset.part === "one") each.textContent = run.grid ? "One picture" : PARTS.one;
+    const one = run.grid ? "One picture" : run.kind === "pair" ? "The pair" : PARTS.one;
+    for (const each of this.buttons) {
+      const part = each.dataset.part ?? "";
+      each.hidden = run.grid !== null && ofTexts(part);
+      if (part === "one") each.textContent = one;
+    }
   }
 
   #choose(/** @type {string} */ name) {
@@ -38,6 +45,7 @@ export class PartSwitch {
 
   // By an attribute of the panel: the part of a set is Gradio's own, beside this one.
   #open(/** @type {string} */ name) {
+    this.part = name;
     document.getElementById("viz-tab-pooling")?.setAttribute("data-part", name);
     for (const each of this.buttons) each.setAttribute("aria-pressed", String(each.dataset.part === name));
   }

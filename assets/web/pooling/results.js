@@ -61,20 +61,24 @@ export function ownOrNot(own, method) {
     : `The chosen row is ${method}, not the model's own pooling. The model declares: ${own}.`;
 }
 
+const SAME = 0.99995; // such as a mean that is normalized, beside the mean
+
 /** Which tokens make most of a vector, and which other pooling is nearest to it and which farthest.
  * @type {(run: Run, method: string, values: Maybe[] | null, found: Pooled | null) => string} */
 export function madeOf(run, method, values, found) {
   const own = found?.methods.findIndex(({ name }) => name === method) ?? -1;
   const others = (found?.cosines[own] ?? [])
     .map((cosine, at) => ({ name: found?.methods[at].name, cosine }))
-    .filter(({ name, cosine }) => name !== method && cosine !== null)
+    .filter(({ name, cosine }) => name !== method && cosine !== null && cosine < SAME)
     .toSorted((a, b) => Number(b.cosine) - Number(a.cosine));
   const [near, far] = [others[0], others[others.length - 1]];
+  const once = (/** @type {number} */ at) =>
+    run.tokens.indexOf(run.tokens[at]) === run.tokens.lastIndexOf(run.tokens[at]);
   const most = (values ?? [])
     .map((share, at) => ({ at, share: Number(share) }))
     .toSorted((a, b) => b.share - a.share)
     .slice(0, 3)
-    .map(({ at, share }) => `${(100 * share).toFixed(0)}% ${run.grid ? run.named(at) : quoted(run.tokens[at])}`);
+    .map(({ at, share }) => `${(100 * share).toFixed(0)}% ${once(at) ? quoted(run.tokens[at]) : run.named(at)}`);
   const what = method === OWN ? "The model’s own vector" : `The ${method} vector`;
   const made = most.length ? `${what} is ${most.slice(0, -1).join(", ")} and ${most[most.length - 1]}` : what;
   const beside =

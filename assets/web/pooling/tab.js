@@ -56,10 +56,10 @@ class PoolingTab extends TabShell {
   shareTitle = el("h3");
   shareText = caption();
   shares = new Shares("Each token's share");
-  texts = new TwoTexts({
-    of: (run) => linkedOf(run, SECOND),
-    note: (text) => current.selection.note({ [SECOND]: text }),
-  });
+  texts = new TwoTexts(
+    { of: (run) => linkedOf(run, SECOND), note: (text) => current.selection.note({ [SECOND]: text }) },
+    (name) => this.#pick(name),
+  );
   padding = new Padding();
   #asked = new Latest((sentence) => {
     this.stale = true;
@@ -190,12 +190,16 @@ class PoolingTab extends TabShell {
     this.texts.show(run, { layer: found.layer, method: this.method });
   }
 
+  #pick(/** @type {string} */ name) {
+    this.picked = name;
+    current.selection.note({ [METHOD]: name });
+    this.#draw();
+  }
+
   #row(/** @type {Pooled["methods"][number]} */ { name, what, numbers, norm, toMean }) {
     const chosen = name === this.method;
     const choose = () => {
-      this.picked = name;
-      current.selection.note({ [METHOD]: name });
-      this.#draw();
+      this.#pick(name);
       query(this.rows, `[data-method="${name}"] button`).focus();
     };
     return el(

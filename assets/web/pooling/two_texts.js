@@ -12,7 +12,7 @@ import { alikeSaid, fixed } from "./results.js";
 
 const WHAT =
   "Which pairs of tokens make two pooled vectors alike: their cosine is a sum with a part for each pair, one token " +
-  "from each text. The pooling and the hidden states are those chosen above.";
+  "from each text. Of the pooling that is chosen above, after as many blocks as chosen.";
 const NOT =
   "Look for the strongest cells; all cells sum to the cosine. Not measured: " +
   "input words. These are parts of output vectors, into which the model has mixed its whole text; a large part does " +
@@ -25,7 +25,7 @@ const TYPE = "Type a second text, then press Compare.";
 /** The text to begin with: the twin of an example's minimal pair, else none.
  * @param {{ link: Record<string, string>, swap?: [word: string, twin: string] | null }} run */
 export function secondText({ link, swap }) {
-  return swap && link.a ? link.a.replaceAll(swap[0], swap[1]) : "";
+  return swap && link.a && !link.b ? link.a.replaceAll(swap[0], swap[1]) : "";
 }
 
 /** The comparison as a request; null without a second text.
@@ -105,9 +105,11 @@ export class TwoTexts {
   );
   #asked = new Latest((sentence) => this.#say(sentence));
 
-  /** @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link what it has of a run's second text */
-  constructor(link) {
+  /** `link` is what it has of a run's second text; `pool` chooses a pooling.
+   * @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link @param {(method: string) => unknown} pool */
+  constructor(link, pool) {
     this.link = link;
+    this.pool = pool;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       const [text, usual] = [this.text.value.trim(), this.run ? secondText(this.run) : ""];
@@ -154,6 +156,7 @@ export class TwoTexts {
     return this.#asked.run(async (fresh) => {
       /** @type {TokenPairs} */
       const found = await fresh(run.json(path));
+      this.#compare(found.alike);
       if (found.why) return this.#say(found.why);
       this.#draw(found);
       this.map.show(run, path);
@@ -161,14 +164,22 @@ export class TwoTexts {
     });
   }
 
-  #draw(/** @type {TokenPairs} */ found) {
-    this.answer.hidden = this.result.hidden = this.lead.hidden = this.by.hidden = false;
-    this.answer.textContent = found.sentence;
-    this.lead.textContent = alikeSaid(found.alike);
-    const all = Object.entries(found.alike).toSorted(([, a], [, b]) => Number(b) - Number(a));
+  // By each pooling, the largest cosine first; a click chooses it for what is below.
+  #compare(/** @type {TokenPairs["alike"]} */ alike) {
+    this.lead.hidden = this.by.hidden = false;
+    this.lead.textContent = alikeSaid(alike);
+    const all = Object.entries(alike).toSorted(([, a], [, b]) => Number(b) - Number(a));
+    const chosen = (/** @type {string} */ name) => String(name === this.pooling.method);
     this.by.replaceChildren(
-      ...all.map(([name, value]) => el("span", { class: "viz-fact" }, `${name} ${fixed(value, 3)}`)),
+      ...all.map(([name, value]) =>
+        button(`${name} ${fixed(value, 3)}`, () => this.pool(name), { "aria-pressed": chosen(name) }),
+      ),
     );
+  }
+
+  #draw(/** @type {TokenPairs} */ found) {
+    this.answer.hidden = this.result.hidden = false;
+    this.answer.textContent = found.sentence;
     this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
     this.near.hidden = !found.matches.length;
     this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (no unit; 1 = every token has one that points the same way).`;
@@ -182,7 +193,7 @@ export class TwoTexts {
   #say(/** @type {string} */ sentence) {
     this.answer.hidden = false;
     this.answer.textContent = sentence;
-    this.result.hidden = this.lead.hidden = this.by.hidden = true;
+    this.result.hidden = true;
     delete this.node.dataset.painted;
   }
 }

@@ -19,7 +19,7 @@ from viz_encoder.ui.tabs.pooling.results import (
     plain_row,
     pooled_plain,
 )
-from viz_encoder.ui.tabs.pooling.two_texts import token_pairs_plain
+from viz_encoder.ui.tabs.pooling.two_texts import alike_plain, token_pairs_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
 from viz_encoder.ui.wire.concurrency import Places
@@ -61,10 +61,10 @@ def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
 def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -> Response:
     """Token pairs that make this text and another similar; the map is a figure.
 
-    Of a pooling that is no sum over tokens, only `why`.
+    Of a pooling that is no sum over tokens, only `why` and the cosines by each pooling.
     """
     if why := not_a_sum(method, entry.encoder):
-        return answers.plain({"why": why})
+        return answers.plain({"why": why, "alike": alike_plain(entry, other, layer)})
     return answers.plain({**token_pairs_plain(entry, other, method, layer), "why": ""})
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from viz_encoder.analyses.pooled import PooledInput, pooled
 from viz_encoder.analyses.token_pairs import TokenPairs, token_pairs
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
@@ -34,6 +35,22 @@ def token_pairs_plain(
         SelectionError: no such method or layer, one that is no sum, or the model is not here.
         InputError: a text that cannot be read.
     """
+    encoder, at, both = _both(entry, other, layer)
+    return {
+        **_plain(token_pairs(*both, str(method), layer=at, encoder=encoder)),
+        "alike": _alike(*(pooled(encoder, run, layers=[at]) for run in both)),
+    }
+
+
+def alike_plain(entry: Entry, other: object, layer: object) -> dict[str, float | None]:
+    """Cosine of the run's text and another by each pooling, also by those that are no sums."""
+    encoder, at, both = _both(entry, other, layer)
+    return _alike(*(pooled(encoder, run, layers=[at]) for run in both))
+
+
+def _both(
+    entry: Entry, other: object, layer: object
+) -> tuple[LoadedEncoder, int, tuple[Trace, Trace]]:
     encoder = entry.model("compare it with another text")
     if not isinstance(other, str):
         raise InputError(f"The text is {type(other).__name__}, not text; type some text.")
@@ -42,11 +59,7 @@ def token_pairs_plain(
     last = encoder.config.n_layers
     at = last if layer == -1 else parse_index("layer", layer, last + 1)
     with one_at_a_time:  # may run the model, outside the queue of runs
-        both = two_texts(encoder, entry.trace, other)
-    return {
-        **_plain(token_pairs(*both, str(method), layer=at, encoder=encoder)),
-        "alike": _alike(*(pooled(encoder, run, layers=[at]) for run in both)),
-    }
+        return encoder, at, two_texts(encoder, entry.trace, other)
 
 
 def _alike(one: PooledInput, other: PooledInput) -> dict[str, float | None]:
