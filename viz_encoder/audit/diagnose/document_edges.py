@@ -56,6 +56,8 @@ def numbered_padding(
     numbers = numbers_of(allowed & keys & keys.mT)
     first = numbers.masked_fill(~valid, numbers.shape[1]).amin(dim=1)
     last = numbers.masked_fill(~valid, -1).amax(dim=1)
+    if torch.equal(first, last):
+        return  # one document alone has no number: padding is not masked at all
     for number, words in ((first, "first"), (last, "last")):
         member = (numbers == number[:, None]) & valid
         opened = allowed | (member[:, :, None] & ~keys)
