@@ -85,10 +85,9 @@ def test_a_comparison_is_restored_on_another_server(visit, reopened, minilm):
 
 @pytest.mark.slow
 def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
-    opened = visit(tab="masks", layer=2, head=4)
+    opened = visit(tab="masks", layer=2, head=4, **{"masks.mask": "none"})
     page = opened.page
-    page.wait_for_selector(".viz-masks[data-painted], .viz-mask-painter canvas")
-    page.wait_for_function("window.vizMasks?.ready")
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
     page.evaluate("vizMasks.painter.paint([[[0, 3], [0, 3]]], 1)")  # no preset any more
@@ -114,7 +113,7 @@ def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
 def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
     opened = visit(tab="masks")
     page = opened.page
-    page.wait_for_function("window.vizMasks?.ready")
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
     page.select_option("#viz-mask-preset", "window")
     page.fill("[data-size=reach]", "2")
     page.wait_for_function("location.search.includes('masks.mask=window')")

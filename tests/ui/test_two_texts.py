@@ -106,10 +106,9 @@ def test_an_example_opens_with_its_twin(visit, minilm):
     opened = visit(width=390)
     opened.painted()
     page = opened.page
-    page.locator(".overflow-menu button").first.click()
-    page.get_by_text("Pooling").last.click()
+    open_tab(page, "Pooling")
     panel = page.locator(".viz-pairs")
-    panel.locator("h2").wait_for()
+    panel.locator("h3").first.wait_for()
     panel.scroll_into_view_if_needed()
     page.wait_for_selector(".viz-pairs .viz-figure[data-painted*='wide']", timeout=60_000)
     twin = SENTENCES[0].replace("tired", "wide")

@@ -177,7 +177,8 @@ export class Result {
     this.made(run);
     this.sentence.textContent = found.sentence;
     this.mend.hidden = found.mistake === "none";
-    if (lead) this.led = strongestLeak(found);
+    if (lead && mask.equals(this.mask)) this.led = strongestLeak(found);
+    else if (lead) this.#takeBack(); // another mask was chosen meanwhile
     this.alone.textContent = found.alone;
     this.alone.hidden = !found.alone;
     this.body.hidden = false;

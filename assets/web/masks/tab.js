@@ -165,10 +165,12 @@ class MasksTab extends TabShell {
 
   /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked) => Promise<void>} */
   async #restore(plain, { mask: code, pad, scope, mistake, ran }) {
+    const begun = this.mask;
     try {
       const presets = this.presets.presets.map(({ name }) => name);
       const run = pad ? await padded(plain, pad) : plain;
       const { mask, by } = await maskFrom(code, run, presets);
+      if (this.mask !== begun) return; // another was chosen meanwhile
       const wrong = this.#restoreScope(run, scope);
       this.#made(mask, by, run);
       this.#changed(this.mask);
