@@ -14,7 +14,7 @@ KEEPING = ("sum_of", "difference", "product", "quotient", "power", "square", "ch
 
 
 class Scores:
-    """Weights that are no softmax: an activation of scores, as by sigmoid or ReLU.
+    """Attention weights without a softmax: an activation, such as sigmoid or ReLU, of the scores.
 
     They come from the leaf, so they are known by what they were made of.
     """

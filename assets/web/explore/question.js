@@ -14,7 +14,7 @@ import { inputNamed } from "./reference_link.js";
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
 const REFERENCE = "reference"; // the run that this one is compared with
-const NOTHING = "nothing"; // in a link, where that is not as usual
+const NOTHING = "nothing"; // in a link, where another choice is the default
 const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {Record<string, string>} */
 const OWN = { state: "the final state of a token", pooled: "the vector of the whole input" };
@@ -32,7 +32,7 @@ export class Question {
   here = el("option"); // the chosen query
   /** @type {Run | null} */
   reference = null;
-  usual = ""; // against what it is asked, if nobody chose
+  usual = ""; // the default of `against` for this run
   /** @type {Run | null} */ #offered = null; // of which run the choices are
 
   constructor(/** @type {() => unknown} */ refresh) {

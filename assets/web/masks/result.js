@@ -86,7 +86,7 @@ export class Result {
 
   /** The mask that is painted now, and where it applies. @type {(mask: Mask, scope: string, wrong: string) => void} */
   follow(mask, scope, wrong) {
-    if (this.led && !mask.equals(this.ranWith)) this.#takeBack(); // what nobody planted
+    if (this.led && !mask.equals(this.ranWith)) this.#takeBack(); // the mistake was planted by the opening, not by the user
     Object.assign(this, { mask, scope, wrong });
     this.stale.hidden = !this.result || (mask.equals(this.ranWith) && scope === this.ranIn);
     this.start.disabled = this.#refused;

@@ -61,7 +61,7 @@ def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
 def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -> Response:
     """Token pairs that make this text and another similar; the map is a figure.
 
-    Of a pooling that is no sum over tokens, only `why` and the cosines by each pooling.
+    If the pooling is not a sum over tokens, returns only `why` and the cosine for each pooling.
     """
     if why := not_a_sum(method, entry.encoder):
         return answers.plain({"why": why, "alike": alike_plain(entry, other, layer)})

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from viz_encoder.analyses.pooled import PooledInput, pooled
+from viz_encoder.analyses.pooled import pooled
 from viz_encoder.analyses.token_pairs import TokenPairs, token_pairs
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong
@@ -38,14 +38,13 @@ def token_pairs_plain(
     encoder, at, both = _both(entry, other, layer)
     return {
         **_plain(token_pairs(*both, str(method), layer=at, encoder=encoder)),
-        "alike": _alike(*(pooled(encoder, run, layers=[at]) for run in both)),
+        "alike": _alike(encoder, at, both),
     }
 
 
 def alike_plain(entry: Entry, other: object, layer: object) -> dict[str, float | None]:
     """Cosine of the run's text and another by each pooling, also by those that are no sums."""
-    encoder, at, both = _both(entry, other, layer)
-    return _alike(*(pooled(encoder, run, layers=[at]) for run in both))
+    return _alike(*_both(entry, other, layer))
 
 
 def _both(
@@ -62,8 +61,11 @@ def _both(
         return encoder, at, two_texts(encoder, entry.trace, other)
 
 
-def _alike(one: PooledInput, other: PooledInput) -> dict[str, float | None]:
+def _alike(
+    encoder: LoadedEncoder, layer: int, both: tuple[Trace, Trace]
+) -> dict[str, float | None]:
     """Cosine of the two texts by each pooling that both have; null = not defined."""
+    one, other = (pooled(encoder, run, layers=[layer]) for run in both)
     found = {}
     for name in one.methods:
         if name in other.methods:
