@@ -30,9 +30,8 @@ def attribute(
     """
     question, _ = parted({"of": of, "label": label, "token": token, "against": against})
     own = {"toward": toward} if toward else {}
-    own |= (
-        {"through": through} if through != "values" else {}
-    )  # the default is left out, as in the page's cache key
+    if through != "values":  # the default stays out of the cache key, as on the page
+        own["through"] = through
     found = attribution_of(runner.store.get(key), question | own)
     exact = found.through == "values"
     links = [link._asdict() for link in found.strongest(STRONGEST)] if exact else []
