@@ -84,6 +84,23 @@ def test_how_to_read_a_map_runs_as_it_says():
     assert list(ran.shown[4]["blocks"]) == list(range(7)) and cosine[6] > cosine[0]
 
 
+def test_the_library_runs_as_it_says():
+    scope = run_page("python.md").scope
+    assert scope["trace"].tokens[:3] == ("[CLS]", "the", "bank")
+    rows = scope["trace"].attention(layer=3, head=1)
+    np.testing.assert_allclose(scope["step"].weights, rows[5], rtol=0, atol=1e-6)
+    assert scope["first"].notes[-1].startswith("This encoder is untrained: its weights are random,")
+    assert scope["second"].n_tokens == 12 and scope["single"].tokens[4] == "[PAD]"
+
+
+def test_what_carried_an_answer_runs_as_it_says():
+    ran = run_page("attribution.md")
+    found = ran.scope["found"]
+    assert found.unexplained < 1e-5 and found.ranked(1) == ((3, 0),)
+    assert found.sentence in ran.printed and ran.scope["split"].ranked(1) == ((3, 0),)
+    assert ran.scope["pair"].unexplained < 1e-5
+
+
 def test_finding_heads_runs_as_it_says():
     ran = run_page("heads.md")
     best = ran.shown[0].iloc[0]

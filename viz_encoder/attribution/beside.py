@@ -42,10 +42,11 @@ class Beside(ArrayResult, main="shares"):
             f"{self.shares[layer, head]:+.3g})"
             for layer, head in self.steering[:FEW]
         ]
-        heads, it = ("Head", "it steers") if len(named) == 1 else ("Heads", "they steer")
-        carries = "carries" if len(named) == 1 else "carry"
-        said = f"{heads} {', '.join(named)} {carries} little of it, yet removing changes much"
-        return f"{said}: {it} where later heads look.".replace("-", "−")
+        one = len(named) == 1
+        heads, carry, them = ("Head", "carries", "it") if one else ("Heads", "carry", "them")
+        said = f"{heads} {', '.join(named)} {carry} little of it, but removing {them} changes much"
+        steers = "it steers" if one else "they steer"
+        return f"{said}: {steers} where later heads look.".replace("-", "−")
 
     def columns(self) -> Columns:
         """One line a head."""
