@@ -81,8 +81,13 @@ def _parser() -> argparse.ArgumentParser:
         "proxy that sets this header; behind a proxy that sends another Host than localhost, use "
         "--public --trust-proxy",
     )
+    serve.add_argument("--open", action="store_true", help="show it in your browser at once")
     serve.add_argument("trace", nargs="?", help="a saved run to open: run.safetensors")
     serve.set_defaults(run=_serve)
+    desktop = commands.add_parser("desktop", help="open the page in a window of its own")
+    desktop.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    desktop.add_argument("trace", nargs="?", help="a saved run to open: run.safetensors")
+    desktop.set_defaults(run=_desktop)
     trace = commands.add_parser("trace", help="run a model once and save what it attended to")
     trace.add_argument("source", help="a text, or the path of a picture with --model scene")
     trace.add_argument(
@@ -124,8 +129,15 @@ def _serve(given: argparse.Namespace) -> None:
         given.device,
         given.trust_proxy,
         room=given.room,
+        opened=given.open,
     )
     serve(settings, subject)
+
+
+def _desktop(given: argparse.Namespace) -> None:
+    from viz_encoder.ui.desktop import desktop  # Gradio is slow to import
+
+    desktop(Trace.load(given.trace) if given.trace else None, given.device)
 
 
 def _trace(given: argparse.Namespace) -> None:

@@ -138,7 +138,7 @@ def test_it_ends_though_a_page_is_open(chromium, trace, capfd):
     page = launch(trace, port=0)
     tab = chromium.new_page()
     tab.goto(page.url)
-    tab.wait_for_selector(".viz-atlas[data-painted]")
+    tab.wait_for_selector(".viz-map[data-painted]")
     page.close()
     tab.close()
     assert not page._thread.is_alive()

@@ -58,12 +58,19 @@ def launch(
     Raises:
         InputError: the subject is neither a Trace nor a loaded encoder.
     """
+    page = start(Settings(device=device, framed_by=NOTEBOOKS), subject, port)
+    if not hasattr(sys, "ps1") and "ipykernel" not in sys.modules:
+        print(f"viz_encoder runs on {page.url}  (end a script with .wait() to keep it open)")
+    return page
+
+
+def start(
+    settings: Settings, subject: Trace | LoadedEncoder | None, port: int, alone: bool = False
+) -> Launched:
+    """Serve this machine from a thread; if it is `alone` in the process, its files go with it."""
     listener = listen("127.0.0.1", port)
-    app = make_app(Settings(device=device, framed_by=NOTEBOOKS), subject)
-    server = Server(app)
+    app = make_app(settings, subject)
+    server = Server(app, temporary=app.state.upload_folder if alone else None)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    if not hasattr(sys, "ps1") and "ipykernel" not in sys.modules:
-        print(f"viz_encoder runs on {url}  (end a script with .wait() to keep it open)")
-    return Launched(url, server, thread)
+    return Launched(f"http://127.0.0.1:{listener.getsockname()[1]}/", server, thread)

@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be of any length
@@ -18,6 +19,7 @@ import psutil
 import uvicorn
 from fastapi import FastAPI
 
+from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
@@ -66,6 +68,7 @@ class Settings:
     trust_proxy: bool = False  # True only if every request comes through a proxy
     framed_by: tuple[str, ...] = ()  # origins whose pages may show this one in a frame
     room: bool = False  # for a class: print the address for the others, and what is open
+    opened: bool = False  # show it in a browser of this machine at once
 
     @property
     def limits(self) -> Limits:
@@ -111,6 +114,8 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         css_paths=[WEB / f"{name}.css" for name in STYLES],
         footer_links=["api"],
         run_history=False,
+        favicon_path=str(asset("icon.svg")),
+        pwa=True,
     )
 
 
@@ -147,6 +152,9 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     for line in room_lines(settings.host, port) if settings.room else ():
         print(line, flush=True)
     threading.Thread(target=app.state.first_run.warm, daemon=True).start()
+    if settings.opened:  # it connects to the listener now, and is answered once the server runs
+        address = (f"http://{shown}:{port}/",)
+        threading.Thread(target=webbrowser.open, args=address, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         Server(app, settings.limits, app.state.upload_folder).run(sockets=[listener])
 

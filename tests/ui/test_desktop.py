@@ -1,0 +1,143 @@
+"""desktop: a window of its own, whose size alone is kept; serve --open; the page as an app."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import sync_playwright
+
+from viz_encoder.cli import main
+from viz_encoder.ui import desktop
+from viz_encoder.ui.serve import Server, Settings, serve
+
+DEBUGGER = 9377  # the port of the window's debugger
+BROWSER = """#!{python}
+import json, pathlib, sys, urllib.request
+given = dict(each.split("=", 1) for each in sys.argv[1:] if "=" in each)
+assert b"viz_encoder" in urllib.request.urlopen(given["--app"]).read()
+pathlib.Path({told!r}).write_text(json.dumps(given))
+edges = {{"left": 10, "top": 20, "right": 1244, "bottom": 797}}
+folder = pathlib.Path(given["--user-data-dir"]) / "Default"
+folder.mkdir()
+placed = {{"browser": {{"app_window_placement": {{"127": {{"0": {{"0": {{"1_/": edges}}}}}}}}}}}}
+(folder / "Preferences").write_text(json.dumps(placed))
+sys.exit({status})
+"""
+
+
+@pytest.fixture
+def browser(tmp_path, monkeypatch):
+    """A command that answers as a browser does; call it with its exit status."""
+    told = tmp_path / "told.json"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def made(status: int = 0) -> Path:
+        command = tmp_path / "chromium"
+        command.write_text(BROWSER.format(python=sys.executable, told=str(told), status=status))
+        command.chmod(0o755)
+        return told
+
+    return made
+
+
+def test_a_window_shows_the_page_and_its_size_is_all_that_stays(browser, tmp_path, capsys):
+    told = browser()
+    for size in ("1440,960", "1234,777"):
+        assert main(["desktop"]) == 0
+        given = json.loads(told.read_text())
+        assert given["--window-size"] == size
+        assert not Path(given["--user-data-dir"]).exists()
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(given["--app"])
+    assert [path.name for path in (tmp_path / "config").rglob("*") if path.is_file()] == [
+        "window.json"
+    ]
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("kept", ["", "[1, 2]", "[800]", '["a", "b"]', "{}"])
+def test_a_size_that_cannot_be_is_the_usual_one(kept, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "viz_encoder").mkdir()
+    (tmp_path / "viz_encoder" / "window.json").write_text(kept)
+    assert desktop.remembered() == desktop.SIZE
+
+
+def test_without_such_a_browser_it_is_a_tab(browser, monkeypatch, capsys):
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(desktop.Launched, "wait", lambda self: opened.append("waited"))
+    assert main(["desktop"]) == 0  # no command is there
+    browser(status=1)  # and one that refuses, as it does for root
+    assert main(["desktop"]) == 0
+    assert [each.startswith("http://127.0.0.1:") or each for each in opened] == [
+        *(True, "waited", True, "waited")
+    ]
+    assert capsys.readouterr().out.count("is open in your browser.") == 2
+
+
+def test_serve_opens_a_tab_that_is_answered(monkeypatch):
+    seen: list[str] = []
+
+    def opened(url: str) -> None:
+        seen.append(httpx.get(url, timeout=60).text)
+        server.should_exit = True
+
+    def run(self, sockets):
+        nonlocal server
+        server = self
+        return kept(self, sockets)
+
+    server = None
+    kept = Server.run
+    monkeypatch.setattr(Server, "run", run)
+    monkeypatch.setattr("webbrowser.open", opened)
+    serve(Settings(port=0, opened=True))
+    assert "viz_encoder" in seen[0]
+
+
+def test_the_page_can_be_installed(site):
+    manifest = httpx.get(f"{site}manifest.json").json()
+    assert (manifest["name"], manifest["display"]) == ("viz_encoder", "standalone")
+    (icon,) = manifest["icons"]
+    drawn = httpx.get(f"{site}{icon['src'].lstrip('/')}")
+    assert drawn.headers["content-type"].startswith("image/svg") and "<svg" in drawn.text
+    assert 'rel="manifest"' in httpx.get(site).text
+
+
+@pytest.fixture
+def screen():
+    """A command that gives another a screen of its own, and the Chromium that is shown on it."""
+    if not (shutil.which("xvfb-run") and shutil.which("chromium")):
+        pytest.skip("no Xvfb or no Chromium with windows here")
+    return ["xvfb-run", "-a"]
+
+
+def test_a_real_window(screen, tmp_path):
+    code = f"""
+        import subprocess
+        from viz_encoder.ui import desktop
+        run, more = subprocess.run, ["--no-sandbox", "--remote-debugging-port={DEBUGGER}"]
+        subprocess.run = lambda command, **quiet: run([*command, *more], **quiet)
+        desktop.desktop()
+    """
+    command = [*screen, sys.executable, "-c", textwrap.dedent(code)]
+    window = subprocess.Popen(command, env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)})
+    address = f"http://127.0.0.1:{DEBUGGER}"
+    with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:  # until it listens
+        client.get(f"{address}/json/version")
+    with sync_playwright() as playwright:
+        page = playwright.chromium.connect_over_cdp(address).contexts[0].pages[0]
+        page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
+        assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
+        size = page.evaluate("[outerWidth, outerHeight]")
+        page.close()
+    assert window.wait(timeout=30) == 0
+    assert json.loads((tmp_path / "viz_encoder" / "window.json").read_text()) == size
