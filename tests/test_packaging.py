@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.checkpoints.files import sha256
+from viz_encoder.version import __version__
 
 ROOT = Path(__file__).parent.parent
 NOTICES = ROOT / "THIRD_PARTY_NOTICES.md"
@@ -118,3 +119,7 @@ def test_the_model_is_pinned_by_hash_and_its_notice_is_true():
     stated = re.findall(r"\| ([\w.]+) \| ([0-9a-f]{64}) \|", NOTICES.read_text())
     assert set(model.digests.items()) <= set(stated)
     assert all(sha256(model.folder() / name) == digest for name, digest in stated)
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
