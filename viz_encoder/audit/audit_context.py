@@ -12,6 +12,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
+from viz_encoder.audit.further_batches import FurtherBatches
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.fixed_keys import fixed_keys
@@ -27,7 +28,6 @@ from viz_encoder.errors import InputError
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
 ROWS_IF_LONG = 8
-OTHER_LENGTH, OTHER_COUNTS = 13, (8, 13, 4, 10)  # neither sorted nor any order's neighbor
 
 
 @dataclass(eq=False)
@@ -62,50 +62,9 @@ class AuditContext:
         return self.setting.case(torch.ones_like(self.base.valid), x=None)
 
     @cached_property
-    def other_batches(self) -> tuple[Case, ...]:
-        """Other lengths in another order, padded on either side, which tell causes apart."""
-        valid = torch.arange(OTHER_LENGTH) < torch.tensor(OTHER_COUNTS)[:, None]
-        sides = [valid.flip(1), valid] if self.setting.left else [valid, valid.flip(1)]
-        found: list[Case] = []
-        if self.setting.fixed:
-            return ()
-        for one in sides if self.setting.pads else [torch.ones_like(valid)]:
-            with suppress(ModelFault, InputError):
-                found.append(self.setting.case(one))
-        return tuple(found)
-
-    def further(self, case: Case) -> tuple[Case, ...]:
-        """The batches that a cause of what is wrong in this one has to explain as well.
-
-        Not those on which an intent, made for padding on one side, says something else; and none
-        that is padded as usual where padding on the other side is what is wrong.
-        """
-        others = [one for one in self.other_batches if _is_same(one, self.other_batches[0])]
-        if self.base.padded and not case.padded:
-            return self._without_padding(case)
-        if _begins_padded(case) != _begins_padded(self.base):
-            return tuple(one for one in others if _begins_padded(one) == _begins_padded(case))
-        return tuple(one for one in (self.base, *others) if one is not case)
-
-    def _without_padding(self, case: Case) -> tuple[Case, ...]:
-        """Other batches without padding, as large as this one; of one sample, if it has one."""
-        found: list[Case] = []
-        for length in (OTHER_LENGTH, *OTHER_COUNTS[:1]):
-            with suppress(ModelFault, InputError):
-                whole = torch.ones(len(case.valid), length, dtype=torch.bool)
-                found.append(self.setting.case(whole))
-        return tuple(found)
-
-    def as_long_as(self, case: Case) -> tuple[Case, ...]:
-        """Batches of this length and the next with other numbers of tokens, in another order."""
-        found: list[Case] = []
-        for length in (case.valid.shape[1], case.valid.shape[1] + 1):
-            counts = torch.tensor(OTHER_COUNTS) * length // OTHER_LENGTH
-            valid = torch.arange(length) < counts.clamp(min=1)[:, None]
-            valid = valid.flip(1) if _begins_padded(case) else valid
-            with suppress(ModelFault, InputError):
-                found.append(self.setting.case(valid if case.padded else torch.ones_like(valid)))
-        return tuple(found)
+    def batches(self) -> FurtherBatches:
+        """The batches that a cause of what is wrong in one has to explain as well."""
+        return FurtherBatches(self.setting, self.base)
 
     @cached_property
     def other_side(self) -> "AuditContext | None":
@@ -366,19 +325,6 @@ class AuditContext:
     def passed(self, *names: str) -> bool:
         """Whether all of these checks passed."""
         return all(n in self.answers and self.answers[n].verdict is Verdict.PASS for n in names)
-
-
-def _begins_padded(case: Case) -> bool:
-    return not bool(case.valid[:, 0].all())
-
-
-def _is_same(one: Case, other: Case) -> bool:
-    """Whether real tokens may attend to the same ones, on whichever side their padding stands."""
-    return all(
-        torch.equal(a[sample][real][:, real], b[sample][moved][:, moved])
-        for a, b in zip(one.allowed, other.allowed, strict=True)
-        for sample, (real, moved) in enumerate(zip(one.valid, other.valid, strict=True))
-    )
 
 
 def _pool(known: Allowed, case: Case) -> Allowed:

@@ -16,7 +16,7 @@ def half_masked(context: AuditContext, case: Case, name: str, number: int) -> Di
     """
     told = {
         _told(inner_rows(context.subject, one, name, context.intent(one, number)))
-        for one in (case, *context.further(case))
+        for one in (case, *context.batches.further(case))
     }
     words = told.pop()
     return diagnose("half_masked", more=words) if words and not told else None

@@ -63,8 +63,8 @@ def or_of_one_side(
 
     What is passed may be made for one side.
     """
-    near = [one for one in context.further(case) if _begins(one) == _begins(case)]
-    if found.code or len(near) == len(context.further(case)):
+    near = [one for one in context.batches.further(case) if _begins(one) == _begins(case)]
+    if found.code or len(near) == len(context.batches.further(case)):
         return found
     told = _explained(context, _seen(context, case, layer, number), near, number, flat=False)
     return told._replace(cause=unsure(told.cause)) if told.code else found
@@ -110,11 +110,11 @@ def _equal_mask(
     context: AuditContext, case: Case, layer: LayerRun, number: int, *, flat: bool = False
 ) -> Diagnosis:
     first = _seen(context, case, layer, number)
-    found = _explained(context, first, context.further(case), number, flat=flat)
+    found = _explained(context, first, context.batches.further(case), number, flat=flat)
     if found.code or case.valid.shape[1] not in context.other_lengths:
         return found
     # What is lost only from some length on is right in shorter batches, which contradict it.
-    longer = _explained(context, first, context.as_long_as(case), number, flat=flat)
+    longer = _explained(context, first, context.batches.as_long_as(case), number, flat=flat)
     return longer if longer.code in LOST and is_sure(longer.cause) else found
 
 

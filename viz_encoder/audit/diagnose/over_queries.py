@@ -45,6 +45,6 @@ def over_queries(context: AuditContext, case: Case) -> Diagnosis | None:
         context.subject.run(case)
         if not over.changed:
             return None
-        cases = (case, *context.further(case)[:1])
+        cases = (case, *context.batches.further(case)[:1])
         return diagnose("wrong_axis") if all(is_right_on(context, c) for c in cases) else UNKNOWN
     return None

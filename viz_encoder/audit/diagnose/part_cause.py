@@ -105,7 +105,7 @@ def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diag
     if len(case.allowed) > 1 or context.n_layers is None:
         return Diagnosis()
     batches = [Reached(depends, case.allowed[0], context.pattern(case), case.valid)]
-    for other in context.further(case):
+    for other in context.batches.further(case):
         given = context.gradients_on(other)
         if not isinstance(given, str) and len(given.rows) == int(other.valid.sum()):
             links = given.within(other)
@@ -147,7 +147,7 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
     if apart is not None and float(apart.mean()) < FAINT:
         return UNKNOWN  # an open pair has the weight of an allowed one
     seen = [_of_part(context, case, parts[number], number)]
-    for other in context.further(case):
+    for other in context.batches.further(case):
         again, _ = _parted(mixing_parts(context.subject, other), other)
         if len(again) == len(parts):
             seen.append(_of_part(context, other, again[number], number))

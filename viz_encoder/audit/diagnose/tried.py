@@ -117,7 +117,7 @@ def _of_sample(known: Tensor, sample: int, query: int) -> Tensor:
 
 def _right_with(context: AuditContext, case: Case, change: Callable[[Case], Any]) -> bool:
     """Whether all is right with what is passed changed in this way, here and on a further batch."""
-    further = context.further(case)[: 1 if case is context.base else 2]
+    further = context.batches.further(case)[: 1 if case is context.base else 2]
     return all(is_right_on(context, replace(one, passed=change(one))) for one in (case, *further))
 
 
