@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import viz_encoder as vz
 from tests.audit.audits import audit
 from tests.audit.plants import Stack, own_mask, padding
 from viz_encoder.audit import AuditScope
@@ -96,6 +97,34 @@ def test_learned_queries_that_lose_a_token_fail_without_any_option(lost):
     assert wrong.failed[0].name == "gradient", str(wrong)
     assert f"the {lost} real one" in wrong.sentence
     assert audit(Latents(own_mask), padding, own_mask).verdict == "PASS"
+
+
+class Embedded(nn.Module):
+    """Latents of ids, or of vectors as they come."""
+
+    def __init__(self, keep, of_ids):
+        super().__init__()
+        self.table, self.inner = nn.Embedding(20, 8) if of_ids else nn.Identity(), Latents(keep)
+
+    def forward(self, tokens, valid):
+        return self.inner(self.table(tokens), valid)
+
+
+@pytest.mark.parametrize("of_ids", [True, False])
+@pytest.mark.parametrize("lost", LOST)
+def test_so_does_one_batch_of_ones_own(lost, of_ids):
+    valid = torch.arange(6) < torch.tensor([[6], [3], [4], [5]])
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(1, 20, valid.shape, generator=generator)
+    batch = {"tokens": ids if of_ids else torch.randn(4, 6, 8, generator=generator), "valid": valid}
+    meant = lambda given: padding(given["valid"])  # noqa: E731
+    wrong = vz.audit_batch(Embedded(LOST[lost], of_ids).eval(), batch, meant)
+    assert [one.name for one in wrong.failed] == ["never_read"], str(wrong)
+    assert f"the {lost} real one" in wrong.sentence
+    right = vz.audit_batch(Embedded(own_mask, of_ids).eval(), batch, meant)
+    assert right.check("never_read").verdict == "PASS" and not right.failed, str(right)
+    left_out = vz.audit_batch(Embedded(LOST[lost], of_ids).eval(), batch, meant, may_leave_out=True)
+    assert not left_out.failed and "never read" in " ".join(left_out.not_tested), str(left_out)
 
 
 class ToLatents(Latents):

@@ -10,11 +10,14 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.changed_tokens import content_of, with_content
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.pooled_rows import Amounts, read_rows
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
+from viz_encoder.audit.report import Verdict
 
 Tokens = Bool[Tensor, "batch token"]
 OTHER_INPUTS = 8
@@ -31,7 +34,21 @@ def rows_never_pooled(context: AuditContext, case: Case, wanted: Tokens) -> Toke
     return _never_read(context, case, wanted, lambda one: read_rows(context.subject, one, pooled))
 
 
-def tokens_never_read(context: AuditContext, case: Case) -> Tokens:
+def find_unread(context: AuditContext, case: Case) -> Answer | None:
+    """A token that a sample's one row never changes with, though every token is to know of it."""
+    lost = _tokens_never_read(context, case)
+    if not bool(lost.any()):
+        return None
+    sample, key = (int(n) for n in lost.nonzero()[0])
+    text = (
+        f"The output of sample {sample} never changes with {told_place(case, sample, key)} which "
+        f"your intent lets every token know of; {int(lost.sum())} tokens are never read."
+    )
+    cure = "Compare the mask that reaches the attention or pooling over the tokens with valid."
+    return Answer(Verdict.FAIL, text, cure=cure, sample=sample, key=key, amount=0.0)
+
+
+def _tokens_never_read(context: AuditContext, case: Case) -> Tokens:
     """The tokens that no output of a sample changes with, of those each row is meant to know of."""
     must = context.must(case) | ~case.judged[:, :, None]
     wanted = must.all(dim=1) & case.valid & case.judged.any(dim=1, keepdim=True)
@@ -71,19 +88,20 @@ def _tries(
         yield read(case)
     if context.setting.reads_input:  # with other tokens, others are meant
         return
-    for number in range(1, OTHER_INPUTS + 1):
+    for number in range(1, 1 if context.setting.fixed else OTHER_INPUTS + 1):
         yield read(context.setting.case(case.valid, seed=context.setting.seed + number))
-    if has_tokens(case.x, case.valid.shape[1]):
+    content = content_of(case)
+    if content is not None and has_tokens(content, case.valid.shape[1]):
         for step in range(min(int(wanted.sum(dim=1).max()), MOST_PLACES)):
-            yield read(context.setting.with_x(case, _moved(case, wanted, step)))
+            yield read(with_content(case, _moved(content, wanted, step)))
 
 
-def _moved(case: Case, wanted: Tokens, step: int) -> Tensor:
+def _moved(content: Tensor, wanted: Tokens, step: int) -> Tensor:
     """Large inputs, each of a wanted token so many wanted places further: all have their turn."""
-    tokens = by_token(case.x, case.valid.shape[1]).clone()
+    tokens = by_token(content, wanted.shape[1]).clone()
     for sample, ones in enumerate(wanted):
         tokens[sample, ones] = tokens[sample, ones].roll(step, dims=0)
-    return from_tokens(tokens * LARGE if tokens.is_floating_point() else tokens, case.x)
+    return from_tokens(tokens * LARGE if tokens.is_floating_point() else tokens, content)
 
 
 def told_place(case: Case, sample: int, token: int) -> str:

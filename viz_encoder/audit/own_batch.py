@@ -1,7 +1,7 @@
 """audit_batch: a batch of one's own, as it comes out of a data loader, against what is meant."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
@@ -27,6 +28,7 @@ from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.never_read import find_unread
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
 from viz_encoder.audit.verdict import ask_all, report_of
@@ -52,7 +54,8 @@ def audit_batch(
 
     The model runs six times: twice for its output, for its maps, to see whether it changes what it
     is given, and twice to see whether tokens stand in another order inside. It runs a few more
-    times to find the cause of a fault, or if attention is called one sample at a time.
+    times to find the cause of a fault, or if attention is called one sample at a time; with
+    gradients, if it gives one vector a sample, to see whether each token is read.
 
     It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
     were cut, samples in order of their length. What needs other batches (gradients, padding, other
@@ -154,6 +157,7 @@ def _questions(pad_id: int | None) -> tuple[Question, ...]:
         in_place.QUESTION,
         Question("maps", "Attention maps", _maps, ("runs",)),
         Question("row_sums", "Rows of the maps sum to 1", row_sums.ask_one_batch, ("runs", "maps")),
+        Question("never_read", "Tokens that are never read", _never_read, ("runs", "maps")),
         Question("pad_id", "Ids of padding", lambda context: ids_of_padding(context.base, pad_id)),
         Question("length", "Lengths of the samples", lambda context: lengths_of(context.base)),
     )
@@ -218,53 +222,14 @@ def _maps(context: AuditContext) -> Answer:
     return fault or maps_check.with_sinks(context, text)
 
 
-def ids_of_padding(case: Case, pad_id: int | None) -> Answer:
-    """Whether the tokens with the id of the padding are those that no query may attend to."""
-    if pad_id is None:
-        return untested("Real tokens with the id of the padding: no pad_id= was given.")
-    for name, ids in _ids(case):
-        real = (ids == pad_id) & case.valid
-        other = (ids != pad_id) & ~case.valid
-        place = (real | other).nonzero()
-        if bool(real.any()):
-            sample, query = (int(n) for n in place[0])
-            text = (
-                f"{int(real.sum())} real tokens of {name!r} have the id of the padding, {pad_id}; "
-                "a mask made of ids != pad_id would hide them."
-            )
-            return Answer(Verdict.WARN, text, code="pad_id", sample=sample, query=query)
-        if bool(other.any()):
-            text = (
-                f"{int(other.sum())} tokens that no query may attend to do not have the padding id."
-            )
-            return Answer(Verdict.WARN, text, code="hidden", sample=int(place[0, 0]))
-        return passes(f"In {name!r} padding is where the id is {pad_id}, and nowhere else.")
-    return untested(
-        "Real tokens with the id of the padding: the batch holds no ids (batch, token)."
+def _never_read(context: AuditContext) -> Answer:
+    """Of one vector a sample, as of learned queries; where each token has a row, maps tell."""
+    if not context.is_pooled or len(context.out) != len(context.base.valid):
+        return passes("The output is no vector a sample that tokens could be missing from.")
+    if context.scope.may_leave_out:
+        return untested("Tokens that are never read: any may be left out (may_leave_out=True).")
+    if isinstance(context.gradients, str):
+        return untested(f"Tokens that are never read: no gradients: {context.gradients}.")
+    return find_unread(context, context.base) or passes(
+        "The vector of each sample changes with each token that all may know of."
     )
-
-
-def _ids(case: Case) -> Iterator[tuple[str, Tensor]]:
-    """Integer tensors "batch token" that are not masks, input_ids first."""
-    found = [
-        (name, one)
-        for name, one in tensors_in(case.passed)
-        if one.shape == case.valid.shape and one.dtype in (torch.int64, torch.int32)
-    ]
-    named = [pair for pair in found if pair[0] == "input_ids"]
-    yield from named or [pair for pair in found if not set(pair[1].unique().tolist()) <= {0, 1}]
-
-
-def lengths_of(case: Case) -> Answer:
-    """Told, not judged: what cutting and sorting leave behind."""
-    valid = case.valid
-    counts, n_tokens = valid.sum(dim=1), valid.shape[1]
-    full = int((counts == n_tokens).sum())
-    told = [f"{int(counts.min())} to {int(counts.max())} real tokens of {n_tokens}"]
-    if full > 1 and full > len(counts) // 10:
-        told.append(f"{full} of {len(counts)} samples fill it completely, as truncated texts do")
-    steps = counts.diff()
-    if len(counts) > 2 and bool(steps.any()) and (bool((steps >= 0).all() | (steps <= 0).all())):
-        told.append("samples are sorted by length")
-    text = f"{'; '.join(told)}."
-    return passes(text) if len(told) == 1 else Answer(Verdict.INFO, text)

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
+from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
@@ -14,7 +15,6 @@ from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
-from viz_encoder.audit.own_batch import ids_of_padding, lengths_of
 from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.audit.wrong_maps import of_open_slots
 from viz_encoder.training.leaks import LayerLeaks, Meant

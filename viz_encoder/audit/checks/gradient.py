@@ -17,7 +17,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.missing_links import missing_links
-from viz_encoder.audit.never_read import tokens_never_read, told_place
+from viz_encoder.audit.never_read import find_unread
 from viz_encoder.audit.pictures import picture_of_gradient
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
@@ -128,8 +128,15 @@ def _leak(
         )
     else:
         diagnosis = unseen_attention(context, case, square > GRADIENT)
+    if not diagnosis.code and context.scope.may_leave_out and _is_of_padding(case, leaks):
+        diagnosis = diagnose("sampled", sure=False)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
     return answer._replace(pictures=(shot,)).because(by_trying(context, case, diagnosis))
+
+
+def _is_of_padding(case: Case, leaks: Tensor) -> bool:
+    """Whether rows change with padding that they may not know of, and with no real token."""
+    return float(leaks.masked_fill(~case.valid, 0.0).max()) <= GRADIENT
 
 
 def _of_pooled(context: AuditContext) -> Diagnosis:
@@ -169,7 +176,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
     if context.maps.layers or context.scope.may_leave_out:
         return None
     if context.is_pooled:
-        return None if context.setting.fixed else _find_unread(context, case)
+        return None if context.setting.fixed else find_unread(context, case)
     links = missing_links(context, case, found)
     if bool(links.faint.any()):
         context.unclear = (
@@ -198,20 +205,6 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
     wanted = context.must(case) & (square > 0)
     diagnosis = unseen_attention(context, case, wanted | (square > GRADIENT))
     return suggest_leaving_out(context, answer.because(by_trying(context, case, diagnosis)))
-
-
-def _find_unread(context: AuditContext, case: Case) -> Answer | None:
-    """A token that a sample's one row never changes with, though every token is to know of it."""
-    lost = tokens_never_read(context, case)
-    if not bool(lost.any()):
-        return None
-    sample, key = (int(n) for n in lost.nonzero()[0])
-    text = (
-        f"The output of sample {sample} never changes with {told_place(case, sample, key)} which "
-        f"your intent lets every token know of; {int(lost.sum())} tokens are never read."
-    )
-    cure = "Compare the mask that reaches the attention or pooling over the tokens with valid."
-    return Answer(Verdict.FAIL, text, cure=cure, sample=sample, key=key, amount=0.0)
 
 
 QUESTION = Question(

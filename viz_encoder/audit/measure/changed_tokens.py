@@ -17,15 +17,22 @@ SEED = 3_141_592_653  # not used by audits: noise equal to x would only scale it
 
 def with_changed(case: Case, tokens: Bool[Tensor, "batch token"]) -> Case:
     """The case with other content in those tokens; the same where there is nothing to change."""
-    if not case.own:
-        return replace(case, x=_other(case.x, case, tokens))
     content = content_of(case)
-    passed = mapped(case.passed, lambda x: _other(x, case, tokens) if x is content else x)
-    return replace(case, passed=passed)
+    return case if content is None else with_content(case, _other(content, case, tokens))
+
+
+def with_content(case: Case, x: Tensor) -> Case:
+    """The case with this in place of what its tokens are."""
+    if not case.own:
+        return replace(case, x=x)
+    content = content_of(case)
+    return replace(case, passed=mapped(case.passed, lambda one: x if one is content else one))
 
 
 def content_of(case: Case) -> Tensor | None:
-    """The tensor of a batch that holds what its tokens are: ids, else vectors or pictures."""
+    """The tensor that holds its tokens: x; of a batch of one's own the ids, or else vectors."""
+    if not case.own:
+        return case.x
     given = list(tensors_in(case.passed))
     shape = case.valid.shape
     ids = [(name, x) for name, x in given if x.shape == shape and not _is_mask(x)]

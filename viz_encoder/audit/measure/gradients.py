@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.audit.measure.changed_tokens import content_of
 from viz_encoder.audit.measure.leaf import NOT_EMBEDDED, leaf_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
@@ -49,9 +50,11 @@ def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> 
     Raises:
         NoGradient: there is none.
     """
-    n_tokens = case.valid.shape[1]
-    if not has_tokens(case.x, n_tokens):
-        raise NoGradient(f"an input {tuple(case.x.shape)} has no axis of {n_tokens} tokens")
+    n_tokens, content = case.valid.shape[1], content_of(case)
+    if content is None:
+        raise NoGradient("no tensor of the batch holds its tokens")
+    if not has_tokens(content, n_tokens):
+        raise NoGradient(f"an input {tuple(content.shape)} has no axis of {n_tokens} tokens")
     with leaf_of(subject, case) as (x, leaf):
         try:
             out = subject.run(case, x=x, grad=True)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from viz_encoder.audit.measure.changed_tokens import content_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 
@@ -67,15 +68,17 @@ class Leaf:
 @contextmanager
 def leaf_of(subject: Subject, case: Case) -> Iterator[tuple[Tensor, Leaf]]:
     """Input for the model, and the tensor to differentiate by: x itself, or embedded ids."""
-    if case.x.is_floating_point():
-        x = case.x.clone().requires_grad_(True)
+    content = content_of(case)
+    given = case.x if content is None else content
+    if given.is_floating_point():
+        x = given.clone().requires_grad_(True)
         yield x, Leaf(case, x)
         return
-    leaf = Leaf(case)
+    leaf = Leaf(replace(case, x=given))
     tables = [one for one in subject.whole.modules() if isinstance(one, nn.Embedding)]
     hooks = [one.register_forward_hook(leaf.catch) for one in tables]
     try:
-        yield case.x, leaf
+        yield given, leaf
     finally:
         for hook in hooks:
             hook.remove()

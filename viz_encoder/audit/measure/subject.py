@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from viz_encoder.audit.measure.changed_tokens import with_content
 from viz_encoder.audit.measure.held import HeldTensors, state_of
 from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is
 from viz_encoder.audit.measure.passed import mapped
@@ -58,9 +59,9 @@ class Subject:
         Raises:
             ModelFault: the model raised, or gave no tensor.
         """
-        given = case.x if x is None else x
+        given = case if x is None else with_content(case, x)
         with torch.set_grad_enabled(self.grad if grad is None else grad):
-            return self.read(self.raw(given, case), case.valid)
+            return self.read(self.raw(given.x, given), case.valid)
 
     def read(self, out: Any, valid: Tensor) -> Tensor:
         """The first tensor of what it returned, as "batch token d" or "batch d".

@@ -54,6 +54,12 @@ PADDING = {
         "position_ids that count from the first real token, and take the last real token by its "
         "place, not by [:, -1].",
     ),
+    "sampled": Cause(
+        "values are read at places that the tokens choose, as in deformable attention, and the "
+        "values of padding are among them",
+        "value = value.masked_fill(~valid[..., None], 0.0) before they are read, or places that "
+        "end at the last real token: place.clamp(max=valid.sum(1)[:, None, None] - 1).",
+    ),
     "positions": Cause(
         "positions count the padding: a token's position, or the row that is pooled, is counted "
         "from the first place instead of from the first real token",
