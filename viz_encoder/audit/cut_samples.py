@@ -136,7 +136,22 @@ def is_another_input(context: AuditContext, case: Case, sample: int) -> bool:
     return is_right_on(context, whole) is True and is_right_on(context, alone) is False
 
 
-def leaves_out_others(context: AuditContext, case: Case, sample: int) -> bool:
+def of_left_out(context: AuditContext, case: Case, worst: Gap, who: str) -> Answer | None:
+    """What differs alone, where other links may be left out alone; None where it is a fault."""
+    if not _leaves_out_others(context, case, worst.sample):
+        return None
+    text = (
+        f"{who} of sample {worst.sample} differs by {worst.amount:.2g} without its padding. That "
+        "is right only if the number of tokens, padding too, is to choose what is left out."
+    )
+    cure = (
+        "If it is not, count places, blocks and shares by the sample's own length, valid.sum(1), "
+        "and not by x.shape[1]."
+    )
+    return Answer(Verdict.WARN, text, cure=cure, sample=worst.sample, amount=worst.amount)
+
+
+def _leaves_out_others(context: AuditContext, case: Case, sample: int) -> bool:
     """Whether other pairs are open alone than with padding, or maps do not tell, and both may be.
 
     Sparse attention may choose its pairs by the number of tokens (random or global blocks).

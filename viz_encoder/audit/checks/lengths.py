@@ -45,7 +45,7 @@ def ask(context: AuditContext) -> Answer:
             refused = f"{length} tokens: {fault}"
             continue
         found = _find_fault(context, case, out)
-        if found is not None and found.verdict is not Verdict.NOT_TESTED:
+        if found is not None and _is_new(context, found):
             text = f"At {length} tokens: {continued(found.evidence)}"
             told = _unless_made_up(context, found._replace(evidence=text), length)
             return told if done else _advised(context, told, length)
@@ -54,6 +54,12 @@ def ask(context: AuditContext) -> Answer:
         return untested(f"Other lengths: {refused or 'none was asked for'}.")
     more = f" Refused: {refused}." if refused else ""
     return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
+
+
+def _is_new(context: AuditContext, found: Answer) -> bool:
+    """Whether it says more than a warning that the first length has given, too."""
+    warned = context.answers["padding_invariance"].verdict is Verdict.WARN
+    return found.verdict is Verdict.FAIL or (found.verdict is Verdict.WARN and not warned)
 
 
 def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.cut_samples import leaves_out_others
+from viz_encoder.audit.cut_samples import of_left_out
 from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, is_divided_by_all
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
@@ -54,10 +54,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
             worst = max(worst, apart._replace(sample=sample))
     if worst.amount <= context.tolerance(whole):
         return None
-    if leaves_out_others(context, case, worst.sample):
-        why = f"Pooling of the outputs: sample {worst.sample} may leave out other links alone"
-        answer = untested(f"{why}, and differs by {worst.amount:.2g}.")
-        return answer._replace(sample=worst.sample, amount=worst.amount)
+    if (left_out := of_left_out(context, case, worst, "The pooled vector")) is not None:
+        return left_out
     text = (
         f"The pooled vector of sample {worst.sample} changes by {worst.amount:.2g} with its "
         "padding."

@@ -12,8 +12,8 @@ from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.cut_samples import (
     cut_samples,
     is_another_input,
-    leaves_out_others,
     not_compared,
+    of_left_out,
 )
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.mixing import by_first
@@ -101,13 +101,11 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
             "another input to this model, which does not look there as intent(valid) says. If it "
             f"is meant to take {n_tokens} tokens, give AuditScope(lengths=[{n_tokens}])."
         )
-    if leaves_out_others(context, case, worst.sample):
-        why = f"Alone and with padding: sample {worst.sample} may leave out other links alone"
-        found = untested(f"{why}, and differs by {worst.amount:.2g}.")
-        return found._replace(sample=worst.sample, amount=worst.amount)
-    who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
+    who = "output" if out.ndim == 2 else f"token {worst.query}"
+    if (left_out := of_left_out(context, case, worst, who.capitalize())) is not None:
+        return left_out
     text = (
-        f"Sample {worst.sample} is not the same alone and with padding: {who.lower()} differs by "
+        f"Sample {worst.sample} is not the same alone and with padding: its {who} differs by "
         f"{worst.amount:.2g}."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
@@ -210,7 +208,7 @@ def _holds_on_the_right(context: AuditContext, case: Case) -> bool:
     other = context.setting.case(context.setting.padding(case.valid.shape[1], left=False))
     try:
         found = find_fault(context, other, context.subject.run(other))
-        return found is None or found.verdict is Verdict.NOT_TESTED
+        return found is None or found.verdict is not Verdict.FAIL
     except ModelFault:
         return False
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from viz_encoder.audit.advice import suggest_reading_ids
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.part_cause import cure_of, jumping_parts
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
@@ -19,6 +20,7 @@ from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
 MOST, MOST_IF_LONG = 32, 6  # positions changed, spread evenly where there are more
+OTHER_INPUTS, SIZES = 4, (1, 4)  # in which padding alone is changed
 TOGETHER = 4096  # so many tokens at most are run at once
 
 
@@ -38,7 +40,8 @@ def ask(context: AuditContext) -> Answer:
         )
     n_tokens = context.base.valid.shape[1]
     some = f" ({MOST_IF_LONG} of {n_tokens:,} positions were tried.)" if n_tokens > LONG else ""
-    return find_fault(context, context.base, context.out) or passes(
+    found = find_fault(context, context.base, context.out) or _of_padding(context)
+    return found or passes(
         "Changing tokens, by 1 and by 30 times their size, moves only outputs that may depend on "
         f"them.{some}{context.widened}"
     )
@@ -79,6 +82,43 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     moved, cure = _changed(case, at, context.setting.seed), cure_of(case, worst.sample, at.key)
     cause = jumping_parts(context, case, moved, held, cure=cure)
     return found.because(cause) if cause else suggest_reading_ids(context, found)
+
+
+def _of_padding(context: AuditContext) -> Answer | None:
+    """Padding that only other real tokens bring in: those that choose which places are read."""
+    case, setting = context.base, context.setting
+    floats = case.x.is_floating_point() and not setting.reads_input
+    if not (case.padded and floats and context.passed("batch_independence")):
+        return None
+    seeds = range(setting.seed + 1, setting.seed + OTHER_INPUTS + 1)
+    plain = [setting.case(case.valid, seed=seed).x * size for seed in seeds for size in SIZES]
+    changed = [_other_padding(case, x, setting.seed) for x in plain]
+    valid = case.valid.repeat(len(plain), 1)
+    try:
+        out, other = (
+            context.subject.run(setting.case(valid, x=torch.cat(x))) for x in (plain, changed)
+        )
+    except (ModelFault, InputError):
+        return None
+    apart_from = ~(context.may(case) & ~case.valid[:, None, :]).any(dim=2)
+    rows = apart_from if context.is_pooled else apart_from & case.judged
+    apart = gap(out, other, rows.repeat(len(plain), 1) & _finite(out) & _finite(other))
+    if apart.amount <= context.tolerance(out):
+        return None
+    sample = apart.sample % len(case.valid)
+    text = (
+        f"Where real tokens are others, changing padding moves token {apart.query} of sample "
+        f"{sample}, which may not depend on it, by {apart.amount:.2g}."
+    )
+    found = Answer(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
+    return found.because(diagnose("sampled", sure=False))
+
+
+def _other_padding(case: Case, x: Tensor, seed: int) -> Tensor:
+    """The inputs with other content wherever there is padding."""
+    tokens = by_token(x, case.valid.shape[1]).clone()
+    noise = torch.randn(tokens.shape, generator=torch.Generator().manual_seed(seed + 7))
+    return from_tokens(torch.where(case.valid[..., None], tokens, noise.to(tokens)), x)
 
 
 def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[Tensor, " batch"]:
