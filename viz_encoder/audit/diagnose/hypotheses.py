@@ -17,6 +17,7 @@ from viz_encoder.audit.diagnose.grids import wrong_grids
 from viz_encoder.audit.diagnose.groups import wrong_groups
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
+from viz_encoder.audit.diagnose.trees import wrong_branches
 from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid
@@ -66,8 +67,7 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         yield Hypothesis("causal_added", allowed & causal)
         yield Hypothesis("causal_added", causal)
     if bool((causal & ~pattern).any()) and _has_documents(pattern):
-        yield Hypothesis("documents", causal & keys)
-        yield Hypothesis("documents", causal)
+        yield from _joined_documents(pattern, keys)
     edges = moved_edges(allowed, pattern, valid) if _has_documents(pattern) else ()
     for one, words in edges:
         yield Hypothesis("document_edges", one, words, words)
@@ -90,8 +90,24 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         yield Hypothesis("globals_lost", without(pattern, glob) & keys)
         yield Hypothesis("globals_lost", without(pattern, glob) & (keys | itself))
     yield from wrong_groups(allowed, valid)
+    yield from wrong_branches(allowed, valid)
     for code, windows, more in wrong_windows(pattern):
         yield Hypothesis(code, windows.pairs().to(keys.device) & keys, more, f"{windows}")
+
+
+def _joined_documents(pattern: Allowed, keys: Allowed) -> Iterator[Hypothesis]:
+    """Documents that see all others, or those before them."""
+    numbers = numbers_of(pattern)
+    same, causal = numbers[:, :, None] == numbers[:, None, :], torch.ones_like(pattern).tril()
+    if torch.equal(pattern, pattern & causal):
+        yield Hypothesis("documents", causal & keys)
+        yield Hypothesis("documents", causal)
+        if torch.equal(pattern, same & causal):
+            yield Hypothesis("causal_lost", same & keys)
+    elif torch.equal(pattern, same):
+        yield Hypothesis("documents", keys)
+        earlier = numbers[:, :, None] >= numbers[:, None, :]
+        yield Hypothesis("documents", earlier & keys, ": each sees those before it", "before")
 
 
 def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:

@@ -73,8 +73,23 @@ PARTS = {
         "the prefix has another length than intended",
         "Count its tokens once, and say whether its separator is among them: place < n_prefix.",
     ),
+    "tree": Cause(
+        "a token of a tree, as in speculative decoding, sees others than its ancestors",
+        "Open each node's ancestors and itself: keep = torch.eye(n).bool(), then, parents first, "
+        "keep[node] |= keep[parent]; a causal mask opens all earlier branches.",
+    ),
+    "tree_parent": Cause(
+        "a token of a tree, as in speculative decoding, sees its parent and not all of its "
+        "ancestors",
+        "Open what the parent sees, parents first: keep[node] |= keep[parent].",
+    ),
+    "choices": Cause(
+        "choices that share a question (or candidates, or a prefix) see each other",
+        "allowed = shared[:, None, :] | (choice[:, :, None] == choice[:, None, :]), with shared "
+        "True for the question and choice a number for each token.",
+    ),
     "documents": Cause(
-        "packed documents are not separated",
+        "packed documents, or other parts of one row such as choices, are not separated",
         "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "
         "nothing.",
     ),
