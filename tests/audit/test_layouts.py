@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import viz_encoder as vz
-from tests.audit.audits import own
+from tests.audit.audits import audit, own
 from tests.audit.layouts import (
     LAYOUTS,
     WINDOW,
@@ -16,7 +17,7 @@ from tests.audit.layouts import (
     sdpa,
     windows,
 )
-from tests.audit.plants import banded, causal, padding
+from tests.audit.plants import Stack, banded, causal, own_mask, padding
 from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure.changed_tokens import with_changed
@@ -194,3 +195,34 @@ def test_a_slot_that_is_not_clear_is_no_token_that_stands_elsewhere():
     queries, keys = known.or_else(other).tokens
     assert queries.tolist() == [[UNCLEAR, 0, 1]]
     assert keys.tolist() == [[1, 0, UNCLEAR]]
+
+
+class Blocks(Stack):
+    """Two queries a block, with the keys of the block before and after it, on an axis of blocks."""
+
+    def __init__(self, *, masked):
+        super().__init__(1)
+        self.masked = masked
+
+    def forward(self, x, valid):
+        [layer], filling = self.layers, -x.shape[1] % 2
+        q, k, v = (
+            F.pad(layer.qkv(x), (0, 0, 0, filling)).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        )
+        k, v = (F.pad(one, (0, 0, 2, 2)).unfold(2, 6, 2).mT for one in (k, v))
+        q, keep = q.unflatten(2, (-1, 2)), F.pad(valid, (2, 2 + filling)).unfold(1, 6, 2)
+        apart = torch.arange(2)[:, None] + 2 - torch.arange(6)
+        keep = keep[:, None, :, None] & ((apart.abs() <= 2) | (not self.masked))
+        keep = keep | ~keep.any(-1, keepdim=True)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keep).flatten(2, 3)
+        return x + layer.out(mixed[:, :, : x.shape[1]].transpose(1, 2).flatten(2))
+
+
+def test_blocks_that_overlap_on_an_axis_of_their_own_are_judged():
+    def near(valid):
+        place = torch.arange(valid.shape[1])
+        return padding(valid) & ((place[:, None] - place).abs() <= 2)
+
+    right, wrong = (audit(Blocks(masked=one), near, own_mask, n_layers=1) for one in (True, False))
+    assert right.verdict == "PASS" and right.check("maps").verdict == "PASS", str(right)
+    assert own(wrong) == ["maps"], str(wrong)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.measure.places import NONE, UNCLEAR, Run, TokenPlaces, places_of
+from viz_encoder.audit.measure.places import NONE, UNCLEAR, Run, TokenPlaces, in_rows, places_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.whole_call import OTHER, Piece, Tokens, WholeCall
@@ -53,7 +53,7 @@ def _pieces(
     call: RecordedCall, place: TokenPlaces, valid: Bool[Tensor, "batch token"]
 ) -> list[Piece] | None:
     """One per row and sample; None if the queries' tokens are not known."""
-    found, ran = [], call.attention
+    found, ran = [], in_rows(call.attention, len(valid[0]))
     for row in range(len(place.samples[0])):
         samples = place.samples[0][row]
         own = samples[samples != NONE].unique().tolist()

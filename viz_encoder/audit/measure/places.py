@@ -8,6 +8,7 @@ stand in another order. So tokens are changed: for each binary digit of their nu
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -123,7 +124,7 @@ def _places(
             _recorded(subject, with_changed(case, one.expand_as(case.valid)), run)
             for one in _halves(n_tokens, case.valid.device)
         ]
-    shapes = [call.shape for call in calls]
+    shapes = [in_rows(call.attention, n_tokens).shape for call in calls]
     if any([one.shape for one in each] != shapes for each in (same, *by_sample, *by_token)):
         return None
     found = []
@@ -134,6 +135,26 @@ def _places(
         found.append(_spelled(samples, tokens, n_samples, n_tokens))
     moved = any(bool((one.samples[1] != NONE).any()) for one in found)
     return found if moved else None  # nothing that the model reads was changed
+
+
+def in_rows(ran: AttentionCall, n_tokens: int) -> AttentionCall:
+    """The call; of more axes before its queries, all in its batch where its queries are blocks.
+
+    Which of these axes are heads, and which are blocks or windows, the call does not tell.
+    """
+    n_rows, n_heads, n_queries, _ = ran.shape
+    if not ran.folded or n_heads == 1 or n_queries >= n_tokens:
+        return ran
+
+    def moved(part: Tensor | None) -> Tensor | None:
+        if part is None:
+            return None
+        whole = part.repeat_interleave(n_heads // part.shape[1], dim=1)
+        return whole.expand(n_rows, *whole.shape[1:]).flatten(0, 1)[:, None]
+
+    names = ("q", "k", "v", "mask", "bias", "maps", "signature", "sink")
+    parts: dict[str, Any] = {name: moved(getattr(ran, name)) for name in names}
+    return ran._replace(**parts)
 
 
 def _halves(count: int, device: torch.device) -> Iterator[Bool[Tensor, " number"]]:
@@ -150,7 +171,8 @@ def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
     try:
         with kept, record(subject.whole, hidden=False, eager=True) as found:
             run(case)
-        return [c.attention for n, c in enumerate(attended(found)) if n not in subject.fixed_keys]
+        seen = [c for n, c in enumerate(attended(found)) if n not in subject.fixed_keys]
+        return [in_rows(c.attention, case.valid.shape[1]) for c in seen]
     except (ModelFault, TraceError):
         return []
 
