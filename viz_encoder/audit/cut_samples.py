@@ -137,8 +137,15 @@ def is_another_input(context: AuditContext, case: Case, sample: int) -> bool:
 
 
 def of_left_out(context: AuditContext, case: Case, worst: Gap, who: str) -> Answer | None:
-    """What differs alone, where other links may be left out alone; None where it is a fault."""
-    if not _leaves_out_others(context, case, worst.sample):
+    """What differs alone, where other links may be left out alone; None where it is a fault.
+
+    Sparse attention may choose its pairs by the number of tokens (random or global blocks), which
+    maps show; places that are read from no map may as well be counted from the padding.
+    """
+    if not context.scope.may_leave_out:
+        return None
+    same = _opens_the_same(context, case, worst.sample)
+    if same:
         return None
     text = (
         f"{who} of sample {worst.sample} differs by {worst.amount:.2g} without its padding. That "
@@ -148,23 +155,19 @@ def of_left_out(context: AuditContext, case: Case, worst: Gap, who: str) -> Answ
         "If it is not, count places, blocks and shares by the sample's own length, valid.sum(1), "
         "and not by x.shape[1]."
     )
-    return Answer(Verdict.WARN, text, cure=cure, sample=worst.sample, amount=worst.amount)
+    verdict = Verdict.WARN if same is None else Verdict.NOT_TESTED
+    return Answer(verdict, text, cure=cure, sample=worst.sample, amount=worst.amount)
 
 
-def _leaves_out_others(context: AuditContext, case: Case, sample: int) -> bool:
-    """Whether other pairs are open alone than with padding, or maps do not tell, and both may be.
-
-    Sparse attention may choose its pairs by the number of tokens (random or global blocks).
-    """
-    if not context.scope.may_leave_out:
-        return False
+def _opens_the_same(context: AuditContext, case: Case, sample: int) -> bool | None:
+    """Whether the same pairs are open alone as with padding; None where no maps tell."""
     alone, real = context.setting.alone(case, sample), case.valid[sample]
     assert alone is not None  # it was compared
     whole = context.setting.whole(case, sample)
     pair = [maps_of(context.subject, one).layers for one in (whole, alone)]
     if not pair[0] or len(pair[0]) != len(pair[1]):
-        return True
-    return not all(
+        return None
+    return all(
         torch.equal(a.looked_at(MASS)[:, :, real][..., real], b.looked_at(MASS))
         for a, b in zip(*pair, strict=True)
     )

@@ -40,11 +40,12 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     others, by_maps = _other_calls(context), _judged_by_maps(context)
     if (by_maps and not others) or context.more_layers:  # already a warning
         open_ = [_beside_attention(context), _pooling(context)] if by_maps else []
+        open_ += [_of_padding(context)]
         but = "; ".join(filter(None, open_))
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
-    others = [*filter(None, [_own_token(context)]), *others]
+    others = [*filter(None, [_own_token(context), _of_padding(context)]), *others]
     if share is Share.ALL:  # of these tokens, but not of those of a memory
         routed = "router" in context.subject.fixed_keys.values() and not context.maps.layers
         others += ["a softmax taken for a router's"] if routed else []
@@ -68,6 +69,19 @@ def _beside_attention(context: AuditContext) -> str:
         "what runs besides attention, such as norms and convolutions over padded inputs: no output "
         "was compared, because the inputs have no axis of tokens"
     )
+
+
+def _of_padding(context: AuditContext) -> str:
+    """That a sample differs alone, as padding, or only the number of tokens, chooses its links."""
+    for name in ("padding_invariance", "output_pooling"):
+        answer = context.answers.get(name)
+        if answer is None or answer.verdict is not Verdict.NOT_TESTED or answer.amount is None:
+            continue
+        return (
+            f"what padding changes: sample {answer.sample} differs by {answer.amount:.2g} without "
+            "its padding, which is wrong unless the number of tokens chooses what is left out"
+        )
+    return ""
 
 
 def _pooling(context: AuditContext) -> str:
