@@ -8,6 +8,7 @@ from types import ModuleType
 
 from viz_encoder.audit.zoo import (
     batches,
+    branches,
     causal_windows,
     conventions,
     directions,
@@ -48,6 +49,7 @@ _SECTIONS: tuple[ModuleType, ...] = (
     lengths_and_norms,
     directions,
     repeated_patterns,
+    branches,
 )
 _ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.zoo import Specimen
+from viz_encoder.audit.zoo.branches import ancestors, clean_before, own_choice
 from viz_encoder.audit.zoo.intents import (
     earlier_tokens,
     last_tokens,
@@ -56,6 +57,19 @@ PREFIX = """\
 FIRST_REAL = """\
     first = valid & (valid.cumsum(dim=1) == 1)
     return may.tril(1).triu(-1) | (may & (first[:, None, :] | first[:, :, None]))"""
+TREE = """\
+    keep = torch.eye(valid.shape[1], dtype=torch.bool)
+    for node in range(1, len(keep)):  # here, every token has two children
+        keep[node] |= keep[(node - 1) // 2]
+    return may & keep"""
+CHOICES = """\
+    choice = (torch.arange(valid.shape[1]) - 2).div(2, rounding_mode="floor")
+    return may & ((choice < 0) | (choice[:, None] == choice))"""
+COPIES = """\
+    place, half = torch.arange(valid.shape[1]), valid.shape[1] // 2
+    clean, block = place >= half, place % half // 2
+    same = (block[:, None] == block) & (clean[:, None] == clean)
+    return may & (same | ((block[:, None] > block) & clean))"""
 SHIFTED = "each sees its shifted window of the picture"
 INTENTS = (  # in words, and as code
     (real_tokens, "all see real tokens", ALL),
@@ -77,6 +91,9 @@ INTENTS = (  # in words, and as code
     (every_key(STEP), "each sees keys some steps apart", STRIDED.format(step=STEP)),
     (own_prefix, "a prefix, here the first half, is seen by all; the rest is causal", PREFIX),
     (from_first_real, "neighbors; the first real token sees all and is seen by all", FIRST_REAL),
+    (ancestors, "each sees its ancestors in a tree, and itself", TREE),
+    (own_choice, "all see the question; a choice sees itself", CHOICES),
+    (clean_before, "a noised block sees itself and the clean blocks before it", COPIES),
     (windows_of(8, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8, width=4)),
     (windows_of(8, 8, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8, width=8)),
     (windows_of(7, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=7, width=4)),
