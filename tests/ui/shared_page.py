@@ -177,9 +177,7 @@ class SharedPage:
         """Go back to the run from one with changes, or from another of the form."""
         if self.page.evaluate("vizTab.run.key") == self.chosen["link"]["run"]:
             return
-        clear = self.page.get_by_role("button", name="Clear reference")
-        if clear.is_visible():
-            clear.click()
+        self.page.evaluate("vizTab.reference.choose()")
         wanted = parse_qs(self.chosen["link"]["address"].removeprefix("?"))
         if self.page.is_visible("#viz-restore"):
             self.page.click("#viz-restore")

@@ -8,6 +8,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.slow import slow
+from tests.ui.conftest import compare_with
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -256,7 +257,7 @@ def test_the_change_against_a_reference(fresh, minilm, trace):
     assert shown(fresh) == names(np.argsort(-np.array(found), kind="stable"))
     page.fill("#viz-find", "changed over 0.05")
     assert page.inner_text(".viz-order-said").startswith(f"{(moved >= 0.05).sum()} heads moved")
-    page.get_by_role("button", name="Clear reference").click()
+    page.select_option("#viz-explain-against", "")
     assert page.input_value("#viz-statistic") == "entropy"
     assert page.locator("#viz-statistic optgroup").count() == 0
 
@@ -297,13 +298,12 @@ def test_a_reference_that_is_gone_is_said(fresh):
 def run(opened, text, *, keep=False):
     """Run another text, the shown run kept as the reference."""
     page = opened.page
-    if keep:
-        page.get_by_role("button", name="Set as reference").click()
-        assert "This run is the reference" in page.inner_text(".viz-reference-said")
     key = page.evaluate("vizTab.run.key")
     page.fill("#viz-text-a textarea", text)
     page.click("#viz-run")
     page.wait_for_selector(f"{KNOWN}:not([data-painted='{key}'])", timeout=60_000)
+    if keep:
+        compare_with(page, key)
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(animal, minilm, plain):
     page.wait_for_selector(".viz-pair li:first-child [data-link='3.1']")
     first = page.inner_text(".viz-pair li:first-child").split()
     assert first == ["3.1", "cut", "was", f"{weight:.2f}"]
-    page.click(".viz-reference [aria-pressed]")
+    page.get_by_role("button", name="Show the change", exact=True).click()
     page.wait_for_selector(".viz-map[data-painted*=':3.1:']")
     moved = (cut.attention(4) - plain.attention(4)).abs().sum(-1).mean(-1) / 2
     page.wait_for_function("vizTab.measures.changes.length === 6", timeout=60_000)

@@ -1,47 +1,77 @@
-"""Earlier runs and saved ones as the reference, chosen by hand, in at most two clicks each."""
+"""Earlier runs and saved ones in "against": the answer and the maps, in at most two clicks each."""
 
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import compare_with
+from tests.ui.texts import LABELS
 
 TEXT = "The animal didn't cross the street because it was too tired"
+WIDE = TEXT.replace("tired", "wide")
 CLICKS = "window.clicks = 0; addEventListener('click', () => window.clicks++, true);"
+AGAINST = "#viz-explain-against"
 
 
-def test_an_earlier_run_that_begins_alike_is_compared(visit, minilm):
-    opened = visit(layer=3, head=1, query=10, key=2)
+def show_the_change(page):
+    page.get_by_role("button", name="Attention where it looks").click()
+    page.get_by_role("button", name="Show the change", exact=True).click()
+    page.wait_for_selector(".viz-map[data-painted*=':change:']")
+
+
+def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm):
+    opened = visit(layer=3, head=1, query=10, key=2, measure="contribution")
     opened.painted()
     page = opened.page
     before = page.evaluate("vizTab.run.key")
     page.locator(".viz-swap").click()
     page.wait_for_selector(f".viz-atlas[data-painted]:not([data-painted='{before}'])")
-    page.get_by_role("button", name="Clear reference").click()
-    earlier = page.get_by_label("Compare with an earlier run")
-    assert earlier.locator("option").nth(1).inner_text().endswith("too tired”")
+    assert page.input_value(AGAINST) == f"run:{before}"  # as a swap chooses it
+    page.select_option(AGAINST, label="nothing")
+    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
+    assert page.evaluate("vizTab.measures.reference") is None
+    assert not page.get_by_role("button", name="Show the change", exact=True).is_visible()
+    named = page.locator(f"{AGAINST} optgroup option")
+    assert named.all_inner_texts() == ["“The animal didn't cross t…t was too tired”"]
     page.evaluate(CLICKS)
-    earlier.select_option(before)
+    compare_with(page, before)
+    page.wait_for_selector(".viz-how[data-painted*='against=run']")
+    now, was = (vz.capture(minilm, text) for text in (WIDE, TEXT))
+    found = vz.attribute(minilm, now, of="state", token=10, against=was)
+    assert f"{found.score:.2f}".replace("-", "−") in page.inner_text(".viz-answer")
+    show_the_change(page)
+    assert page.evaluate("clicks") == 2  # and the choice in the list
+    change = float((now.attention(3, 1) - was.attention(3, 1))[10, 2])
+    assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
+
+
+def test_a_saved_run_is_compared(visit, minilm, tmp_path):
+    was = vz.capture(minilm, WIDE)
+    was.save(tmp_path / "run.safetensors")
+    opened = visit(layer=3, head=1, query=10, key=2)
+    opened.painted()
+    page = opened.page
+    page.select_option(AGAINST, label="a saved run …")
+    page.set_input_files(".viz-saved-reference", tmp_path / "run.safetensors")
+    page.wait_for_function("vizTab.reference.run")
+    assert page.input_value(AGAINST).startswith("run:")
+    page.wait_for_selector(".viz-reference-said >> text=1 of 15 tokens differs: “wide” → “tired”.")
     page.get_by_role("button", name="Show the change", exact=True).click()
-    page.wait_for_selector(f".viz-map[data-painted*=':change:{before}']")
-    assert page.evaluate("clicks") == 1  # and the choice in the list
-    now, was = (vz.capture(minilm, text) for text in (TEXT.replace("tired", "wide"), TEXT))
+    page.wait_for_selector(".viz-map[data-painted*=':change:']")
+    now = vz.capture(minilm, TEXT)
     change = float((now.attention(3, 1) - was.attention(3, 1))[10, 2])
     assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
 
 
 @pytest.mark.slow
-def test_a_saved_run_is_compared(visit, minilm, tmp_path):
-    was = vz.capture(minilm, TEXT.replace("tired", "wide"))
-    was.save(tmp_path / "run.safetensors")
-    opened = visit(layer=3, head=1, query=10, key=2)
+def test_a_run_of_another_model_is_compared_without_a_share(visit):
+    opened = visit(kind="text", a="the keys are old", model="grammar")
     opened.painted()
     page = opened.page
-    page.evaluate(CLICKS)
-    with page.expect_file_chooser() as chooser:
-        page.get_by_text("Saved run …").click()
-    chooser.value.set_files(tmp_path / "run.safetensors")
-    page.get_by_role("button", name="Show the change", exact=True).click()
-    page.wait_for_selector(".viz-map[data-painted*=':change:']")
-    assert page.evaluate("clicks") <= 3  # the label's click is its input's too
-    now = vz.capture(minilm, TEXT)
-    change = float((now.attention(3, 1) - was.attention(3, 1))[10, 2])
-    assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
+    before = page.evaluate("vizTab.run.key")
+    page.get_by_role("button", name=LABELS[0]).click()
+    page.wait_for_function("key => vizTab.run.key !== key", arg=before, timeout=60_000)
+    compare_with(page, before)
+    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
+    said = page.inner_text(".viz-reference-said")
+    assert "no share is of two models" in said and "their heads cannot be compared" in said
+    assert not page.get_by_role("button", name="Show the change", exact=True).is_visible()

@@ -5,7 +5,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import open_tab
+from tests.ui.conftest import open_tab, run_beside
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
 from viz_encoder.ui.state.opening import MOST_TOKENS
@@ -195,10 +195,7 @@ def test_a_text_of_another_length_is_compared_by_its_words(shared, minilm, maps)
     linked(opened)
     page = opened.page
     other = TEXT.replace("too tired", "so very old and tired")
-    before = page.evaluate("window.vizTab.run.key")
-    page.fill(".viz-other-text", other)
-    page.press(".viz-other-text", "Enter")
-    page.wait_for_function(f"window.vizTab.run.key !== '{before}'", timeout=60_000)
+    run_beside(page, other)
     page.wait_for_function("document.querySelector('.viz-finding').textContent.includes('was')")
     now = float(vz.capture(minilm, other).attention(3, 1)[IT, ANIMAL])
     assert f"{now:.2f} of its attention (was {maps[0, 3, 1, IT, ANIMAL]:.2f}" in page.inner_text(
@@ -213,7 +210,7 @@ def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     opened.painted()
     linked(opened)
     page = opened.page
-    compare(page, "The animal thought it was tired")
+    swapped(page, "The animal thought it was tired")
     trace = vz.capture(minilm, "The animal thought it was tired")
     linked(opened, trace.tokens.index("it"), trace.tokens.index("animal"))
     page.wait_for_function(
@@ -221,7 +218,7 @@ def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     )
     assert page.inner_text(".viz-finding").startswith("Head 3.1: it gives animal")
     other = "Money buys land near rivers"
-    compare(page, other)
+    swapped(page, other)
     trace = vz.capture(minilm, other)
     first = vz.analyses.findings(trace)[0]
     linked(opened, first.query, first.key)
@@ -239,12 +236,13 @@ def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     assert [name for name, _, _ in lines(page)] == [f"{at // 12}.{at % 12}" for at in best]
 
 
-def compare(page, text):
-    """Run another text, with the run that is shown as the reference."""
+def swapped(page, text):
+    """Run another text as a swap does: the chosen tokens stay, and the run before is compared."""
     before = page.evaluate("vizTab.run.key")
-    page.fill(".viz-other-text", text)
-    page.press(".viz-other-text", "Enter")
-    page.wait_for_function(f"vizTab.run.key !== '{before}'", timeout=60_000)
+    page.evaluate("text => vizTab.reference.hold(text)", text)
+    page.fill("#viz-text-a textarea", text)
+    page.click("#viz-run")
+    page.wait_for_function("key => vizTab.run.key !== key", arg=before, timeout=60_000)
 
 
 @pytest.mark.parametrize("width", [1440, slow(390)])

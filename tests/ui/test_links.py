@@ -215,8 +215,8 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert chosen(other) | {"tab": 0} == chosen(page) | {"tab": 0}
     open_tab(other, "Explore")  # another run begins as usual
     key = other.evaluate("vizTab.run.key")
-    other.fill(".viz-other-text", "the key to the cabinets [MASK] old")
-    other.press(".viz-other-text", "Enter")
+    other.fill("#viz-text-a textarea", "the key to the cabinets [MASK] old")
+    other.click("#viz-run")
     other.wait_for_function("key => vizTab.run.key !== key", arg=key, timeout=30_000)
     open_tab(other, "What if")
     other.wait_for_selector(f".viz-whatif[data-painted$='{measures[0]}:zero']", timeout=60_000)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import run_beside
 from tests.ui.test_corpus import TEXTS, painted
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
@@ -118,9 +119,7 @@ def test_a_comparison_goes_back_to_this_run(visit):
     over(page, "Averaged over 240 texts")
     page.evaluate("vizTab.order.show('largest', 'highest')")
     assert page.input_value("#viz-over") == "example"
-    page.get_by_role("button", name="Set as reference").click()
-    page.fill("#viz-text-a textarea", TEXTS[0])
-    page.click("#viz-run")
+    run_beside(page, TEXTS[0])
     page.wait_for_function("vizTab.measures.comparable.statistics && vizTab.measures.complete('')")
     page.evaluate("vizTab.order.show('change:entropy', 'highest')")  # which no table has
     assert page.input_value("#viz-over") == ""

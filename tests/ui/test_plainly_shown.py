@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import viz_encoder as vz
+from tests.ui.conftest import run_beside
 from tests.ui.texts import SENTENCES
 
 TEXT = "The animal did not cross the street because it was too tired"
@@ -149,11 +150,8 @@ def test_the_reference_names_the_first_difference(shared, minilm):
     opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
     page = opened.page
     for text in (OTHER, SENTENCES[1]):
-        if text == OTHER:
-            page.get_by_role("button", name="Set as reference").click()
         key = page.evaluate("vizTab.run.key")
-        page.fill("#viz-text-a textarea", text)
-        page.click("#viz-run")
+        run_beside(page, text)
         page.wait_for_selector(
             f".viz-statistic[data-painted]:not([data-painted='{key}'])", timeout=60_000
         )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import run_beside
 
 TEXT = "The animal didn't cross the street because it was too tired"
 OTHER = TEXT.replace("tired", "wide")
@@ -191,8 +192,7 @@ def test_tokens_that_differ_are_counted_as_they_are_aligned(shared, minilm):
     before = page.evaluate("[vizTab.run.key, vizTab.run.tokens]")
     text = page.evaluate("vizTab.run.link.a")
     moved = f"{text.split()[-1]} {text.rsplit(' ', 1)[0]}"
-    page.fill(".viz-other-text", moved)
-    page.press(".viz-other-text", "Enter")
+    run_beside(page, moved)
     page.wait_for_selector(f".viz-atlas[data-painted]:not([data-painted='{before[0]}'])")
     tokens = vz.capture(minilm, moved).tokens
     blocks = difflib.SequenceMatcher(None, before[1], tokens, autojunk=False).get_matching_blocks()

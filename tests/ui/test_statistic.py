@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import run_beside
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -156,10 +157,7 @@ def test_a_change_of_a_statistic_is_between_runs_with_the_same_switches(visit, m
     opened = visit()
     opened.painted()
     page = opened.page
-    page.get_by_role("button", name="Set as reference").click()
-    page.fill("#viz-text-a textarea", SENTENCES[1])
-    page.keyboard.press("Control+Enter")
-    page.wait_for_function("vizTab.measures.reference?.run !== vizTab.run")
+    run_beside(page, SENTENCES[1])
     page.wait_for_selector(".viz-atlas[data-painted]")
     page.check("#viz-hide")
     page.wait_for_selector(".viz-atlas[data-painted][data-kept=hide]")

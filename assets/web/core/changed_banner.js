@@ -108,11 +108,11 @@ export class ChangedBanner {
 export const openTab = () =>
   /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));
 
-// Keep what is on screen in place, whatever height the banner takes.
-export function steadily(/** @type {() => unknown} */ change) {
-  const tabs = document.getElementById("viz-tabs");
-  const before = tabs?.getBoundingClientRect().top ?? 0;
+/** Keep what is on screen in place, from `first` on, whatever height comes above it.
+ * @type {(change: () => unknown, first?: Element | null) => void} */
+export function steadily(change, first = document.getElementById("viz-tabs")) {
+  const before = first?.getBoundingClientRect().top ?? 0;
   change();
-  const by = (tabs?.getBoundingClientRect().top ?? 0) - before;
+  const by = (first?.getBoundingClientRect().top ?? 0) - before;
   if (by) window.scrollBy({ top: by, behavior: "instant" });
 }

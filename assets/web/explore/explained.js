@@ -1,5 +1,6 @@
 // The question and its answer: how it got there, and what each head has to do with it, in one of three measures.
 
+import { steadily } from "../core/changed_banner.js";
 import { el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
@@ -21,8 +22,9 @@ import { ShareMaps } from "./share_maps.js";
 import { pngOf, svgFile } from "./svg_file.js";
 import { WHOLE } from "./tiles.js";
 
-/** @import { Explained as Found, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
+/** @import { Reference } from "./reference.js" */
 
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";
 const PAUSE = 140; // ms without another choice before the server is asked
@@ -34,19 +36,20 @@ export class Explained extends Emitter {
   /** @type {Run | null} */ run = null;
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
   #told = ""; // the question of which the answer stands there
+  /** @type {Run | null} */ #answered = null;
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
-  question = new Question(() => this.ask());
   said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
   by = el("span", { class: "viz-caption", hidden: true }, " by contribution");
   how = el("p", { class: "viz-measure-said" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics */
-  constructor(selection, pair, statistics) {
+  /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
+  constructor(selection, pair, reference) {
     super();
+    this.question = new Question(() => this.ask(), reference);
     this.selection = selection;
     if (!(selection.measure in MEASURES)) selection.measure = DEFAULTS.measure; // of a link
     this.maps = new ShareMaps(selection);
@@ -70,11 +73,8 @@ export class Explained extends Emitter {
     const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.saves];
     const title = el("h3", {}, "How it got there");
     this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
-    this.measures = el("div", { class: "viz-measured" }, this.switch.node, this.how);
-    statistics.on(() => {
-      const reference = statistics.reference?.run ?? null;
-      if (reference !== this.question.reference && this.question.compareWith(reference)) this.ask();
-    });
+    this.measures = el("div", { class: "viz-measured" }, this.switch.node, reference.change, this.how);
+    reference.measures.on(() => this.run && this.question.against.follow() && this.ask());
     selection.on((changed) => {
       if (changed.has("measure") && this.run) this.ask(0);
       else if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();
@@ -105,11 +105,11 @@ export class Explained extends Emitter {
    * @type {(run: Run, fresh: Fresh) => Promise<Record<string, string> | null>} */
   async prepare(run, fresh) {
     const { query } = this.selection;
+    await this.question.show(run, query, fresh);
     if (run.unsplit) {
       this.#query = this.#token = query;
       return { of: "state", token: String(query) };
     }
-    await this.question.show(run, query, fresh);
     const options = this.question.options();
     if (!options) return null;
     this.#query = this.question.ofQuery ? query : -1;
@@ -125,7 +125,6 @@ export class Explained extends Emitter {
   ask(pause = PAUSE) {
     const { run } = this;
     if (!run) return null;
-    this.question.node.hidden = Boolean(run.unsplit);
     this.switch.allow((measure) => missing(run, measure));
     return this.#latest.run((fresh) => this.#ask(run, fresh), { pause });
   }
@@ -137,7 +136,10 @@ export class Explained extends Emitter {
     if (!options) return;
     const asked = String(new URLSearchParams(options));
     if (asked !== this.#told) this.#behind(true); // the answer that stands there is of another question
-    const found = run.unsplit ? null : /** @type {Found} */ (await fresh(run.json(`attribution?${asked}`)));
+    const found = run.unsplit
+      ? null
+      : /** @type {Found & { message?: string }} */ (await fresh(run.json(`attribution?${asked}&told=true`)));
+    if (found?.message) throw new Error(found.message); // answered and not refused, which browsers report as an error
     this.#told = asked;
     this.#answer(found, run.unsplit);
     await this.#lead(run, found, fresh);
@@ -177,11 +179,13 @@ export class Explained extends Emitter {
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => (found ? named(found, at) : "");
-    this.said.replaceChildren(
-      ...(found
-        ? [...marked(answerSaid(found, name, this.#token)), this.by]
-        : [el("span", { class: "viz-caption" }, why)]),
-    );
+    const said = found
+      ? [...marked(answerSaid(found, name, this.#token)), this.by]
+      : [el("span", { class: "viz-caption" }, why)];
+    const same = this.#answered?.plainKey === this.run?.plainKey; // with other changes: what was clicked stays in place
+    if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
+    else this.said.replaceChildren(...said);
+    this.#answered = this.run;
     this.tell();
   }
 

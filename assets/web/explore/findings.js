@@ -8,7 +8,8 @@ import { shownName, signed } from "./pair_links.js";
 import { quoted } from "../core/token_names.js";
 import { placeSaid, shareSaid } from "./routes_layout.js";
 
-/** @import { Explained, Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Explained, Finding, Findings, HeadLink, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Reference } from "./reference.js" */
 
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
@@ -22,11 +23,11 @@ export class FindingsView {
   actions = el("span", { class: "viz-finding-actions" });
   chips = el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" });
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} measures */
-  constructor(selection, pair, measures) {
+  /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
+  constructor(selection, pair, reference) {
     this.selection = selection;
     this.pair = pair;
-    this.measures = measures;
+    this.reference = reference;
     this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, this.chips);
     pair.on(() => this.#say());
     selection.on((changed) => {
@@ -117,9 +118,9 @@ export class FindingsView {
   }
 
   #swap(/** @type {Run} */ run, /** @type {string} */ old, /** @type {string} */ twin) {
-    this.measures.keep(run);
-    this.selection.held = true;
-    runText(run.link.a.replace(old, twin));
+    const text = run.link.a.replace(old, twin);
+    this.reference.hold(text);
+    runText(text);
   }
 
   // The sentence of what is chosen: that of a finding, or the same words for any other pair.

@@ -211,7 +211,7 @@ export class HeadOrder extends Emitter {
       const added = statistic === "special" || says.includes(", here “");
       if (added && measures.kept.hide) return "Special tokens are hidden; show them to find heads that look at them.";
       if (statistic === MAP_CHANGE && !measures.comparable.maps)
-        return "First set a reference under “Compare”: a run of a model of the same size.";
+        return "First choose a run of a model of the same size under “against”.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
       if (isRole(statistic)) measures.roles.ask(statistic);

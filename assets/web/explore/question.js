@@ -4,17 +4,16 @@ import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
 import { linkedOf } from "../core/link_notes.js";
 import { quoted } from "../core/token_names.js";
-import { inputNamed } from "./reference_link.js";
+import { Against, choose } from "./against.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Maybe, Prediction } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
+/** @import { Reference } from "./reference.js" */
 
 /** @type {Record<string, string>} */
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
-const REFERENCE = "reference"; // the run that this one is compared with
-const NOTHING = "nothing"; // in a link, where another choice is the default
 const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {Record<string, string>} */
 const OWN = { state: "the final state of a token", pooled: "the vector of the whole input" };
@@ -30,49 +29,44 @@ export class Question {
   /** @type {Maybe | undefined} the token of which the labels are */
   labelsOf;
   here = el("option"); // the chosen query
-  /** @type {Run | null} */
-  reference = null;
-  usual = ""; // the default of `against` for this run
-  /** @type {Run | null} */ #offered = null; // of which run the choices are
 
-  constructor(/** @type {() => unknown} */ refresh) {
+  /** @param {() => unknown} refresh @param {Reference} reference */
+  constructor(refresh, reference) {
     const changed = () => {
       this.#note();
       refresh();
     };
     /** @type {(id: string, onchange: () => unknown, ...nodes: Node[]) => HTMLSelectElement} */
     const select = (id, onchange, ...nodes) => el("select", { id: `viz-explain-${id}`, onchange }, ...nodes);
-    const orTyped = (/** @type {HTMLSelectElement} */ { value }, /** @type {HTMLElement} */ typed) => {
-      this.#reveal();
-      if (value !== OTHER) changed();
-      else typed.focus();
-    };
     this.task = select("task", changed);
     this.place = select("place", () => {
       this.#fillLabels();
       changed();
     });
-    this.label = select("label", () => orTyped(this.label, this.typed));
-    this.against = select("against", () => orTyped(this.against, this.rival));
+    this.label = select("label", () => {
+      this.#reveal();
+      if (this.label.value === OTHER) this.typed.focus();
+      else changed();
+    });
     const typed = { type: "text", id: "viz-explain-typed", class: "viz-typed", placeholder: "label or word" };
     this.typed = el("input", { ...typed, "aria-label": "Another label or word", onchange: changed });
-    this.rival = el("input", {
-      ...typed,
-      id: "viz-explain-rival",
-      placeholder: "label, word or text",
-      "aria-label": "Another label, word or text to subtract",
-      onchange: changed,
-    });
-    const taskNode = control("Explain", this.task);
+    this.against = new Against(changed, reference);
+    this.taskNode = control("Explain", this.task);
     this.placeNode = control("Target token", this.place);
     this.labelNode = control("Answer", this.label, this.typed);
-    const against = control("against", this.against, this.rival);
-    this.node = el("span", { class: "viz-question" }, taskNode, this.placeNode, this.labelNode, against);
+    const all = [this.taskNode, this.placeNode, this.labelNode, this.against.node];
+    this.node = el("span", { class: "viz-question" }, ...all);
   }
 
   /** @type {(run: Run, query: number, fresh: Fresh) => Promise<void>} */
   async show(run, query, fresh) {
     this.query = query;
+    this.taskNode.hidden = Boolean(run.unsplit);
+    if (run.unsplit) {
+      this.asked = "";
+      this.placeNode.hidden = this.labelNode.hidden = true;
+      return this.against.offer(run, false);
+    }
     if (this.run !== run) {
       this.run = run;
       this.#linked = new URLSearchParams(linkedOf(run, NOTE));
@@ -91,7 +85,7 @@ export class Question {
       this.place.replaceChildren(...places, this.here);
       this.placeNode.hidden = !this.ofTokens;
       this.labelNode.hidden = !this.ofHead;
-      this.#offer(run);
+      this.against.offer(run, this.ofHead);
       choose(this.place, this.#linked.get("token"));
       this.#fillLabels();
     }
@@ -99,53 +93,18 @@ export class Question {
     const state = this.task.querySelector("[value=state]");
     if (state) state.textContent = `the final state of ${quoted(run.tokens[query])}`;
     if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
-    this.#take(this.label, this.typed, "label");
-    this.#take(this.against, this.rival, "against");
-    const later = this.#linked.get("against") === REFERENCE && this.against.value !== REFERENCE; // it is on its way
-    this.#linked = new URLSearchParams(later ? { against: REFERENCE } : {}); // from now on the person chooses
-  }
-
-  /** Offer the run that this one is compared with, too; whether that makes it another question.
-   * @param {Run | null} reference */
-  compareWith(reference) {
-    const before = this.options()?.against;
-    this.reference = reference;
-    if (!this.run || !this.asked) return false;
-    this.#offer(this.run);
-    if (choose(this.against, this.#linked.get("against"))) this.#linked = new URLSearchParams();
+    const label = this.#linked.get("label");
+    if (label && !choose(this.label, label)) [this.label.value, this.typed.value] = [OTHER, label];
     this.#reveal();
-    return before !== this.options()?.against;
-  }
-
-  // An answer that a word decides is asked against the text with its counterpart, which names that word.
-  #offer(/** @type {Run} */ run) {
-    const { value } = this.against;
-    const asUsual = this.#offered !== run || value === this.usual;
-    const texts = swapped(run);
-    const rivals = this.ofHead ? [/** @type {const} */ (["runner-up", "the runner-up"])] : [];
-    const runs = compared(run, this.reference, texts);
-    this.against.replaceChildren(...options([["", NOTHING], ...rivals, ...texts, ...runs, [OTHER, "another …"]]));
-    [this.#offered, this.usual] = [run, this.ofHead ? (texts[0]?.[0] ?? "") : ""];
-    if (asUsual || !choose(this.against, value)) this.against.value = this.usual;
-  }
-
-  /** What a link has: a choice that is listed, or else typed. @type {(select: HTMLSelectElement, typed: HTMLInputElement,
-   *   name: string) => void} */
-  #take(select, typed, name) {
-    const value = this.#linked.get(name);
-    if (value === NOTHING) select.value = "";
-    else if (value && !choose(select, value) && value !== REFERENCE) [select.value, typed.value] = [OTHER, value];
-    this.#reveal();
+    this.against.take(this.#linked.get("against"));
+    this.#linked = new URLSearchParams(); // from now on the person chooses
   }
 
   #note() {
-    const { task, place, label, against, typed, rival } = this;
-    const fields = { task, token: place, label, against };
-    const chosen = Object.entries(fields).filter(([, field]) =>
-      field === against ? field.value !== this.usual : field.selectedIndex > 0,
-    );
-    const other = (/** @type {HTMLElement} */ field) => (field === against ? rival : typed).value.trim();
-    const said = chosen.map(([name, field]) => [name, field.value === OTHER ? other(field) : field.value || NOTHING]);
+    const { task, place, label, against, typed } = this;
+    const chosen = Object.entries({ task, token: place, label }).filter(([, field]) => field.selectedIndex > 0);
+    const said = chosen.map(([name, { value }]) => [name, value === OTHER ? typed.value.trim() : value]);
+    said.push(["against", against.noted]);
     current.selection.note({ [NOTE]: String(new URLSearchParams(said.filter(([, value]) => value))) });
   }
 
@@ -174,18 +133,16 @@ export class Question {
 
   /** The question's words; null while something is still to be typed. @returns {Record<string, string> | null} */
   options() {
-    const { label, task, against } = this;
+    const { label, task } = this;
     const chosen = label.value === OTHER ? this.typed.value.trim() : label.value;
-    /** @type {Record<string, string>} */
-    const its = { [OTHER]: this.rival.value.trim(), [REFERENCE]: `run:${this.reference?.key}` };
-    const rival = its[against.value] ?? against.value;
-    if ((this.ofHead && label.value === OTHER && !chosen) || (against.value === OTHER && !rival)) return null;
+    const { asked } = this.against;
+    if ((this.ofHead && label.value === OTHER && !chosen) || asked === null) return null;
     return {
       of: task.value,
       ...(this.ofHead && chosen && { label: chosen }),
       ...(this.ofTokens && { token: String(this.token) }),
       ...(task.value === "state" && { token: String(this.query) }),
-      ...(rival && { against: rival }),
+      ...(asked && { against: asked }),
     };
   }
 
@@ -215,30 +172,5 @@ export class Question {
 
   #reveal() {
     this.typed.hidden = this.label.value !== OTHER;
-    this.rival.hidden = this.against.value !== OTHER;
   }
-}
-
-/** The same text with a word for its counterpart, where it has one. @type {(run: Run) => [value: string, text: string][]} */
-function swapped({ swap, link }) {
-  if (!swap || !link.a || link.b) return [];
-  const [old, twin] = swap;
-  return [[link.a.replace(old, twin), `the same with ${quoted(twin)} for ${quoted(old)}`]];
-}
-
-/** The run that this one is compared with, if its answer can be subtracted.
- * @type {(run: Run, reference: Run | null, texts: [value: string, text: string][]) => [value: string, text: string][]} */
-function compared(run, reference, texts) {
-  if (!reference || reference.key === run.key || reference.model !== run.model || reference.unsplit) return [];
-  if (run.changed?.plain === reference.key) return [[REFERENCE, "the run without the change"]];
-  const asText = !reference.changed && !reference.masked && texts.some(([text]) => text === reference.link.a);
-  return asText ? [] : [[REFERENCE, `the reference, ${inputNamed(reference)}`]];
-}
-
-/** Choose what a link has, if it is offered; whether it is.
- * @type {(select: HTMLSelectElement, value: string | null) => boolean} */
-function choose(select, value) {
-  const offered = value !== null && [...select.options].some((option) => option.value === value);
-  if (offered) select.value = value;
-  return offered;
 }

@@ -1,75 +1,39 @@
-// The run that others are compared with: this one, another text, an earlier run, a saved one, or a link's.
+// The run that this one is asked against and compared with: the one before a change or a swap, an earlier one of this
+// page, a saved one, or a link's.
 
-import { button, controls, el, options } from "../core/dom.js";
-import { runText } from "../core/form.js";
+import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
-import { MAP_CHANGE } from "./head_statistics.js";
-import { named, noteReference, notedReference } from "./reference_link.js";
-import { compare, offered } from "./reference_words.js";
+import { comparable, MAP_CHANGE } from "./head_statistics.js";
+import { noteReference, notedReference } from "./reference_link.js";
+import { compare, offered, unshared } from "./reference_words.js";
 
 /** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
-const MOST_RUNS = 20; // earlier ones that are offered
-const LATER = { title: "Later runs are compared with it, head by head" };
+const MOST_RUNS = 20; // that are offered beside the shown one
+const WITHOUT = "the run without the change";
 
 export class Reference {
   #opening = new Latest((sentence) => {
     this.#fault = sentence;
-    this.#sync();
   });
   #fault = "";
   #waiting = "";
-  /** @type {{ key: string, reference: HeadStatistics["reference"] } | null} what a plain run was compared with */
-  #unchanged = null;
-  /** @type {Map<string, Run>} */ #runs = new Map(); // made in this page, by their keys
-  /** @type {Record<string, string> | "same" | null} */ #linked; // the reference of the link, until it is here
+  #asked = {};
+  #awaited = ""; // the key of the run that is chosen, until it is here
+  #swapped = ""; // the text of the next run, where it is to be compared with the shown one
+  /** @type {{ plain: string, text: string, earlier: HeadStatistics["reference"] } | null} the run before a change or a
+   * swap, the one without changes after it, and what was compared before */
+  #given = null;
+  /** @type {Map<string, Run>} */ #runs = new Map(); // made or opened in this page, by their keys
+  /** @type {Record<string, string> | null} */ #linked; // the reference of the link, until it is here
   /** @type {[statistic: string, order: string]} */ #before = ["entropy", "layer"]; // of the atlas
-  keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
   change = button("Show the change", () => this.#turn(!this.selection.change), {
     class: "viz-small viz-pressed",
-    title: "Draw the map and the atlas as now − before, and list first the heads that changed most",
+    title: "Draw the map as now − before, and list first the heads that changed most",
   });
-  forget = button("Clear reference", () => this.#forget(), { title: "Stop comparing" });
-  other = el("input", {
-    type: "text",
-    class: "viz-other-text",
-    "aria-label": "Compare with another text",
-    placeholder: "Compare with another text …",
-    title: "Enter runs it, with this run as the reference",
-    onkeydown: (event) => this.#key(event),
-  });
-  earlier = el("select", {
-    class: "viz-earlier",
-    "aria-label": "Compare with an earlier run",
-    title: "The runs made on this page",
-    onchange: (event) => this.#choose(event.currentTarget.value),
-  });
-  file = el("input", {
-    type: "file",
-    class: "viz-saved-reference",
-    accept: ".safetensors",
-    "aria-label": "Compare with a saved run",
-    onchange: () => this.#upload(),
-  });
-  said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
-  node = el(
-    "div",
-    { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
-    el("h3", {}, "Compare"),
-    this.other,
-    controls(
-      this.earlier,
-      el(
-        "label",
-        { class: "viz-small viz-file", title: "A .safetensors file from “Saved run” or trace.save" },
-        "Saved run …",
-        this.file,
-      ),
-    ),
-    ...[controls(this.keep, this.change, this.forget), this.said],
-  );
+  said = el("p", { class: "viz-caption viz-reference-said", role: "status", hidden: true });
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order */
   constructor(selection, measures, order) {
@@ -79,92 +43,112 @@ export class Reference {
     this.#linked = notedReference(selection);
     measures.on(() => this.#sync());
     order.pair.on(() => this.#sync());
+    selection.on((changed) => changed.has("measure") && this.#sync());
     this.#sync();
   }
 
-  // A changed run is compared with the one before it; once that is restored, all is as it was before.
+  /** The other run; null where there is none. @returns {Run | null} */
+  get run() {
+    const { reference, run } = this.measures;
+    return reference && reference.run.key !== run?.key ? reference.run : null;
+  }
+
+  /** The key of what is chosen, or on its way; "" of none. */
+  get key() {
+    return this.#awaited || (this.run?.key ?? "");
+  }
+
+  /** The runs to choose from, the latest first. @type {(shown: Run) => [key: string, name: string][]} */
+  offered(shown) {
+    const others = [...this.#runs.values()].filter(({ key }) => key !== shown.key).toReversed();
+    return others.map((one) => [one.key, one.key === shown.changed?.plain ? WITHOUT : offered(one, shown.model)]);
+  }
+
+  /** A run that was made here before, which is made again where it has expired; without a key none. */
+  choose(key = "") {
+    const run = this.#runs.get(key);
+    if (run) return this.#open({ ...run.link, run: key }, key);
+    this.#opening.stop();
+    this.#fault = this.#waiting = this.#awaited = "";
+    if (!this.measures.reference) return this.#sync();
+    this.selection.set({ change: false });
+    this.measures.keep(null);
+  }
+
+  /** A saved run. */
+  upload(/** @type {File} */ file) {
+    return this.#compareWith("Opening the saved run", () => json("viz/open/saved", { body: file }));
+  }
+
+  /** The next run is the shown one with another text, and is compared with it. */
+  hold(/** @type {string} */ text) {
+    this.#swapped = text;
+    this.selection.held = true;
+  }
+
+  // A changed or swapped run is compared with the one before it; once that is back, or another text is there, all is as
+  // it was before. What cannot be compared with the next run is given up.
   follow(/** @type {Run} */ next) {
     const { run, reference } = this.measures;
-    if (run && next.changed?.plain === run.key) {
-      this.#unchanged = { key: run.key, reference };
+    const given = this.#given;
+    const swapped = this.#swapped !== "" && next.link.a === this.#swapped;
+    this.#swapped = "";
+    if (run && (swapped || next.changed?.plain === run.key)) {
+      this.#given = { plain: run.key, text: next.plainKey, earlier: swapped ? null : reference };
       this.measures.keep(run);
-    } else if (run?.changed?.plain === next.key && reference && isSame(reference.run, next)) {
-      const earlier = this.#unchanged?.key === next.key ? this.#unchanged.reference : null;
-      if (!earlier) this.selection.set({ change: false });
-      this.measures.compareWith(earlier);
-    } else if (run?.changed && this.#isAutomatic(reference, next)) {
-      this.selection.set({ change: false });
-      this.measures.compareWith(this.#unchanged?.reference ?? null);
-    }
+    } else if (this.run && run?.changed?.plain === next.key && isSame(this.run, next))
+      this.#back(given?.plain === next.key ? given.earlier : null);
+    else if (given && reference?.run.key === given.plain && ![given.plain, given.text].includes(next.plainKey))
+      this.#back(given.earlier);
+    else if (this.run && this.run.key !== next.key && !comparable(this.run, next).maps) this.choose("");
   }
 
-  /** Whether the reference is there for a change alone, and the next run is of another input.
-   * @type {(reference: HeadStatistics["reference"], next: Run) => boolean} */
-  #isAutomatic(reference, next) {
-    const plain = this.#unchanged?.key;
-    return plain !== undefined && reference?.run.key === plain && next.plainKey !== plain;
+  #back(/** @type {HeadStatistics["reference"]} */ earlier) {
+    if (!earlier) this.selection.set({ change: false });
+    this.#given = null;
+    this.measures.compareWith(earlier);
   }
 
-  // The typed text runs in place of this one, which becomes the reference; what is chosen stays.
-  #key(/** @type {KeyboardEvent} */ event) {
-    const text = this.other.value.trim();
-    if (event.key !== "Enter" || event.isComposing || !text || !this.measures.run) return;
-    event.stopPropagation(); // Ctrl + Enter runs the form as it is
-    this.measures.keep(this.measures.run);
-    this.selection.held = true;
-    this.other.value = "";
-    runText(text);
-  }
-
-  // A run that was made here before; one that has expired is made again.
-  #choose(/** @type {string} */ key) {
-    const run = this.#runs.get(key);
-    if (run) this.#open({ ...run.link, run: run.key });
-  }
-
-  #upload() {
-    const file = this.file.files?.[0];
-    if (file) this.#compareWith("Opening the saved run", () => json("viz/open/saved", { body: file }));
-    this.file.value = "";
-  }
-
-  #open(/** @type {Record<string, string>} */ link) {
-    return this.#compareWith("Opening the reference", () => json("viz/open/link", { body: JSON.stringify(link) }));
+  #open(/** @type {Record<string, string>} */ link, key = "") {
+    const ask = () => json("viz/open/link", { body: JSON.stringify(link) });
+    return this.#compareWith("Opening that run", ask, key);
   }
 
   /** Make another run the reference, and leave this one in its place.
-   * @type {(words: string, ask: () => Promise<RunDescription>) => Promise<unknown>} */
-  #compareWith(words, ask) {
+   * @type {(words: string, ask: () => Promise<RunDescription>, key?: string) => Promise<unknown>} */
+  #compareWith(words, ask, key = "") {
     const tell = (/** @type {number} */ seconds) => {
       this.#waiting = `${words} …${seconds ? ` ${seconds} s` : ""}`;
       this.#sync();
     };
-    this.#fault = "";
+    [this.#fault, this.#awaited] = ["", key];
+    const asked = {};
+    this.#asked = asked;
     return this.#opening
       .run(
         async (fresh) => {
           const run = new Run(/** @type {RunDescription} */ (await fresh(ask())));
           this.#remember(run);
+          this.#awaited = run.key;
           await fresh(this.measures.keepOther(run));
           this.#ordered();
         },
         { tell },
       )
       .finally(() => {
-        this.#waiting = "";
-        this.#sync();
+        if (asked !== this.#asked) return; // another was chosen meanwhile
+        this.#waiting = this.#awaited = "";
+        this.measures.tell();
       });
   }
 
-  // The comparison of the link, once the run itself is shown; with itself, once its statistics are complete.
+  // The comparison of the link, once the run itself is shown.
   restore() {
     const { run } = this.measures;
     const linked = this.#linked;
-    if (!linked || !run || (linked === "same" && !this.measures.complete("entropy"))) return;
+    if (!linked || !run) return;
     this.#linked = null;
-    if (run.key !== this.selection.opened) return;
-    if (linked === "same") this.measures.keep(run);
-    else this.#open(linked);
+    if (run.key === this.selection.opened) this.#open(linked);
   }
 
   // The atlas stands as the link has it, where that is by a change.
@@ -178,23 +162,7 @@ export class Reference {
     this.#runs.delete(run.key);
     this.#runs.set(run.key, run);
     const [oldest] = this.#runs.keys();
-    if (this.#runs.size > MOST_RUNS) this.#runs.delete(oldest);
-  }
-
-  // The runs to choose from, the latest first, without the one that is shown.
-  #offer() {
-    const { run, reference } = this.measures;
-    if (run) this.#remember(run);
-    const earlier = [...this.#runs.values()].filter(({ key }) => key !== run?.key).toReversed();
-    const told = earlier.length ? "Earlier run …" : "No earlier run yet";
-    const entries = [["", told], ...earlier.map((one) => [one.key, offered(one)])];
-    const wanted = JSON.stringify(entries);
-    if (this.earlier.dataset.entries !== wanted) {
-      this.earlier.replaceChildren(...options(/** @type {[string, string][]} */ (entries)));
-      this.earlier.dataset.entries = wanted;
-    }
-    this.earlier.disabled = !earlier.length;
-    this.earlier.value = earlier.find(({ key }) => key === reference?.run.key)?.key ?? "";
+    if (this.#runs.size > MOST_RUNS + 1) this.#runs.delete(oldest);
   }
 
   // The heads stand as they did before, once the change is shown no more.
@@ -207,35 +175,25 @@ export class Reference {
     this.#sync();
   }
 
-  #forget() {
-    this.#opening.stop();
-    this.#fault = "";
-    this.selection.set({ change: false });
-    this.measures.keep(null);
+  #sync() {
+    const { run, measures, selection } = this;
+    const shown = measures.run;
+    if (shown) this.#remember(shown);
+    const settled = !this.#linked && !this.#waiting && (run || !this.#fault); // else the link keeps what it has
+    if (settled && shown) noteReference(selection, run);
+    this.change.hidden = !run || !measures.comparable.maps || selection.measure !== "attention";
+    this.change.ariaPressed = String(selection.change);
+    const said = shown && run && shown.changed?.plain !== run.key && this.#said(shown, run); // a banner tells changes
+    const told = this.#waiting || [this.#fault, said].filter(Boolean).join(" ");
+    if (told !== this.said.textContent) this.said.textContent = told;
+    this.said.hidden = !told;
   }
 
-  #sync() {
-    const { reference, run, comparable } = this.measures;
-    this.#offer();
-    const settled = !this.#linked && !this.#waiting && (reference || !this.#fault); // else the link keeps what it has
-    if (settled && run) noteReference(this.selection, reference?.run ?? null, run);
-    if (this.measures.complete("entropy")) this.restore();
-    this.keep.disabled = !this.measures.complete("entropy") || reference?.run === run;
-    this.change.hidden = !comparable.statistics;
-    this.change.ariaPressed = String(this.selection.change);
-    this.forget.hidden = !reference;
-    const other = run && reference && !comparable.statistics;
-    const compared =
-      !run || !reference
-        ? ""
-        : other
-          ? comparable.why
-          : compare(run, reference.run, this.order.pair.alignment(run, reference.run));
-    const said = reference
-      ? `Reference: ${named(reference.run)}. ${compared}`
-      : "Set a run as reference, then run another text or model to see which heads changed.";
-    const told = this.#waiting || [this.#fault, this.#fault && !reference ? "" : said].filter(Boolean).join(" ");
-    if (told !== this.said.textContent) this.said.textContent = told;
+  // What differs, and why no answer is told against it.
+  #said(/** @type {Run} */ shown, /** @type {Run} */ run) {
+    const { maps, why } = this.measures.comparable;
+    const compared = maps ? compare(shown, run, this.order.pair.alignment(shown, run)) : why;
+    return [compared, unshared(shown, run)].filter(Boolean).join(" ");
   }
 }
 

@@ -7,21 +7,17 @@ import { quoted } from "../core/token_names.js";
 const PARTS = ["kind", "model", "a", "b", "example", "run", "ran", "pad", "mistake", "scope", "cut", "from"];
 const FIRST_WORDS = 25; // characters
 const LAST_WORDS = 15;
-const SAME = "ref.same"; // the reference is the run that is shown
 
 /** Store in the link what restores the reference; null removes it.
- * @type {(selection: Selection, reference: RunDescription | null, run: Run | null) => void} */
-export function noteReference(selection, reference, run) {
-  const same = reference !== null && reference === run;
-  const link = reference && !same ? { ...reference.link, run: reference.key } : {};
-  const notes = Object.fromEntries(PARTS.map((name) => [`ref.${name}`, /** @type {any} */ (link)[name] ?? ""]));
-  selection.note({ ...notes, [SAME]: same ? "1" : "" });
+ * @type {(selection: Selection, reference: RunDescription | null) => void} */
+export function noteReference(selection, reference) {
+  const link = reference ? { ...reference.link, run: reference.key } : {};
+  selection.note(Object.fromEntries(PARTS.map((name) => [`ref.${name}`, /** @type {any} */ (link)[name] ?? ""])));
 }
 
-/** Reference in the link: its parts, "same" for the shown run itself, or null.
- * @type {(selection: Selection) => Record<string, string> | "same" | null} */
+/** The parts of the reference in the link; null without any.
+ * @type {(selection: Selection) => Record<string, string> | null} */
 export function notedReference(selection) {
-  if (selection.noted(SAME)) return "same";
   const parts = PARTS.map((name) => [name, selection.noted(`ref.${name}`)]).filter(([, value]) => value);
   return parts.length ? Object.fromEntries(parts) : null;
 }

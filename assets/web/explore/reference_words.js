@@ -2,7 +2,7 @@
 
 import { count } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
-import { named } from "./reference_link.js";
+import { inputNamed, named } from "./reference_link.js";
 
 /** @import { Compared, Run } from "./types.d.ts" */
 
@@ -53,8 +53,18 @@ function unlike(run, before) {
 
 const changeWords = (/** @type {Run} */ { changed }) => changed?.changes.map(({ words }) => words).join(", ") ?? "";
 
-/** A run to choose, and what was done to it. @type {(run: Run) => string} */
-export function offered(run) {
+/** A run to choose, and what was done to it; its model where that is not of the shown one.
+ * @type {(run: Run, model: string) => string} */
+export function offered(run, model) {
   const made = run.masked ? `mask: ${run.masked}` : changeWords(run);
-  return `${named(run)}${made ? ` (${made})` : ""}`;
+  return `${run.model === model ? inputNamed(run) : named(run)}${made ? ` (${made})` : ""}`;
+}
+
+/** Why no answer is told against another run, whose maps may be compared; "" where it is.
+ * @type {(run: Run, other: Run) => string} */
+export function unshared(run, other) {
+  if (run.unsplit) return "";
+  if (run.model !== other.model)
+    return `The answer is not told against it: no share is of two models, and it ran in ${other.model}.`;
+  return other.unsplit && `The answer is not told against it: ${other.unsplit}`;
 }

@@ -34,7 +34,7 @@ import { DisplayOptions } from "../views/display_options.js";
 const NARROW = 760;
 const ONE_SCALE =
   "Shares, effects and changes have one scale of their own; choose Attention, or turn off “Show the change”";
-const MORE = "More: statistics, comparing, exports";
+const MORE = "More: statistics, exports";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class ExploreTab extends TabShell {
@@ -58,12 +58,12 @@ class ExploreTab extends TabShell {
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
-  explained = new Explained(this.selection, this.pair, this.measures);
+  reference = new Reference(this.selection, this.measures, this.order);
+  explained = new Explained(this.selection, this.pair, this.reference);
   any = new AnyView(this.selection);
-  findings = new FindingsView(this.selection, this.pair, this.measures);
+  findings = new FindingsView(this.selection, this.pair, this.reference);
   cut = new CutHere(this.selection);
   statistic = new StatisticMap(this.selection, this.measures, this.order);
-  reference = new Reference(this.selection, this.measures, this.order);
   exports = new ExportPanel(this.selection, this.map);
   head = new HeadChoice(this.selection);
   display = new DisplayOptions(this.selection);
@@ -95,12 +95,11 @@ class ExploreTab extends TabShell {
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     this.map.node.append(this.exports.row);
     const { explained, findings } = this;
-    const left = el("div", { class: "viz-left" }, this.pair.node);
-    const middle = el("div", { class: "viz-middle" }, this.similar.node, this.reference.node);
+    const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node);
     const statistic = el("summary", {}, "One statistic of every head");
     const folded = el("details", { class: "viz-folded" }, statistic, this.statistic.node);
     const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
-    const columns = el("div", { class: "viz-columns" }, left, middle, right);
+    const columns = el("div", { class: "viz-columns" }, left, right);
     this.more.append(controls(...menus), columns, this.lines.node, this.exports.node, this.any.node);
     this.belowHow.append(this.source.node);
     const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
@@ -108,7 +107,7 @@ class ExploreTab extends TabShell {
     findings.node.prepend(this.cut.node);
     this.body.append(
       ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, findings.actions, this.facts)],
-      ...[explained.said, findings.node, explained.measures, this.how, this.more],
+      ...[explained.said, this.reference.said, findings.node, explained.measures, this.how, this.more],
     );
     this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));
     explained.on(() => this.findings.weigh(explained.found, explained.effect));

@@ -19,9 +19,7 @@ from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 THUMBNAIL = 64  # most cells a side of a small map
-REFERENCE_GONE = (
-    "The reference has expired on the server; clear it and set another run as the reference."
-)
+REFERENCE_GONE = "The reference has expired on the server; choose another run under “against”."
 
 
 def reference_of(store: TraceStore, key: str) -> Trace:

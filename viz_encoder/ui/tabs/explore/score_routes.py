@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.attribution.link_map import LinkMap
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace.map_change import signed_tile
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
@@ -15,6 +15,7 @@ from viz_encoder.ui.tabs.explore.explained import asked, explained
 from viz_encoder.ui.tabs.explore.removed import removed, removed_row
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Query, Runs, Shown, parse_range
+from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 from viz_encoder.ui.wire.progress import progress_lines
@@ -26,9 +27,21 @@ REMOVING = Places(1)  # effects keep a processor busy: one at a time
 
 @OF_A_SCORE.get("")
 async def attribution(entry: Held, request: Request) -> Response:
-    """What carried an answer, a state or the vector; the question is in the query's parameters."""
+    """What carried an answer, a state or the vector; the question is in the query's parameters.
+
+    With told=true, as the page asks for it, why there is no answer is one, too, and not refused.
+    """
     given = dict(request.query_params)
-    return await PLACES.answer(request, lambda: answers.plain(explained(entry, given)))
+
+    def work() -> Response:
+        try:
+            return answers.plain(explained(entry, given))
+        except SelectionError as fault:
+            if given.get("told") != "true" or isinstance(fault, Expired):
+                raise
+            return answers.plain({"message": str(fault)}, FRESH)
+
+    return await PLACES.answer(request, work)
 
 
 @OF_A_SCORE.get("/effect")

@@ -1,0 +1,136 @@
+// What the answer is asked against: nothing, another answer, a text, or a run, which the maps are compared with, too.
+
+import { control, el, options } from "../core/dom.js";
+import { quoted } from "../core/token_names.js";
+import { unshared } from "./reference_words.js";
+
+/** @import { Run } from "../core/run.js" */
+/** @import { Reference } from "./reference.js" */
+/** @typedef {[value: string, text: string]} Entry */
+
+const OTHER = "other";
+const SAVED = "saved";
+const RUN = "run:"; // before the key of a run of this page
+const REFERENCE = "reference"; // in old links: the run that the maps are compared with, which has its own place there
+const NOTHING = "nothing"; // in a link, where another choice is the default
+const SAVED_FILE = "A .safetensors file from “Saved run” or trace.save";
+
+export class Against {
+  /** @type {Run | null} */ #run = null;
+  #ofHead = false;
+  #listed = "";
+  #usual = ""; // the default for this run
+  select = el("select", { id: "viz-explain-against", onchange: () => this.#chose() });
+  rival = el("input", {
+    ...{ type: "text", id: "viz-explain-rival", class: "viz-typed", placeholder: "label, word or text" },
+    ...{ "aria-label": "Another label, word or text to subtract", onchange: () => this.changed() },
+  });
+  file = el("input", {
+    ...{ type: "file", class: "viz-saved-reference", accept: ".safetensors", title: SAVED_FILE },
+    ...{ "aria-label": "A saved run to compare with", onchange: () => this.#upload() },
+  });
+  node = control("against", this.select, this.rival, this.file);
+
+  /** @param {() => unknown} changed @param {Reference} reference */
+  constructor(changed, reference) {
+    this.changed = changed;
+    this.reference = reference;
+  }
+
+  /** Offer what there is for a run; `ofHead`: for an answer of a prediction head. A word that decides it is named by the
+   * text with its counterpart. @type {(run: Run, ofHead: boolean) => void} */
+  offer(run, ofHead) {
+    const { select, reference } = this;
+    const { value } = select;
+    const asUsual = this.#run !== run || value === this.#usual || value.startsWith(RUN);
+    const texts = swapped(run);
+    const runs = reference.offered(run).map(([key, name]) => /** @type {Entry} */ ([RUN + key, name]));
+    /** @type {Entry[]} */ const answers = ofHead ? [["runner-up", "the runner-up"]] : [];
+    /** @type {Entry[]} */ const typed = [[OTHER, ofHead ? "another label, word or text …" : "another text …"]];
+    select.replaceChildren(
+      ...options([["", NOTHING], ...answers, ...texts]),
+      ...(runs.length ? [el("optgroup", { label: "Runs of this page" }, ...options(runs))] : []),
+      ...options([[SAVED, "a saved run …"], ...(run.unsplit ? [] : typed)]),
+    );
+    [this.#run, this.#ofHead, this.#listed] = [run, ofHead, this.#listing(run)];
+    this.#usual = ofHead ? (texts[0]?.[0] ?? "") : "";
+    if (reference.key) choose(select, RUN + reference.key);
+    else if (asUsual || !choose(select, value)) select.value = this.#usual;
+    this.#reveal();
+  }
+
+  /** Offer the runs that there are now, and choose the one that the maps are compared with; whether that makes it
+   * another question. */
+  follow() {
+    const run = this.#run;
+    if (!run || this.#listed === this.#listing(run)) return false;
+    const before = this.asked;
+    this.offer(run, this.#ofHead);
+    return before !== this.asked;
+  }
+
+  #listing(/** @type {Run} */ run) {
+    return `${this.reference.key} ${this.reference.offered(run)}`;
+  }
+
+  /** What is asked against; "" of nothing, null while it is to be typed. A run that is not here yet, or of which no share
+   * is told, is not asked against. @returns {string | null} */
+  get asked() {
+    const { value } = this.select;
+    if (value === OTHER) return this.rival.value.trim() || null;
+    if (value === SAVED) return "";
+    if (!value.startsWith(RUN)) return value;
+    const { run } = this.reference;
+    return this.#run && run && !unshared(this.#run, run) ? RUN + run.key : "";
+  }
+
+  /** As a link has it, beside the run; "" as usual. */
+  get noted() {
+    const { value } = this.select;
+    if (value === this.#usual || value === SAVED || value.startsWith(RUN)) return "";
+    return value === OTHER ? this.rival.value.trim() : value || NOTHING;
+  }
+
+  /** What a link has: a choice that is listed, or else typed. */
+  take(/** @type {string | null} */ noted) {
+    if (!noted || noted === REFERENCE || this.reference.key) return;
+    if (noted === NOTHING) this.select.value = "";
+    else if (!choose(this.select, noted)) [this.select.value, this.rival.value] = [OTHER, noted];
+    this.#reveal();
+  }
+
+  #chose() {
+    const { value } = this.select;
+    this.#reveal();
+    if (value === SAVED) return this.file.click();
+    this.reference.choose(value.startsWith(RUN) ? value.slice(RUN.length) : "");
+    if (value === OTHER) return this.rival.focus();
+    this.changed();
+  }
+
+  #upload() {
+    const file = this.file.files?.[0];
+    if (file) this.reference.upload(file);
+    this.file.value = "";
+  }
+
+  #reveal() {
+    this.rival.hidden = this.select.value !== OTHER;
+    this.file.hidden = this.select.value !== SAVED;
+  }
+}
+
+/** The same text with a word for its counterpart, where it has one. @type {(run: Run) => Entry[]} */
+function swapped({ swap, link, unsplit }) {
+  if (!swap || !link.a || link.b || unsplit) return [];
+  const [old, twin] = swap;
+  return [[link.a.replace(old, twin), `the same with ${quoted(twin)} for ${quoted(old)}`]];
+}
+
+/** Choose what a link has, if it is offered; whether it is.
+ * @type {(select: HTMLSelectElement, value: string | null) => boolean} */
+export function choose(select, value) {
+  const offered = value !== null && [...select.options].some((option) => option.value === value);
+  if (offered) select.value = value;
+  return offered;
+}
