@@ -88,7 +88,7 @@ def _of_padding(context: AuditContext) -> Answer | None:
     """Padding that only other real tokens bring in: those that choose which places are read."""
     case, setting = context.base, context.setting
     floats = case.x.is_floating_point() and not setting.reads_input
-    if not (case.padded and floats and context.passed("batch_independence")):
+    if not (case.padded and floats and context.passed("batch_independence", "constants")):
         return None
     seeds = range(setting.seed + 1, setting.seed + OTHER_INPUTS + 1)
     plain = [setting.case(case.valid, seed=seed).x * size for seed in seeds for size in SIZES]

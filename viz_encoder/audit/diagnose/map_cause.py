@@ -73,7 +73,9 @@ def _codes(found: Collection[Identity]) -> list[str]:
 
 
 def _of(seen: Seen, heads: Heads | None) -> Iterator[Hypothesis]:
-    return hypotheses(seen.allowed, seen.pattern, seen.valid, heads, seen.layers)
+    every = hypotheses(seen.allowed, seen.pattern, seen.valid, heads, seen.layers)
+    # With the residual, a band without its diagonal is the whole band.
+    return (one for one in every if not (seen.with_itself and one.code == "misses_self"))
 
 
 def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
@@ -158,6 +160,8 @@ def _reaching(
     found: dict[Identity, bool] = {}
     for one in hypotheses(allowed, pattern, valid):
         if found.get(one.identity) or (known is not None and one.identity not in known):
+            continue
+        if one.code == "misses_self":  # each knows of itself in any case
             continue
         opened = one.opened[:, 0]
         fits = not bool((opened & ~depends)[rows].any()) and torch.equal(
