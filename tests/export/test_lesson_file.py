@@ -163,7 +163,7 @@ def test_the_first_steps_show_numpys_numbers(opened):
     headline(page, f"{(block['before'][QUERY] > 0).sum()} of the 256 units")
 
 
-def test_the_last_steps_show_numpys_numbers(opened):
+def test_the_last_steps_show_numpys_numbers(opened, grammar):
     run, page = Run(OWN_SENTENCE), opened("?learn=8")
     headline(page, f"says “are” for [MASK] ({run.shares(QUERY).max():.3f})")
     first = page.eval_on_selector_all(
@@ -172,15 +172,17 @@ def test_the_last_steps_show_numpys_numbers(opened):
     assert first[::4] == [run.said(QUERY, state) for state in range(5)]
     go(page, 9)
     page.wait_for_selector("[data-effect]")
+    until(page, "() => vizLearn.question.exercises.length === 5")
     effects = page.eval_on_selector_all(
         "[data-effect]", "all => all.map(each => Number(each.dataset.effect))"
     )
-
-    def logit(each):
-        return np.log(each.share("are", QUERY) / each.share("is", QUERY))
-
-    wanted = [logit(without(OWN_SENTENCE, at)) - logit(run) for at in range(9) if at != QUERY]
-    near(effects, sorted(wanted, key=abs, reverse=True))
+    own = run.share("are", QUERY)
+    gone = [without(OWN_SENTENCE, at) for at in range(9) if at != QUERY]
+    near(effects, np.array([each.share("are", QUERY) - own for each in gone]))
+    page.wait_for_selector(".viz-learn-carried tfoot")
+    split = vz.attribute(grammar, OWN_SENTENCE, token=QUERY, against="is")
+    sums = page.locator(".viz-learn-carried tfoot td").all_text_contents()
+    assert sums[0] == f"+{split.score:.2f}"
     go(page, 10)
     page.select_option("#viz-learn-mask", "window")
     share = windowed(OWN_SENTENCE, 2).share("is", QUERY)
@@ -233,6 +235,7 @@ def test_changes_run_here_and_are_taken_back(opened):
         ("set the positions", Run(OWN_SENTENCE, causal, positions=False, removed=((2, 0),))),
         ("hide “keys”", Run(OWN_SENTENCE, hidden, positions=False, removed=((2, 0),))),
     )
+    page.evaluate("vizLearn.switches.fold.open = true")
     for label, run in steps:
         page.locator(".viz-learn-switches label", has_text=label).locator("input").click()
         share, word = run.shares(QUERY).max(), run.said(QUERY)
@@ -257,6 +260,7 @@ def test_changes_run_here_and_are_taken_back(opened):
 def test_a_seat_has_its_exercises_and_a_result_code(opened, grammar, language):
     page = opened(f"?learn=1&seed=17&learn.lang={language}")
     asked = asked_at(grammar, 17)
+    until(page, "key => vizLearn.shown?.place.key === key", seat(17).source + 1)
     for step in STEPS:
         go(page, step)
         wanted = exercises(asked, step, language)
@@ -274,7 +278,7 @@ def test_a_seat_has_its_exercises_and_a_result_code(opened, grammar, language):
     page.fill(".viz-learn-field input", f"{wanted['answer']:.{wanted['decimals']}f}")
     page.keyboard.press("Enter")
     page.wait_for_selector(".viz-learn-right")
-    code = re.search(r"\w{4}-\w{4}-\w{4}", page.inner_text(".viz-learn-question"))[0]
+    code = re.search(r"\w{6}-\w{6}-\w{6}", page.inner_text(".viz-learn-question"))[0]
     assert decode(code) == Result(17, frozenset({(4, 1)}))
 
 
@@ -283,7 +287,7 @@ def test_seats_are_opened_by_their_number(opened):
     shown(page, 4)
     assert "no seat 9; it has 7–17" in page.inner_text(".viz-lesson-form")
     assert page.input_value(".viz-lesson-text input") == OWN_SENTENCE
-    until(page, "() => vizLearn.question.exercises.length === 3")
+    until(page, "() => vizLearn.question.exercises.length === 4")
     page.fill(".viz-lesson-form input[type=number]", "7")
     with page.expect_navigation():
         page.get_by_role("button", name="Open", exact=True).click()
@@ -333,11 +337,12 @@ def test_the_command_writes_it_in_german(opened, tmp_path, capsys):
         f"{path}: {path.stat().st_size:,} bytes, with seats 3 to 4.\n"
     )
     page = opened("", path=path)
-    shown(page, 4)
+    shown(page, 1)
+    go(page, 4)
     assert page.inner_text("h1") == "Der Weg eines Tokens durch einen Encoder"
     said = page.inner_text(".viz-learn-main")
     assert "Länge" in said and "Zeig auf eine Spalte" in said and "length" not in said
-    page.select_option("select[aria-label=Language]", "en")
+    page.select_option("select[aria-label=Sprache]", "en")
     until(page, "() => document.documentElement.lang === 'en'")
     assert page.inner_text("h1") == "One token’s way through an encoder"
     kept = json.loads(page.text_content("#data-facts"))

@@ -15,6 +15,7 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.lesson.asked import asked_of
 from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.result_code import PLACES
 from viz_encoder.lesson.steps import STEPS
 
 KEYS = "the keys to the cabinet [MASK] old"
@@ -93,6 +94,7 @@ def by_hand(asked, found):
         "score": dots[key] / 4,
         "weight-of-key": row[key],
         "key-forbidden": row[order[1]] / (row.sum() - row[order[0]]),
+        "head-that-acts": lambda e: heads_that_act(text, at, e),
         "n-maps": 16,
         "output-weights": sum(
             WEIGHTS[f"layers.0.attn.o.{kind}"].size for kind in ("weight", "bias")
@@ -113,11 +115,13 @@ def by_hand(asked, found):
         "n-states": len(run.states),
         "cosine": cosine(run.states[layer][at], run.states[layer][other]),
         "settled": max((i + 1 for i, leading in enumerate(leads) if not leading), default=0),
-        "deciding-word": lambda e: min(
-            e["choices"], key=lambda c: left[int(c.split(":")[0])].share(word, at)
-        ),
+        "deciding-word": lambda e: deciding(left, word, at, e),
         "flips": sum(one.said(at) != word for one in left.values()),
         "other-word": lambda e: Run(swapped(text, e["question"])).said(at),
+        "sum-of-shares": lambda e: np.log(
+            run.share(word, at) / run.share(re.findall("“(.+?)”", e["question"])[1], at)
+        ),
+        "twin-share": lambda e: most_unlike_the_twin(text, at, e),
         "causal-cells": np.tril(np.ones((n, n))).sum(),
         "window-reach": hops(n, 2 if abs(at - far) > 2 else 1, at, far),
         "smallest-window": max((i + 2 for i, right in enumerate(windows) if not right), default=1),
@@ -128,6 +132,53 @@ def by_hand(asked, found):
         "equal-cost": d_ff,
         "total-weights": lambda e: counted(e["question"]),
     }
+
+
+def rights(exercise):
+    """All choices that are right."""
+    return {exercise["choices"][at] for at in (exercise["answer"], *exercise["also"])}
+
+
+def heads_that_act(text, at, exercise):
+    """The right choice, if all right ones are those without which another word comes."""
+    word, gone = Run(text).said(at), {}
+    for choice in exercise["choices"]:
+        layer, head = map(int, choice.split("."))
+        gone[choice] = Run(text, removed=[(layer, head)])
+    every = [Run(text, removed=[(layer, head)]) for layer in range(4) for head in range(4)]
+    changing = {choice for choice, run in gone.items() if run.said(at) != word}
+    least = min(run.share(word, at) for run in every)
+    if changing:
+        assert rights(exercise) == changing
+        return said(exercise)
+    assert not any(run.said(at) != word for run in every)
+    (best,) = [each for each, run in gone.items() if run.share(word, at) == least]
+    return best
+
+
+def deciding(left, word, at, exercise):
+    """The right choice, if all right ones are those without which another word comes."""
+    place = {choice: int(choice.split(":")[0]) for choice in exercise["choices"]}
+    changing = {choice for choice in place if left[place[choice]].said(at) != word}
+    if changing:
+        assert rights(exercise) == changing
+        return said(exercise)
+    return min(place, key=lambda choice: left[place[choice]].share(word, at))
+
+
+def most_unlike_the_twin(text, at, exercise):
+    new, old, rival = re.findall("“(.+?)”", exercise["question"])
+    encoder, word = vz.load("grammar", device="cpu"), Run(text).said(at)
+    twins = [
+        " ".join([*text.split()[:place], new, *text.split()[place + 1 :]])
+        for place, each in enumerate(text.split())
+        if each == old
+    ]
+    (twin,) = [each for each in twins if Run(each).said(at) == rival]
+    asks = {"token": at, "label": word, "against": rival}
+    one, two = (vz.attribute(encoder, each, **asks).tokens for each in (text, twin))
+    apart = abs(one - two)
+    return max(exercise["choices"], key=lambda choice: apart[int(choice.split(":")[0])])
 
 
 def swapped(text, question):
@@ -175,11 +226,27 @@ def test_every_answer_is_what_numpy_gets(grammar, text: str, seat: int):
             assert said(exercise) == pytest.approx(wanted, rel=NEAR, abs=NEAR), name
 
 
+def test_looking_is_not_doing(grammar):
+    """The head that the lesson follows looks at "keys" and may go; another one may not."""
+    _, found = posed(grammar, KEYS)
+    exercise = found["head-that-acts"]
+    assert "“keys” 0.842" in exercise["question"] and said(exercise) == "3.0"
+    assert "“is” (0.687)" in exercise["right"] and "without 2.0, “are” (0.996)" in exercise["right"]
+    (looks,) = exercise["mistakes"]
+    assert exercise["choices"][looks["value"]] == "2.0" and "looking is not doing" in looks["says"]
+
+
+def test_choices_hold_the_plausible_mistakes_and_what_is_as_right(grammar):
+    _, found = posed(grammar, KEYS)
+    exercise = found["deciding-word"]
+    assert rights(exercise) == {"2: keys", "3: to"} and "5: cabinet" in exercise["choices"]
+
+
 def test_each_step_has_one_exercise_a_level_and_all_are_asked_of_the_first_sentence(grammar):
     assert [step.number for step in STEPS] == list(range(1, 13))
     every = [each for step in STEPS for each in step.exercises]
-    assert all([each.level for each in step.exercises] == [1, 2, 3] for step in STEPS)
-    assert len({each.identifier for each in every}) == len(every) == 36
+    assert [(step.number, each.level) for step in STEPS for each in step.exercises] == [*PLACES]
+    assert len({each.identifier for each in every}) == len(every) == 39
     _, found = posed(grammar, KEYS)
     assert list(found) == [each.identifier for each in every]
 
@@ -209,8 +276,10 @@ def test_paper_arithmetic_with_the_printed_numbers_is_right(grammar):
         assert is_right(sums, sum(terms))
         _, x, mean, std, gain, shift = numbers(found["normed-cell"]["question"].split(":")[1])
         assert is_right(found["normed-cell"], (x - mean) / std * gain + shift)
-        _, x, added = numbers(found["residual-cell"]["question"].replace("block 2", ""))
+        _, _, x, added = numbers(found["residual-cell"]["question"])
         assert is_right(found["residual-cell"], x + added)
+        shares = numbers(found["sum-of-shares"]["question"].split("shares are")[1])
+        assert is_right(found["sum-of-shares"], sum(shares))
         *cells, _ = numbers(found["mean-cell"]["question"].split(":")[1] + " 0")
         assert is_right(found["mean-cell"], sum(cells) / 3)
         q = found["one-number"]["question"]

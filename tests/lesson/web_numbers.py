@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import torch
 
 import viz_encoder as vz
 from tests.lesson.by_hand import WEIGHTS, Run, without
@@ -112,6 +113,27 @@ def depth():
     }
 
 
+def heads():
+    """The answer without each head."""
+    gone = [[Run(OWN_SENTENCE, removed=[(layer, head)]) for head in range(4)] for layer in range(4)]
+    return {
+        "answers": [[each.said(6) for each in row] for row in gone],
+        "shares": [[each.shares(6).max() for each in row] for row in gone],
+    }
+
+
+def carried():
+    """The shares of tokens and biases, by the package: of the answer here and in the twin."""
+    encoder = vz.load("grammar", device="cpu", dtype=torch.float64)
+    texts = {"here": OWN_SENTENCE, "there": OWN_SENTENCE.replace("keys", "key")}
+    found = {
+        name: vz.attribute(encoder, text, token=6, label="are", against="is")
+        for name, text in texts.items()
+    }
+    found["vector"] = vz.attribute(encoder, "the cat sleeps", of="pooled")
+    return {name: [*each.tokens.tolist(), each.biases] for name, each in found.items()}
+
+
 def readings():
     """What the tokenizer makes of texts, and which of it is padding."""
     encoder = vz.load("grammar", device="cpu")
@@ -140,6 +162,8 @@ def numbers():
         "runs": runs(),
         "step": step(),
         "depth": depth(),
+        "heads": heads(),
+        "carried": carried(),
         "readings": readings(),
         "counts": counts(),
         "refused": [{name: str(value) for name, value in sizes.items()} for sizes in REFUSED],

@@ -57,6 +57,15 @@ STATE = """() => {
 }"""
 
 
+# All answers of the step, as "Show the answer" gives them.
+SHOW = """() => {
+  const { question } = vizLearn;
+  for (const { step, level } of question.exercises) question.answered[`${step}.${level}`] = "shown";
+  question.changed();
+}"""
+COVERED = "all => all.map(each => getComputedStyle(each).visibility === 'hidden')"
+
+
 @pytest.fixture(scope="module")
 def ran(grammar):
     return vz.capture(grammar, TEXT)
@@ -88,7 +97,8 @@ def learn(tab_anew):
 def entered_once(visit_once):
     opened = entered(visit_once)
     opened.page.wait_for_selector(".viz-learn-question input")
-    opened.page.evaluate("window.asOpened = vizTab.run")
+    opened.page.evaluate("window.asOpened = vizTab.run; vizLearn.switches.fold.open = true")
+    opened.page.wait_for_selector(".viz-learn-removed tbody tr:nth-child(2)")
     return opened, opened.page.evaluate(STATE)
 
 
@@ -166,7 +176,7 @@ def test_the_row_is_worked_out_as_it_ran(usual, row, ran):
     np.testing.assert_allclose(weights(page), kept, atol=2e-6)
     printed = column(page, 5)
     np.testing.assert_allclose(printed, row["weights"], atol=0.00051)
-    assert f"({column(page, 4).sum():.4f} × e^" in page.inner_text(".viz-learn-main h4 >> nth=1")
+    assert f"({column(page, 4).sum():.4f} × e^" in page.text_content(".viz-learn-main h4 >> nth=1")
     headline = page.inner_text(".viz-learn-headline")
     assert "[MASK]" in headline
     assert "keys" in headline
@@ -179,7 +189,7 @@ def test_the_products_add_up_as_printed(usual, row):
         ".viz-learn-column small", "all => all.map(each => each.textContent)"
     )
     total = sum(number(text) for text in printed)
-    said = page.inner_text(".viz-learn-equation >> nth=0")
+    said = page.text_content(".viz-learn-equation >> nth=0")
     sums = [number(text) for text in re.findall(r"= ([\u2212\d.]+)", said)]
     assert f"{total:.2f}" == f"{sums[0]:.2f}"
     assert sums[0] == pytest.approx(row["dots"][KEY], abs=0.0051)
@@ -295,16 +305,81 @@ def test_another_language_is_chosen_and_stays_in_the_link(learn):
     page.reload()
     shown(page, 4)
     assert "schaut" in page.inner_text(".viz-learn-headline")
-    lists = page.eval_on_selector_all(
-        ".viz-learn ol", "all => all.map(each => each.getAttribute('aria-label'))"
+    assert page.get_attribute(".viz-learn-steps", "aria-label") == "Schritte der Lektion"
+    block = page.get_attribute(".viz-learn-block svg", "aria-label")
+    assert block.startswith("Teile eines Blocks (Pre-Norm): x, Norm, q, k, v")
+
+
+ENGLISH = r"\b(of|and|with|without|length|head|weight|answer|hidden|share|effect|blocks|norm)\b"
+GERMAN = r"\b(von|und|mit|ohne|Länge|Kopf|Gewicht|Antwort|Anteil|Wirkung|Blöcken|Norm|Köpfe)\b"
+
+
+@pytest.mark.parametrize("step", [1, 2, 4, 6, slow(5), slow(7), 8, 9, slow(10), slow(11), 12])
+def test_a_switch_of_the_language_leaves_no_word_of_the_other(usual, step):
+    page = usual
+    page.evaluate("step => vizLearn.go(step)", step)
+    shown(page, step)
+    page.wait_for_function("vizLearn.question.exercises[0]?.step === vizLearn.step")
+    page.evaluate(SHOW)
+    page.wait_for_load_state("networkidle")
+    for language, other in (("de", ENGLISH), ("en", GERMAN)):
+        page.select_option(".viz-learn-tools select", language)
+        page.wait_for_function(
+            """([code, step]) => vizLearn.shown.texts === vizLearn.texts &&
+              vizLearn.body.lang === code && vizLearn.question.exercises[0]?.step === step""",
+            arg=[language, step],
+        )
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(0)
+        said = page.inner_text(".viz-learn")
+        assert re.findall(other, said) == [], language
+
+
+def test_what_is_asked_is_covered_until_it_is_answered_or_shown(usual):
+    page = usual
+    page.wait_for_function("vizLearn.question.exercises.length === 4")
+    asked = f"{ROWS}[data-key='{KEY}'] [data-asks='weight-of-key']"
+    another = f"{ROWS}[data-key='1'] [data-weight]"
+    acts = ".viz-learn-removed [data-asks='head-that-acts']"
+    assert all(page.eval_on_selector_all(f"{asked}, {acts}", COVERED))
+    assert page.eval_on_selector_all(another, COVERED) == [False]
+    assert "0.842" not in page.inner_text(".viz-learn-main")
+    page.click(".viz-learn-question button:has-text('Next question')")
+    page.fill(".viz-learn-question input", "0.84")
+    page.click(".viz-learn-check")
+    assert not any(page.eval_on_selector_all(asked, COVERED))
+    assert all(page.eval_on_selector_all(acts, COVERED))
+    for _ in range(2):
+        page.click(".viz-learn-question button:has-text('Next question')")
+    page.click(".viz-learn-question button:has-text('Show the answer')")
+    assert "Head 2.0 gives “keys” 0.842, and without it the model says “are” (0.996)" in (
+        page.inner_text(".viz-learn-removed")
     )
-    assert lists == ["Schritte der Lektion", "Teile eines Blocks"]
+    assert "3.0, the answer is another: “is” (0.687)" in page.inner_text(".viz-learn-removed")
+    assert "1 of 2 tried right" in page.inner_text(".viz-learn-question")
+
+
+def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(step):
+    page = step(9)
+    page.wait_for_selector(".viz-learn-effects tbody tr")
+    names = ".viz-learn-effects th[scope=row]"
+    assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
+    page.evaluate(SHOW)
+    assert set(page.locator(names).all_inner_texts()[:2]) == {"keys", "to"}
+    split = vz.attribute(vz.load("grammar", device="cpu"), TEXT, token=QUERY, against="is")
+    shares = page.eval_on_selector_all(
+        ".viz-learn-carried td:nth-child(2)[data-share]",
+        "all => all.map(each => Number(each.dataset.share))",
+    )
+    np.testing.assert_allclose(shares, [*split.tokens, split.biases], atol=1e-4)
 
 
 @pytest.mark.slow
 def test_hiding_a_token_turns_the_vector_of_a_model_that_answers_nothing(learn, minilm):
     text = "dog bit man"
     page = learn(step=9, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
+    page.wait_for_function("vizLearn.question.exercises[0]?.step === 9")
+    page.evaluate(SHOW)
     page.wait_for_function(
         "document.querySelector('.viz-learn-headline').textContent.includes('turns the output')"
     )
@@ -361,7 +436,7 @@ def test_a_question_is_answered_and_a_known_mistake_is_named(usual, row):
     page.click(".viz-learn-check")
     assert page.inner_text(said) == "Right. " + exercise["right"]
     told = page.inner_text(".viz-learn-question")
-    assert "1 of 1 right" in told
+    assert "1 of 1 tried right" in told
     code = re.search(r"hand in: ([-0-9A-Z]+)", told)[1]
     assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
 
@@ -394,7 +469,7 @@ def test_the_switch_of_the_browser_is_not_among_those_of_the_model(usual):
     page = usual
     assert "In your browser" in page.inner_text(f"{HERE} h4")
     assert page.locator(f"{HERE} label").all_inner_texts() == ["divide by √d_head"]
-    model = page.locator(".viz-learn-model > .viz-learn-switches").inner_text()
+    model = page.locator(".viz-learn-model details .viz-learn-switches").inner_text()
     assert "divide" not in model and "mask: causal" in model
     page.evaluate("vizLearn.go(5)")
     page.wait_for_selector(HERE, state="hidden")
@@ -422,9 +497,11 @@ def test_a_new_run_says_that_the_switches_are_back(usual):
 @pytest.mark.slow
 def test_german_numbers_have_a_comma(learn, row):
     page = learn(**{"learn.lang": "de"})
+    page.wait_for_function("vizLearn.question.exercises[0]?.step === 4")
+    page.evaluate(SHOW)
     text = page.inner_text(".viz-learn-main")
     assert f"{row['weights'][KEY]:.3f}".replace(".", ",") in text
-    assert not re.search(r"\d\.\d", text)
+    assert not re.search(r"\d\.\d\d", text)  # 2.0 is a head
     page.evaluate("vizLearn.go(12)")
     shown(page, 12)
     page.wait_for_function(
@@ -439,9 +516,10 @@ def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):
     assert page.evaluate("vizTab.run.link.a") == own.text
     assert page.evaluate("vizTab.run.model") == "grammar"
     assert page.input_value(BOX) == own.text
+    page.wait_for_function("key => vizLearn.shown.place.key === key", arg=own.source + 1)
     place = page.evaluate("vizLearn.shown.place")
-    assert (place["layer"], place["head"], place["query"]) == (LAYER, HEAD, own.masked + 1)
-    row = vz.capture(grammar, own.text).attention(LAYER, HEAD)[own.masked + 1]
+    assert {name: place[name] for name in own.place} == own.place
+    row = vz.capture(grammar, own.text).attention(*own.head)[own.masked + 1]
     assert place["key"] == int(row.argmax())
     page.wait_for_selector(".viz-learn-question input, .viz-learn-question button")
     assert page.evaluate("vizLearn.question.seat") == 17
@@ -452,7 +530,7 @@ def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):
     assert page.evaluate("vizTab.run.link.a") == own.text
 
 
-@pytest.mark.parametrize("number", ["0", "1000", "-3", "x", "017"])
+@pytest.mark.parametrize("number", ["0", "241", "-3", "x", "017"])
 def test_a_seat_that_is_not_there_has_the_lesson_s_sentence(number):
     assert as_linked({"learn": "4", "seed": number})["a"] == TEXT
     assert as_linked({"kind": "text", "a": "mine", "learn": "4"})["a"] == "mine"
@@ -522,6 +600,8 @@ def test_a_window_is_run_and_its_answer_is_said(step, entered_once, grammar, wid
 def test_the_words_that_decide_are_named(step):
     page = step(9)
     page.wait_for_selector(".viz-learn-effects tbody tr")
+    page.wait_for_function("vizLearn.question.exercises[0]?.step === 9")
+    page.evaluate(SHOW)
     headline = page.inner_text(".viz-learn-headline")
     assert "keys" in headline and "cabinet" not in headline
 
@@ -535,8 +615,7 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
     page.wait_for_function("new URLSearchParams(location.search).has('a')", timeout=60_000)
     held[0].continue_()
     shown(page, 5)
-    place = page.evaluate("vizLearn.shown.place")
-    assert (place["layer"], place["head"], place["query"]) == (LAYER, HEAD, seat(17).masked + 1)
+    page.wait_for_function("key => vizLearn.shown.place.key === key", arg=seat(17).source + 1)
     page.close()
 
 

@@ -12,7 +12,7 @@ from viz_encoder.lesson.seats import seat
 TEXT = "the keys to the cabinet [MASK] old"
 FIELDS = {
     *("id", "step", "level", "question", "kind", "unit", "decimals", "answer", "tolerance"),
-    *("choices", "mistakes", "right", "wrong", "hint"),
+    *("choices", "also", "cell", "mistakes", "right", "wrong", "hint"),
 }
 
 
@@ -33,7 +33,7 @@ def expected(grammar, text, step=None, language="en", **place):
 def test_the_exercises_of_a_step_at_a_place(site, run, grammar):
     told = ask(site, run, step=4, layer=2, head=0, query=6, key=2, seed=17).json()
     assert told["exercises"] == expected(grammar, TEXT, 4, layer=2, head=0, query=6, key=2, seat=17)
-    assert [each["level"] for each in told["exercises"]] == [1, 2, 3]
+    assert [each["level"] for each in told["exercises"]] == [1, 2, 3, 4]
     for each in told["exercises"]:
         assert set(each) == FIELDS
         assert all(set(one) == {"value", "tolerance", "says"} for one in each["mistakes"])
@@ -46,7 +46,7 @@ def test_without_a_place_it_is_where_the_lesson_looks(site, run, grammar):
     told = ask(site, run).json()
     assert told["place"] == {"layer": 2, "head": 0, "query": 6, "key": 2}
     assert told["exercises"] == expected(grammar, TEXT)
-    assert len(told["exercises"]) == 36 and len(told["steps"]) == 12
+    assert len(told["exercises"]) == 39 and len(told["steps"]) == 12
     assert told["languages"][0] == ["en", "English"] and ["de", "Deutsch"] in told["languages"]
 
 
@@ -63,7 +63,7 @@ def test_in_another_language(site, run, grammar):
         ({"step": 0}, "There is no step 0; the lesson has steps 1 to 12."),
         ({"layer": 4}, "There is no layer 4; choose 0 to 3."),
         ({"key": -1}, "There is no key -1; choose 0 to 8."),
-        ({"seed": 1000}, "There is no seat 1000; choose 0 (none) to 999."),
+        ({"seed": 241}, "There is no seat 241; choose 0 (none) to 240."),
         ({"language": "fr"}, "There is no lesson in 'fr'; choose one of en, de."),
     ],
 )
@@ -83,8 +83,8 @@ def test_a_run_with_a_head_removed_is_asked_nothing_that_runs_the_model_again(si
 def test_a_seat_has_its_sentence(site):
     told = httpx.get(f"{site}viz/learn/seat", params={"seed": 17}).json()
     one = seat(17)
-    assert told == {"seed": 17, "text": one.text, "rule": one.rule, "query": one.masked + 1}
-    assert one.text.split()[told["query"] - 1] == "[MASK]"
+    assert told == {"seed": 17, "text": one.text, "rule": one.rule, "place": one.place}
+    assert one.text.split()[told["place"]["query"] - 1] == "[MASK]"
     wrong = httpx.get(f"{site}viz/learn/seat", params={"seed": 0})
     assert wrong.status_code == 404 and wrong.json()["message"].startswith("There is no seat 0")
 

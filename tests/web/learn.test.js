@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isAsked } from "../../assets/web/learn/cover.js";
 import { LessonOpening } from "../../assets/web/learn/lesson_opening.js";
 import {
   addingUp,
@@ -58,9 +59,9 @@ test("numbers are printed as the language writes them", () => {
     errorText(2.5e-7, 1),
   ];
   assert.deepEqual(printed(), ["\u22120.50", "+1.3", "0.2500", "1,234,567", "2.5e-7"]);
-  writeWith(",");
+  writeWith({ decimal: ",", quotes: ["„", "“"] });
   const german = printed();
-  writeWith(".");
+  writeWith({ decimal: ".", quotes: ["“", "”"] });
   assert.deepEqual(german, ["\u22120,50", "+1,3", "0,2500", "1.234.567", "2,5e-7"]);
 });
 
@@ -113,6 +114,7 @@ test("an answer is right within its tolerance, and a known mistake is named", ()
   const exercise = {
     ...{ id: "w", step: 4, level: 1, question: "", kind: "number", unit: "", decimals: 2, choices: null, hint: "" },
     ...{ answer: 0.84, tolerance: 0.005, right: "yes", wrong: "no" },
+    ...{ cell: null, also: [] },
     mistakes: [{ value: 1, tolerance: 0.005, says: "without the root" }],
   };
   assert.deepEqual(judged(exercise, 0.845), { right: true, says: "yes" });
@@ -120,6 +122,7 @@ test("an answer is right within its tolerance, and a known mistake is named", ()
   assert.deepEqual(judged(exercise, 0.999), { right: false, says: "without the root" });
   assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 2).right, true);
   assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 1).right, false);
+  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0, also: [0] }, 0).right, true);
 });
 
 test("numbers as people type them", () => {
@@ -152,8 +155,20 @@ test("a link to a step and a seat opens on the masked token and its loudest key,
 test("other links keep their own place, and a seat that is not there is none", () => {
   const run = { tokens: ["[CLS]", "[MASK]"] };
   for (const search of ["?tab=learn", "?learn=4&query=3"]) assert.equal(new LessonOpening(search).place(run), null);
-  for (const seed of ["0", "1000", "x", "017", "-1"]) assert.equal(new LessonOpening(`?learn=4&seed=${seed}`).seat, "");
+  for (const seed of ["0", "241", "x", "017", "-1"]) assert.equal(new LessonOpening(`?learn=4&seed=${seed}`).seat, "");
   const nothing = new LessonOpening("?learn=4");
   assert.equal(nothing.place({ tokens: ["a"] }), null);
   assert.equal(nothing.key([1]), null);
+});
+
+test("what an open exercise asks for is covered: its own number of a vector, and no other", () => {
+  const open = /** @type {any[]} */ ([
+    { id: "sum-cell", cell: 3, answer: 0.5 },
+    { id: "total-weights", cell: null, answer: 24 },
+  ]);
+  assert.ok(isAsked({ asks: "sum-cell", cell: "3" }, open));
+  assert.ok(!isAsked({ asks: "sum-cell", cell: "4" }, open));
+  assert.ok(isAsked({ asks: "flips total-weights", value: "24" }, open));
+  assert.ok(!isAsked({ asks: "total-weights", value: "25" }, open));
+  assert.ok(!isAsked({ asks: "flips" }, open));
 });

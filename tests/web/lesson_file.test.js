@@ -6,15 +6,17 @@ import test from "node:test";
 import { Answers } from "../../assets/web/learn/offline/answers.js";
 import { erf, gelu } from "../../assets/web/learn/offline/arithmetic.js";
 import { forward } from "../../assets/web/learn/offline/forward.js";
-import { knockOut } from "../../assets/web/learn/offline/knock_out.js";
+import { knockOut, withoutHeads } from "../../assets/web/learn/offline/knock_out.js";
 import { predictions } from "../../assets/web/learn/offline/prediction.js";
 import { Questions } from "../../assets/web/learn/offline/questions.js";
 import { knownCodes, Runs } from "../../assets/web/learn/offline/runs.js";
 import { half, readTensors } from "../../assets/web/learn/offline/tensors.js";
+import { carried } from "../../assets/web/learn/offline/shares.js";
 import { tokenNumbers } from "../../assets/web/learn/offline/token_numbers.js";
 import { Vocabulary } from "../../assets/web/learn/offline/vocabulary.js";
 import { wordOrder } from "../../assets/web/learn/offline/word_order.js";
 import { weightCounts } from "../../assets/web/learn/offline/weight_counts.js";
+import { mostEffective } from "../../assets/web/learn/removed_heads.js";
 import { packed } from "../../assets/web/learn/simple_masks.js";
 
 const read = (/** @type {string} */ path) => readFileSync(new URL(`../../${path}`, import.meta.url));
@@ -157,10 +159,30 @@ test("weights are counted as the server counts them, and the same sizes are refu
   for (const sizes of numbers.refused) assert.match(String(weightCounts(sizes).message), /must be|choose/);
 });
 
-const line = (/** @type {number} */ step) => [0, step, 2, 1, "number", 2, 1, 0.25, 0.05, null, [[3, 0.05, 3]], 4, 5, 6];
+const line = (/** @type {number} */ step) => [
+  0,
+  step,
+  2,
+  1,
+  "number",
+  2,
+  1,
+  0.25,
+  0.05,
+  null,
+  [],
+  [[3, 0.05, 3]],
+  7,
+  4,
+  5,
+  6,
+];
 const kept = {
   texts: ["score", "How much?", "", "Too much.", "Yes.", "No.", "Look."],
-  seats: { 0: { text: OWN, exercises: { en: [line(3), line(4)] } }, 7: { text: "a b", exercises: { en: [line(4)] } } },
+  seats: {
+    0: { text: OWN, place: { layer: 2, head: 0, query: 6, key: 2 }, exercises: { en: [line(3), line(4)] } },
+    7: { text: "a b", place: { layer: 3, head: 1, query: 1, key: 2 }, exercises: { en: [line(4)] } },
+  },
 };
 
 test("questions belong to a seat's own sentence", () => {
@@ -169,8 +191,8 @@ test("questions belong to a seat's own sentence", () => {
   const [found, ...more] = questions.about(OWN, 0, 4, "en");
   assert.equal(more.length, 0);
   assert.deepEqual(
-    [found.id, found.question, found.answer, found.unit, found.choices, found.hint],
-    ["score", "How much?", 0.25, "", null, "Look."],
+    [found.id, found.question, found.answer, found.unit, found.choices, found.cell, found.hint],
+    ["score", "How much?", 0.25, "", null, 7, "Look."],
   );
   assert.deepEqual(found.mistakes, [{ value: 3, tolerance: 0.05, says: "Too much." }]);
   assert.deepEqual([questions.about(OWN, 7, 4, "en"), questions.about(OWN, 0, 4, "fr")], [[], []]);
@@ -179,7 +201,7 @@ test("questions belong to a seat's own sentence", () => {
 
 test("requests are answered by runs of this page", () => {
   const runs = new Runs(model, vocabulary, "grammar");
-  const answers = new Answers(runs, new Questions(kept));
+  const answers = new Answers(runs, new Questions(kept), { keys: "key", cabinet: "cabinets" });
   const asked = (/** @type {string} */ path, /** @type {any} */ body) =>
     /** @type {any} */ (answers.answer(path, body));
   const plain = runs.of(OWN);
@@ -199,6 +221,7 @@ test("requests are answered by runs of this page", () => {
   assert.equal(row.heads.lengths[0], 0);
   const window = asked(`${url}mask/run`, packed({ kind: "window", width: 2 }, 9)).run;
   near(runs.held(window.key).ran.last[8].out, numbers.runs[6].output[8]);
+  assert.deepEqual(asked("viz/learn/seat?seed=7").place, { layer: 3, head: 1, query: 1, key: 2 });
   assert.throws(() => asked(`${url}picture.png`), /cannot compute that/);
   assert.deepEqual(knownCodes("c,h9.0,h1.3,t2,t9,p,c", model, 9), ["c", "h1.3", "t2", "p"]);
 });
@@ -228,4 +251,25 @@ test("without positions, a swap of two words only moves their outputs", () => {
     ],
   );
   assert.ok("message" in wordOrder(model, vocabulary.read("the the"), 1, 2));
+});
+
+test("without each head, and what carried the answer here and in the twin", () => {
+  const { answers, shares } = numbers.heads;
+  const ran = forward(model, ids(OWN));
+  const found = withoutHeads(model, ran);
+  assert.deepEqual(found.answers, answers);
+  for (const [layer, row] of found.shares.entries()) near(row.map(Number), shares[layer], `layer ${layer}`);
+  assert.deepEqual(mostEffective(found), { layer: 3, head: 0, size: Math.abs(Number(found.values[3][0])) });
+  const split = carried(model, ran, 6, { keys: "key", cabinet: "cabinets" });
+  const { twin } = split;
+  assert.ok(twin);
+  assert.deepEqual([split.answer, split.rival, twin.at, twin.word], ["are", "is", 2, "key"]);
+  for (const [one, wanted] of [
+    [split, numbers.carried.here],
+    [twin, numbers.carried.there],
+  ]) {
+    near([...one.shares, one.biases], wanted);
+  }
+  const length = carried(model, forward(model, ids("the cat sleeps")), 2, {});
+  near([...length.shares, length.biases], numbers.carried.vector);
 });

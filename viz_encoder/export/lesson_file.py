@@ -11,15 +11,17 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.document import digest, filled
 from viz_encoder.export.modules import join_modules
 from viz_encoder.lesson.answer_list import asked_at
+from viz_encoder.lesson.grammar import WORDS
 from viz_encoder.lesson.posed import questions, worded
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.lesson.texts import FIRST, languages, texts_of
+from viz_encoder.lesson.twins import other_word
 from viz_encoder.trace import capture
 from viz_encoder.version import __version__
 
 MODEL = "grammar"  # whose forward pass assets/web/learn/offline computes
 MAX_BYTES = 3_000_000
-MOST_SEATS = 90  # for which there is room
+MOST_SEATS = 80  # for which there is room
 WEB = asset("web")
 OFFLINE = WEB / "learn" / "offline"
 STYLES = ("core/core.css", "views/views.css", "learn/tab.css", "learn/offline/lesson.css")
@@ -72,6 +74,7 @@ def _facts(encoder: LoadedEncoder, language: str) -> dict[str, Any]:
         "config": {name: getattr(config, name) for name in (*sizes, "norm_eps")},
         "tokenizer": json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")),
         "language": language,
+        "twins": {word: other for word in WORDS if (other := other_word(word))},
         "version": __version__,
         "reference": capture(encoder, OWN_SENTENCE).output.tolist(),
     }
@@ -82,9 +85,11 @@ def _questions(encoder: LoadedEncoder, seats: Iterable[int]) -> dict[str, Any]:
     texts: dict[str, int] = {}
     kept = {}
     for number in (0, *seats):
-        posed = questions(asked_at(encoder, number))
+        asked = asked_at(encoder, number)
+        posed = questions(asked)
         kept[str(number)] = {
             "text": seat(number).text if number else OWN_SENTENCE,
+            "place": {name: getattr(asked, name) for name in ("layer", "head", "query", "key")},
             "exercises": {
                 code: [_line(worded(each, texts_of(code)), texts) for each in posed]
                 for code in languages()

@@ -8,7 +8,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.lesson.asked import Asked, asked_of
 from viz_encoder.lesson.posed import exercises
-from viz_encoder.lesson.result_code import StepLevel, decode
+from viz_encoder.lesson.result_code import Result, StepLevel, decode
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.lesson.texts import FIRST, Shown, Texts, TextValue, Token, texts_of
 from viz_encoder.trace.capture import captured
@@ -19,7 +19,8 @@ MOST_CODES = 10_000
 def asked_at(encoder: LoadedEncoder, number: int) -> Asked:
     """A seat's sentence, run, and where the lesson looks in it; seat 0 has the lesson's own."""
     inputs = encoder.read(seat(number).text if number else OWN_SENTENCE)
-    return asked_of(encoder, inputs, captured(encoder, inputs)[0], seat=number)
+    place: dict[str, Any] = seat(number).place if number else {}
+    return asked_of(encoder, inputs, captured(encoder, inputs)[0], seat=number, **place)
 
 
 def answer_lines(
@@ -41,8 +42,11 @@ def answer_lines(
 def code_lines(
     encoder: LoadedEncoder, codes: Iterable[str], language: str = FIRST
 ) -> Iterator[str]:
-    """For each code its seat and what was right; a code that is none is said to be; then all."""
-    texts, right, asked = texts_of(language), Counter[StepLevel](), Counter[StepLevel]()
+    """For each code its seat, what was right and what was not; a code that is none is said to be.
+
+    Then for each exercise how many had it right of those who tried it.
+    """
+    texts, right, tried = texts_of(language), Counter[StepLevel](), Counter[StepLevel]()
     known: dict[int, list[StepLevel]] = {}
     n_codes = 0
     for code in codes:
@@ -53,13 +57,12 @@ def code_lines(
             continue
         if result.seat not in known:
             known[result.seat] = _places(encoder, result.seat)
-        posed = known[result.seat]
         n_codes += 1
-        right.update(place for place in posed if place in result.right)
-        asked.update(posed)
-        yield _result(code, result.seat, result.right, posed, texts)
+        right.update(result.right)
+        tried.update(result.right | result.wrong)
+        yield _result(code, result, known[result.seat], texts)
     if n_codes:
-        shares = tuple(f"{_name(place)} {right[place]}/{asked[place]}" for place in sorted(asked))
+        shares = tuple(f"{_name(place)} {right[place]}/{tried[place]}" for place in sorted(tried))
         yield texts.say(texts.answers["summary"], {"n": n_codes, "shares": shares})
 
 
@@ -78,17 +81,16 @@ def read_codes(text: str) -> list[str]:
     return codes
 
 
-def _result(
-    code: str, number: int, right: frozenset[StepLevel], posed: list[StepLevel], texts: Texts
-) -> str:
-    missing = [place for place in posed if place not in right]
-    counts: dict[str, TextValue] = {"code": code, "seat": number}
-    counts |= {"right": len(posed) - len(missing), "all": len(posed)}
-    said = texts.say(texts.answers["result"], counts)
-    if not missing:
-        return said
-    names = {"exercises": tuple(map(_name, missing))}
-    return f"{said}; {texts.say(texts.answers['missing'], names)}"
+def _result(code: str, result: Result, posed: list[StepLevel], texts: Texts) -> str:
+    counts: dict[str, TextValue] = {"code": code, "seat": result.seat}
+    counts |= {"right": len(result.right), "tried": len(result.right | result.wrong)}
+    said = [texts.say(texts.answers["result"], counts)]
+    untried = [place for place in posed if place not in result.right | result.wrong]
+    for kind, places in (("wrong", sorted(result.wrong)), ("untried", untried)):
+        if places:
+            names = {"exercises": tuple(map(_name, places))}
+            said.append(texts.say(texts.answers[kind], names))
+    return "; ".join(said)
 
 
 def _places(encoder: LoadedEncoder, number: int) -> list[StepLevel]:

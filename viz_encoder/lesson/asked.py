@@ -15,6 +15,7 @@ from viz_encoder.config import EncoderConfig, Task
 from viz_encoder.effects.token_effect import TokenEffect, tokens
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.inputs import Inputs
+from viz_encoder.lesson.contrast import Contrast
 from viz_encoder.lesson.twins import other_word
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
@@ -158,6 +159,13 @@ class Asked:
         special = self.trace.sample.special
         own = [at for at in range(self.trace.n_tokens) if self.trace.valid[at] and not special[at]]
         return {at: float(found.values[at]) for at in own}
+
+    @cached_property
+    def contrast(self) -> Contrast | None:
+        """The run beside its twin and without heads; None where nothing may run again."""
+        if not self.may_rerun:
+            return None
+        return Contrast(self.encoder, self.inputs, self.trace, self.query, self.answer)
 
     @cached_property
     def own(self) -> list[int]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.texts import TextValue
 
-LEVELS = (1, 2, 3)  # one step of thought, a calculation, several of them
-
 
 @dataclass(frozen=True)
 class Number:
@@ -24,6 +22,7 @@ class Number:
     printed: float | None = None
     unit: str = ""
     variant: str = ""  # which of the exercise's questions is asked, where it has several
+    cell: int | None = None  # of a vector, where one of its numbers is asked for
 
     @property
     def tolerance(self) -> float:
@@ -46,7 +45,7 @@ class Number:
 
 @dataclass(frozen=True)
 class AnswerChoice:
-    """One of several answers: text keys, or the model's words verbatim."""
+    """One of several answers: text keys, or the model's words verbatim; `also` are right too."""
 
     choices: tuple[str, ...]
     answer: int
@@ -54,6 +53,8 @@ class AnswerChoice:
     mistakes: Mapping[str, int] = field(default_factory=dict)  # name of its text: which choice
     verbatim: bool = False
     variant: str = ""
+    also: tuple[int, ...] = ()
+    cell: None = None
 
 
 Question = Number | AnswerChoice
@@ -70,7 +71,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the lesson: one exercise a level, in order."""
+    """A step of the lesson: its exercises in the order of their levels, counted from 1."""
 
     number: int
-    exercises: tuple[Exercise, Exercise, Exercise]
+    exercises: tuple[Exercise, ...]

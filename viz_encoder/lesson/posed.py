@@ -20,7 +20,8 @@ def exercises(asked: Asked, step: int | None = None, language: str = FIRST) -> l
 
     Returns:
         Dicts of id, step, level, question, kind ("number" or "choice"), unit, decimals, answer (a
-        number, or which choice), tolerance, choices, mistakes (value, tolerance, says), right,
+        number, or which choice), tolerance, choices, also (other choices that are right), cell (of
+        a vector, if one of its numbers is asked for), mistakes (value, tolerance, says), right,
         wrong and hint.
 
     Raises:
@@ -79,6 +80,7 @@ def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
         "level": exercise.level,
         "question": say(told["question"]),
         **(_number if isinstance(question, Number) else _choice)(question, told, say),
+        "cell": question.cell,
         "right": say(told["right"]),
         "wrong": say(told["wrong"]),
         "hint": say(told["hint"]),
@@ -110,6 +112,7 @@ def _number(question: Any, told: Any, say: Any) -> dict[str, Any]:
         "answer": float(question.answer),
         "tolerance": question.tolerance,
         "choices": None,
+        "also": [],
         "mistakes": [
             {
                 "value": float(value),
@@ -125,7 +128,8 @@ def _choice(question: Any, told: Any, say: Any) -> dict[str, Any]:
     words = question.choices
     if not question.verbatim:
         words = [say(told["choices"][name]) for name in words]
-    wrong = {at: name for name, at in question.mistakes.items() if at != question.answer}
+    right = {question.answer, *question.also}
+    wrong = {at: name for name, at in question.mistakes.items() if at not in right}
     return {
         "kind": "choice",
         "unit": "",
@@ -133,6 +137,7 @@ def _choice(question: Any, told: Any, say: Any) -> dict[str, Any]:
         "answer": question.answer,
         "tolerance": 0,
         "choices": list(words),
+        "also": list(question.also),
         "mistakes": [
             {"value": at, "tolerance": 0, "says": say(told["mistakes"][name])}
             for at, name in wrong.items()

@@ -3,20 +3,39 @@
 import random
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
+from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
-from viz_encoder.lesson.grammar import PRONOUN, RULES, Sentence, draw
+from viz_encoder.lesson.grammar import PRONOUN, Sentence
 
 OWN_SENTENCE = "the keys to the cabinet [MASK] old"  # the default, without a seat
-LAST_SEAT = 999
-SEED = 17
-WORDED = {"brackets": "agreement", "copying": "reference"}  # rules of signs and letters alone
+LAST_SEAT = 240
 FEWEST_WORDS, MOST_WORDS = 5, 11  # whose scores a question can list
+
+
+class Drawn(NamedTuple):
+    """A sentence with a word masked, whose place counts the words."""
+
+    said: str  # the whole sentence
+    word: str  # the only one that is right at [MASK]
+    masked: int
+    source: int  # the place of the word that decides
+
+    @property
+    def text(self) -> str:
+        """With [MASK]."""
+        words = self.said.split()
+        return " ".join([*words[: self.masked], "[MASK]", *words[self.masked + 1 :]])
 
 
 @dataclass(frozen=True)
 class Seat:
-    """A seat's sentence; token 0 is [CLS], so word i is token i + 1."""
+    """A seat's sentence; token 0 is [CLS], so word i is token i + 1.
+
+    In each, hiding the word that decides changes the answer, hiding any other does not, and `head`
+    (layer, head) looks from [MASK] at that word most. scripts/choose_seats.py chose them.
+    """
 
     number: int
     rule: str
@@ -24,6 +43,13 @@ class Seat:
     word: str  # the only one that is right there
     masked: int  # the place of [MASK] among the words
     source: int  # the place of the word that decides
+    head: tuple[int, int]
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Where the seat looks first."""
+        layer, head = self.head
+        return {"layer": layer, "head": head, "query": self.masked + 1, "key": self.source + 1}
 
 
 def seat(number: int) -> Seat:
@@ -39,28 +65,18 @@ def seat(number: int) -> Seat:
 
 @lru_cache(maxsize=1)
 def _seats() -> tuple[Seat, ...]:
-    """All seats, alternating the rules; a rule without words borrows a sentence."""
-    rng, found, texts = random.Random(SEED), list[Seat](), set[str]()
-    rules = tuple(RULES)
-    while len(found) < LAST_SEAT:
-        found.append(_another(rules[len(found) % len(rules)], len(found) + 1, rng, texts))
-    rng = random.Random(SEED + 1)
-    for at, one in enumerate(found):
-        if one.rule not in WORDED.values():
-            found[at] = _another(WORDED[one.rule], one.number, rng, texts)
-    return tuple(found)
+    lines = asset("lessons/seats.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(_read(number, line) for number, line in enumerate(lines, start=1))
 
 
-def _another(rule: str, number: int, rng: random.Random, texts: set[str]) -> Seat:
-    """The next sentence of a rule that is none of these texts; it joins them."""
-    while True:
-        one = _masked(draw(rule, rng, held_out=True), rule, number, rng)
-        if one is not None and one.text not in texts:
-            texts.add(one.text)
-            return one
+def _read(number: int, line: str) -> Seat:
+    rule, at, masked, source, said = line.split(" ", maxsplit=4)
+    one = Drawn(said, said.split()[int(masked)], int(masked), int(source))
+    layer, head = map(int, at.split("."))
+    return Seat(number, rule, one.text, one.word, one.masked, one.source, (layer, head))
 
 
-def _masked(made: Sentence, rule: str, number: int, rng: random.Random) -> Seat | None:
+def masked(made: Sentence, rule: str, rng: random.Random) -> Drawn | None:
     """The sentence with one word masked, at a place where only that word is right."""
     places = [at for at, words in sorted(made.answers.items()) if len(words) == 1]
     if not FEWEST_WORDS <= len(made.words) <= MOST_WORDS or not places:
@@ -68,5 +84,4 @@ def _masked(made: Sentence, rule: str, number: int, rng: random.Random) -> Seat 
     if rule == "reference" and len({PRONOUN[word] for word in made.words if word in PRONOUN}) < 2:
         return None  # whoever is meant, the answer would be the same
     at = rng.choice(places)
-    text = " ".join([*made.words[:at], "[MASK]", *made.words[at + 1 :]])
-    return Seat(number, rule, text, made.words[at], at, made.sources[at])
+    return Drawn(" ".join(made.words), made.words[at], at, made.sources[at])

@@ -35,7 +35,14 @@ class Token:
     name: str
 
 
-Plain = int | str | Shown | Token
+@dataclass(frozen=True)
+class Blocks:
+    """So many blocks, as they are named after "after"."""
+
+    n: int
+
+
+Plain = int | str | Shown | Token | Blocks
 TextValue = Plain | tuple[Plain | tuple[Plain, ...], ...]
 
 
@@ -49,6 +56,7 @@ class Texts:
     thousands: str
     separator: str
     quotes: tuple[str, str]
+    blocks: tuple[str, str]  # one, and any other number of them
     exercises: Mapping[str, Any]
     steps: tuple[str, ...]
     answers: Mapping[str, str]  # in the teacher's list
@@ -64,6 +72,8 @@ class Texts:
             return self.separator.join(map(self.write, each))
         if isinstance(value, Token):
             return f"{self.quotes[0]}{isolated(value.name)}{self.quotes[1]}"
+        if isinstance(value, Blocks):
+            return f"{value.n} {self.blocks[value.n != 1]}"
         if isinstance(value, Shown):
             return self._number(f"{value.rounded + 0.0:,.{value.decimals}f}")
         return self._number(f"{value:,}") if isinstance(value, int) else value
@@ -100,6 +110,7 @@ def texts_of(language: str = FIRST) -> Texts:
         thousands=told["thousands"],
         separator=told["separator"],
         quotes=(told["quotes"][0], told["quotes"][1]),
+        blocks=(told["blocks"][0], told["blocks"][1]),
         exercises=content["exercises"],
         steps=tuple(content["steps"]),
         answers=content["answers"],

@@ -1,4 +1,4 @@
-// Opens a link such as ?learn=4&seed=17: a step, a seat, and the queried token of its sentence.
+// Opens a link such as ?learn=1&seed=17: a step, a seat, and the queried token of its sentence.
 
 import { isSeat } from "./result_code.js";
 
@@ -20,7 +20,7 @@ export class LessonOpening {
     this.#first = params.has("learn") && !params.has("query");
   }
 
-  /** Where the first run opens; null for other runs, and if nothing is asked. @param {Run} run */
+  /** Where the first run of no seat opens; null for other runs, and if nothing is asked. @param {Run} run */
   place({ tokens }) {
     const query = this.#first ? tokens.indexOf(ASKED) : -1;
     this.#first = false;

@@ -1,14 +1,21 @@
 // Numbers as they are printed in the lesson: with their sign, and so that printed sums add up.
 
 import { count, number } from "../core/dom.js";
+import { isolated } from "../core/token_names.js";
 
 const MINUS = "\u2212";
-let mark = "."; // between the whole and its decimals, in the language of the texts
+// In the language of the texts: what is between the whole and its decimals, and around a word.
+let mark = ".";
+let [open, close] = ["“", "”"];
 
-/** Print all numbers of the lesson with this decimal mark. @param {string} decimal */
-export const writeWith = (decimal) => {
+/** Print the lesson as its language does. @param {{ decimal: string, quotes: string[] }} texts */
+export const writeWith = ({ decimal, quotes }) => {
   mark = decimal;
+  [open, close] = quotes;
 };
+
+/** A token, a word or a label in a sentence. @type {(text: string) => string} */
+export const quoted = (text) => `${open}${isolated(text)}${close}`;
 
 const marked = (/** @type {string} */ text) => text.replace(".", mark);
 

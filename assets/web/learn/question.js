@@ -10,13 +10,14 @@ import { EN } from "./texts_en.js";
 
 const THOUSANDS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})*$/;
 const MILLIONS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})+$/;
-const KEPT = "viz-lesson-"; // which were right, by the seat; in this window alone
+const KEPT = "viz-lesson-"; // what became of each exercise, by the seat; in this window alone
+const SHOWN = "shown"; // an answer that was given away counts as not right from then on
 
 /** Judge an answer: a number, or the index of a choice.
  * @type {(exercise: Exercise, given: number) => { right: boolean, says: string }} */
-export function judged({ answer, tolerance, mistakes, right, wrong }, given) {
+export function judged({ answer, also, tolerance, mistakes, right, wrong }, given) {
   const near = (/** @type {number} */ value, /** @type {number} */ within) => Math.abs(value - given) <= within + 1e-9;
-  if (near(answer, tolerance)) return { right: true, says: right };
+  if (near(answer, tolerance) || also.includes(given)) return { right: true, says: right };
   const known = mistakes.find((mistake) => near(mistake.value, mistake.tolerance));
   return { right: false, says: known ? known.says : wrong };
 }
@@ -52,19 +53,33 @@ export class Question {
   /** @type {Texts} */
   texts = EN;
   seat = 0;
-  /** @type {Record<string, boolean>} by step and level, such as "4.1", whether it was right */
+  /** @type {Record<string, boolean | "shown">} by step and level, such as "4.1", whether it was right */
   answered = {};
+
+  /** `changed` is told when other exercises are open. @param {() => unknown} changed */
+  constructor(changed) {
+    this.changed = changed;
+  }
+
+  /** The exercises whose answers are neither found nor shown. */
+  get open() {
+    return this.exercises.filter((each) => {
+      const became = this.answered[placeOf(each)];
+      return became !== true && became !== SHOWN;
+    });
+  }
 
   /** @type {(exercises: Exercise[], texts: Texts, seat?: number) => void} */
   show(exercises, texts, seat = this.seat) {
     const as = (/** @type {unknown[]} */ ...all) => JSON.stringify(all);
     const again = exercises.length > 0 && texts === this.texts;
-    if (again && as(exercises, seat) === as(this.exercises, this.seat)) return; // keep the input
+    if (again && as(exercises, seat) === as(this.exercises, this.seat)) return void this.changed(); // keep the input
     const same = this.exercises[this.at]?.id;
     const kept = exercises.findIndex(({ id }) => id === same);
     Object.assign(this, { exercises, texts, seat, at: Math.max(0, kept) });
     this.answered = JSON.parse(sessionStorage.getItem(KEPT + seat) ?? "{}");
     this.#draw();
+    this.changed();
   }
 
   #draw() {
@@ -73,7 +88,7 @@ export class Question {
     const words = texts.exercise;
     this.said.textContent = "";
     this.said.className = "viz-learn-said";
-    this.title.textContent = exercise ? `${words.title} · ${words.level(exercise.level)}` : words.title;
+    this.title.textContent = exercise ? `${words.title} · ${words.level(placeOf(exercise))}` : words.title;
     this.text.textContent = exercise ? exercise.question : words.none;
     this.field.replaceChildren();
     this.buttons.replaceChildren();
@@ -86,7 +101,10 @@ export class Question {
     const say = exercise.right.startsWith(answer) ? exercise.right : words.is(answer) + exercise.right;
     this.buttons.replaceChildren(
       button(words.hint, () => this.#say(exercise.hint, null)),
-      button(words.give, () => this.#say(say, false)),
+      button(words.give, () => {
+        this.#say(say, false);
+        if (this.answered[placeOf(exercise)] !== true) this.#keep(exercise, SHOWN);
+      }),
       ...next,
     );
   }
@@ -114,9 +132,15 @@ export class Question {
     const { right, says } = judged(exercise, given);
     const words = this.texts.exercise;
     this.#say(right ? words.right + says : says, right);
-    this.answered[`${exercise.step}.${exercise.level}`] ||= right;
+    if (this.answered[placeOf(exercise)] !== SHOWN)
+      this.#keep(exercise, right || this.answered[placeOf(exercise)] === true);
+  }
+
+  #keep(/** @type {Exercise} */ exercise, /** @type {boolean | "shown"} */ became) {
+    this.answered[placeOf(exercise)] = became;
     sessionStorage.setItem(KEPT + this.seat, JSON.stringify(this.answered));
     this.#count();
+    this.changed();
   }
 
   /** @type {(sentence: string, right: boolean | null) => void} null of what judges nothing */
@@ -128,9 +152,9 @@ export class Question {
   #count() {
     const all = Object.values(this.answered);
     const words = this.texts.exercise;
-    const right = Object.keys(this.answered).filter((place) => this.answered[place]);
-    const places = right.map((place) => /** @type {[number, number]} */ (place.split(".").map(Number)));
-    const code = encodeResult({ seat: this.seat, right: places });
+    const right = Object.keys(this.answered).filter((place) => this.answered[place] === true);
+    const wrong = Object.keys(this.answered).filter((place) => this.answered[place] !== true);
+    const code = encodeResult({ seat: this.seat, right, wrong });
     this.score.textContent = all.length ? `${words.score(right.length, all.length)} · ${words.code(code)}` : "";
   }
 
@@ -139,6 +163,8 @@ export class Question {
     this.#draw();
   }
 }
+
+const placeOf = (/** @type {Exercise} */ { step, level }) => `${step}.${level}`;
 
 const answerText = (/** @type {Exercise} */ { answer, choices, decimals }) =>
   choices ? choices[answer] : fixed(answer, decimals);

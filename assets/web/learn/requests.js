@@ -1,10 +1,12 @@
 // Server requests of the Learn tab.
 
+import { json } from "../core/server.js";
+
 /** @import { Place, Run, TokenNumbers } from "./types.d.ts" */
 /** @typedef {{ value: number, tolerance: number, says: string }} Mistake */
 /** @typedef {{ id: string, step: number, level: number, question: string, kind: "number" | "choice", unit: string,
- *   decimals: number, answer: number, tolerance: number, choices: string[] | null, mistakes: Mistake[],
- *   right: string, wrong: string, hint: string }} Exercise */
+ *   decimals: number, answer: number, tolerance: number, choices: string[] | null, also: number[],
+ *   cell: number | null, mistakes: Mistake[],   right: string, wrong: string, hint: string }} Exercise */
 
 /**
  * Fetch one token's numbers in one layer.
@@ -25,6 +27,16 @@ export async function exercises(run, step, { layer, head, query, key }, seed, la
   const found = /** @type {{ exercises: Exercise[] }} */ (await run.json(path, signal));
   return found.exercises;
 }
+
+/** Shares of a score. @typedef {{ score: number, shares: number[], biases: number }} Split */
+/** What carried the answer, less its rival's logit, or the pooled vector; `twin` has another word at one token.
+ * @typedef {Split & { answer: string, rival: string, twin: (Split & { at: number, word: string }) | null }} Carried */
+
+/** {} where nothing may run again. @type {(run: Run, query: number, signal: AbortSignal) => Promise<Carried | {}>} */
+export const carried = (run, query, signal) => run.json(`learn/carried?${asked({ query })}`, signal);
+
+/** Where a seat looks first. @type {(seat: string) => Promise<{ text: string, place: { layer: number, head: number, query: number, key: number } }>} */
+export const seatOf = (seat) => json(`viz/learn/seat?${asked({ seed: seat })}`);
 
 const asked = (/** @type {Record<string, string | number>} */ all) =>
   new URLSearchParams(Object.entries(all).map(([name, value]) => [name, String(value)]));

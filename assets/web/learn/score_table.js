@@ -1,6 +1,8 @@
 // Every key's way from q·k to its weight: scores can be dragged and keys forbidden, and softmax follows at once.
 
 import { el } from "../core/dom.js";
+import { asksFor } from "./cover.js";
+import { oneStop } from "./one_stop.js";
 import { addingUp, fixed } from "./printed.js";
 import { scrubber } from "./scrubber.js";
 import { softmax } from "./softmax.js";
@@ -28,6 +30,7 @@ export class ScoreTable {
   constructor(choose, changed) {
     this.choose = choose;
     this.changed = changed;
+    oneStop(this.node, "button, input, [role=slider]");
   }
 
   // Whether any score or mask differs from what ran.
@@ -104,7 +107,8 @@ export class ScoreTable {
         this.changed();
       },
     });
-    const [exp, weight, was, bar] = [el("td"), el("span"), el("small"), el("i")];
+    const [score, asked] = chosen ? [asksFor("score"), asksFor("weight-of-key")] : [{}, {}];
+    const [exp, weight, was, bar] = [el("td"), el("span", asked), el("small", asked), el("i")];
     const pick = el(
       "button",
       { type: "button", class: "viz-learn-name", dir: "auto", onclick: () => this.choose(key) },
@@ -114,7 +118,12 @@ export class ScoreTable {
       "tr",
       { class: chosen ? "viz-chosen" : "", "data-key": key },
       el("th", { scope: "row" }, pick),
-      ...[el("td", {}, fixed(ran?.dots[key] ?? 0, 2)), el("td", {}, slider), el("td", {}, check), exp],
+      ...[
+        el("td", {}, fixed(ran?.dots[key] ?? 0, 2)),
+        el("td", {}, el("span", score, slider)),
+        el("td", {}, check),
+        exp,
+      ],
       el("td", { class: "viz-learn-weight" }, bar, " ", weight, " ", was),
     );
     this.#cells.set(key, { weight, was, bar, exp, row });

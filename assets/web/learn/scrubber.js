@@ -1,4 +1,4 @@
-// A number that is dragged: sideways by the pointer, or by the arrow keys.
+// A number that is dragged: sideways by the pointer, or by ← and →.
 
 import { el } from "../core/dom.js";
 import { fixed } from "./printed.js";
@@ -29,7 +29,7 @@ export function scrubber(value, label, changed, done) {
   });
   node.addEventListener("lostpointercapture", done);
   node.addEventListener("keydown", (event) => {
-    const by = { ArrowUp: STEP, ArrowRight: STEP, ArrowDown: -STEP, ArrowLeft: -STEP }[event.key];
+    const by = { ArrowRight: STEP, ArrowLeft: -STEP }[event.key];
     if (by === undefined) return;
     event.preventDefault(); // the arrows' meaning for the whole tab
     event.stopPropagation();

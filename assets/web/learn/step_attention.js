@@ -4,7 +4,9 @@ import { caption, el } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, shareText, signedText } from "./printed.js";
+import { asksFor } from "./cover.js";
 import { ProductColumns } from "./product_columns.js";
+import { RemovedHeads } from "./removed_heads.js";
 import { divisor, ScoreTable } from "./score_table.js";
 import { weighted } from "./softmax.js";
 import { VectorRows } from "./vector_rows.js";
@@ -25,8 +27,10 @@ export class AttentionStep {
   /** @type {Shown | null} */
   shown = null;
 
-  constructor(/** @type {Acts} */ { choose, layoutChanged }) {
+  constructor(/** @type {Acts} */ acts) {
+    const { choose, layoutChanged } = acts;
     this.changed = layoutChanged;
+    this.removed = new RemovedHeads(acts);
     this.table = new ScoreTable(
       (key) => choose({ key }),
       () => {
@@ -40,7 +44,7 @@ export class AttentionStep {
       ...[this.titles[0], this.products.node, this.sum, this.products.said],
       ...[this.titles[1], this.touched, scroll, this.titles[2], this.values.node],
     ];
-    this.node = el("div", {}, ...this.worked, this.note);
+    this.node = el("div", {}, ...this.worked, this.removed.node, this.note);
   }
 
   /** The weights as they are here, changed or not; null where queries and keys were not seen. */
@@ -67,6 +71,7 @@ export class AttentionStep {
   /** @param {Shown} shown */
   show(shown) {
     this.shown = shown;
+    this.removed.show(shown);
     const { run, place, numbers, texts } = shown;
     const [found, words] = [seen(numbers.attention), texts.attention];
     for (const part of this.worked) part.hidden = !found;
@@ -82,9 +87,11 @@ export class AttentionStep {
     const divided = this.divide.checked;
     const by = divided ? divisor(found) : words.undivided;
     const score = (divided ? found.scale : 1) * found.dots[place.key] + (bias ?? 0);
-    this.sum.textContent =
-      words.sum(found.q.length, fixed(found.dots[place.key], 2), by, fixed(score, 2)) +
-      (bias === undefined ? "" : words.bias(signedText(bias, 2)));
+    this.sum.replaceChildren(
+      words.sum(found.q.length, fixed(found.dots[place.key], 2), by),
+      el("span", divided ? asksFor("score") : {}, fixed(score, 2)),
+      bias === undefined ? "" : words.bias(signedText(bias, 2)),
+    );
     this.table.show(shown, found, divided);
     this.touched.hidden = divided && !this.table.touched;
     this.#edited();
@@ -107,9 +114,12 @@ export class AttentionStep {
     if (!shown || !found) return;
     const words = shown.texts.attention;
     const nothing = words.nothing(isolated(shown.run.tokens[shown.place.query])).join("");
-    this.titles[1].textContent = !table.now.sum
-      ? nothing
-      : words.softmax(fixed(table.now.sum, 4), fixed(table.now.max, 2));
+    const over = el(
+      "span",
+      asksFor("weight-of-key score"),
+      `${fixed(table.now.sum, 4)} × e^${fixed(table.now.max, 2)}`,
+    );
+    this.titles[1].replaceChildren(...(table.now.sum ? [words.softmax, " (", over, ")"] : [nothing]));
     this.titles[2].textContent = words.values;
     this.touched.hidden = !table.touched;
     const reset = el("button", { type: "button", class: "viz-small", onclick: () => this.#reset() }, shown.texts.reset);
@@ -122,7 +132,7 @@ export class AttentionStep {
   }
 
   /** @type {(shown: Shown, found: SeenAttention) => Row[]} */
-  #valueRows({ run, texts }, found) {
+  #valueRows({ run, place, texts }, found) {
     const words = texts.attention;
     const { v } = found;
     if (!v) return [{ name: words.out, values: found.out }];
@@ -136,7 +146,8 @@ export class AttentionStep {
       );
     /** @type {Row[]} */
     const rows = first.map((key) => ({
-      ...{ name: `${fixed(weights[key], 3)} · v ${isolated(run.tokens[key])}`, values: part([key]), part: "addend" },
+      ...{ name: `v ${isolated(run.tokens[key])}`, values: part([key]), part: "addend" },
+      times: { text: `${fixed(weights[key], 3)} · `, asks: key === place.key ? "weight-of-key" : "" },
     }));
     if (rest.length) rows.push({ name: words.rest(rest.length), values: part(rest), part: "addend" });
     return [...rows, { name: words.out, values: weighted(weights, v), part: "sum" }];

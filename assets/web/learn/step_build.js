@@ -1,6 +1,7 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
 import { button, el, options, svg, css } from "../core/dom.js";
+import { asksFor } from "./cover.js";
 import { countText } from "./printed.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
@@ -58,7 +59,8 @@ export class BuildStep {
 
   /** @param {Shown} shown */
   headline({ texts }) {
-    return this.found ? texts.build.headline(countText(this.found.total)) : [];
+    const { found } = this;
+    return found ? texts.build.headline("\u0000").map((part) => (part === "\u0000" ? totalOf(found.total) : part)) : [];
   }
 
   /** @param {Shown} shown */
@@ -66,10 +68,11 @@ export class BuildStep {
     const first = this.shown?.texts !== shown.texts;
     this.shown = shown;
     if (first) this.#lay(shown.texts);
-    if (!this.found) this.#ask();
+    if (first || !this.found) this.#ask();
   }
 
   #lay(/** @type {Texts} */ { build: words }) {
+    const choices = /** @type {Record<string, string>} */ (words.choices);
     this.run.textContent = words.run;
     this.save.textContent = words.save;
     const preset = (/** @type {string} */ name) => {
@@ -89,7 +92,7 @@ export class BuildStep {
         ? el(
             "select",
             { onchange: (event) => set(event.currentTarget.value) },
-            ...options(named.map((each) => [each, each])),
+            ...options(named.map((each) => [each, choices[each] ?? each])),
           )
         : el("input", { type: "number", min: 1, step: 1, onchange: (event) => set(event.currentTarget.value) });
       input.value = this.sizes[name] ?? "";
@@ -132,6 +135,7 @@ export class BuildStep {
     const { found, shown } = this;
     if (!found || !shown) return;
     const words = shown.texts.build;
+    const named = /** @type {Record<string, string>} */ (words.parts);
     this.table.replaceChildren(
       el(
         "thead",
@@ -142,13 +146,19 @@ export class BuildStep {
         "tbody",
         {},
         ...found.parts.map(({ name, formula, count: n }) =>
-          el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, formula), el("td", {}, countText(n))),
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row" }, named[name] ?? name),
+            el("td", {}, formula),
+            el("td", {}, countText(n)),
+          ),
         ),
       ),
       el(
         "tfoot",
         {},
-        el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, countText(found.total))),
+        el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, totalOf(found.total))),
       ),
     );
     const T = Number(this.sizes.T);
@@ -180,6 +190,10 @@ export class BuildStep {
     this.#draw();
   }
 }
+
+// Covered where it is what an exercise asks for.
+const totalOf = (/** @type {number} */ total) =>
+  el("span", asksFor("total-weights", { value: total }), countText(total));
 
 /** Both costs over T, straight line and parabola, with the chosen T.
  * @type {(T: number, found: Built, words: Texts["build"]) => SVGElement} */

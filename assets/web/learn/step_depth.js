@@ -2,11 +2,11 @@
 
 import { button, caption, el } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
-import { isolated, quoted } from "../core/token_names.js";
-import { fixed } from "./printed.js";
+import { isolated } from "../core/token_names.js";
+import { fixed, quoted } from "./printed.js";
 
 /** @import { Prediction } from "../core/payloads.d.ts" */
-/** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
+/** @import { Acts, Run, Shown, StepView, Texts } from "./types.d.ts" */
 
 const [BEST, PAUSE] = [4, 900]; // answers of a row; milliseconds a block when played
 
@@ -41,7 +41,7 @@ export class DepthStep {
   async show({ run, place, texts }) {
     this.play.textContent = texts.depth.play;
     const key = keyOf(run, place.query);
-    if (this.found?.key === key) return;
+    if (this.found?.key === key) return this.#draw(texts);
     this.#playing.stop();
     const task = run.tasks[0];
     this.table.hidden = this.play.hidden = !task;
@@ -56,8 +56,7 @@ export class DepthStep {
       }
       this.table.hidden = this.play.hidden = !rows.length;
       this.found = rows.length ? { run, key, rows } : null;
-      this.note.textContent = rows.length ? texts.depth.note : texts.depth.mask;
-      this.#draw(texts.depth.blocks, texts.depth.answers);
+      this.#draw(texts);
       this.changed();
     });
   }
@@ -66,8 +65,9 @@ export class DepthStep {
     this.#playing.stop();
   }
 
-  #draw(/** @type {string} */ blocks, /** @type {string} */ answers) {
+  #draw(/** @type {Texts} */ { depth: { blocks, answers, note, mask } }) {
     const rows = this.found?.rows ?? [];
+    this.note.textContent = rows.length ? note : mask;
     const last = rows.at(-1)?.labels[0];
     this.table.replaceChildren(
       el(

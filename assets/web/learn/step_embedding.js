@@ -36,7 +36,7 @@ export class EmbeddingStep {
     add(words.token(found.id), found.token);
     add(words.position(place.query), found.position);
     add(words.segment, found.segment);
-    if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum" });
+    if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum", asks: "sum-cell" });
     if (found.norm || rows.length < 1) rows.push({ name: found.token ? words.out : words.entering, values: found.out });
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);

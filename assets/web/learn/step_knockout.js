@@ -1,15 +1,19 @@
-// Step 9: each token hidden from every token: what becomes of the answer, beside the attention it got.
+// Step 9: each token hidden from every token, beside the attention it got; then what carried the answer.
 
 import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
-import { isolated, quoted } from "../core/token_names.js";
-import { fixed, shareText } from "./printed.js";
+import { isolated } from "../core/token_names.js";
+import { CarriedShares } from "./carried_shares.js";
+import { asksFor } from "./cover.js";
+import { fixed, quoted, shareText, signedText } from "./printed.js";
 
 /** @import { TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
 /** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
 
 const [SHORT, MOST, NAMED] = [64, 40, 4]; // tokens: measured at once up to so many; rows of the table; in the sentence
+
+const ASKED = "deciding-word flips"; // the exercises
 
 /** @implements {StepView} */
 export class KnockoutStep {
@@ -19,27 +23,39 @@ export class KnockoutStep {
   said = el("p", { class: "viz-caption", role: "status" });
   table = el("table", { class: "viz-learn-plain viz-learn-effects" });
   note = caption();
-  node = el(
-    "div",
-    {},
-    el("div", { class: "viz-controls" }, this.start, this.progress),
-    this.said,
-    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
-    this.note,
-  );
   /** @type {Shown | null} */
   shown = null;
   /** @type {{ key: string, effects: TokenEffects, order: number[] } | null} */
   found = null;
 
-  constructor(/** @type {Acts} */ { choose, layoutChanged }) {
-    this.choose = choose;
-    this.changed = layoutChanged;
+  constructor(/** @type {Acts} */ acts) {
+    this.choose = acts.choose;
+    this.changed = acts.layoutChanged;
+    this.asks = acts.asks;
+    this.carried = new CarriedShares(acts);
+    this.node = el(
+      "div",
+      {},
+      el("div", { class: "viz-controls" }, this.start, this.progress),
+      el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+      ...[this.said, this.note, this.carried.node],
+    );
+  }
+
+  /** Whether what the table says is asked. */
+  get #covered() {
+    return ASKED.split(" ").some((id) => this.asks(id));
+  }
+
+  // The order of the table gives the answer away, too.
+  asked() {
+    if (this.shown) this.#draw();
+    this.changed();
   }
 
   /** @param {Shown} shown */
   headline({ run, texts }) {
-    if (this.found?.key !== run.key) return [texts.knockout.same];
+    if (this.found?.key !== run.key || this.#covered) return [texts.knockout.same];
     const { effects, order } = this.found;
     const flips = order.filter((at) => effects.answers[at] !== effects.untouched.answer).slice(0, NAMED);
     const vector = !effects.untouched.answer; // the model has no answer
@@ -53,6 +69,7 @@ export class KnockoutStep {
     const { run, texts } = shown;
     const other = this.shown?.run.key !== run.key;
     this.shown = shown;
+    this.carried.show(shown);
     this.start.textContent = texts.knockout.start;
     this.note.textContent = texts.knockout.note;
     if (other) this.#asked.stop();
@@ -94,17 +111,20 @@ export class KnockoutStep {
     const { run, place, numbers, texts } = shown;
     const words = texts.knockout;
     const { effects } = found;
-    this.said.textContent = words.measured(effects.measure);
-    const most = Math.max(...found.order.map((at) => Math.abs(effects.values[at] ?? 0))) || 1;
-    const answers = Boolean(effects.untouched.answer);
+    if (found.key !== run.key) return;
+    const { answer, share } = effects.untouched;
+    const answers = Boolean(answer);
+    this.said.textContent = answers ? words.likely(quoted(answer), fixed(share ?? 0, 3)) : words.turned;
+    const most = Math.max(...found.order.map((at) => Math.abs(effectOf(effects, at)))) || 1;
+    const order = this.#covered ? [...found.order].sort((a, b) => a - b) : found.order;
     const titles = [words.token, words.attention, words.effect, ...(answers ? [words.answer] : [])];
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
       el(
         "tbody",
         {},
-        ...found.order.slice(0, MOST).map((at) => {
-          const value = effects.values[at] ?? 0;
+        ...order.slice(0, MOST).map((at) => {
+          const value = effectOf(effects, at);
           const name = el(
             "button",
             { type: "button", class: "viz-learn-name", onclick: () => this.choose({ key: at }) },
@@ -118,8 +138,12 @@ export class KnockoutStep {
             el(
               "td",
               { "data-effect": value },
-              el("i", { style: `width:${Math.round((120 * Math.abs(value)) / most)}px` }),
-              ` ${fixed(value, 3)}`,
+              el(
+                "span",
+                asksFor(ASKED),
+                el("i", { style: `width:${Math.round((120 * Math.abs(value)) / most)}px` }),
+                ` ${answers ? signedText(value, 3) : fixed(value, 3)}`,
+              ),
             ),
             ...(answers ? [answerCell(effects, at)] : []),
           );
@@ -130,6 +154,7 @@ export class KnockoutStep {
 
   leave() {
     this.#asked.stop();
+    this.carried.leave();
     this.progress.hidden = true;
     if (this.shown && this.found?.key !== this.shown.run.key) this.shown = null; // begun again when it is seen again
   }
@@ -139,12 +164,18 @@ export class KnockoutStep {
 function answerCell(/** @type {TokenEffects} */ { answers, shares, untouched }, /** @type {number} */ at) {
   const flips = answers[at] !== untouched.answer;
   const answer = el("bdi", {}, isolated(answers[at] ?? ""));
-  return el("td", { class: flips ? "viz-learn-flips" : "" }, answer, ` ${fixed(shares[at] ?? 0, 3)}`);
+  const said = el("span", asksFor(ASKED), answer, ` ${fixed(shares[at] ?? 0, 3)}`);
+  return el("td", { class: flips ? "viz-learn-flips" : "" }, said);
 }
 
+/** The change in the probability of the answer; of a model without answers, how far its vector turns.
+ * @type {(effects: TokenEffects, at: number) => number} */
+const effectOf = ({ values, pair, untouched }, at) =>
+  untouched.answer ? (pair[at]?.[0] ?? 0) - (untouched.share ?? 0) : (values[at] ?? 0);
+
 /** Tokens by the size of their effect; what could not be hidden is left out. @type {(effects: TokenEffects, run: Run) => number[]} */
-const strongest = ({ values }, run) =>
+const strongest = (effects, run) =>
   run.tokens
     .map((_, at) => at)
-    .filter((at) => values[at] !== null && values[at] !== undefined)
-    .sort((a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0));
+    .filter((at) => (effects.values[at] ?? null) !== null)
+    .sort((a, b) => Math.abs(effectOf(effects, b)) - Math.abs(effectOf(effects, a)));

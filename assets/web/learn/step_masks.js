@@ -1,13 +1,15 @@
 // Step 10: the model run again with a causal mask or a window, and what that does to its answer.
 
+import { current } from "../core/app_state.js";
 import { button, caption, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { openTab } from "../core/tab_link.js";
-import { isolated, quoted } from "../core/token_names.js";
+import { isolated } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
-import { fixed } from "./printed.js";
+import { fixed, quoted } from "./printed.js";
+import { withPadding } from "./padded.js";
 import { allows, packed, reached } from "./simple_masks.js";
 
 /** @import { MaskResult, Prediction } from "../core/payloads.d.ts" */
@@ -28,7 +30,7 @@ export class MasksStep {
   said = el("p", { class: "viz-learn-equation", role: "status" });
   reached = el("div", { class: "viz-caption viz-learn-reach" });
   note = caption();
-  padding = button("", () => openTab("masks"));
+  padding = button("", () => this.#pad());
   bugs = button("", () => openTab("zoo"));
   more = el("div", { class: "viz-controls" }, this.padding, this.bugs);
   node = el(
@@ -77,7 +79,17 @@ export class MasksStep {
     this.padding.textContent = texts.masks.padding;
     this.bugs.textContent = texts.masks.bugs;
     this.more.hidden = !document.getElementById("viz-tabs"); // a lesson in a file has no other tabs
+    this.padding.hidden = !shown.numbers.ids || Boolean(run.changed); // patches are never padded
     this.#draw();
+  }
+
+  // A text gets [PAD] in a batch alone.
+  async #pad() {
+    const { run } = /** @type {Shown} */ (this.shown);
+    if (!run.valid.includes(false)) {
+      await this.#asked.run(async (fresh) => current.enter(await fresh(withPadding(run, fresh.signal))));
+    }
+    openTab("masks");
   }
 
   /** @returns {Kind} */

@@ -3,18 +3,16 @@
 import { current } from "../core/app_state.js";
 import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { Run } from "../core/run.js";
-import { json } from "../core/server.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, lengthOf, signedText } from "./printed.js";
-import { packed } from "./simple_masks.js";
+import { PADDING, withPadding } from "./padded.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Acts, Run, Shown, StepView, Texts } from "./types.d.ts" */
 
 const FIRST = 4; // tokens with a row of their own
-const [PADDING, SHOWN] = [4, 2]; // [PAD] tokens that are put beside a text, and those with a row of their own
+const SHOWN = 2; // [PAD] tokens with a row of their own
 
 /** @implements {StepView} */
 export class PoolingStep {
@@ -119,13 +117,9 @@ export class PoolingStep {
     if (alone) return current.enter(alone);
     this.moved.textContent = shown.texts.waiting;
     await this.#asked.run(async (fresh) => {
-      const { run } = shown;
-      const code = new URLSearchParams({ code: `end:${PADDING}` });
-      const padded = new Run(await fresh(json(run.url(`mask/padded?${code}`), { body: "" })));
-      const mask = packed({ kind: "padding", width: run.n }, padded.n);
-      const made = await fresh(json(padded.url("mask/run"), { body: mask, signal: fresh.signal }));
-      this.alone = run;
-      current.enter(new Run(made.run));
+      const padded = await fresh(withPadding(shown.run, fresh.signal));
+      this.alone = shown.run;
+      current.enter(padded);
     });
   }
 

@@ -1,11 +1,17 @@
 // Step 6: the vector after each part of the block, and each norm worked out for one number.
 
 import { caption, el } from "../core/dom.js";
+import { asksFor } from "./cover.js";
 import { addingUp, fixed, signedText } from "./printed.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
 /** @import { Acts, Norm, Shown, Stage, StepView, Texts } from "./types.d.ts" */
+
+const ASKED = /** @type {Record<string, string>} */ ({
+  residual_attention: "residual-cell",
+  norm_attention: "normed-cell",
+});
 
 /** @implements {StepView} */
 export class ResidualStep {
@@ -29,12 +35,16 @@ export class ResidualStep {
   show({ place, numbers, texts }) {
     const stages = numbers.stages ?? [];
     /** @type {Row[]} */
-    const rows = stages.flatMap(({ title, vector }) => (vector ? [{ name: title, values: vector }] : []));
+    const rows = stages.flatMap(({ id, title, vector }) =>
+      vector ? [{ name: stageName(texts, { id, title }), values: vector, ...(ASKED[id] && { asks: ASKED[id] }) }] : [],
+    );
     if (!rows.length) return;
     this.rows.node.setAttribute("aria-label", texts.residual.stages);
     this.rows.show(rows, place.around, texts, 2);
-    const sums = stages.flatMap((_, at) => added(stages, at, place.around));
-    const norms = stages.flatMap(({ title, norm }) => (norm ? [worked(title, norm, place.around, texts)] : []));
+    const sums = stages.flatMap((_, at) => added(stages, at, place.around, texts));
+    const norms = stages.flatMap((stage, at) =>
+      stage.norm ? [worked(stage, stage.norm, place.around, texts, stages[at - 1]?.id ?? "")] : [],
+    );
     this.norms.replaceChildren(...sums, ...norms);
     this.note.textContent = texts.residual.note;
   }
@@ -44,41 +54,54 @@ export class ResidualStep {
   }
 }
 
+/** The name of a stage in the language of the texts. @type {(texts: Texts, stage: { id: string, title: string }) => string} */
+export const stageName = ({ stages }, { id, title }) => /** @type {Record<string, string>} */ (stages)[id] ?? title;
+
 // One cell of a residual sum: its old value, and the addend.
-function added(/** @type {Stage[]} */ stages, /** @type {number} */ at, /** @type {number} */ around) {
+function added(
+  /** @type {Stage[]} */ stages,
+  /** @type {number} */ at,
+  /** @type {number} */ around,
+  /** @type {Texts} */ texts,
+) {
   const { id, title, vector } = stages[at];
-  const before = stages
-    .slice(0, at)
-    .findLast((stage) => stage.vector && (stage.id === "x" || isResidual(stage)))?.vector;
-  if (!isResidual({ id }) || !vector || !before) return [];
+  const before = stages.slice(0, at).findLast((stage) => stage.vector && (stage.id === "x" || isResidual(stage)));
+  if (!isResidual({ id }) || !vector || !before?.vector) return [];
   const dim = Math.min(around, vector.length - 1);
-  const [was, part] = addingUp([before[dim], vector[dim] - before[dim]], 3, vector[dim]);
-  const said = `${fixed(was, 3)} ${signedText(part, 3)} = ${fixed(vector[dim], 3)}`;
-  return [el("p", { class: "viz-learn-equation" }, el("b", {}, `${title}. `), said)];
+  const [was, part] = addingUp([before.vector[dim], vector[dim] - before.vector[dim]], 3, vector[dim]);
+  const sum = asked(id, dim, fixed(vector[dim], 3));
+  const said = [asked(before.id, dim, fixed(was, 3)), ` ${signedText(part, 3)} = `];
+  return [el("p", { class: "viz-learn-equation" }, el("b", {}, `${stageName(texts, { id, title })}. `), ...said, sum)];
 }
+
+// A number, which may be what an exercise asks for.
+const asked = (/** @type {string} */ id, /** @type {number} */ cell, /** @type {string} */ text) =>
+  el("span", ASKED[id] ? asksFor(ASKED[id], { cell }) : {}, text);
 
 const isResidual = (/** @type {{ id: string }} */ { id }) => id.startsWith("residual");
 
 // One cell of the vector through a norm.
 function worked(
-  /** @type {string} */ title,
+  /** @type {Stage} */ { id, title },
   /** @type {Norm} */ norm,
   /** @type {number} */ around,
   /** @type {Texts} */ texts,
+  /** @type {string} */ into,
 ) {
   const words = texts.residual;
   const at = Math.min(around, norm.in.length - 1);
   const [given, out] = [norm.in[at], norm.out[at]];
   const mean = norm.mean === null ? "" : fixed(norm.mean, 4);
-  const centered = norm.mean === null ? fixed(given, 3) : `(${fixed(given, 3)} ${signedText(-norm.mean, 4)})`;
+  const x = asked(into, at, fixed(given, 3));
+  const centered = norm.mean === null ? [x] : ["(", x, ` ${signedText(-norm.mean, 4)})`];
   const weight = norm.weight ? ` × ${fixed(norm.weight[at], 3)}` : "";
   const bias = norm.bias ? ` ${signedText(norm.bias[at], 3)}` : "";
   return el(
     "p",
     { class: "viz-learn-equation" },
-    el("b", {}, `${title}. `),
+    el("b", {}, `${stageName(texts, { id, title })}. `),
     words.norm(norm.kind, mean, fixed(norm.std, 4)),
     el("br"),
-    `${words.one(at)}${centered} ÷ ${fixed(norm.std, 4)}${weight}${bias} = ${fixed(out, 3)}`,
+    ...[words.one(at), ...centered, ` ÷ ${fixed(norm.std, 4)}${weight}${bias} = `, asked(id, at, fixed(out, 3))],
   );
 }

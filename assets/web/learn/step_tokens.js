@@ -2,6 +2,7 @@
 
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
+import { oneStop } from "./one_stop.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
@@ -15,6 +16,7 @@ export class TokensStep {
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
+    oneStop(this.cards, "button");
   }
 
   /** @param {Shown} shown */

@@ -3,7 +3,7 @@
 import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { el } from "../core/dom.js";
-import { quoted } from "../core/token_names.js";
+import { quoted } from "./printed.js";
 
 /** @import { Shown } from "./types.d.ts" */
 
@@ -12,11 +12,12 @@ const [CAUSAL, NO_POSITIONS] = ["c", "p"]; // codes of changes
 
 export class Switches {
   #headCode = "";
-  title = el("h4");
+  title = el("summary");
   list = el("div", { class: LINES });
   said = el("p", { class: "viz-caption", role: "status" });
   here = el("div", { class: "viz-learn-here" });
-  node = el("section", { class: "viz-learn-model" }, this.here, this.title, this.list, this.said);
+  fold = el("details", {}, this.title, this.list);
+  node = el("section", { class: "viz-learn-model" }, this.here, this.fold, this.said);
   head = el("input", { type: "checkbox", onchange: () => this.#toggle(this.#headCode) });
   causal = el("input", { type: "checkbox", onchange: () => this.#toggle(CAUSAL) });
   positions = el("input", { type: "checkbox", onchange: () => this.#toggle(NO_POSITIONS) });
@@ -52,6 +53,7 @@ export class Switches {
     this.head.checked = codes.includes(this.#headCode);
     this.causal.checked = codes.includes(CAUSAL);
     this.positions.checked = codes.includes(NO_POSITIONS);
+    if (codes.length) this.fold.open = true;
     const gone = !run.hasModel; // recorded, or a saved run that no model here gives
     for (const box of [this.causal, this.head, this.positions, this.token]) box.disabled = gone;
     if (gone) this.said.textContent = words.gone;

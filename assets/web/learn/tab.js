@@ -9,11 +9,13 @@ import { TabShell } from "../core/tab_shell.js";
 import { fullScreen } from "../views/full_screen.js";
 import { TokenChoice } from "../views/token_choice.js";
 import { moveOf } from "./lesson_keys.js";
+import { BlockDrawing } from "./block_drawing.js";
+import { Cover } from "./cover.js";
 import { LessonOpening } from "./lesson_opening.js";
 import { errorText, writeWith } from "./printed.js";
+import { oneStop } from "./one_stop.js";
 import { Question } from "./question.js";
-import { exercises, tokenNumbers } from "./requests.js";
-import { Spine } from "./spine.js";
+import { exercises, seatOf, tokenNumbers } from "./requests.js";
 import { AttentionStep } from "./step_attention.js";
 import { STEPS, stepAt } from "./steps.js";
 import { Switches } from "./switches.js";
@@ -23,7 +25,7 @@ import { languageOf, TEXTS } from "./texts.js";
 
 const STEP = "learn.step"; // in the link
 const SEED = "learn.seed";
-const USUAL = 4; // the step that the tab opens on
+const USUAL = 1; // the step that the tab opens on
 const LANGUAGE = "learn.lang";
 
 // Called by the page once; the run and the selection are those of all tabs.
@@ -35,7 +37,7 @@ class LearnTab extends TabShell {
   step = USUAL;
   #asked = new Latest((sentence) => this.fail(sentence));
   #opening = new LessonOpening(current.selection.arrived);
-  #questions = new Latest(() => this.question.show([], this.texts));
+  #questions = new Latest(() => this.#noQuestions());
   texts = TEXTS[languageOf(current.selection.noted(LANGUAGE))];
   dim = 0;
   around = 0;
@@ -46,18 +48,15 @@ class LearnTab extends TabShell {
   bar = el("ol", { class: "viz-learn-steps" });
   sentence = el("p", { class: "viz-learn-headline", role: "status" });
   keys = el("span", { class: "viz-caption viz-learn-keys" });
-  lesson = el("a", { class: "viz-caption", href: "?learn=4" });
-  language = el("select", {
-    "aria-label": "Language",
-    onchange: ({ currentTarget }) => this.#speak(currentTarget.value),
-  });
+  lesson = el("a", { class: "viz-caption", href: "?learn=1" });
+  language = el("select", { onchange: ({ currentTarget }) => this.#speak(currentTarget.value) });
   tokens = new TokenChoice({ hover: (at) => current.hover(at), choose: (query) => current.selection.set({ query }) });
-  spine = new Spine((step) => this.go(step));
+  block = new BlockDrawing((step) => this.go(step));
   numbers = el("div", { class: "viz-learn-middle" });
   untrained = el("p", { class: "viz-masked", hidden: true });
   missing = el("p", { class: "viz-learn-missing", hidden: true });
   agrees = el("p", { class: "viz-caption viz-learn-agrees" });
-  question = new Question();
+  question = new Question(() => this.#uncover());
   switches = new Switches();
 
   constructor(/** @type {HTMLElement} */ root) {
@@ -65,6 +64,8 @@ class LearnTab extends TabShell {
     this.step = stepAt(this.#opening.step || Number(current.selection.noted(STEP)) || USUAL);
     if (this.#opening.seat) current.selection.note({ [SEED]: this.#opening.seat });
     this.language.append(...options(Object.entries(TEXTS).map(([code, { language }]) => [code, language])));
+    this.cover = new Cover(this.body);
+    oneStop(this.bar, "button");
     this.full = fullScreen(this.body, () => this.redraw());
     const middle = el("div", { class: "viz-learn-main" }, this.untrained, this.missing, this.numbers, this.agrees);
     const aside = el("aside", { class: "viz-learn-aside" }, this.question.node, this.switches.node);
@@ -73,7 +74,7 @@ class LearnTab extends TabShell {
       this.bar,
       this.sentence,
       el("div", { class: "viz-learn-line" }, this.tokens.node, tools),
-      el("div", { class: "viz-learn-columns" }, this.spine.node, middle, aside),
+      el("div", { class: "viz-learn-columns" }, this.block.node, middle, aside),
     );
     document.addEventListener("keydown", (event) => this.#key(event));
     current.onHover((at) => this.root.clientWidth && this.run && this.tokens.mark(at));
@@ -85,7 +86,15 @@ class LearnTab extends TabShell {
   /** A link to a step opens on the token that the model is asked for. @override @param {Run | null} run */
   entered(run) {
     const place = run && this.#opening.place(run);
-    if (place) current.selection.set(place);
+    if (!place) return;
+    current.selection.set(place);
+    if (this.#opening.seat) this.#sit(run);
+  }
+
+  // A seat has a place of its own, from which the word that decides is followed.
+  async #sit(/** @type {Run} */ run) {
+    const { text, place } = await seatOf(this.#opening.seat);
+    if (run.link.a === text && current.run === run) current.selection.set(place);
   }
 
   /** @override @param {Run} run */
@@ -121,6 +130,7 @@ class LearnTab extends TabShell {
     if (step === this.step || step < 1 || step > STEPS.length) return;
     this.views.get(this.step)?.leave?.();
     this.step = step;
+    this.cover.show(null);
     this.#note();
     this.#mark();
     if (this.shown) {
@@ -151,7 +161,7 @@ class LearnTab extends TabShell {
     this.untrained.textContent = this.texts.untrained;
     this.missing.hidden = !lacks;
     this.missing.textContent = lacks ? this.texts.missing + (shown.numbers.missing[needs] ?? "") : "";
-    this.spine.show(shown.numbers.stages, step);
+    this.block.show(shown.numbers.stages, step, this.texts);
     const view = this.#view(step);
     if (this.numbers.firstElementChild !== view.node) this.numbers.replaceChildren(view.node);
     view.node.hidden = Boolean(lacks);
@@ -190,10 +200,21 @@ class LearnTab extends TabShell {
         }
       },
       layoutChanged: () => step === this.step && this.#say(),
+      asks: (id) => this.cover.asks(id),
     };
     const view = this.views.get(step) ?? STEPS[step - 1].make(acts);
     this.views.set(step, view);
     return view;
+  }
+
+  #noQuestions() {
+    this.question.show([], this.texts);
+    this.cover.show([]);
+  }
+
+  #uncover() {
+    this.cover.show(this.question.open);
+    this.views.get(this.step)?.asked?.();
   }
 
   #ask(/** @type {Shown} */ { run, place }) {
@@ -219,7 +240,7 @@ class LearnTab extends TabShell {
 
   #speak(/** @type {string} */ code) {
     this.texts = TEXTS[languageOf(code)];
-    writeWith(this.texts.decimal);
+    writeWith(this.texts);
     this.language.value = languageOf(code);
     this.body.lang = this.language.value;
     current.selection.note({ [LANGUAGE]: this.language.value === "en" ? "" : this.language.value });
@@ -234,13 +255,14 @@ class LearnTab extends TabShell {
           el("span", {}, name),
         ),
       );
+    this.language.setAttribute("aria-label", this.texts.languages);
     this.bar.setAttribute("aria-label", this.texts.bar);
-    this.spine.node.setAttribute("aria-label", this.texts.spine);
     this.bar.replaceChildren(...STEPS.map(({ id }, at) => step(this.texts.steps[id], at)));
     this.keys.textContent = this.texts.keys;
     this.keys.title = this.texts.keysTitle;
     this.lesson.textContent = this.texts.lesson;
     this.question.show([], this.texts);
+    this.cover.show(null);
     this.#mark();
     if (this.run && this.root.clientWidth) this.refresh();
   }

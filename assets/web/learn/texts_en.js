@@ -2,7 +2,9 @@
 
 export const EN = {
   language: "English",
+  languages: "Language",
   decimal: ".",
+  quotes: ["“", "”"],
   bar: "Steps of the lesson",
   spine: "Parts of one block",
   steps: {
@@ -18,6 +20,29 @@ export const EN = {
     masks: "Masks",
     pooling: "Pooling",
     build: "Build your own",
+  },
+  stages: {
+    x: "x",
+    norm_attention: "norm",
+    qkv: "q, k, v",
+    scores: "scores",
+    softmax: "softmax",
+    values: "Σ α · v",
+    output: "W_O",
+    residual_attention: "+ residual",
+    norm_ffn: "norm",
+    ffn: "FFN",
+    residual_ffn: "+ residual",
+    norm_final: "final norm",
+  },
+  block: {
+    attention: "Multi-head attention",
+    bypass: "residual",
+    dropout: "dropout",
+    dropoutSays:
+      "Dropout sets some of the numbers to 0, at random, while a model is trained. In a run it does nothing.",
+    pre: "pre-norm",
+    post: "post-norm, Add & Norm",
   },
   keys: "Space: next step · ← → layer · ↑ ↓ head",
   keysTitle: "Space or Page Down: next step. Shift + Space or Page Up: previous step. Arrow keys: layer and head.",
@@ -57,7 +82,7 @@ export const EN = {
     segment: "segment",
     sum: "sum",
     out: "after the norm",
-    entering: "enters block 0",
+    entering: "after 0 blocks",
     vectors: "Token vector, position vector and their sum",
   },
   order: {
@@ -108,11 +133,10 @@ export const EN = {
     nothing: (/** @type {string} */ query) => [query, " may not attend to any token here."],
     products: (/** @type {string} */ query, /** @type {string} */ key) =>
       `1 · Multiply the query of ${query} by the key of ${key}, number by number, and add the products`,
-    sum: (/** @type {number} */ n, /** @type {string} */ dot, /** @type {string} */ by, /** @type {string} */ score) =>
-      `Sum of the ${n} products = ${dot} → ${by} = ${score}`,
+    sum: (/** @type {number} */ n, /** @type {string} */ dot, /** @type {string} */ by) =>
+      `Sum of the ${n} products = ${dot} → ${by} = `,
     bias: (/** @type {string} */ bias) => ` (including the bias ${bias} for this distance)`,
-    softmax: (/** @type {string} */ sum, /** @type {string} */ max) =>
-      `2 · Do the same for every key, then take the softmax: e^score ÷ the sum of them all (${sum} × e^${max})`,
+    softmax: "2 · Do the same for every key, then take the softmax: e^score ÷ the sum of them all",
     values: "3 · Add up the values, each times its weight",
     q: (/** @type {string} */ name) => `q of ${name}`,
     k: (/** @type {string} */ name) => `k of ${name}`,
@@ -120,7 +144,7 @@ export const EN = {
     point: "Point at a column to see its product with four decimals.",
     columns: { key: "key", dot: "q·k", allowed: "allowed", exp: "e^(score − max)", weight: "weight" },
     drag: "drag",
-    dragged: (/** @type {string} */ name) => `Score of ${name}; drag, or use the arrow keys`,
+    dragged: (/** @type {string} */ name) => `Score of ${name}; drag, or use ← and →`,
     look: (/** @type {string} */ name) => `May attend to ${name}`,
     undivided: "not divided",
     others: (/** @type {number} */ n, /** @type {string} */ share) =>
@@ -130,6 +154,38 @@ export const EN = {
     outOf: "The weighted values and their sum",
     long: "There are too many tokens to send their values; only the sum from the run is shown.",
     sinkNote: (/** @type {string} */ share) => `A share of ${share} goes to no token in this model (a softmax sink).`,
+  },
+  removed: {
+    title: "4 · Looking is not doing: take the head away, and see what the model says",
+    head: "without head",
+    weight: (/** @type {string} */ key) => `its weight on ${key}`,
+    answer: "the model says",
+    turned: "the vector turns by (1 − cosine)",
+    looks: (
+      /** @type {string} */ head,
+      /** @type {string} */ key,
+      /** @type {string} */ weight,
+      /** @type {string} */ left,
+      /** @type {string} */ other,
+      /** @type {string} */ then,
+      /** @type {boolean} */ flips,
+    ) =>
+      `Head ${head} gives ${key} ${weight}, and without it the model says ${left}. Without head ${other}, ${flips ? "the answer is another" : "least is left of the answer"}: ${then}.`,
+    both: (/** @type {string} */ head, /** @type {string} */ key, /** @type {string} */ then) =>
+      `Head ${head} looks at ${key}, and the answer depends on it: without it, ${then}.`,
+    none: (/** @type {string} */ head) =>
+      `No head changes the answer alone: others can do the same. Head ${head} matters most.`,
+    turns: (
+      /** @type {string} */ head,
+      /** @type {string} */ key,
+      /** @type {string} */ weight,
+      /** @type {string} */ by,
+      /** @type {string} */ other,
+      /** @type {string} */ most,
+    ) =>
+      head === other
+        ? `Head ${head} gives ${key} ${weight}, and no other head turns the vector as much: by ${most}.`
+        : `Head ${head} gives ${key} ${weight}, and without it the vector turns by ${by}; without head ${other}, by ${most}.`,
   },
   heads: {
     headline: (/** @type {string} */ name, /** @type {string} */ head) => [
@@ -185,7 +241,7 @@ export const EN = {
       name,
       ` (${share}).`,
     ],
-    note: "The prediction head, applied to the vector after each block. It was trained on the last block’s vector only; the earlier rows show how close those vectors already are to its answer.",
+    note: "The prediction head, applied to the vector after each block. It was trained on the last block’s vector only; what it says of the earlier ones is a reading it never learned.",
     none: "This model has no trained prediction head, so there is no answer to read after each block.",
     mask: "Type [MASK] in the text and click it: the model gives its answer there.",
     blocks: "blocks",
@@ -203,7 +259,21 @@ export const EN = {
     attention: "attention",
     effect: "effect of hiding it",
     answer: "answer without it",
-    measured: (/** @type {string} */ what) => `Effect: change of ${what}.`,
+    likely: (/** @type {string} */ answer, /** @type {string} */ share) =>
+      `The effect is the change in the probability of ${answer}, which is ${share}.`,
+    turned: "The effect is how far the pooled vector turns (1 − cosine).",
+  },
+  carried: {
+    title: "What carried it",
+    note: "Hold the attention weights (and the norms’ divisors) as they were, and the rest of the model is a sum: each token brings a share of the score.",
+    score: (/** @type {string} */ answer, /** @type {string} */ rival) => `logit of ${answer} − logit of ${rival}`,
+    vector: "length of the pooled vector",
+    token: "token",
+    here: "share",
+    there: (/** @type {string} */ word, /** @type {string} */ old) => `with ${word} for ${old}`,
+    biases: "all biases",
+    sum: "sum",
+    none: "No word’s counterpart is known that would change this answer.",
   },
   masks: {
     headline: (/** @type {string} */ now, /** @type {string} */ was) =>
@@ -246,7 +316,7 @@ export const EN = {
     others: (/** @type {number} */ n) => (n === 1 ? "1 other token" : `${n} other tokens`),
   },
   build: {
-    headline: (/** @type {string} */ total) => [`An encoder of these sizes has ${total} weights.`],
+    headline: (/** @type {string} */ total) => ["An encoder of these sizes has ", total, " weights."],
     note: "Change a size and see what it costs. You can run the encoder right away, with random weights: it has learned nothing.",
     run: "Run it untrained on the text",
     save: "Save it as a folder (.zip), for vz.load",
@@ -263,6 +333,16 @@ export const EN = {
       activation: "activation",
     },
     presets: { small: "small", base: "base", original: "10,000 words, 512 wide" },
+    choices: {
+      sinusoidal: "sinusoidal",
+      learned: "learned",
+      rotary: "rotary",
+      relative: "relative",
+      none: "none",
+      post: "post-norm",
+      pre: "pre-norm",
+    },
+    parts: {},
     part: "part",
     formula: "formula",
     count: "weights",
@@ -285,8 +365,8 @@ export const EN = {
     none: "There is no question for this step with this model.",
     number: "Type a number, such as 0.42.",
     code: (/** @type {string} */ code) => `result to hand in: ${code}`,
-    score: (/** @type {number} */ right, /** @type {number} */ all) => `${right} of ${all} right`,
-    level: (/** @type {number} */ level) => `${["", "first", "second", "third"][level]} level`,
+    score: (/** @type {number} */ right, /** @type {number} */ all) => `${right} of ${all} tried right`,
+    level: (/** @type {string} */ place) => `question ${place}`,
   },
   switches: {
     title: "In this model",

@@ -117,6 +117,8 @@ export interface Shown {
 export interface Acts {
   choose: (place: Partial<Place>) => unknown;
   layoutChanged: () => unknown;
+  /** Whether an exercise is asked of which the answer is neither found nor shown. */
+  asks: (id: string) => boolean;
 }
 export interface StepView {
   node: HTMLElement;
@@ -124,5 +126,7 @@ export interface StepView {
   /** The sentence over the step, once it is shown. */
   headline: (shown: Shown) => (string | Node)[];
   redraw?: () => unknown;
+  /** Other exercises are open. */
+  asked?: () => unknown;
   leave?: () => unknown;
 }

@@ -3,13 +3,16 @@
 import { rgbText } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
+import { asksFor } from "./cover.js";
 import { addingUp, fixed, lengthOf, signedText, windowStart } from "./printed.js";
 import { EN } from "./texts_en.js";
 
 /** @import { Texts } from "./types.d.ts" */
 /** @typedef {ArrayLike<number>} Vector */
-/** @typedef {{ name: string, values: Vector, part?: "addend" | "sum", press?: () => unknown, chosen?: boolean }} Row
- *   addends are printed so that they add up to the sum after them */
+/** @typedef {{ name: string, values: Vector, part?: "addend" | "sum", press?: () => unknown, chosen?: boolean,
+ *   asks?: string, times?: { text: string, asks: string } }} Row
+ *   addends are printed so that they add up to the sum after them; `asks` is the exercise about one of its numbers,
+ *   `times` what stands before the name */
 
 const [HIGH, PRINTED, NARROW] = [20, 8, 4]; // pixels of a strip; numbers beside it, and on a phone
 
@@ -56,7 +59,11 @@ export class VectorRows {
     const lines = rows.map((row, at) => {
       const strip = this.#strip(row, start, printed, (value) => rgbText(color(value / largest)));
       const cells = texts[at].map((text, i) =>
-        el("span", { role: "cell", class: "viz-learn-number", "data-here": dims[i] === this.dim }, text),
+        el(
+          "span",
+          { role: "cell", class: "viz-learn-number", "data-here": dims[i] === this.dim },
+          el("span", row.asks ? asksFor(row.asks, { cell: dims[i] }) : {}, text),
+        ),
       );
       const length = el("span", { role: "cell", class: "viz-learn-length" }, fixed(lengthOf(row.values), 1));
       const kind = `viz-learn-vector${row.part === "sum" ? " viz-learn-sum" : ""}${row.chosen ? " viz-chosen" : ""}`;
@@ -67,7 +74,7 @@ export class VectorRows {
   }
 
   /** @type {(row: Row, start: number, printed: number, color: (value: number) => string) => HTMLCanvasElement} */
-  #strip({ name, values }, start, printed, color) {
+  #strip({ name, values, asks }, start, printed, color) {
     const n = values.length;
     const strip = el("canvas", {
       role: "cell",
@@ -75,7 +82,7 @@ export class VectorRows {
       onclick: (event) => this.choose(dimAt(event, n)),
       onpointermove: (event) => {
         const dim = dimAt(event, n);
-        event.currentTarget.title = `${dim}: ${fixed(values[dim], 4)}`;
+        event.currentTarget.title = asks ? String(dim) : `${dim}: ${fixed(values[dim], 4)}`;
       },
     });
     return Object.assign(strip, { drawn: { values, start, printed, color } });
@@ -104,10 +111,11 @@ function paint(/** @type {Strip} */ strip) {
 const dimAt = ({ offsetX, currentTarget }, n) =>
   Math.max(0, Math.min(n - 1, Math.floor((offsetX / currentTarget.clientWidth) * n)));
 
-const nameOf = (/** @type {Row} */ { name, press }) =>
-  press
-    ? el("span", { role: "rowheader" }, el("button", { type: "button", class: "viz-learn-name", onclick: press }, name))
-    : el("span", { role: "rowheader" }, name);
+function nameOf(/** @type {Row} */ { name, press, times }) {
+  const named = press ? el("button", { type: "button", class: "viz-learn-name", onclick: press }, name) : name;
+  const before = times ? [el("span", times.asks ? asksFor(times.asks) : {}, times.text)] : [];
+  return el("span", { role: "rowheader" }, ...before, named);
+}
 
 /** @type {(rows: Row[], start: number, printed: number, decimals: number) => string[][]} */
 function printedTexts(rows, start, printed, decimals) {

@@ -2,8 +2,7 @@
 
 import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { quoted } from "../core/token_names.js";
-import { fixed } from "./printed.js";
+import { fixed, quoted } from "./printed.js";
 import { wordOrder } from "./requests.js";
 import { VectorRows } from "./vector_rows.js";
 

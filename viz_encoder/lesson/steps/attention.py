@@ -4,10 +4,11 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
 
 MOST_LISTED = 16  # keys whose numbers a question lists
+N_HEADS = 5  # that can be chosen
 
 
 def score(asked: Asked) -> Number | None:
@@ -94,6 +95,44 @@ def key_forbidden(asked: Asked) -> Number | None:
     )
 
 
+def head_that_acts(asked: Asked) -> AnswerChoice | None:
+    """The head whose removal changes the answer, or the vector, the most: looking is not doing."""
+    found = None if asked.contrast is None else asked.contrast.heads
+    if found is None or asked.trace.n_heads < 2:
+        return None
+    answers, shares, values = found.answers[0], found.shares[0], np.abs(found.values[0])
+    every, own = list(np.ndindex(values.shape)), (asked.layer, asked.head)
+    left = -values
+    if asked.answer:
+        left = np.where(answers == asked.answer, shares, 0)
+    order = sorted(every, key=lambda at: (left[at], -values[at]))
+    changing = [at for at in every if asked.answer and answers[at] != asked.answer]
+    if not changing and round(float(left[order[0]]), 3) == round(float(left[order[1]]), 3):
+        return None
+    offered = sorted({*order[: N_HEADS - 1], own})
+    best = order[0]
+    return AnswerChoice(
+        tuple(f"{layer}.{head}" for layer, head in offered),
+        offered.index(best),
+        given={
+            **_pair(asked),
+            "weight": Shown(asked.row[asked.key], 3),
+            "word": Token(asked.answer),
+            "share": Shown(float(found.untouched[0][1]), 3),
+            "then": Token(str(answers[best])),
+            "after": Shown(float(shares[best]), 3),
+            "own_then": Token(str(answers[own])),
+            "own_after": Shown(float(shares[own]), 3),
+            "by": Shown(float(values[best]), 4),
+            "own_by": Shown(float(values[own]), 4),
+        },
+        mistakes={"looks": offered.index(own)},
+        verbatim=True,
+        variant="flips" if changing else "" if asked.answer else "vector",
+        also=tuple(offered.index(at) for at in offered if at in changing and at != best),
+    )
+
+
 def _products(asked: Asked) -> Float[np.ndarray, " key"]:
     """q · k of the query with every key."""
     ran = asked.trace.layers[asked.layer]
@@ -126,5 +165,6 @@ STEP = Step(
         Exercise("score", 1, score),
         Exercise("weight-of-key", 2, weight_of_key),
         Exercise("key-forbidden", 3, key_forbidden),
+        Exercise("head-that-acts", 4, head_that_acts),
     ),
 )

@@ -6,7 +6,7 @@ from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.config import Task
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
-from viz_encoder.lesson.texts import Shown, Token
+from viz_encoder.lesson.texts import Blocks, Shown, Token
 
 
 def n_states(asked: Asked) -> Number:
@@ -35,7 +35,7 @@ def cosine(asked: Asked) -> Number | None:
         given={
             "one": Token(asked.token(asked.query)),
             "two": Token(asked.token(other)),
-            "n_blocks": asked.layer,
+            "blocks": Blocks(asked.layer),
             "inner": Shown(inner, 1),
             "a": Shown(a, 2),
             "b": Shown(b, 2),
@@ -60,6 +60,7 @@ def settled(asked: Asked) -> Number | None:
     return Number(
         after,
         given={
+            "blocks": Blocks(after),
             "word": Token(asked.answer),
             "query": Token(asked.token(asked.query)),
             "steps": tuple(

@@ -31,6 +31,7 @@ def sum_cell(asked: Asked) -> Number | None:
             "difference": terms["E"] - terms["P"],
         },
         printed=sum(round(value, 2) for value in terms.values()),
+        cell=at,
     )
 
 

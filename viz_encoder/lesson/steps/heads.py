@@ -6,7 +6,7 @@ from jaxtyping import Float
 from viz_encoder.analyses.step import heads_step
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
-from viz_encoder.lesson.texts import Shown, Token
+from viz_encoder.lesson.texts import Blocks, Shown, Token
 
 MOST_LISTED = 16
 
@@ -53,7 +53,7 @@ def longest_sum(asked: Asked) -> Number | None:
         decimals=1,
         given={
             "token": Token(asked.token(asked.query)),
-            "block": asked.layer,
+            "blocks": Blocks(asked.layer),
             "lengths": tuple(Shown(each, 1) for each in lengths),
             "real": Shown(float(np.linalg.norm(parts.sum(axis=0))), 1),
         },

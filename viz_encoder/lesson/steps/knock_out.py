@@ -1,32 +1,38 @@
-"""Step 9, knock-out: a word taken from all, and what the model says then."""
+"""Step 9, knock-out: a word taken from all, and what the model says then; what carried it."""
 
 import numpy as np
 
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config import Task
 from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.carried import sum_of_shares, twin_share
 from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.grammar import CONJUNCTIONS
 from viz_encoder.lesson.texts import Shown, Token
 from viz_encoder.lesson.twins import other_word as other_word_of
 from viz_encoder.trace.capture import capture
 
-N_CHOICES = 5
+N_CHOICES = 6
 MOST_LISTED = 16
 
 
 def deciding_word(asked: Asked) -> AnswerChoice | None:
-    """The word whose removal costs the answer the most."""
+    """A word without which the answer is another; where there is none, what costs it the most."""
     if asked.turned is not None:
         return _turning_word(asked, asked.turned)
-    found, best = asked.without, asked.deciding
-    if found is None or best is None or len(asked.own) < 2:
+    found = asked.without
+    if found is None or len(asked.own) < 2:
+        return None
+    order = sorted(asked.own, key=asked.left.__getitem__)
+    changing = [at for at in order if found.answers[at] != asked.answer]
+    best = asked.deciding if asked.deciding in changing or not changing else changing[0]
+    if best is None or (not changing and asked.tied != [best]):
         return None
     attended = max(asked.own, key=lambda at: asked.row[at])
-    others = [at for at in sorted(asked.own, key=asked.left.__getitem__) if at not in asked.tied]
-    offered = sorted({best, *others[: N_CHOICES - 2], *{attended}.difference(asked.tied)})
-    if len(offered) < 2:
-        return None
+    near = [at for at in asked.own if at != best and other_word_of(asked.token(at)) is not None]
+    offered = sorted({best, attended, *near[:1], *changing[: N_CHOICES - 3]})
+    left = [at for at in order if at not in offered]
+    offered = sorted([*offered, *left[: N_CHOICES - len(offered)]])
     return AnswerChoice(
         tuple(f"{at}: {asked.token(at)}" for at in offered),
         offered.index(best),
@@ -35,11 +41,14 @@ def deciding_word(asked: Asked) -> AnswerChoice | None:
             "share": Shown(float(found.untouched[1]), 3),
             "left": Shown(asked.left[best], 3),
             "then": Token(str(found.answers[best])),
+            "changing": tuple(Token(asked.token(at)) for at in sorted(changing)) or ("–",),
             "head": asked.name,
             "attended": Token(asked.token(attended)),
         },
-        mistakes={"attended": offered.index(attended)} if attended in offered else {},
+        mistakes={"attended": offered.index(attended)},
         verbatim=True,
+        variant="flips" if changing else "",
+        also=tuple(offered.index(at) for at in offered if at in changing and at != best),
     )
 
 
@@ -49,7 +58,7 @@ def _turning_word(asked: Asked, turned: dict[int, float]) -> AnswerChoice | None
     if len(order) < 2 or round(turned[order[0]], 3) == round(turned[order[1]], 3):
         return None
     attended = max(order, key=lambda at: asked.row[at])
-    offered = sorted({*order[: N_CHOICES - 1], attended})
+    offered = sorted({*order[: N_CHOICES - 2], attended})
     return AnswerChoice(
         tuple(f"{at}: {asked.token(at)}" for at in offered),
         offered.index(order[0]),
@@ -160,5 +169,7 @@ STEP = Step(
         Exercise("deciding-word", 1, deciding_word),
         Exercise("flips", 2, flips),
         Exercise("other-word", 3, other_word),
+        Exercise("sum-of-shares", 4, sum_of_shares),
+        Exercise("twin-share", 5, twin_share),
     ),
 )

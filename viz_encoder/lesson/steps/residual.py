@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
-from viz_encoder.lesson.texts import Shown, Token
+from viz_encoder.lesson.texts import Blocks, Shown, Token
 
 
 def residual_cell(asked: Asked) -> Number | None:
@@ -20,6 +20,7 @@ def residual_cell(asked: Asked) -> Number | None:
         given={**_where(asked), "x": Shown(x, 3), "added": Shown(added, 3)},
         mistakes={"no_residual": added, "taken_off": x - added, "multiplied": x * added},
         printed=round(x, 3) + round(added, 3),
+        cell=at,
     )
 
 
@@ -48,6 +49,7 @@ def normed_cell(asked: Asked) -> Number | None:
         },
         printed=(seen[0] - seen[1]) / seen[2] * seen[3] + seen[4],
         variant="root_mean" if norm.mean is None else "",
+        cell=at,
     )
 
 
@@ -66,10 +68,10 @@ def _cell(asked: Asked) -> int:
     return asked.random.randrange(asked.config.d_model) if asked.seat else 0
 
 
-def _where(asked: Asked) -> dict[str, Token | int]:
+def _where(asked: Asked) -> dict[str, Token | Blocks | int]:
     return {
         "token": Token(asked.token(asked.query)),
-        "block": asked.layer,
+        "blocks": Blocks(asked.layer),
         "cell": _cell(asked),
     }
 

@@ -10,7 +10,7 @@ SEATS = frozenset(map(str, range(1, LAST_SEAT + 1)))
 def as_linked(query: dict[str, str]) -> dict[str, str]:
     """Complete a link that names only a step with the lesson's model and sentence.
 
-    `?learn=4` has the lesson's own sentence, `?learn=4&seed=17` that of seat 17; a seat that is
+    `?learn=1` has the lesson's own sentence, `?learn=1&seed=17` that of seat 17; a seat that is
     not there has the lesson's own too.
     """
     if STEP not in query or "kind" in query or "run" in query:

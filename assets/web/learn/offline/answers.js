@@ -1,13 +1,15 @@
 // Computes the server's responses to the lesson's steps in the browser.
 
-import { knockOut } from "./knock_out.js";
+import { knockOut, withoutHeads } from "./knock_out.js";
 import { predictions } from "./prediction.js";
+import { carried } from "./shares.js";
 import { tokenNumbers } from "./token_numbers.js";
 import { weightCounts } from "./weight_counts.js";
 import { wordOrder } from "./word_order.js";
 
 /** @import { Numbers } from "../../core/payloads.d.ts" */
 /** @import { Questions } from "./questions.js" */
+/** @import { Twins } from "./shares.js" */
 /** @import { Held, Runs } from "./runs.js" */
 /** @typedef {Uint8Array | string | null} Body */
 /** @typedef {{ held: Held, asked: URLSearchParams, body: Body }} Asked */
@@ -16,8 +18,9 @@ const OF_A_RUN = /^viz\/run\/([^/]+)\/(.+)$/;
 const NOT_HERE = "This file cannot compute that; the page of viz-encoder can.";
 
 export class Answers {
-  /** @param {Runs} runs @param {Questions} questions */
-  constructor(runs, questions) {
+  /** @param {Runs} runs @param {Questions} questions @param {Twins} twins */
+  constructor(runs, questions, twins) {
+    this.twins = twins;
     this.runs = runs;
     this.questions = questions;
   }
@@ -28,6 +31,7 @@ export class Answers {
     const [place, query] = path.split("?");
     const asked = new URLSearchParams(query);
     if (place === "viz/learn/build" && body === null) return weightCounts(Object.fromEntries(asked));
+    if (place === "viz/learn/seat") return this.questions.seat(Number(asked.get("seed")));
     const [, key, what] = OF_A_RUN.exec(place) ?? [];
     const route = Object.hasOwn(this.#routes, what) ? this.#routes[what] : null;
     if (!route) throw new Error(NOT_HERE);
@@ -45,6 +49,9 @@ export class Answers {
     "learn/exercises": ({ held, asked }) => ({ exercises: this.#exercises(held, asked) }),
     predictions: ({ held, asked }) => predictions(this.runs.model, held.ran, blocksOf(asked)),
     "whatif/offered": ({ held }) => ({ missing: "", measures: [], usual: "answer", twin: "", text: held.text }),
+    "learn/carried": ({ held, asked }) =>
+      held.codes.length ? {} : carried(this.runs.model, held.ran, placeOf(asked).query, this.twins),
+    "whatif/heads": ({ held }) => withoutHeads(this.runs.model, this.runs.of(held.text).ran),
     "whatif/tokens": ({ held }) => knockOut(this.runs.model, this.runs.of(held.text).ran),
     "whatif/changed": ({ held, body }) => this.#changed(held, JSON.parse(String(body)).changes),
     "mask/run": ({ held, body }) => {

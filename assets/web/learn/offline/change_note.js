@@ -3,8 +3,7 @@
 import { current } from "../../core/app_state.js";
 import { changedRun, codesOf } from "../../core/changed_run.js";
 import { button, el } from "../../core/dom.js";
-import { quoted } from "../../core/token_names.js";
-import { fixed } from "../printed.js";
+import { fixed, quoted } from "../printed.js";
 import { predictions } from "./prediction.js";
 import { hiddenBy } from "./runs.js";
 

@@ -1,14 +1,34 @@
-// Each token hidden from every token, and what becomes of the answer, or of the pooled vector where none is asked for.
+// Each token hidden from every token, or each head removed, and what becomes of the answer, or of the pooled vector where none is asked for.
 
 import { dot, lengthOf } from "./arithmetic.js";
 import { forward } from "./forward.js";
-import { best, logits, masked } from "./prediction.js";
+import { best, logits, masked, sharesOf } from "./prediction.js";
 
-/** @import { TokenEffects } from "../../core/payloads.d.ts" */
+/** @import { HeadEffects, TokenEffects } from "../../core/payloads.d.ts" */
 /** @import { Vector } from "./arithmetic.js" */
 /** @import { Model, Ran } from "./forward.js" */
-/** @typedef {{ words: string, skip: number, value: (ran: Ran) => number, said: (ran: Ran) => { word: string, share: number } | null }} Measure
- *   `skip` is the token that is asked about */
+/** @typedef {{ words: string, skip: number, value: (ran: Ran) => number, said: (ran: Ran) => { word: string, share: number } | null,
+ *   left: (ran: Ran) => number | null }} Measure
+ *   `skip` is the token that is asked about, `left` the probability of the answer of the run as it was */
+
+/** The answer, or the pooled vector, without each head. @type {(model: Model, ran: Ran) => HeadEffects} */
+export function withoutHeads(model, ran) {
+  const measure = measureOf(model, ran);
+  const { n_layers: nLayers, n_heads: nHeads } = model.config;
+  const each = (/** @type {(layer: number, head: number) => any} */ of) =>
+    Array.from({ length: nLayers }, (_, layer) => Array.from({ length: nHeads }, (_, head) => of(layer, head)));
+  const { ids, padding } = ran;
+  const gone = each((layer, head) => forward(model, ids, { removed: [[layer, head]], padding }));
+  const [before, untouched] = [measure.value(ran), measure.said(ran)];
+  return {
+    ...{ sentence: "", flip: "", second: "", measure: measure.words, how: "zero", before, forwards: nLayers * nHeads },
+    untouched: { answer: untouched?.word ?? "", share: untouched?.share ?? null },
+    values: each((layer, head) => measure.value(gone[layer][head]) - before),
+    answers: each((layer, head) => measure.said(gone[layer][head])?.word ?? ""),
+    shares: each((layer, head) => measure.said(gone[layer][head])?.share ?? null),
+    ...{ query: null, key: null },
+  };
+}
 
 /** @type {(model: Model, ran: Ran) => TokenEffects} */
 export function knockOut(model, ran) {
@@ -27,8 +47,8 @@ export function knockOut(model, ran) {
     values: without.map((each) => each && measure.value(each) - before),
     answers: said.map((each) => each?.word ?? ""),
     shares: said.map((each) => each?.share ?? null),
-    labels: ["", ""],
-    pair: [],
+    labels: [untouched?.word ?? "", ""],
+    pair: without.map((each) => [each && measure.left(each), null]),
   };
 }
 
@@ -48,6 +68,7 @@ function preferred(model, ran, at) {
     skip: at,
     value: (each) => scores(each)[answer] - scores(each)[other],
     said: (each) => best(model, scores(each)),
+    left: (each) => sharesOf(scores(each))[answer],
   };
 }
 
@@ -59,6 +80,7 @@ function turned(ran) {
     skip: -1,
     value: (each) => 1 - dot(meanOf(each), pooled) / lengthOf(meanOf(each)) / lengthOf(pooled),
     said: () => null,
+    left: () => null,
   };
 }
 

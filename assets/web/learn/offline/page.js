@@ -23,7 +23,7 @@ const apart = distance();
 const { selection } = current;
 if (!selection.noted(LANGUAGE)) selection.note({ [LANGUAGE]: facts.language });
 const said = TEXTS[languageOf(selection.noted(LANGUAGE))];
-writeWith(said.decimal);
+writeWith(said);
 if (apart <= NEAR) open();
 else root.append(el("p", { class: "viz-alert", role: "alert" }, said.file.differs(errorText(apart, 1))));
 document.body.dataset.painted = "";

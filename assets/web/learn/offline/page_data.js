@@ -11,7 +11,7 @@ import { Vocabulary } from "./vocabulary.js";
 /** @import { Kept } from "./questions.js" */
 /** @import { TokenizerFile } from "./vocabulary.js" */
 /** @typedef {{ model: string, config: Config, tokenizer: TokenizerFile, language: string, version: string,
- *   reference: number[][] }} Facts `reference` is what PyTorch put out for the lesson's sentence */
+ *   twins: Record<string, string>,   reference: number[][] }} Facts `reference` is what PyTorch put out for the lesson's sentence */
 
 const read = (/** @type {string} */ id) => query(document, `#data-${id}`).textContent ?? "";
 
@@ -21,4 +21,4 @@ export const questions = new Questions(/** @type {Kept} */ (JSON.parse(read("que
 export const vocabulary = new Vocabulary(facts.tokenizer, facts.config.max_positions);
 const tensors = readTensors(bytesOf(read("weights")));
 export const runs = new Runs({ config: facts.config, tensors, words: vocabulary.words }, vocabulary, facts.model);
-export const answers = new Answers(runs, questions);
+export const answers = new Answers(runs, questions, facts.twins);

@@ -2,7 +2,8 @@
 
 /** @import { Exercise } from "../requests.js" */
 /** @typedef {(string | number | null | number[] | number[][])[]} Line an exercise, its texts by their numbers in `texts` */
-/** @typedef {{ text: string, exercises: Record<string, Line[]> }} SeatLines by the language */
+/** @typedef {{ layer: number, head: number, query: number, key: number }} First where a seat looks first */
+/** @typedef {{ text: string, place: First, exercises: Record<string, Line[]> }} SeatLines by the language */
 /** @typedef {{ texts: string[], seats: Record<string, SeatLines> }} Kept seat 0 has the lesson's own sentence */
 
 export class Questions {
@@ -22,6 +23,12 @@ export class Questions {
     return (this.seats[seat] ?? this.seats[0]).text;
   }
 
+  /** A seat's sentence, and where it looks first. @param {number} seat */
+  seat(seat) {
+    const { text, place } = this.seats[seat] ?? this.seats[0];
+    return { text, place };
+  }
+
   /** A step's exercises for a text; none if the text is not the seat's.
    * @param {string} text @param {number} seat @param {number} step @param {string} language
    *   @returns {Exercise[]} */
@@ -35,14 +42,14 @@ export class Questions {
   #exercise(
     /** @type {any[]} */ [id, step, level, question, kind, unit, decimals, answer, tolerance, choices, ...rest],
   ) {
-    const [mistakes, right, wrong, hint] = rest;
+    const [also, mistakes, cell, right, wrong, hint] = rest;
     const text = (/** @type {number} */ at) => this.texts[at];
     const mistake = (/** @type {[number, number, number]} */ [value, within, says]) => ({
       ...{ value, tolerance: within, says: text(says) },
     });
     return {
       ...{ id: text(id), step, level, question: text(question), kind, unit: text(unit), decimals, answer, tolerance },
-      ...{ choices: choices?.map(text) ?? null, mistakes: mistakes.map(mistake) },
+      ...{ choices: choices?.map(text) ?? null, also, cell, mistakes: mistakes.map(mistake) },
       ...{ right: text(right), wrong: text(wrong), hint: text(hint) },
     };
   }

@@ -3,7 +3,7 @@
 import { current } from "../../core/app_state.js";
 import { button, el } from "../../core/dom.js";
 import { Run } from "../../core/run.js";
-import { quoted } from "../../core/token_names.js";
+import { quoted } from "../printed.js";
 
 /** @import { Texts } from "../types.d.ts" */
 /** @import { Questions } from "./questions.js" */
@@ -91,7 +91,7 @@ export class TextForm {
   #sit() {
     const seat = Number(this.seat.value);
     if (!this.questions.numbers.includes(seat)) return this.noSeat(seat);
-    const step = current.selection.noted("learn.step") || "4";
+    const step = current.selection.noted("learn.step") || "1";
     const language = current.selection.noted("learn.lang");
     location.search = String(
       new URLSearchParams({ learn: step, seed: String(seat), ...(language ? { "learn.lang": language } : {}) }),

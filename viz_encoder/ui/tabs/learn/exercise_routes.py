@@ -21,10 +21,10 @@ PLACES = Places(2)
 
 @ROUTER.get("/learn/seat")
 def seat_route(seed: int) -> Response:
-    """A seat's sentence, with the place of its [MASK] among the tokens."""
+    """A seat's sentence, and where it looks first: from [MASK] to the word that decides."""
     one = seat(seed)
     return answers.plain(
-        {"seed": one.number, "text": one.text, "rule": one.rule, "query": one.masked + 1}
+        {"seed": one.number, "text": one.text, "rule": one.rule, "place": one.place}
     )
 
 

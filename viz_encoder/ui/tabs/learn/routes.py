@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from viz_encoder.ui.tabs.learn import build_routes, exercise_routes, order_route
+from viz_encoder.ui.tabs.learn import build_routes, carried_route, exercise_routes, order_route
 from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Query, parse_index
@@ -11,6 +11,7 @@ from viz_encoder.ui.wire.errors import ErrorRoute
 
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
 ROUTER.include_router(build_routes.ROUTER)
+ROUTER.include_router(carried_route.ROUTER)
 ROUTER.include_router(exercise_routes.ROUTER)
 ROUTER.include_router(order_route.ROUTER)
 PLACES = Places(2)  # answers that are computed at the same time

@@ -1,0 +1,106 @@
+// What carried the answer: with the attention weights held it is a sum, of a share a token, here and in the twin.
+
+import { caption, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { isolated } from "../core/token_names.js";
+import { asksFor } from "./cover.js";
+import { addingUp, quoted, signedText } from "./printed.js";
+import { carried } from "./requests.js";
+
+/** @import { Carried, Split } from "./requests.js" */
+/** @import { Acts, Shown } from "./types.d.ts" */
+
+const HALF = 60; // pixels of the longest bar
+const [SUM, TWIN] = ["sum-of-shares", "twin-share"]; // the exercises
+
+export class CarriedShares {
+  #asked = new Latest((sentence) => this.note.replaceChildren(sentence));
+  title = el("h4");
+  note = caption();
+  table = el("table", { class: "viz-learn-plain viz-learn-carried" });
+  node = el(
+    "section",
+    { hidden: true },
+    this.title,
+    this.note,
+    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+  );
+  /** @type {{ key: string, split: Carried | null } | null} */
+  found = null;
+
+  /** @param {Acts} acts */
+  constructor({ choose }) {
+    this.choose = choose;
+  }
+
+  /** @param {Shown} shown */
+  async show(shown) {
+    const { run, place } = shown;
+    const key = `${run.key}:${place.query}`;
+    if (this.found?.key !== key) {
+      this.node.hidden = true;
+      await this.#asked.run(async (fresh) => {
+        const split = await fresh(carried(run, place.query, fresh.signal));
+        this.found = { key, split: "shares" in split ? split : null };
+      });
+    }
+    if (this.found?.key === key && this.found.split) this.#draw(shown, this.found.split);
+  }
+
+  #draw(/** @type {Shown} */ { run, place, texts }, /** @type {Carried} */ split) {
+    const { twin } = split;
+    const words = texts.carried;
+    this.node.hidden = false;
+    this.title.textContent = `${words.title}: ${split.answer ? words.score(quoted(split.answer), quoted(split.rival)) : words.vector}`;
+    this.note.textContent = `${words.note}${split.answer && !twin ? ` ${words.none}` : ""}`;
+    const sides = [split, ...(twin ? [twin] : [])];
+    const most = Math.max(...sides.flatMap(({ shares, biases }) => [...shares, biases].map(Math.abs))) || 1;
+    const printed = sides.map(({ shares, biases, score }) => addingUp([...shares, biases], 2, score));
+    const titles = [words.here, ...(twin ? [words.there(quoted(twin.word), quoted(run.tokens[twin.at]))] : [])];
+    const line = (/** @type {Node | string} */ name, /** @type {number} */ at, chosen = false) =>
+      el(
+        "tr",
+        { class: chosen ? "viz-chosen" : "" },
+        el("th", { scope: "row" }, name),
+        ...sides.map((side, of) => shareCell(addendOf(side, at), printed[of][at], most, of ? TWIN : "")),
+      );
+    const named = run.tokens.slice(0, split.shares.length);
+    const rows = named.map((token, at) => line(this.#name(token, at), at, at === place.key));
+    const sum = (/** @type {Split} */ { score }, /** @type {number} */ of) =>
+      el("td", {}, el("b", asksFor(of ? TWIN : SUM), signedText(score, 2)));
+    this.table.replaceChildren(
+      el("thead", {}, el("tr", {}, ...[words.token, ...titles].map((each) => el("th", { scope: "col" }, each)))),
+      el("tbody", {}, ...rows, line(words.biases, named.length)),
+      el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, words.sum), ...sides.map(sum))),
+    );
+  }
+
+  #name(/** @type {string} */ token, /** @type {number} */ key) {
+    const press = () => this.choose({ key });
+    return el("button", { type: "button", class: "viz-learn-name", onclick: press }, isolated(token));
+  }
+
+  leave() {
+    this.#asked.stop();
+  }
+}
+
+const addendOf = (/** @type {Split} */ { shares, biases }, /** @type {number} */ at) => shares[at] ?? biases;
+
+// The number, and its bar to the left or right of the middle.
+function shareCell(
+  /** @type {number} */ value,
+  /** @type {number} */ printed,
+  /** @type {number} */ most,
+  /** @type {string} */ asked,
+) {
+  const wide = Math.round((HALF * Math.abs(value)) / most);
+  const left = value < 0 ? HALF - wide : HALF;
+  const bar = el("i", { style: `width:${wide}px;margin-left:${left}px`, "data-sign": value < 0 ? "less" : "more" });
+  const track = el("span", { class: "viz-learn-signed" }, bar);
+  return el(
+    "td",
+    { "data-share": value },
+    el("span", asked ? asksFor(asked) : {}, `${signedText(printed, 2)} `, track),
+  );
+}
