@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from tests.audit.audits import audit
 from tests.audit.plants import NoMaps, causal, own_mask, padding
@@ -101,3 +102,34 @@ def test_that_a_token_sees_itself_is_no_pass_without_a_word():
     assert told in wrong.sentence and "nowhere else" not in wrong.sentence, str(wrong)
     right = audit(ByPlace(), before, n_layers=1)
     assert right.verdict == "PASS" and told not in right.sentence, str(right)
+
+
+class Decays(nn.Module):
+    """A sum over earlier tokens that halves at every step, as a recurrence does."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.value = nn.Linear(8, 8)
+
+    def forward(self, x, valid):
+        apart = (torch.arange(x.shape[1])[:, None] - torch.arange(x.shape[1])).tril()
+        share = (0.5**apart).tril().to(x) * valid[:, None, :]
+        return x + share @ self.value(x)
+
+
+def test_what_decays_with_distance_is_no_missing_link():
+    scope = AuditScope(lengths=[7, 49])
+    report = audit(Decays().eval(), causal, own_mask, n_layers=1, scope=scope)
+    assert report.verdict == "PASS", str(report)
+
+
+def test_a_row_that_knows_of_nothing_is_a_missing_link():
+    def no_first(x, valid):
+        return x * (torch.arange(x.shape[1]) > 0)[:, None]
+
+    def itself(valid):
+        return padding(valid) & torch.eye(valid.shape[1], dtype=torch.bool)
+
+    report = audit(no_first, itself, own_mask, n_layers=1, scope=AuditScope(lengths=[7]))
+    assert report.verdict == "FAIL" and "not change with token 0" in report.sentence, str(report)

@@ -17,6 +17,7 @@ from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 
 CLOSED = 1e-9  # in float64, a smaller share of the expected gradient is no link
+GAP = 1e6  # between a link that is open and the next that is closed; a decay has none
 FAINT = 1e-4  # in the model's own dtype, a smaller share of it may be rounding
 Pairs = Bool[Tensor, "row key"]
 
@@ -40,7 +41,8 @@ def missing_links(context: AuditContext, case: Case, found: Gradients) -> Missin
         return MissingLinks(nothing, nothing)
     flat = _flat_gradients(context, _in_float64(case), torch.float64, len(found.rows))
     if not isinstance(flat, str) and flat.rows == found.rows:
-        return MissingLinks(small & _below(flat, case, CLOSED), nothing)
+        own = _own(flat, flat.values)
+        return MissingLinks(small & _below(flat, case, CLOSED) & _behind_gap(own, wanted), nothing)
     why = flat if isinstance(flat, str) else ""
     flat = _flat_gradients(context, case, None, len(found.rows))
     if isinstance(flat, str):
@@ -86,6 +88,14 @@ def _below(flat: Gradients, case: Case, share: float) -> Pairs:
         return (values < share * most) & (hops == 1).to(values.device) | (values == 0)
     expected = float(itself) * torch.tensor(most / float(itself), dtype=torch.float64) ** hops
     return (values < share * expected.to(values.device)) | (values == 0)
+
+
+def _behind_gap(values: Tensor, wanted: Pairs) -> Pairs:
+    """Keys far below the next larger one of their row, as under a mask and no decay; and all 0."""
+    known = values.masked_fill(~wanted, 0.0).sort(dim=1, descending=True).values
+    gaps = known[:, :-1] > GAP * known[:, 1:]
+    above = torch.where(gaps, known[:, :-1], 0.0).amax(dim=1, keepdim=True)
+    return (values < above) | (values == 0)
 
 
 def _hops(flat: Gradients, case: Case) -> Int[Tensor, "row key"]:
