@@ -24,7 +24,13 @@ MAX_BYTES = 3_000_000
 MOST_SEATS = 80  # for which there is room
 WEB = asset("web")
 OFFLINE = WEB / "learn" / "offline"
-STYLES = ("core/core.css", "views/views.css", "learn/tab.css", "learn/offline/lesson.css")
+STYLES = (
+    "core/tokens.css",
+    "core/core.css",
+    "views/views.css",
+    "learn/tab.css",
+    "learn/offline/lesson.css",
+)
 INSTEAD = {  # replaces the modules that call a server
     WEB / "core" / "server.js": OFFLINE / "server.js",
     WEB / "learn" / "texts.js": OFFLINE / "texts.js",

@@ -54,7 +54,7 @@ from viz_encoder.whole_file import shortened
 PORT = 7860
 PORTS_TRIED = 40
 LAST_PORT = 65535
-STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # in this order
+STYLES = ("core/tokens", "core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
     """Put what refuses or answers requests before the app; what is added last comes first."""
     app.add_middleware(GradioFaults)
     folders = ("core", "views", TABS[0].name)
-    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:3]))
+    app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:4]))
     app.add_middleware(Listened)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)

@@ -16,7 +16,7 @@ export function drawAxes(context, scale, height, shares) {
   const digits = (/** @type {number} */ value) => String(Number(value.toPrecision(4)));
   context.strokeStyle = css("--border-color-primary");
   context.fillStyle = css("--body-text-color-subdued");
-  context.font = "11px system-ui, sans-serif";
+  context.font = "12px system-ui, sans-serif";
   context.strokeRect(left, top, right - left, bottom - top);
   context.textAlign = "right";
   for (const value of ticks(scale.low[1], scale.high[1])) context.fillText(digits(value), left - 5, scale.y(value) + 4);

@@ -1,0 +1,29 @@
+// A list of buttons as one stop of the Tab key: arrows walk through it, Enter presses.
+
+const STEPS = /** @type {Record<string, number>} */ ({ ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 });
+
+/** The buttons in a node become one stop, also those that come later: at first the pressed one, or else the first.
+ * @template {HTMLElement} Node @param {Node} node */
+export function oneStop(node) {
+  const all = () => [...node.querySelectorAll("button")];
+  const stop = (/** @type {HTMLElement | undefined} */ at) => {
+    for (const one of all()) one.tabIndex = one === at ? 0 : -1;
+  };
+  const settle = () => {
+    const buttons = all();
+    if (buttons.filter((one) => one.tabIndex === 0).length !== 1)
+      stop(buttons.find((one) => one.ariaPressed === "true") ?? buttons[0]);
+  };
+  new MutationObserver(settle).observe(node, { childList: true, subtree: true });
+  node.addEventListener("focusin", ({ target }) => target instanceof HTMLButtonElement && stop(target));
+  node.addEventListener("keydown", (event) => {
+    const by = STEPS[event.key];
+    const buttons = all();
+    const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+    if (!by || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    buttons[Math.max(0, Math.min(buttons.length - 1, at + by))].focus();
+  });
+  settle();
+  return node;
+}
