@@ -60,6 +60,12 @@ def continued(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
+def small(value: float, digits: int = 1) -> str:
+    """A number by its power of ten, as the page's scripts write it: "1.2e-6"."""
+    number, _, power = f"{value:.{digits}e}".partition("e")
+    return f"{number}e{int(power)}" if power else number  # infinity has none
+
+
 class OneLine:
     """A dataclass whose repr is one line of at most 200 characters, arrays as their shapes."""
 

@@ -40,7 +40,7 @@ def test_numbers_may_differ_by_rounding_only(run, part, share, same):
     new.flat[7] += share * np.abs(old.double().numpy()).max()
     why = why_another_run(with_layer(run, 2, **{part: torch.from_numpy(new)}), run)
     assert (why == "") is same
-    assert same or why.startswith("its numbers differ by up to 2e-05 of the largest")
+    assert same or why.startswith("its numbers differ by up to 2e-5 of the largest")
 
 
 def test_states_count_too_and_nan_is_no_number(run):

@@ -386,14 +386,14 @@ def test_both_halves_name_their_model(visit, client):
     page.get_by_role("button", name="4 topics").click()
     page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
     upper, lower = "#viz-pooling .viz-pool-bar .viz-fact", "#viz-set .viz-fact"
-    assert [page.inner_text(each) for each in (upper, lower)] == ["read by all-MiniLM-L6-v2"] * 2
+    assert [page.inner_text(each) for each in (upper, lower)] == ["Model: all-MiniLM-L6-v2"] * 2
     assert "another model" not in page.inner_text("#viz-set")
     run = client.predict("the keys to the cabinet", "", "grammar", api_name="/run_text")
     opened.imported("core/run.js", "window.Run = m.Run, null")
     opened.imported("core/app_state.js", "m.current.enter(new Run(given)), null", run)
-    assert page.inner_text(upper) == "read by grammar"
-    assert page.inner_text(lower) == "read by all-MiniLM-L6-v2"
-    said = "The input above was read by another model, grammar."
+    assert page.inner_text(upper) == "Model: grammar"
+    assert page.inner_text(lower) == "Model: all-MiniLM-L6-v2"
+    said = "The text at the top of the page was run on another model, grammar."
     assert said in page.inner_text("#viz-set")
 
 

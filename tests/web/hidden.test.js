@@ -7,6 +7,7 @@ import { median } from "../../assets/web/hidden/residual_change.js";
 import { layerNear, layerPlace, PlaneScale, roundEnds, tickDecimals, ticks } from "../../assets/web/views/scales.js";
 import { blockOf, sentence } from "../../assets/web/hidden/similarity_matrix.js";
 import { afterBlocks } from "../../assets/web/core/states.js";
+import { wayOf } from "../../assets/web/hidden/token_similarity.js";
 import { digits } from "../../assets/web/hidden/wording.js";
 
 const near = (got, expected) => {
@@ -14,6 +15,14 @@ const near = (got, expected) => {
   for (const [at, value] of expected.entries())
     assert.ok(Math.abs(got[at] - value) < 1e-9, `${got} is not ${expected}`);
 };
+
+test("the sentence says which way the cosines went, also where they turn", () => {
+  assert.equal(wayOf([0.1, 0.3, 0.6]), "The tokens grow alike");
+  assert.equal(wayOf([0.6, 0.61, 0.2]), "The tokens grow apart");
+  assert.equal(wayOf([0.4, 0.1, 0.5]), "The tokens grow apart, then alike");
+  assert.equal(wayOf([0.1, 0.6, 0.2]), "The tokens grow alike, then apart");
+  assert.equal(wayOf([0.3]), "The tokens stay as alike");
+});
 
 test("an axis ends in round numbers that hold all values", () => {
   near(roundEnds(0, 7.3), [0, 8]);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";
 import { lossScale } from "../../assets/web/pooling/loss_curves.js";
 import { sorted } from "../../assets/web/pooling/method_table.js";
-import { cut, fixed, small } from "../../assets/web/pooling/results.js";
+import { cut, fixed, madeOf, small } from "../../assets/web/pooling/results.js";
 import { asked, nearest, secondText } from "../../assets/web/pooling/two_texts.js";
 import { band, moved, signedPixels } from "../../assets/web/views/matrix.js";
 import { agreement, answer, meanCosine } from "../../assets/web/pooling/side_by_side.js";
@@ -99,9 +99,22 @@ test("numbers keep their digits, their minus and their size", () => {
   assert.deepEqual([fixed(-0.5), fixed(1 / 3, 4), fixed(null), fixed(NaN)], ["−0.500", "0.3333", "–", "–"]);
   assert.deepEqual(
     [small(null), small(0), small(0.25), small(0.00049), small(-3e-7)],
-    ["–", "0", "0.250", "4.9e−4", "−3.0e-7"],
+    ["–", "0", "0.250", "4.9e-4", "-3.0e-7"],
   );
   assert.deepEqual([cut("abcd", 4), cut("abcde", 4)], ["abcd", "abc…"]);
+});
+
+test("what a vector is made of names its largest parts, and none where others are as large", () => {
+  const said = (tokens, shares) => madeOf(tokens, "mean", shares, null);
+  const tokens = ["the", "dog", "the", "ran"];
+  assert.equal(
+    said(tokens, [0.5, 0.3, 0.15, 0.05]),
+    "The mean vector is 50% “the” (token 0), 30% “dog” and 15% “the” (token 2).",
+  );
+  const even = "The mean vector has no larger part than 25%, from several of its 4 tokens.";
+  assert.equal(said(tokens, [0.25, 0.25, 0.25, 0.25]), even);
+  assert.equal(said(["dog"], [1]), "The mean vector is 100% “dog”.");
+  assert.equal(madeOf(tokens, "max", null, null), "The max vector.");
 });
 
 test("the second text is at first the twin of an example's minimal pair", () => {

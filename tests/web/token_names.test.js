@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { listed } from "../../assets/web/masks/mask_bits.js";
-import { isolated, numbered, quoted } from "../../assets/web/core/token_names.js";
+import { isolated, numbered, quoted, toldApart } from "../../assets/web/core/token_names.js";
 
 test("what is read from right to left is isolated", () => {
   for (const text of ["שלום", "سلام", "##لام", "don שלום", "ﷲ", "\u{1e900}"]) {
@@ -16,6 +16,12 @@ test("what is read from right to left is isolated", () => {
 test("other text stays as it is", () => {
   for (const text of ["", "[CLS]", "naïve", "犬", "привет", "😀", "₹", "\ufeff"]) assert.equal(isolated(text), text);
   assert.equal(numbered("0–3", "dog"), "0–3 “dog”");
+});
+
+test("a token has its number where another has its name", () => {
+  const names = ["the", "dog", "the", "سلام"];
+  const told = names.map((_, at) => toldApart(names, at));
+  assert.deepEqual(told, ["“the” (token 0)", "“dog”", "“the” (token 2)", "“\u2068سلام\u2069”"]);
 });
 
 test("sentences of several tokens isolate each", () => {

@@ -85,8 +85,8 @@ def logit_lens(
 
 def _bar(found: LogitLens, best: bool) -> str:
     what = "most likely label" if best else "output's answer"
-    unit = "0 … 1" if found.unit == "probability" else "no unit"
-    return f"{found.unit.capitalize()} of the<br>{what} ({unit})"
+    unit = " (0 … 1)" if found.unit == "probability" else ""
+    return f"{found.unit.capitalize()} of the<br>{what}{unit}"
 
 
 def _lists(found: LogitLens) -> np.ndarray:

@@ -57,7 +57,7 @@ def over_smoothing(trace: Trace, *, hide_special: bool = False) -> go.Figure:
     caption_below(figure, CAPTION)
     figure.update_xaxes(title=STATE_AXIS, dtick=1 if len(layers) <= FEW else None)
     low = min(0.0, float(np.nanmin(found.cosine, initial=0.0)))
-    figure.update_yaxes(title="Similarity (no unit)", range=[low - 0.05, 1.05], row=1, col=1)
+    figure.update_yaxes(title="Similarity", range=[low - 0.05, 1.05], row=1, col=1)
     figure.update_yaxes(title="Length (model's units)", rangemode="tozero", row=2, col=1)
     return figure
 

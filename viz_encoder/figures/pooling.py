@@ -11,7 +11,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import SIGNED, apply, caption, plain, weight_bar
 from viz_encoder.shown import after_blocks
 
-COSINE = "Cosine (no unit; −1 … 1,<br>1 = same direction)"
+COSINE = "Cosine (−1 … 1,<br>1 = same direction)"
 LETTERS = 40  # of an item's text on an axis
 HEADS = {
     "method": "Method",

@@ -25,7 +25,7 @@ from viz_encoder.trace.recorded_parts import Source
 
 MEDIAN, EACH = "median of tokens", "each token"
 Show = Annotated[str, OneOf((MEDIAN, EACH))]
-BAR = "Length of the part ÷ length<br>of what it is added to (no unit)"
+BAR = "Length of the part ÷ length<br>of what it is added to"
 COLORS = "#348ba6", "#c2571a", "#7a5ba8"
 PRE = (
     "Measured: the length of what attention, and of what the feed-forward network, adds to the "
@@ -100,9 +100,9 @@ def _medians(found: ResidualChange, moved: HiddenChange, said: str) -> go.Figure
     apply(figure, f"Relative update size (median of {len(found.tokens)} tokens)")
     caption_below(figure, said)
     figure.update_xaxes(title=BLOCK_AXIS, dtick=1 if len(layers) <= FEW else None)
-    share = "Part ÷ residual (no unit)"
+    share = "Part ÷ residual"
     figure.update_yaxes(title=share, rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title="Cosine (no unit)", row=2, col=1)
+    figure.update_yaxes(title="Cosine", row=2, col=1)
     return figure
 
 

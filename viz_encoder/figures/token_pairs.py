@@ -66,7 +66,7 @@ def token_pairs(
             colorscale=SIGNED,
             zmin=-most,
             zmax=most,
-            colorbar=weight_bar("Part of the cosine<br>(no unit; all cells sum to it)"),
+            colorbar=weight_bar("Part of the cosine<br>(all cells sum to it)"),
             hovertemplate="%{y}<br>%{x}<br>part %{z:.4f}<extra></extra>",
         )
     )

@@ -59,7 +59,7 @@ def token_similarity(
             colorscale=SIGNED,
             zmin=-1,
             zmax=1,
-            colorbar=weight_bar("Cosine (no unit; −1 … 1,<br>1 = same direction)"),
+            colorbar=weight_bar("Cosine (−1 … 1,<br>1 = same direction)"),
             hovertemplate="%{y}<br>%{x}<br>cosine %{z:.4f}<extra></extra>",
             hoverongaps=False,
         )

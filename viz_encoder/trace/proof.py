@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.shown import counted
+from viz_encoder.shown import counted, small
 from viz_encoder.trace.evidence import evidence_of
 from viz_encoder.trace.layer import LayerTrace, Origin
 
@@ -68,7 +68,7 @@ class Proof:
         verdict = "are the ones that ran" if self._agrees else "are NOT the ones that ran"
         text = (
             f"The maps {verdict}: softmax(QKᵀ · scale + mask)V differs from the kernel's own "
-            f"output by at most {self.error:.1e} of its largest value, checked in every row of "
+            f"output by at most {small(self.error)} of its largest value, checked in every row of "
             "every head."
         )
         if self.empty_rows:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from viz_encoder.shown import small
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.trace import Trace
 
@@ -29,8 +30,8 @@ def why_another_run(saved: Trace, again: Trace) -> str:
     if apart <= TOLERANCE:
         return ""
     return (
-        f"its numbers differ by up to {apart:.0e} of the largest, as with other weights or after "
-        "a change"
+        f"its numbers differ by up to {small(apart, 0)} of the largest, as with other weights or "
+        "after a change"
     )
 
 

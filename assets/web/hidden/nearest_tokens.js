@@ -2,6 +2,7 @@
 
 import { el } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
+import { oneStop } from "../views/one_stop.js";
 import { Panel } from "./panel.js";
 
 /** @import { NearestTokens } from "../core/payloads.d.ts" */
@@ -10,14 +11,14 @@ import { Panel } from "./panel.js";
 
 export class NearestPanel extends Panel {
   heading = el("h4");
-  list = el("ol", { class: "viz-hidden-nearest", onpointerleave: () => this.acts.hover(null) });
+  list = oneStop(el("ol", { class: "viz-hidden-nearest", onpointerleave: () => this.acts.hover(null) }));
 
   constructor(/** @type {Acts} */ acts) {
     super(
       acts,
       "nearest",
       "Nearest tokens",
-      "Look for the tokens whose states point most nearly in the same direction (cosine). The model need not treat them alike.",
+      "Look for the tokens whose states point most nearly in the same direction (cosine). Similar states may still be used differently.",
     );
     this.body.append(this.heading, this.list);
   }

@@ -21,7 +21,7 @@ export class Panel {
   said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
   told = el("p", { class: "viz-hidden-told" }); // of what is under the pointer
   body = el("div", { class: "viz-hidden-body" });
-  take = el("div", { class: "viz-figure-take", role: "group" });
+  take = el("div", { class: "viz-saves", role: "group" });
   /** @type {State | null} */
   state = null;
   /** @type {number | null} */
@@ -35,7 +35,8 @@ export class Panel {
     this.take.setAttribute("aria-label", `Files of ${title}`);
     const attributes = { class: "viz-hidden-panel", id: `viz-hidden-${slot}`, "aria-label": title };
     const said = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
-    this.node = el("section", attributes, el("h3", {}, title), said, this.said, this.body, this.take);
+    const files = el("details", { class: "viz-figure-take viz-folded" }, el("summary", {}, "⤓ Save"), this.take);
+    this.node = el("section", attributes, el("h3", {}, title), said, this.said, this.body, files);
     this.node.prepend(fullScreen(this.node, () => this.fit()));
   }
 

@@ -24,7 +24,7 @@ export class ResidualChangePanel extends Panel {
       "Norms and updates per block",
       "Compare how much attention and the feed-forward network add in each block. These are lengths, not directions, and they do not show whether a part matters to the answer.",
     );
-    const block = { xTitle: "Block", yTitle: "no unit", choose: (/** @type {number} */ at) => acts.layer(at + 1) };
+    const block = { xTitle: "Block", yTitle: "ratio", choose: (/** @type {number} */ at) => acts.layer(at + 1) };
     const states = { xTitle: STATES_AXIS, yTitle: "model's units", choose: acts.layer };
     this.norms = new LineChart("Length of the hidden states", states);
     this.parts = new LineChart("Relative update size (attention, feed-forward)", block);

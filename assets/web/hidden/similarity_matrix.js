@@ -30,7 +30,7 @@ export class SimilarityMatrix extends SquareMatrix {
     super(el("div"), "viz-hidden-matrix", "tokens", (row) => acts.choose(this.first(row)));
     this.acts = acts;
     this.told = told;
-    const scale = el("p", { class: "viz-caption viz-stat-scale" }, "−1 ", this.bar, " 1, cosine (no unit)");
+    const scale = el("p", { class: "viz-caption viz-stat-scale" }, "−1 ", this.bar, " 1, cosine");
     this.node.append(this.canvas, scale);
   }
 
@@ -70,7 +70,7 @@ export class SimilarityMatrix extends SquareMatrix {
   /** The axes, and the names of both where there is room. @override @param {CanvasRenderingContext2D} context */
   write(context) {
     this.title(context, "Token");
-    context.font = "11px system-ui, sans-serif";
+    context.font = "12px system-ui, sans-serif";
     for (let block = 0; this.left === NAMES && block < this.view.n; block++) {
       const middle = this.left + (block + 0.5) * this.each + 4;
       const text = cut(this.run?.tokens[this.first(block)] ?? "");

@@ -126,6 +126,6 @@ class HiddenTab extends TabShell {
     this.switch.title = !this.special.disabled
       ? `The ${ADDED_TOKENS}`
       : `This run has no ${inner ? "special" : "other"} tokens`;
-    this.tokens.textContent = `${count(inner)} tokens and ${count(all - inner)} special`;
+    this.tokens.textContent = `${count(all)} tokens, ${count(all - inner)} of them special`;
   }
 }

@@ -10,6 +10,7 @@ import { SimilarityMatrix } from "./similarity_matrix.js";
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @import { Cells } from "./similarity_matrix.js" */
 
+const CLEAR = 2; // hundredths of a cosine by which the lines turn
 const TOGETHER = 64; // tokens up to which all layers' matrices are fetched at once
 
 export class TokenSimilarityPanel extends Panel {
@@ -25,7 +26,7 @@ export class TokenSimilarityPanel extends Panel {
       "Look for blocks of high cosine: tokens whose hidden states point the same way. The cosine ignores their lengths, and does not show that the model treats the tokens alike.",
     );
     this.matrix = new SimilarityMatrix(acts, this.told);
-    const axes = { xTitle: STATES_AXIS, yTitle: "no unit", choose: acts.layer };
+    const axes = { xTitle: STATES_AXIS, yTitle: "cosine, ratio", choose: acts.layer };
     this.chart = new LineChart("Over-smoothing", axes);
     const says = caption(
       "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.",
@@ -88,11 +89,18 @@ export class TokenSimilarityPanel extends Panel {
     this.chart.show(lines, layer, lowest > -0.05 ? 0 : null, 1);
     const layers = [...new Set([0, layer, cosine.length - 1])];
     const said = layers.map((at) => `${twoDigits(cosine[at])} ${afterBlocks(at)}`);
-    const [first, last] = [cosine[0], cosine[layer]].map((value) => Math.round(100 * Number(value)));
-    const way =
-      last > first ? "The tokens grow alike" : last < first ? "The tokens grow apart" : "The tokens stay as alike";
-    this.lead.textContent = `${way}: mean cosine over pairs of tokens ${said.join(", ")}.`;
+    this.lead.textContent = `${wayOf(cosine.slice(0, layer + 1))}: mean cosine over pairs of tokens ${said.join(", ")}.`;
   }
+}
+
+/** Whether the tokens grow alike over the blocks or apart, or one and then the other, by their mean cosines.
+ * @type {(cosines: Maybe[]) => string} */
+export function wayOf(cosines) {
+  const all = cosines.map((value) => Math.round(100 * Number(value)));
+  const [first, last, low, high] = [all[0], all[all.length - 1], Math.min(...all), Math.max(...all)];
+  if (Math.min(first, last) - low > CLEAR) return "The tokens grow apart, then alike";
+  if (high - Math.max(first, last) > CLEAR) return "The tokens grow alike, then apart";
+  return last > first ? "The tokens grow alike" : last < first ? "The tokens grow apart" : "The tokens stay as alike";
 }
 
 const twoDigits = (/** @type {Maybe} */ value) =>

@@ -88,12 +88,12 @@ export class ItemMatrix extends SquareMatrix {
   picture() {
     const [{ values }, { n }, range] = [this, this.view, this.range.value];
     if (range === "signed") {
-      this.scale.replaceChildren(...signedBar("−1", "1", "cosine (no unit)"));
+      this.scale.replaceChildren(...signedBar("−1", "1", "cosine"));
       return signedPicture(values, n);
     }
     const low = range === "own" ? values.reduce((least, value) => (value < least ? value : least), 1) : 0;
     const colors = [0, 64, 128, 192, 255].map((step) => theme().ramp[step]);
-    this.scale.replaceChildren(...bar(colors, low ? fixed(low) : "0 or less", "1", "cosine (no unit)"));
+    this.scale.replaceChildren(...bar(colors, low ? fixed(low) : "0 or less", "1", "cosine"));
     const share = (/** @type {number} */ value) => Math.max(0, (value - low) / Math.max(1e-9, 1 - low));
     return picture(values.map(share), n, n, makeScale("shared", 1));
   }

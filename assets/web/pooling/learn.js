@@ -121,7 +121,7 @@ class LearnView {
   /** @type {(asked: string, of: { tokens: string[], grid: Grid | null }, values: Maybe[], picture: string) => void} */
   #show(asked, { tokens, grid }, values, picture) {
     const say = (/** @type {number} */ at) => `${numbered(at, tokens[at])}: ${fixed(values[at], 4)}`;
-    const unit = "weight of the token (no unit; the weights sum to 1)";
+    const unit = "weight of the token; the weights sum to 1";
     this.shares.show({ tokens, values, grid, picture, say, unit });
     this.shares.node.dataset.painted = asked;
   }

@@ -14,19 +14,19 @@ const PAUSE = 250; // ms without another choice before the model is run
 const MOST = 64;
 /** @type {Record<string, string>} */
 const TITLES = {
-  masked: "Mask everywhere",
-  zeroed: "Zeros pooled as tokens",
-  unmasked: "Pooling without mask",
-  attended: "Encoder without mask",
-  neither: "No mask at all",
+  masked: "Mask in both",
+  zeroed: "Padding zeroed",
+  unmasked: "Mask in encoder only",
+  attended: "Mask in pooling only",
+  neither: "No mask",
 };
 const CLASSIC = [
   ["mean", "unmasked", "Mean over padding"],
   ["max", "zeroed", "Max with zeros"],
 ];
 const DRIFT =
-  "Drift: length of the difference ÷ length of the vector of the text alone (no unit). " +
-  "1e−7 is float32 rounding. Choose a cell to read why.";
+  "Drift: length of the difference ÷ length of the vector of the text alone. " +
+  "1e-7 is float32 rounding. Choose a cell to read why.";
 
 const of = (/** @type {Drift} */ { method, case: name }) => `${method}:${name}`;
 
@@ -121,7 +121,7 @@ export class Padding {
     );
     const safe = most && byCell.get(`${most.method}:masked`);
     this.lead.textContent = safe
-      ? `${TITLES[most.case]}: ${most.method} moves by ${small(most.relative)} of its length; with the mask everywhere, by ${small(safe.relative)}.`
+      ? `${TITLES[most.case]}: ${most.method} moves by ${small(most.relative)} of its length; with the mask in encoder and pooling, by ${small(safe.relative)}.`
       : "Padding moves no vector.";
     if (most) this.#choose(most);
   }

@@ -1,4 +1,4 @@
-// Which question the Pooling tab answers: one text, two texts, padding or a set; the others are out of sight.
+// Which question the Pooling tab answers: one text, two texts, padding or a dataset; the others are out of sight.
 
 import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
@@ -6,7 +6,7 @@ import { button, el } from "../core/dom.js";
 /** @import { Run } from "../core/run.js" */
 
 const NOTE = "pool.part"; // in the link
-const PARTS = { one: "One text", two: "Two texts", padding: "Padding", set: "A set" };
+const PARTS = { one: "One text", two: "Two texts", padding: "Padding", set: "A dataset" };
 /** @type {[part: string, note: string][]} what else a link of a part has */
 const SIGNS = [
   ["set", "pool.set"],

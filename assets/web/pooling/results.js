@@ -3,11 +3,10 @@
 import { inkOn, rgbText } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { signed, signedColors } from "../core/signed_colors.js";
-import { quoted } from "../core/token_names.js";
+import { toldApart } from "../core/token_names.js";
 
 /** @import { Rgb } from "../core/colors.js" */
 /** @import { Maybe, Pooled } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 
 // For labels and seeds; repeats after eight.
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"];
@@ -20,7 +19,7 @@ export const fixed = (value, digits = 3) =>
 export function small(/** @type {Maybe} */ value) {
   if (value === null) return "–";
   if (value === 0) return "0";
-  return Math.abs(value) < 0.0005 ? value.toExponential(1).replace("-", "−") : value.toPrecision(3);
+  return Math.abs(value) < 0.0005 ? value.toExponential(1) : value.toPrecision(3);
 }
 
 /** Color a cell by a value from −1 to 1. @template {HTMLElement} Node @param {Node} node @param {Maybe} value */
@@ -63,24 +62,31 @@ export function ownOrNot(own, method) {
 
 const SAME = 0.99995; // such as a mean that is normalized, beside the mean
 
+const MOST = 3; // tokens that are named
+
+/** The tokens with the largest shares; none where they are as large as the ones behind them.
+ * @type {(what: string, tokens: string[], values: Maybe[]) => string} */
+function partsSaid(what, tokens, values) {
+  const sorted = values.map((share, at) => ({ at, share: Number(share) })).toSorted((a, b) => b.share - a.share);
+  if (!sorted.length) return what;
+  const [first, next] = [0, MOST].map((at) => `${(100 * (sorted[at]?.share ?? 0)).toFixed(0)}%`);
+  if (sorted.length > MOST && first === next)
+    return `${what} has no larger part than ${first}, from several of its ${sorted.length} tokens`;
+  const named = sorted.slice(0, MOST).map(({ at, share }) => `${(100 * share).toFixed(0)}% ${toldApart(tokens, at)}`);
+  const end = named.pop();
+  return `${what} is ${named.length ? `${named.join(", ")} and ` : ""}${end}`;
+}
+
 /** Which tokens make most of a vector, and which other pooling is nearest to it and which farthest.
- * @type {(run: Run, method: string, values: Maybe[] | null, found: Pooled | null) => string} */
-export function madeOf(run, method, values, found) {
+ * @type {(tokens: string[], method: string, values: Maybe[] | null, found: Pooled | null) => string} */
+export function madeOf(tokens, method, values, found) {
   const own = found?.methods.findIndex(({ name }) => name === method) ?? -1;
   const others = (found?.cosines[own] ?? [])
     .map((cosine, at) => ({ name: found?.methods[at].name, cosine }))
     .filter(({ name, cosine }) => name !== method && cosine !== null && cosine < SAME)
     .toSorted((a, b) => Number(b.cosine) - Number(a.cosine));
   const [near, far] = [others[0], others[others.length - 1]];
-  const once = (/** @type {number} */ at) =>
-    run.tokens.indexOf(run.tokens[at]) === run.tokens.lastIndexOf(run.tokens[at]);
-  const most = (values ?? [])
-    .map((share, at) => ({ at, share: Number(share) }))
-    .toSorted((a, b) => b.share - a.share)
-    .slice(0, 3)
-    .map(({ at, share }) => `${(100 * share).toFixed(0)}% ${once(at) ? quoted(run.tokens[at]) : run.named(at)}`);
-  const what = method === OWN ? "The model’s own vector" : `The ${method} vector`;
-  const made = most.length ? `${what} is ${most.slice(0, -1).join(", ")} and ${most[most.length - 1]}` : what;
+  const made = partsSaid(method === OWN ? "The model’s own vector" : `The ${method} vector`, tokens, values ?? []);
   const beside =
     far && near !== far
       ? `of the other poolings, ${near.name} is nearest (cosine ${fixed(near.cosine, 2)}) and ${far.name} farthest (${fixed(far.cosine, 2)})`

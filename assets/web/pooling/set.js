@@ -1,7 +1,9 @@
 // A set of items: which pooling at which layer, in numbers; its cosines, and each item's neighbors.
 
 import { current } from "../core/app_state.js";
+import { dataset } from "../core/dataset.js";
 import { caption, control, controls, counted, el, onTheme, options } from "../core/dom.js";
+import { built } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
@@ -25,6 +27,9 @@ export function mount(root, read, watch) {
   const view = new SetView(root);
   const files = document.getElementById("viz-set-files");
   if (files) calledByItsText(files);
+  built(() => /** @type {HTMLTextAreaElement | null} */ (document.querySelector("#viz-set-lines textarea"))).then(
+    (box) => dataset.bind(box),
+  );
   follow(read, watch, (/** @type {SetDescription} */ set) => view.set?.key === set.key || view.show(set));
 }
 
@@ -37,7 +42,7 @@ class SetView {
   set = null;
   named = el("h3", { dir: "auto" }); // which example or file this is the result of
   model = el("span", { class: "viz-fact" });
-  other = caption(); // where the input above was read by another model
+  other = caption(); // where the input at the top was run on another model
   answer = el("p", { class: "viz-pool-answer", role: "status" });
   more = caption();
   notes = el("ul", { class: "viz-notes" });
@@ -74,6 +79,7 @@ class SetView {
     this.files.node,
   );
   #asked = new Latest((sentence) => {
+    this.body.classList.remove("viz-pool-busy");
     this.fault.hidden = false;
     this.fault.textContent = sentence;
   });
@@ -130,8 +136,8 @@ class SetView {
     const [{ set }, { run }] = [this, current];
     if (!set) return;
     const other = run && run.model !== set.model;
-    this.model.textContent = `read by ${set.model}`;
-    this.other.textContent = other ? `The input above was read by another model, ${run.model}.` : "";
+    this.model.textContent = `Model: ${set.model}`;
+    this.other.textContent = other ? `The text at the top of the page was run on another model, ${run.model}.` : "";
     this.other.hidden = !other;
   }
 
@@ -150,6 +156,7 @@ class SetView {
     this.table.mark(method, Number(layer));
     this.beside.mark(method);
     this.files.row = row;
+    this.body.classList.add("viz-pool-busy");
     return this.#asked.run(async (fresh) => {
       const several = set.names.length > 1; // one item alone has no plane
       const asked = ["cosine", ...(several ? ["plane"] : [])].map((what) =>
@@ -157,6 +164,7 @@ class SetView {
       );
       const [found, plane] = await fresh(Promise.all(asked));
       const title = `${method}, ${afterBlocks(Number(layer))}`;
+      this.body.classList.remove("viz-pool-busy");
       this.fault.hidden = true;
       this.matrix.show(set, found, title, this.neighbors.item);
       this.plane.node.hidden = !several;

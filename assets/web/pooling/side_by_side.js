@@ -127,7 +127,7 @@ export class SideBySide {
   // Also when light turns to dark.
   draw(/** @type {SetDescription} */ set) {
     if (!this.#found.length) return;
-    this.scale.replaceChildren(...signedBar("−1", "1", "cosine (no unit)"));
+    this.scale.replaceChildren(...signedBar("−1", "1", "cosine"));
     this.cards.replaceChildren(...this.#found.map(([method, values]) => this.#card(set, method, values)));
     this.node.dataset.painted = this.#drawn;
     this.mark(this.chosen);

@@ -6,6 +6,7 @@ import { Latest } from "../core/latest.js";
 import { linkedOf } from "../core/link_notes.js";
 import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
+import { oneStop } from "../views/one_stop.js";
 import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
 import { PartSwitch } from "./part_switch.js";
@@ -18,7 +19,7 @@ import { TwoTexts } from "./two_texts.js";
 
 const [LAYER, METHOD, SECOND] = ["pool.layer", "pool.method", "pool.text"]; // in the link
 const PAUSE = 120; // ms without another choice before the server is asked
-const METHODS = ["Method", "What it is", "Numbers", "Norm", "Cosine to mean"];
+const METHODS = ["Method", "What it is", "Dim", "Norm", "Cosine to mean"];
 const MAX_SHARES = "The share of dimensions in which the token has the largest value. The first of equal tokens wins.";
 const LOOKS =
   "Weights of the learned query over the tokens, a mean over its heads. " +
@@ -48,7 +49,7 @@ class PoolingTab extends TabShell {
   model = el("span", { class: "viz-fact" });
   layer = el("input", { type: "range", id: "viz-pool-layer", min: 0, max: 0, step: 1 });
   layerName = el("output");
-  rows = el("tbody");
+  rows = oneStop(el("tbody"));
   own = el("p", { class: "viz-caption", role: "status" });
   left = el("ul", { class: "viz-notes" });
   matrix = el("table", { class: "viz-pool-matrix" });
@@ -129,7 +130,7 @@ class PoolingTab extends TabShell {
   /** @override @param {Run | null} run */
   entered(run) {
     if (!run) return;
-    this.model.textContent = `read by ${run.model}`;
+    this.model.textContent = `Model: ${run.model}`;
     this.parts.enter(run);
     this.layer.max = String(run.nLayers);
     this.layer.value = linkedOf(run, LAYER) || this.layer.max;
@@ -226,7 +227,7 @@ class PoolingTab extends TabShell {
       return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
     });
     this.matrix.replaceChildren(tableHead("", ...names.map((name) => el("span", {}, name))), el("tbody", {}, ...rows));
-    this.matrixScale.replaceChildren(...signedBar("−1", "1", "cosine (no unit)"));
+    this.matrixScale.replaceChildren(...signedBar("−1", "1", "cosine"));
   }
 
   #drawShares(/** @type {Run} */ run, /** @type {Pooled} */ { looks, shares, wins, width }) {
@@ -238,7 +239,7 @@ class PoolingTab extends TabShell {
       ? "Where the pooler's learned query looks"
       : `Each token's contribution to ${method}`;
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
-    this.lead.textContent = madeOf(run, method, method === "max" || looked ? null : values, this.found);
+    this.lead.textContent = madeOf(run.tokens, method, method === "max" || looked ? null : values, this.found);
     if (!values) return this.shares.fail(method === OWN ? NO_PARTS : NO_SHARES);
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values[at], 4)}`;
@@ -248,9 +249,7 @@ class PoolingTab extends TabShell {
       grid: run.grid,
       picture: run.url("picture.png"),
       say: (at) => `${run.named(at)}${said(at)}`,
-      unit: looked
-        ? "attention weight, share of the query's total"
-        : "share of the pooled vector (no unit; the shares sum to 1)",
+      unit: looked ? "attention weight, share of the query's total" : "share of the pooled vector; the shares sum to 1",
     });
   }
 }

@@ -85,12 +85,7 @@ export class TwoTexts {
     el(
       "div",
       { class: "viz-pool-scroll viz-pairs-near", tabindex: "0", role: "region", "aria-label": "Nearest tokens" },
-      el(
-        "table",
-        { class: "viz-pool-table viz-pairs-table" },
-        tableHead("Token", "Nearest", "Cosine (no unit)"),
-        this.rows,
-      ),
+      el("table", { class: "viz-pool-table viz-pairs-table" }, tableHead("Token", "Nearest", "Cosine"), this.rows),
     ),
   );
   result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.map.node, caption(NOT), this.near);
@@ -133,7 +128,7 @@ export class TwoTexts {
       this.text.placeholder = this.#pair ? "Empty: text B of this input" : "Another text";
       this.first.textContent = this.#pair
         ? "Left empty, text A and text B of this input are compared, each read alone."
-        : "It is compared with the input above.";
+        : "Compared with the text at the top of the page.";
       this.answer.hidden = this.result.hidden = this.lead.hidden = this.by.hidden = true;
     }
     if (this.seen) this.#load();
@@ -153,9 +148,11 @@ export class TwoTexts {
       this.result.hidden = true;
       return;
     }
+    this.node.classList.add("viz-pool-busy");
     return this.#asked.run(async (fresh) => {
       /** @type {TokenPairs} */
       const found = await fresh(run.json(path));
+      this.node.classList.remove("viz-pool-busy");
       this.#compare(found.alike);
       if (found.why) return this.#say(found.why);
       this.#draw(found);
@@ -182,7 +179,7 @@ export class TwoTexts {
     this.answer.textContent = found.sentence;
     this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
     this.near.hidden = !found.matches.length;
-    this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (no unit; 1 = every token has one that points the same way).`;
+    this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (1 = every token has one that points the same way).`;
     const isolated = (/** @type {string} */ name) => el("bdi", {}, name);
     this.rows.replaceChildren(
       ...nearest(found).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)),
@@ -191,6 +188,7 @@ export class TwoTexts {
 
   // Why there is nothing to show.
   #say(/** @type {string} */ sentence) {
+    this.node.classList.remove("viz-pool-busy");
     this.answer.hidden = false;
     this.answer.textContent = sentence;
     this.result.hidden = true;

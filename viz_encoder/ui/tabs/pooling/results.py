@@ -25,7 +25,7 @@ NO_TEXT = (
     "Padding makes the texts of a batch equally long. This run is of a picture, and the "
     "pictures of a batch all have the same size, so there is no padding."
 )
-UNTRAINED = "Attention pooling needs a learned query; train one under “A set”."
+UNTRAINED = "Attention pooling needs a learned query; train one under “A dataset”."
 one_at_a_time = threading.Lock()  # padding runs the model, beside the queue that runs stand in
 
 

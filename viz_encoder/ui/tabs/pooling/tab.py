@@ -22,7 +22,8 @@ FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif
 SET_HELP = (
     "One text per line, or a CSV whose first line is text,label (and word, to pool one word of "
     "each text). Texts are read by the text model chosen above, pictures by the picture model; "
-    "pictures named like cat_1.png have the label cat."
+    "pictures named like cat_1.png have the label cat. Typed texts stand in the Corpus tab, too, "
+    "and stay in this browser tab, also after a reload or Back."
 )
 LEARN_HELP = (
     "Training learns a query so that the weighted mean of the tokens tells the labels apart; "
@@ -43,7 +44,7 @@ def build(place: TabContext) -> gr.HTML:
 
 def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
     """The input of a set above its result; returns the result."""
-    _heading("A set", SET_HELP)
+    _heading("A dataset", SET_HELP)
     with gr.Row(elem_id="viz-set-input"):
         lines = gr.Textbox(
             label="Texts, or a CSV with the columns text,label",
