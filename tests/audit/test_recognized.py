@@ -1,19 +1,17 @@
 """A mask is named by the preset that it is or was meant to be, with a line that mends it."""
 
-import re
-
 import pytest
 import torch
 
 from viz_encoder.audit.mask_input.presets import PRESETS
-from viz_encoder.audit.mask_input.recognized import KNOWN, MISTAKES, recognized
+from viz_encoder.audit.mask_input.recognized import KNOWN, Recognized, recognized
 
 N = 15
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_preset_is_named(name):
-    assert f"“{PRESETS[name].label}" in recognized(PRESETS[name].mask(N))
+    assert f"“{PRESETS[name].label}" in recognized(PRESETS[name].mask(N)).says
 
 
 @pytest.mark.parametrize(
@@ -30,17 +28,30 @@ def test_a_preset_is_named(name):
     ],
 )
 def test_a_mistake_is_named_with_the_line_that_mends_it(mask, meant):
-    said = recognized(mask)
-    assert f"“{meant}”" in said
-    line = re.search(r"write (.*)$", said)[1]
-    assert line in [mistake.line for mistake in MISTAKES]
-    mended = eval(line, {"mask": mask, "torch": torch, "len": len})  # as a reader does
-    assert recognized(mended) == f"This mask is the preset “{meant}”."
+    found = recognized(mask)
+    assert found.says.startswith(f"This mask is “{meant}”, ") and found.wrong
+    assert found.says.endswith(f": write {found.line}")
+    mended = eval(found.line, {"mask": mask, "torch": torch, "len": len})  # as a reader does
+    assert recognized(mended) == Recognized(f"This mask is “{meant}”.")
+
+
+def test_a_mask_is_held_against_what_is_meant():
+    causal, window = PRESETS["causal"].mask(N), PRESETS["window"].mask(N, reach=2)
+    meant = "Causal", causal
+    assert recognized(causal, meant, "Your file") == Recognized("Your file is “Causal”.")
+    upside = "Your file is “Causal”, upside down: write ~mask"
+    assert recognized(~causal, meant, "Your file") == Recognized(upside, "~mask", wrong=True)
+    more, less = int((window & ~causal).sum()), int((causal & ~window).sum())
+    said = recognized(window, meant).says  # a preset, and not the one that is meant
+    assert said == (
+        f"This mask is not “Causal”: it allows {more} pairs that “Causal” forbids, and forbids "
+        f"{less} that it allows."
+    )
 
 
 def test_of_any_other_mask_nothing_is_said():
     generator = torch.Generator().manual_seed(0)
-    assert recognized(torch.rand(N, N, generator=generator) > 0.5) == ""
-    assert recognized(torch.ones(N, N, dtype=torch.bool)) == ""
-    assert recognized(torch.zeros(N, N, dtype=torch.bool)) == ""
-    assert recognized(torch.ones(600, 600, dtype=torch.bool).tril()).endswith("“Causal”.")
+    assert recognized(torch.rand(N, N, generator=generator) > 0.5) == Recognized()
+    assert recognized(torch.ones(N, N, dtype=torch.bool)) == Recognized()
+    assert recognized(torch.zeros(N, N, dtype=torch.bool)) == Recognized()
+    assert recognized(torch.ones(600, 600, dtype=torch.bool).tril()).says.endswith("“Causal”.")

@@ -37,23 +37,40 @@ def test_a_sample_of_an_uploaded_batch_is_chosen(masks):
             arg=",".join(map(str, batch[sample].astype(int).ravel())),
         )
         assert page.input_value("#viz-mask-sample") == str(sample)
-    page.select_option("#viz-mask-preset", "window")
+    page.click("#viz-mask-file-drop")
     page.wait_for_selector("#viz-mask-sample", state="hidden")
 
 
 def test_a_file_that_is_upside_down_is_named_with_the_line_that_mends_it(masks):
     page = masks()
     send(page, "causal.npy", ~np.tri(15, dtype=bool))
-    page.wait_for_selector("text=Read from causal.npy. If this mask is meant to be “Causal”")
-    assert page.is_visible("text=it is upside down: write ~mask")
+    verdict, upside = "#viz-mask-verdict", "Your file is “Causal”, upside down: write ~mask"
+    page.wait_for_selector(f"{verdict}:has-text('{upside}')")
+    assert page.inner_text(".viz-mask-file-name") == "causal.npy"
+    first = page.locator(".viz-masks :is(h2, h3, h4):visible").first
+    assert first.inner_text() == upside and "viz-mask-wrong" in first.get_attribute("class")
+    assert page.input_value("#viz-mask-mistake") == "none"  # the file is what is meant
+    # As "I mean" says it: what runs is the mask that is meant, and a code that inverts it.
     page.select_option("#viz-mask-preset", "causal")
-    page.wait_for_selector("text=Read from causal.npy", state="detached")
+    page.wait_for_function("document.querySelector('#viz-mask-mistake').value === 'inverted'")
+    np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))
+    page.select_option("#viz-mask-preset", "window")
+    page.wait_for_selector(f"{verdict}:has-text('Your file is not “Sliding window')")
+    assert page.input_value("#viz-mask-mistake") == "none"
+    page.select_option("#viz-mask-preset", "custom")
+    page.wait_for_selector(f"{verdict}:has-text('{upside}')")
+    np.testing.assert_array_equal(painted_mask(page), ~np.tri(15, dtype=bool))
+    page.select_option("#viz-mask-passed", "ignore")  # and the convention that it has
+    page.wait_for_selector(f"{verdict}:has-text('Your file is “Causal”.')")
+    page.click("#viz-mask-file-drop")
+    page.wait_for_selector(verdict, state="hidden")
 
 
 def test_rows_of_a_batch_are_read_as_a_key_padding_mask(masks):
     page = masks()
     real = np.arange(15) < np.array([9, 15, 4])[:, None]
     page.select_option("#viz-mask-convention", "key-ones")
+    page.select_option("#viz-mask-passed", "key-ones")
     send(page, "lengths.npy", real[:, None, None].astype(np.int64))
     page.wait_for_selector("#viz-mask-sample:visible")
     np.testing.assert_array_equal(painted_mask(page), np.tile(real[0], (15, 1)))
@@ -155,7 +172,7 @@ def test_a_long_painted_mask_is_saved_and_loaded_by_its_code(masks, tmp_path, mo
 def test_a_damaged_mask_of_a_link_is_one_plain_sentence(masks, code, why):
     page = masks(**{"masks.mask": code})
     said = page.wait_for_function(
-        "[...document.querySelectorAll('.viz-mask-box [role=status]')]"
+        "[...document.querySelectorAll('.viz-masks > [role=status]')]"
         ".map(e => e.textContent).find(t => t.includes('in this link'))"
     ).json_value()
     assert said.startswith(f"The painted mask in this link is not shown: {why}")
@@ -166,7 +183,7 @@ def test_a_damaged_mask_of_a_link_is_one_plain_sentence(masks, code, why):
 def test_a_painted_mask_of_a_link_is_kept_where_its_scope_is_wrong(masks):
     page = masks(**{"masks.mask": "causal", "masks.scope": "9-12", "masks.ran": "1"})
     said = page.wait_for_function(
-        "[...document.querySelectorAll('.viz-mask-box [role=status]')]"
+        "[...document.querySelectorAll('.viz-masks > [role=status]')]"
         ".map(e => e.textContent).find(t => t.includes('in this link'))"
     ).json_value()
     assert said == (

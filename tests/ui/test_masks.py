@@ -570,7 +570,7 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     by_rule = mask_code(15, "nn.MultiheadAttention", rule="window", sizes={"reach": 2})
     assert page.text_content("#viz-mask-code") == by_rule
     page.wait_for_selector("[aria-label=Reach][data-painted$=':0:10']")
-    said = ".viz-mask-sentence[data-layer]"
+    said = ".viz-mask-alone[data-layer]"
     assert page.inner_text(said) == "After 1 block “it” (10) can know 5 of 15 tokens."
     page.click("[aria-label=Reach] [aria-label='Next layer']")
     page.wait_for_selector("[aria-label=Reach][data-painted$=':1:10']")
@@ -584,7 +584,7 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     mask = PRESETS["causal"].mask(15)
     colors = {cell: pixel(page, *cell, "reach.grid") for cell in ((5, 0), (9, 3), (0, 5), (3, 9))}
     assert colors[5, 0] == colors[9, 3] != colors[0, 5] == colors[3, 9]
-    page.select_option("#viz-mask-convention", "ones")
+    page.select_option("#viz-mask-passed", "ones")
     sent = {"name": "my mask.csv", "mimeType": "text/csv", "buffer": b"1,0\n0,1"}
     page.set_input_files("#viz-mask-file", files=[sent])
     said = page.wait_for_selector("#viz-masks .viz-alert:visible").inner_text()

@@ -3,7 +3,6 @@
 import { inkOn, rgbText } from "../core/colors.js";
 import { caption, control, controls, el, options } from "../core/dom.js";
 import { maskColors } from "../views/mask_grid.js";
-import { section } from "../views/headed.js";
 import { Mask } from "./mask_bits.js";
 
 /** @import { MasksOffered } from "../core/payloads.d.ts" */
@@ -20,14 +19,12 @@ export class Convention {
   choice = el("select", { id: "viz-mask-convention", onchange: () => this.draw() });
   words = caption();
   scroll = el("div", { class: "viz-mask-scroll", tabindex: "0", role: "region", "aria-label": "The mask as numbers" });
-  node = section(
-    ...["viz-mask-box", "Convention", "Convention: what the numbers mean"],
+  node = el(
+    "details",
+    { class: "viz-mask-box viz-mask-folded viz-folded", "aria-label": "Convention" },
+    el("summary", {}, "The same mask as the numbers that each call wants"),
     ...[controls(control("As", this.choice)), this.words, this.scroll],
   );
-
-  get value() {
-    return this.choice.value;
-  }
 
   offer(/** @type {MasksOffered["conventions"]} */ conventions) {
     this.conventions = conventions;
@@ -42,7 +39,7 @@ export class Convention {
 
   draw() {
     const { tokens, mask } = this;
-    const convention = this.conventions.find(({ name }) => name === this.value);
+    const convention = this.conventions.find(({ name }) => name === this.choice.value);
     if (!convention || !mask.n) return;
     const { words, cells, byKey } = convention;
     const none = byKey && !mask.byKey;

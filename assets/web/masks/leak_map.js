@@ -45,7 +45,7 @@ export class Leaks {
     const scale = makeScale("head", most);
     const name = (/** @type {string | number} */ text) => el("span", { class: "viz-mask-leak-name" }, String(text));
     const lines = rows.map((row, layer) => row.map((value, head) => this.#cell({ layer, head }, value, scale)));
-    this.cells.style.gridTemplateColumns = `auto repeat(${rows[0].length}, minmax(22px, 34px))`;
+    this.cells.style.gridTemplateColumns = `auto repeat(${rows[0].length}, minmax(24px, 34px))`;
     this.cells.replaceChildren(
       name(""),
       ...rows[0].map((_, head) => name(head)),

@@ -1,8 +1,8 @@
-// Source of a mask: a preset with its sizes, or a file in a named convention.
+// What a mask is meant to be: a preset with its sizes, what a file says, or what is painted.
 
-import { caption, control, controls, count, el, options } from "../core/dom.js";
+import { caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { padded, preset, uploaded } from "./requests.js";
+import { padded, preset } from "./requests.js";
 
 /** @import { MaskPreset, MasksOffered } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -10,16 +10,14 @@ import { padded, preset, uploaded } from "./requests.js";
 /** @typedef {number | string} Size as it was typed where it is no number, for the server to say so */
 /** @typedef {{ name: string, sizes?: Record<string, Size>, lengths?: Size[] }} Origin a preset with its sizes */
 
+const [CUSTOM, PAINTED] = ["custom", "painted"];
 const PAUSE = 150; // ms without another size before the server is asked
 
 export class Presets {
   /** @type {Run | null} */
   run = null; // without a mask and without padding
-  /** @type {Run | null} */
-  shown = null; // whose mask is there, with padding where it has some
   /** @type {MaskPreset[]} */
   presets = [];
-  most = 0; // bytes of a file
   /** @type {HTMLInputElement[]} */
   fields = []; // one a size
   choice = el("select", { id: "viz-mask-preset", onchange: () => this.#choose() });
@@ -33,43 +31,34 @@ export class Presets {
   });
   sentence = caption();
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
-  file = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", onchange: () => this.#upload() });
-  upload = control("Or a file (.npy, .csv), read by the convention below", this.file);
-  /** @type {File | null} */
-  batch = null; // the file whose samples can be chosen
-  /** @type {HTMLSelectElement} */
-  sample = el("select", { id: "viz-mask-sample", onchange: () => this.#reread() });
-  samples = control("Sample of the batch", this.sample);
-  bar = controls(control("Preset", this.choice), this.sizes);
-  node = el("div", {}, this.bar, this.sentence, controls(this.upload, this.samples), this.fault);
+  custom = el("option", { value: CUSTOM, disabled: true }, PAINTED);
   #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
 
-  /** `made` gets each mask with what made it and its run; `convention` is the one that is chosen.
-   * @param {(mask: Mask, by: Origin | null, run: Run) => unknown} made @param {() => string} convention */
-  constructor(made, convention) {
+  /** `made` gets each mask with what made it and its run; `asFile` is called for the mask of the file.
+   * @param {(mask: Mask, by: Origin, run: Run) => unknown} made @param {() => unknown} asFile */
+  constructor(made, asFile) {
     this.made = made;
-    this.convention = convention;
-    this.upload.classList.add("viz-mask-upload");
-    this.#batch(null, 1, 0);
+    this.asFile = asFile;
   }
 
   /** @type {(run: Run, offered: MasksOffered) => void} */
-  show(run, { presets, fileBytes: most }) {
-    Object.assign(this, { run, shown: run, presets, most });
+  show(run, { presets }) {
+    Object.assign(this, { run, presets });
     this.#asked.stop();
-    this.choice.replaceChildren(
-      ...options(presets.map(({ name, label }) => [name, label])),
-      el("option", { value: "custom", disabled: true }, "Custom (painted)"),
-    );
+    this.choice.replaceChildren(...options(presets.map(({ name, label }) => [name, label])), this.custom);
     this.#controls();
-    this.file.value = "";
-    this.#batch(null, 1, 0);
     this.#say("");
   }
 
   // Whether a mask of padding puts real [PAD] beside the text.
   get pads() {
     return this.presets.some(({ pads }) => pads === "end");
+  }
+
+  // A file is there by its name, or none.
+  loads(/** @type {string} */ name) {
+    this.custom.textContent = name ? "as the file says" : PAINTED;
+    this.custom.disabled = !name;
   }
 
   // Ignore pending requests: another mask was set.
@@ -80,11 +69,11 @@ export class Presets {
   // Show the mask's origin: a preset with its sizes, or manual edits.
   mark(/** @type {Origin | null} */ by) {
     const other = by !== null && this.choice.value !== by.name; // the fields are those of another preset
-    this.choice.value = by?.name ?? "custom";
+    this.choice.value = by?.name ?? CUSTOM;
     this.sizes.hidden = !by;
     if (other) this.#controls(by);
     else if (by && JSON.stringify(by) !== JSON.stringify(this.#origin())) this.#fill(by);
-    this.sentence.textContent = by ? this.#preset().sentence : "Painted cell by cell, or read from a file.";
+    this.sentence.textContent = by ? this.#preset().sentence : "";
   }
 
   #preset() {
@@ -92,6 +81,7 @@ export class Presets {
   }
 
   #choose() {
+    if (this.choice.value === CUSTOM) return this.asFile();
     this.#controls();
     this.#make();
   }
@@ -139,14 +129,12 @@ export class Presets {
         if (!this.run) return;
         const by = this.#origin();
         const run = await fresh(this.#padded(this.run, by));
-        this.#take(await fresh(preset(run, by)), by, run);
+        const mask = await fresh(preset(run, by));
+        this.#say("");
+        this.made(mask, by, run);
       },
       { pause },
     );
-  }
-
-  #reread() {
-    return this.#read(this.batch, Number(this.sample.value));
   }
 
   /** The run that a preset masks: with real [PAD] where it is of padding. @type {(run: Run, by: Origin) => Promise<Run> | Run} */
@@ -154,52 +142,6 @@ export class Presets {
     const { pads = "" } = this.presets.find((each) => each.name === name) ?? {};
     const { padding } = sizes;
     return pads && Number.isInteger(padding) && Number(padding) > 0 ? padded(run, `${pads}:${padding}`) : run;
-  }
-
-  async #upload() {
-    await this.#read(this.file.files?.[0] ?? null, 0);
-    this.file.value = "";
-  }
-
-  /**
-   * Read one sample of a file.
-   * @type {(file: File | null, sample: number) => Promise<unknown> | void}
-   */
-  #read(file, sample) {
-    const { run: home, shown, most } = this;
-    if (!file || !shown || !home) return;
-    if (file.size > most)
-      return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(most)} are allowed here.`);
-    return this.#asked.run(async (fresh) => {
-      const read = async (/** @type {Run} */ run) => ({
-        run,
-        ...(await uploaded(run, file, this.convention(), sample)),
-      });
-      const other = (/** @type {Error} */ fault) => (shown === home ? Promise.reject(fault) : read(home));
-      const { run, mask, samples, says } = await fresh(read(shown).catch(other)); // of the text with its padding, or alone
-      this.#take(mask, null, run);
-      this.sentence.textContent = [`Read from ${file.name}.`, says].join(" ");
-      this.#batch(file, samples, sample);
-    });
-  }
-
-  /** @type {(file: File | null, samples: number, chosen: number) => void} */
-  #batch(file, samples, chosen) {
-    this.batch = file;
-    this.samples.hidden = samples < 2;
-    const names = Array.from(
-      { length: samples },
-      (_, at) => /** @type {[number, string]} */ ([at, `${at} of ${samples}`]),
-    );
-    this.sample.replaceChildren(...options(names));
-    this.sample.value = String(chosen);
-  }
-
-  /** @type {(mask: Mask, by: Origin | null, run: Run) => void} */
-  #take(mask, by, run) {
-    this.#say("");
-    this.#batch(null, 1, 0);
-    this.made(mask, by, run);
   }
 
   #say(/** @type {string} */ sentence) {

@@ -31,7 +31,7 @@ export class Reach {
   drawn;
   depth = new Depth();
   player = new Player(this.depth, () => this.drawn);
-  sentence = el("p", { class: "viz-mask-sentence", role: "status" });
+  sentence = el("p", { class: "viz-mask-alone", role: "status" });
   fault = status();
   partly = caption("The mask applies only to some heads; the other heads of every layer see all tokens.");
   chips = el("p", { class: "viz-words viz-mask-chips", dir: "auto" });

@@ -6,6 +6,7 @@ import { Mask } from "./mask_bits.js";
 
 /** @import { EmptyRow, Head, MaskResult, MasksOffered, Numbers } from "../core/payloads.d.ts" */
 /** @import { Sent } from "../core/server.js" */
+/** @import { Verdict } from "./passed_file.js" */
 /** @import { Origin } from "./presets.js" */
 /** @typedef {{ allowed: number, faint: number }} Counts pairs that may attend, and those with hardly any weight */
 /** @typedef {Counts & { n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
@@ -31,11 +32,12 @@ export const preset = (/** @type {Run} */ run, /** @type {Origin} */ by) =>
 export const padded = async (run, code) =>
   new Run(await json(url(run, `padded?${new URLSearchParams({ code })}`), { body: "" }));
 
-/** The mask of one sample of a file, of how many samples it has one, and what mask it is, as far as that is known.
- * @type {(run: Run, file: File, convention: string, sample: number) =>
- *   Promise<{ mask: Mask, samples: number, says: string }>} */
-export async function uploaded(run, file, convention, sample) {
-  const asked = new URLSearchParams({ name: file.name, convention, sample: String(sample) });
+/** The mask of one sample of a file, how many samples it has, and what mask it is, beside the one that is meant.
+ * @type {(run: Run, file: File, asked: { convention: string, sample: number, meant: Origin | null }) =>
+ *   Promise<{ mask: Mask, samples: number } & Verdict>} */
+export async function uploaded(run, file, { convention, sample, meant }) {
+  const wanted = meant ? JSON.stringify(meant) : "";
+  const asked = new URLSearchParams({ name: file.name, convention, sample: String(sample), meant: wanted });
   const response = await ask(url(run, `upload?${asked}`), { body: file });
   const mask = Mask.unpack(run.n, new Uint8Array(await response.arrayBuffer()));
   return { mask, ...JSON.parse(response.headers.get("x-about") ?? "{}") };

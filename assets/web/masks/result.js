@@ -14,7 +14,9 @@ import { result, runWith } from "./requests.js";
 
 /** @import { MaskResult, MasksOffered } from "../core/payloads.d.ts" */
 /** @import { Place } from "./panels.js" */
+/** @import { Verdict } from "./passed_file.js" */
 
+const NO_MISTAKE = "none";
 const UNTRIED = "Run with this mask to see what it changes.";
 
 export class Result {
@@ -28,6 +30,7 @@ export class Result {
   result = null;
   /** @type {Place | null} */
   led = null; // shown in place of what is selected, until that is another
+  leads = false; // whether the next result begins at its largest leak
   mask = new Mask(0);
   scope = ""; // the code of the layers and heads that it applies in
   wrong = ""; // why what is typed is no scope
@@ -37,10 +40,11 @@ export class Result {
   panels = new Panels((place) => current.selection.set(place));
   effect = new Effect((query) => current.selection.set({ query }));
   guesses = new Guesses();
+  verdict = el("h2", { class: "viz-lead", id: "viz-mask-verdict", role: "status", hidden: true });
   sentence = el("h2", { class: "viz-lead", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
   stale = caption("The mask has changed since; run again to see its effect.");
-  mend = button("Apply the mask correctly", () => this.begin("none"), {
+  mend = button("Apply the mask correctly", () => this.begin(NO_MISTAKE), {
     id: "viz-mask-mend",
     class: "viz-small viz-mask-run",
   });
@@ -52,16 +56,22 @@ export class Result {
   cancel = button("Stop waiting", () => this.#cancel());
   said = el("span", { class: "viz-caption", role: "status" });
   warning = el("p", { class: "viz-mask-warning", hidden: true });
+  more = el(
+    "details",
+    { class: "viz-mask-folded viz-folded", ontoggle: () => this.effect.draw() },
+    el("summary", {}, "What the mask changes: hidden states, pooled vectors, predictions"),
+    ...[this.effect.node, this.guesses.node],
+  );
   body = el(
     "div",
     { class: "viz-mask-result", hidden: true },
     ...[this.stale, controls(this.everywhere, this.back, this.shown)],
-    ...[this.panels.node, this.leaks.node, this.effect.node, this.guesses.node],
+    ...[this.panels.node, this.leaks.node, this.more],
   );
-  bar = controls(this.mend, control("What if the code …", this.mistake), this.start, this.cancel, this.said);
+  bar = controls(this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said);
   node = section(
-    ...[/** @type {const} */ ("viz-mask-box"), "Run with the mask", this.sentence],
-    ...[this.alone, this.bar, this.warning, this.body],
+    ...[/** @type {const} */ ("viz-mask-box"), "Run with the mask", this.verdict],
+    ...[this.sentence, this.alone, this.bar, this.warning, this.body],
   );
   #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
 
@@ -73,10 +83,13 @@ export class Result {
   /** A new run without a mask: nothing was tried on it yet.
    * @type {(plain: Run, home: Run, offered: MasksOffered) => void} */
   enter(plain, home, { mistakes, missing }) {
-    if (!this.mistake.length) this.mistake.append(...options(mistakes.map(({ name, words }) => [name, words])));
+    if (!this.mistake.length)
+      this.mistake.append(
+        ...options(mistakes.map(({ name, words }) => [name, name === NO_MISTAKE ? "none" : `the code ${words}`])),
+      );
     this.#asked.stop();
-    Object.assign(this, { plain, home, missing, result: null, run: null, led: null });
-    this.mistake.value = "none";
+    Object.assign(this, { plain, home, missing, result: null, run: null, led: null, leads: false });
+    this.mistake.value = NO_MISTAKE;
     this.body.hidden = this.alone.hidden = this.mend.hidden = true;
     this.sentence.textContent = UNTRIED;
     this.panels.leave();
@@ -90,6 +103,15 @@ export class Result {
     Object.assign(this, { mask, scope, wrong });
     this.stale.hidden = !this.result || (mask.equals(this.ranWith) && scope === this.ranIn);
     this.start.disabled = this.#refused;
+  }
+
+  // What the file is that is passed; where a mistake of the code passes the same, that mistake is chosen.
+  judge(/** @type {Verdict} */ { says, wrong, mistake }) {
+    this.verdict.hidden = !says;
+    this.verdict.textContent = says;
+    this.verdict.classList.toggle("viz-mask-wrong", wrong);
+    this.mistake.value = mistake || NO_MISTAKE;
+    this.#warn();
   }
 
   // Scope of the shown result's mask.
@@ -130,24 +152,23 @@ export class Result {
 
   // The mistake that the shown result was made with.
   get mistaken() {
-    return this.result?.mistake ?? "none";
+    return this.result?.mistake ?? NO_MISTAKE;
   }
 
-  /** Run with the mask that is there, and with a planted mistake where one is named; `lead` shows its largest leak.
-   * @type {(mistake: string, lead?: boolean) => Promise<void>} */
-  async begin(mistake, lead = false) {
+  /** Run with the mask that is there, and with a planted mistake where one is named. @type {(mistake: string) => Promise<void>} */
+  async begin(mistake) {
     if (mistake) this.mistake.value = mistake;
     this.#warn();
-    await this.#run(lead);
+    await this.#run();
   }
 
-  async #run(lead = false) {
+  async #run() {
     const { plain, mask, scope, mistake } = this;
-    if (plain) await this.#take((signal) => runWith(plain, mask, scope, mistake.value, signal), mask, lead);
+    if (plain) await this.#take((signal) => runWith(plain, mask, scope, mistake.value, signal), mask);
   }
 
-  /** @type {(work: (signal: AbortSignal) => Promise<MaskResult>, mask: Mask, lead?: boolean) => Promise<void>} */
-  async #take(work, mask, lead = false) {
+  /** @type {(work: (signal: AbortSignal) => Promise<MaskResult>, mask: Mask) => Promise<void>} */
+  async #take(work, mask) {
     this.cancel.hidden = false;
     this.start.disabled = true;
     delete this.node.dataset.painted;
@@ -155,7 +176,7 @@ export class Result {
       this.said.textContent = `Running … ${seconds} s`;
     };
     const found = await this.#asked.run((fresh) => fresh(work(fresh.signal)), { tell });
-    if (found) await this.#enter(found, mask, lead);
+    if (found) await this.#enter(found, mask);
   }
 
   #cancel() {
@@ -169,16 +190,17 @@ export class Result {
     this.start.disabled = this.#refused;
   }
 
-  /** @type {(found: MaskResult, mask: Mask, lead?: boolean) => Promise<void>} */
-  async #enter(found, mask, lead = false) {
+  /** @type {(found: MaskResult, mask: Mask) => Promise<void>} */
+  async #enter(found, mask) {
     const run = new Run(found.run);
     Object.assign(this, { run, result: found, ranWith: mask });
     this.#idle("");
     this.made(run);
     this.sentence.textContent = found.sentence;
-    this.mend.hidden = found.mistake === "none";
-    if (lead && mask.equals(this.mask)) this.led = strongestLeak(found);
-    else if (lead) this.#takeBack(); // another mask was chosen meanwhile
+    this.mend.hidden = found.mistake === NO_MISTAKE;
+    if (this.leads && mask.equals(this.mask)) this.led = strongestLeak(found);
+    else if (this.leads) this.#takeBack(); // another mask was chosen meanwhile
+    this.leads = false;
     this.alone.textContent = found.alone;
     this.alone.hidden = !found.alone;
     this.body.hidden = false;
@@ -190,20 +212,14 @@ export class Result {
 
   #takeBack() {
     this.led = null;
-    this.mistake.value = "none";
+    this.mistake.value = NO_MISTAKE;
     this.#warn();
   }
 
   #warn() {
-    const planted = this.#plantedWords(this.mistake.value);
-    this.warning.hidden = !planted;
-    this.warning.textContent = `A mistake is planted: the code that runs the model takes the mask and ${planted}. Any weight on a pair that the mask forbids is a leak.`;
-  }
-
-  // The code's planted mistake in words; "" if it has none.
-  #plantedWords(/** @type {string} */ mistake) {
-    const [, ...others] = this.mistake.options;
-    return others.find(({ value }) => value === mistake)?.textContent ?? "";
+    const [chosen] = this.mistake.selectedOptions;
+    this.warning.hidden = !chosen || chosen.value === NO_MISTAKE;
+    this.warning.textContent = `A mistake is planted: the mask is passed to the model, and ${chosen?.textContent}. Any weight on a pair that the mask forbids is a leak.`;
   }
 }
 

@@ -15,8 +15,9 @@ export class ScopeFields {
   says = caption();
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true, id: "viz-mask-scope-fault" });
   node = el(
-    "div",
-    { class: "viz-mask-scope" },
+    "details",
+    { class: "viz-mask-scope viz-folded" },
+    el("summary", {}, "Only in some layers or heads"),
     controls(control("In layers", this.layers), control("heads", this.heads)),
     ...[this.says, this.fault],
   );
@@ -35,6 +36,7 @@ export class ScopeFields {
   start(model, code) {
     this.model = model;
     this.scope = MaskScope.from(code, model);
+    this.node.open ||= !this.scope.whole;
     const { layers, heads } = this.scope.written;
     Object.assign(this.layers, { value: layers });
     Object.assign(this.heads, { value: heads });

@@ -1,17 +1,17 @@
 // The Masks tab: a mask to paint, its numbers, a run with it, its reach and its code.
 
 import { current } from "../core/app_state.js";
-import { el, status } from "../core/dom.js";
+import { control, controls, el, status } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
-import { section } from "../views/headed.js";
 import { Code } from "./code.js";
 import { Convention } from "./convention.js";
 import { EmptyRows } from "./empty_rows.js";
 import { Mask } from "./mask_bits.js";
 import { codeOf, MOST_CHARACTERS, maskFrom } from "./mask_link.js";
 import { Painter } from "./painter.js";
+import { PassedFile } from "./passed_file.js";
 import { Presets } from "./presets.js";
 import { Reach } from "./reach.js";
 import { intent, offered, padded } from "./requests.js";
@@ -66,10 +66,24 @@ class MasksTab extends TabShell {
     (mask) => (this.runs.get(mask) ?? this.plain)?.tokens ?? [],
   );
   presets = new Presets(
-    (mask, by, run) => this.#made(mask, by, run),
-    () => this.convention.value,
+    (mask, by, run) => {
+      this.#made(mask, by, run);
+      this.passed.compare(by);
+    },
+    () => this.passed.read(),
   );
+  passed = new PassedFile({
+    made: (mask, run) => this.#made(mask, null, run),
+    tell: (verdict) => this.result.judge(verdict),
+    loads: (name) => this.presets.loads(name),
+  });
   scope = new ScopeFields(() => this.#changed(this.mask));
+  paint = el(
+    "details",
+    { class: "viz-mask-box viz-mask-folded viz-folded", "aria-label": "Mask", ontoggle: () => this.painter.draw() },
+    el("summary", {}, "Paint the mask: which queries may attend to which keys"),
+    ...[this.scope.node, this.painter.node],
+  );
   emptyRows = new EmptyRows();
   result = new Result((run) => {
     this.family.add(run.key);
@@ -84,11 +98,19 @@ class MasksTab extends TabShell {
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-masks");
-    const title = "Mask: which queries may attend to which keys";
-    const parts = [this.presets.node, this.scope.node, this.painter.node, this.linkSaid];
-    const mask = section("viz-mask-box", "Mask", title, ...parts);
-    const side = el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node);
-    this.body.append(this.result.node, el("div", { class: "viz-mask-top" }, mask, side), this.reach.node);
+    const { presets, passed } = this;
+    const means = el("div", {}, controls(control("I mean:", presets.choice), presets.sizes), presets.sentence);
+    const passes = el("div", {}, controls(el("span", {}, "I pass:"), ...passed.nodes));
+    const named = { class: "viz-mask-check", role: "group", "aria-label": "Check mine" };
+    const row = el("div", named, means, passes);
+    const sides = [
+      [this.paint, this.code.node],
+      [this.convention.node, this.emptyRows.node],
+    ].map((parts) => el("div", { class: "viz-mask-side" }, ...parts));
+    this.body.append(
+      ...[row, presets.fault, passed.fault, this.linkSaid, this.result.node],
+      ...[el("div", { class: "viz-mask-top" }, ...sides), this.reach.node],
+    );
     current.selection.on((names) => {
       if (!this.root.clientWidth) return;
       if (PLACE.some((name) => names.has(name))) this.result.led = null;
@@ -146,9 +168,10 @@ class MasksTab extends TabShell {
     this.body.hidden = !this.run;
     this.convention.offer(offer.conventions);
     this.code.offer(offer);
-    this.presets.show(home, offer);
-    this.presets.shown = plain;
     this.result.enter(plain, home, offer);
+    this.presets.show(home, offer);
+    this.passed.show(home, offer);
+    this.passed.shown = plain;
     this.reach.enter(plain);
     this.ready = true;
     this.#ran = mask;
@@ -159,6 +182,7 @@ class MasksTab extends TabShell {
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
     const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;
+    this.paint.open = given !== FORGOTTEN;
     if (given) await fresh(this.#restore(plain, given));
     this.body.dataset.painted = run.key;
   }
@@ -176,7 +200,8 @@ class MasksTab extends TabShell {
       this.#changed(this.mask);
       this.#linkFault = wrong;
       this.#note(); // which says it
-      if (ran && !wrong) await this.result.begin(mistake, code === FORGOTTEN.mask);
+      this.result.leads = code === FORGOTTEN.mask;
+      if (ran && !wrong) await this.result.begin(mistake);
     } catch (fault) {
       const why = sentenceOf(fault).replace(/\.$/, "");
       this.linkSaid.textContent = `The painted mask in this link is not shown: ${why}.`;
@@ -258,7 +283,7 @@ class MasksTab extends TabShell {
 
   // The mask is of another run now: one with padding, or back to the one without.
   #stand(/** @type {Run} */ run) {
-    this.plain = this.presets.shown = this.result.plain = run;
+    this.plain = this.passed.shown = this.result.plain = run;
     this.family.add(run.key);
     this.reach.enter(run);
   }

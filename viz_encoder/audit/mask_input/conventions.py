@@ -165,7 +165,7 @@ def _what_it_holds(given: Tensor) -> str:
             "flips bits and is never False. If 1 means keep, choose that convention."
         )
     if values <= {0.0, -math.inf}:
-        return "It holds 0 and -inf, as a mask that is added to scores does."
+        return "It holds 0 and -inf, as a mask that is added to scores does: write mask == 0."
     return f"Its smallest value is {min(values):g}, its largest {max(values):g}."
 
 

@@ -125,19 +125,19 @@ def _require_size(control: Control, value: object) -> int:
 
 
 def _none(query: Position, key: Position, n_tokens: int) -> Tensor:
-    return (query >= 0) & (key >= 0)
+    return key >= 0
 
 
 def _padding_right(query: Position, key: Position, n_tokens: int, padding: int) -> Tensor:
-    return (query >= 0) & (key < n_tokens - padding)
+    return key < n_tokens - padding
 
 
 def _padding_left(query: Position, key: Position, n_tokens: int, padding: int) -> Tensor:
-    return (query >= 0) & (key >= padding)
+    return key >= padding
 
 
 def _keys(query: Position, key: Position, n_tokens: int, first: int, count: int) -> Tensor:
-    return (query >= 0) & ((key < first) | (key >= first + count))
+    return (key < first) | (key >= first + count)
 
 
 def _causal(query: Position, key: Position, n_tokens: int) -> Tensor:
@@ -174,14 +174,14 @@ PRESETS: dict[str, Preset] = {
             "No mask",
             "Every token may attend to every token.",
             _none,
-            "(query >= 0) & (key >= 0)",
+            "key >= 0",
         ),
         Preset(
             "padding-right",
             "Padding at the end",
             "No token may attend to the padding at the end: a key_padding_mask (batch, token).",
             _padding_right,
-            "(query >= 0) & (key < n_tokens - {padding})",
+            "key < n_tokens - {padding}",
             (_PADDING,),
         ),
         Preset(
@@ -189,7 +189,7 @@ PRESETS: dict[str, Preset] = {
             "Padding at the start",
             "No token may attend to the padding at the start: a key_padding_mask (batch, token).",
             _padding_left,
-            "(query >= 0) & (key >= {padding})",
+            "key >= {padding}",
             (_PADDING,),
         ),
         Preset(
@@ -197,7 +197,7 @@ PRESETS: dict[str, Preset] = {
             "Ignored keys",
             "No token may attend to these keys: one row, (batch, 1, 1, token), 0 = ignore.",
             _keys,
-            "(query >= 0) & ((key < {first}) | (key >= {first} + {count}))",
+            "(key < {first}) | (key >= {first} + {count})",
             (
                 Control("first", "First ignored key", 0, 1),
                 Control("count", "How many", 1, 2),

@@ -1,6 +1,6 @@
 """What a mask is: a preset, or a preset under a usual mistake, with the line that mends it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -9,6 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.shown import counted
 
 Mask = Bool[Tensor, "query key"]
 KNOWN = (
@@ -25,6 +26,15 @@ SHORT = 256  # longer masks are compared with presets without sizes alone
 
 
 @dataclass(frozen=True)
+class Recognized:
+    """What a mask is, in a sentence; "" of one that is not known."""
+
+    says: str = ""
+    line: str = ""  # that mends it, where it is a known mask under a usual mistake
+    wrong: bool = False  # it is not what was meant
+
+
+@dataclass(frozen=True)
 class Mistake:
     """How a mask is not what was meant, and the line that makes it so."""
 
@@ -34,34 +44,61 @@ class Mistake:
 
 
 MISTAKES = (
-    Mistake("it is upside down", "~mask", lambda mask: ~mask),
-    Mistake("its rows are keys", "mask.T", lambda mask: mask.T),
+    Mistake("upside down", "~mask", lambda mask: ~mask),
+    Mistake("transposed (its rows are keys)", "mask.T", lambda mask: mask.T),
     Mistake(
-        "tokens may not attend to themselves",
+        "without the diagonal (no token may attend to itself)",
         "mask | torch.eye(len(mask), dtype=torch.bool)",
         lambda mask: mask | torch.eye(len(mask), dtype=torch.bool),
     ),
-    Mistake("it is upside down, and its rows are keys", "~mask.T", lambda mask: ~mask.T),
-    Mistake("tokens may attend to the next one", "mask.tril()", lambda mask: _up_to_next(mask)),
+    Mistake("upside down and transposed", "~mask.T", lambda mask: ~mask.T),
+    Mistake(
+        "shifted (tokens may attend to the next one)",
+        "mask.tril()",
+        lambda mask: _up_to_next(mask),
+    ),
 )
 
 
-def recognized(mask: Bool[Tensor, "query key"]) -> str:
-    """A sentence that names a preset, or a preset under a usual mistake; "" of any other mask."""
-    if mask.all() or not mask.any():
-        return ""
-    candidates = [*_candidates(len(mask))]
+def recognized(
+    mask: Bool[Tensor, "query key"],
+    meant: tuple[str, Bool[Tensor, "query key"]] | None = None,
+    what: str = "This mask",
+) -> Recognized:
+    """Name the mask by a preset, or by a preset under a usual mistake.
+
+    Args:
+        mask: rows = queries, columns = keys, True = may attend.
+        meant: the label and the mask it should be; without it, each preset is tried.
+        what: the mask in the sentence.
+    """
+    if meant is None and (mask.all() or not mask.any()):
+        return Recognized()
+    candidates = [*_candidates(len(mask))] if meant is None else [meant]
     for label, candidate in candidates:
         if torch.equal(mask, candidate):
-            return f"This mask is the preset “{label}”."
+            return Recognized(f"{what} is “{label}”.")
     for mistake in MISTAKES:
         mended = mistake.mended(mask)
         for label, candidate in candidates:
             if torch.equal(mended, candidate):
-                return (
-                    f"If this mask is meant to be “{label}”, {mistake.words}: write {mistake.line}"
-                )
-    return ""
+                says = f"{what} is “{label}”, {mistake.words}: write {mistake.line}"
+                return Recognized(says, mistake.line, wrong=True)
+    return Recognized() if meant is None else _differing(mask, *meant, what)
+
+
+def _differing(mask: Mask, label: str, meant: Mask, what: str) -> Recognized:
+    more, less = int((mask & ~meant).sum()), int((~mask & meant).sum())
+    return Recognized(
+        f"{what} is not “{label}”: it allows {counted(more, 'pair')} that “{label}” forbids, and "
+        f"forbids {less:,} that it allows.",
+        wrong=True,
+    )
+
+
+def named(label: str, sizes: Mapping[str, object]) -> str:
+    """A preset with its sizes, as sentences have it: "Causal", "Sliding window, reach 2"."""
+    return label + "".join(f", {name} {size}" for name, size in sizes.items())
 
 
 def _candidates(n_tokens: int) -> Iterator[tuple[str, Mask]]:
@@ -74,11 +111,10 @@ def _candidates(n_tokens: int) -> Iterator[tuple[str, Mask]]:
             range(each.minimum, min(each.minimum + SIZES, most) + 1) for each in preset.controls
         ]
         for sizes in product(*ranges):
-            named = dict(zip((each.name for each in preset.controls), sizes, strict=True))
-            mask = preset.mask(n_tokens, **named)
+            chosen = dict(zip((each.name for each in preset.controls), sizes, strict=True))
+            mask = preset.mask(n_tokens, **chosen)
             if not mask.all():
-                said = "".join(f", {name} {size}" for name, size in named.items())
-                yield f"{preset.label}{said}", mask
+                yield named(preset.label, chosen), mask
 
 
 def _up_to_next(mask: Mask) -> Mask:

@@ -12,7 +12,7 @@ from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.audit.measure.reach import reach, reach_after
 from viz_encoder.errors import InputError, SelectionError, TooLong
-from viz_encoder.shown import quoted
+from viz_encoder.shown import quoted, small
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_link import mask_code
@@ -110,7 +110,7 @@ def alone_sentence(runner: Runner, key: str) -> str:
     if apart < SAME:
         return (
             "The real tokens come out as they do without padding: their outputs differ by at most "
-            f"{apart:.1e} of their length."
+            f"{small(apart)} of their length."
         )
     why = " Padding at the start also gives them other positions." * (
         pad.side == "start" and masked.mistake is Mistake.NONE

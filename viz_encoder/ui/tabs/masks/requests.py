@@ -16,6 +16,7 @@ from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
 from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
 from viz_encoder.audit.mask_input.packed import packed
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, preset
+from viz_encoder.audit.mask_input.recognized import named
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs.text import TextReader
 from viz_encoder.trace.mask_scope import MaskScope
@@ -137,6 +138,15 @@ def made_by(given: object, n_tokens: int) -> Mask:
     if not isinstance(lengths, list) or not 0 < len(lengths) <= MAX_DOCUMENTS:
         raise InputError("Write the lengths of the documents as whole numbers, such as 5, 7, 3.")
     return packed(require_size(n_tokens), lengths)
+
+
+def meant_by(given: object, n_tokens: int) -> tuple[str, Mask]:
+    """The label of such a mask with its sizes, and the mask."""
+    mask = made_by(given, n_tokens)
+    assert isinstance(given, Mapping)  # made_by says so otherwise
+    made, lengths = _named(given), given.get("lengths")
+    sizes = made.sizes(_sizes(given)) if lengths is None else {"lengths": lengths}
+    return named(made.label, sizes), mask
 
 
 def _named(given: Mapping[str, Any]) -> Preset:

@@ -32,6 +32,7 @@ from viz_encoder.whole_file import shortened
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/mask", route_class=ToldRoute)
 PLACES = Places(1)
+MADE_BY = {"~mask": str(Mistake.INVERTED), "mask.T": str(Mistake.TRANSPOSED)}
 
 
 async def _size(entry: Held) -> int:
@@ -89,16 +90,23 @@ async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
 
 @ROUTER.post("/upload")
 async def upload(
-    n_tokens: Size, request: Request, name: str, convention: str, sample: int = 0
+    n_tokens: Size, request: Request, name: str, convention: str, sample: int = 0, meant: str = ""
 ) -> Response:
-    """The mask of a sample of a file, as bits; x-about: how many it has, and which mask it is."""
+    """The mask of a sample of a file, as bits.
+
+    x-about: how many samples it has, which mask it is, and whether it is another one than the
+    preset `meant`, named as JSON; `mistake` is what a code does that is passed it.
+    """
     what = shortened(printable(name))
     content = await body_of(request, requests.file_bytes(n_tokens), what)
 
     def work() -> Response:
         mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
-        about = json.dumps({"samples": samples, "says": recognized(mask)})
-        return _bits(mask, **{"x-about": about})
+        wanted = requests.meant_by(read_json(meant.encode()), n_tokens) if meant else None
+        found = recognized(mask, wanted, "Your file")
+        mistake = MADE_BY.get(found.line, "") if wanted else ""
+        told = {"says": found.says, "wrong": found.wrong, "mistake": mistake}
+        return _bits(mask, **{"x-about": json.dumps({"samples": samples, **told})})
 
     return await PLACES.answer(request, work)
 

@@ -1,0 +1,115 @@
+// A mask as one's code passes it: a file in a named convention, held against what is meant.
+
+import { button, control, count, el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { uploaded } from "./requests.js";
+
+/** @import { MasksOffered } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Mask } from "./mask_bits.js" */
+/** @import { Origin } from "./presets.js" */
+/** @typedef {{ says: string, wrong: boolean, mistake: string }} Verdict what the file is; `mistake` does what it does */
+
+const NO_VERDICT = { says: "", wrong: false, mistake: "" };
+
+export class PassedFile {
+  /** @type {Run | null} */
+  shown = null; // whose mask is there
+  /** @type {Run | null} */
+  home = null; // without padding
+  most = 0; // bytes of a file
+  /** @type {File | null} */
+  file = null;
+  field = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", hidden: true });
+  choose = button("Choose a file (.npy, .csv) …", () => this.field.click(), { id: "viz-mask-file-button" });
+  name = el("bdi", { class: "viz-mask-file-name" });
+  drop = button("×", () => this.#drop(), { "aria-label": "Remove the file", id: "viz-mask-file-drop" });
+  loaded = el("span", { class: "viz-mask-group", hidden: true }, this.name, this.drop);
+  convention = el("select", { id: "viz-mask-passed", onchange: () => this.read() });
+  sample = el("select", { id: "viz-mask-sample", onchange: () => this.read() });
+  samples = control("Sample of the batch", this.sample);
+  fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
+  nodes = [this.choose, this.field, this.loaded, control("as", this.convention), this.samples];
+  #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
+
+  /** `made` gets the file's mask where it is what is meant, `tell` what it is, and `loads` its name.
+   * @param {{ made: (mask: Mask, run: Run) => unknown, tell: (verdict: Verdict) => unknown,
+   *   loads: (name: string) => unknown }} acts */
+  constructor(acts) {
+    this.acts = acts;
+    this.field.addEventListener("change", () => this.#chosen());
+  }
+
+  /** @type {(home: Run, offered: MasksOffered) => void} */
+  show(home, { conventions, fileBytes }) {
+    Object.assign(this, { home, shown: home, most: fileBytes });
+    if (!this.convention.length)
+      this.convention.append(...options(conventions.map(({ name, words }) => [name, words])));
+    this.#drop();
+  }
+
+  #chosen() {
+    const file = this.field.files?.[0] ?? null;
+    this.field.value = ""; // so that the same file can be chosen again
+    if (!file) return;
+    if (file.size > this.most)
+      return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(this.most)} are allowed here.`);
+    this.#batch(1, 0);
+    return this.#read(file, null);
+  }
+
+  /** What is loaded, as what is meant. */
+  read() {
+    return this.file && this.#read(this.file, null);
+  }
+
+  /** Hold the file against what is meant, as a preset makes it. @param {Origin} by */
+  compare(by) {
+    return this.file && this.#read(this.file, by);
+  }
+
+  /** @type {(file: File, meant: Origin | null) => Promise<unknown> | undefined} */
+  #read(file, meant) {
+    const { home, shown } = this;
+    if (!home || !shown) return;
+    const asked = { convention: this.convention.value, sample: Number(this.sample.value), meant };
+    return this.#asked.run(async (fresh) => {
+      const read = async (/** @type {Run} */ run) => ({ run, ...(await uploaded(run, file, asked)) });
+      const other = (/** @type {Error} */ fault) => (shown === home ? Promise.reject(fault) : read(home));
+      const { run, mask, samples, ...verdict } = await fresh(read(shown).catch(other)); // of the text with its padding, or alone
+      this.#say("");
+      this.file = file;
+      this.name.textContent = file.name;
+      this.loaded.hidden = false;
+      this.choose.textContent = "Another file …";
+      this.acts.loads(file.name);
+      this.#batch(samples, asked.sample);
+      if (!meant) this.acts.made(mask, run);
+      this.acts.tell(verdict);
+    });
+  }
+
+  #drop() {
+    this.#asked.stop();
+    this.file = null;
+    this.loaded.hidden = true;
+    this.choose.textContent = "Choose a file (.npy, .csv) …";
+    this.#batch(1, 0);
+    this.#say("");
+    this.acts.loads("");
+    this.acts.tell(NO_VERDICT);
+  }
+
+  /** @type {(samples: number, chosen: number) => void} */
+  #batch(samples, chosen) {
+    this.samples.hidden = samples < 2;
+    const names = Array.from({ length: samples }, (_, at) => /** @type {const} */ ([at, `${at} of ${samples}`]));
+    this.sample.replaceChildren(...options(names));
+    this.sample.value = String(chosen);
+  }
+
+  #say(/** @type {string} */ sentence) {
+    this.fault.textContent = sentence;
+    this.fault.hidden = !sentence;
+  }
+}
