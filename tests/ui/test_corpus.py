@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.conftest import open_tab
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
+from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.table_files import as_data, from_data
 from viz_encoder.errors import InputError, TooLong, VizEncoderError
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
@@ -26,7 +28,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def table(minilm) -> HeadTable:
-    return vz.corpus(minilm, TEXTS)
+    return vz.corpus(minilm, TEXTS, measures=(*MEASURES, "share"), sample=1)
 
 
 def measured(site, content: bytes, **asked) -> dict:
@@ -67,7 +69,7 @@ def previous_by_hand(encoder, texts) -> np.ndarray:
 @pytest.mark.slow
 def test_the_shipped_table_is_what_its_sentences_give(minilm):
     shipped = HeadTable.load(asset(sources.TABLE))
-    made = vz.corpus(minilm, asset(sources.SENTENCES))
+    made = results.over(runner_of(minilm), sources.example_texts(), "", "", go_on)
     same(shipped, made, 1e-5)  # another machine may round otherwise
     assert shipped.about.digest == made.about.digest
     assert shipped.n_texts == made.n_texts == len(sources.example_texts()) == 240
@@ -360,3 +362,43 @@ def test_two_tables_are_subtracted(opened, minilm):
     assert page.inner_text(".viz-corpus-finding").startswith(
         f"Head {at[0]}.{at[1]} differs most in"
     )
+
+
+def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opened):
+    page = opened.page
+    page.fill("#viz-corpus-texts", "\n".join(TEXTS))
+    page.click("#viz-corpus-measure")
+    painted(page, sources.PASTED)
+    said = page.inner_text(".viz-corpus-finding")
+    page.reload()
+    painted(page, sources.PASTED)
+    assert page.inner_text(".viz-corpus-finding") == said
+    assert page.input_value("#viz-corpus-texts") == "\n".join(TEXTS)
+    open_tab(page, "Pooling")
+    lines = page.locator("#viz-set-lines textarea")
+    lines.wait_for()
+    page.wait_for_function(
+        "text => document.querySelector('#viz-set-lines textarea').value === text",
+        arg="\n".join(TEXTS),
+    )
+    lines.fill("text,label\nA goal.,sport\nA pot.,food\n")
+    open_tab(page, "Corpus")
+    assert page.input_value("#viz-corpus-texts").startswith("text,label")
+    assert page.inner_text("#viz-corpus-measure") == "Measure 2 texts"  # without the titles
+    page.click("#viz-corpus-measure")
+    painted(page, "pasted texts.csv")
+    assert page.inner_text(".viz-corpus-finding").startswith("Over 2 texts")
+
+
+def test_back_after_run_takes_one_press(opened):
+    page = opened.page
+    page.wait_for_function("document.querySelector('#viz-run') !== null")
+    page.wait_for_function("window.vizTab?.run && history.state?.viz")
+    before = page.evaluate("vizTab.run.link.a")
+    page.click(".viz-corpus-examples li:first-child button")
+    page.wait_for_function("text => vizTab.run.link.a !== text", arg=before)
+    page.wait_for_function("!location.search.includes('tab=')")
+    page.go_back()
+    page.wait_for_function("text => vizTab.run.link.a === text", arg=before)
+    page.wait_for_function("location.search.includes('tab=corpus')")
+    assert page.is_visible(".viz-corpus")

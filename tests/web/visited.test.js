@@ -31,6 +31,20 @@ test("a new run and a new tab are new entries; what is selected there is not", (
   assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "zoo", link: OTHER } });
 });
 
+test("a tab that opens for a run and the run are one entry", () => {
+  const entries = [];
+  const write = (kind) => (state) => {
+    entries.push(kind);
+    globalThis.history.state = state;
+  };
+  const state = { viz: { tab: "corpus", link: LINK } };
+  globalThis.history = { state, replaceState: write("same"), pushState: write("new") };
+  visit("?tab", { tab: "", link: LINK, passing: true });
+  visit("?run", { tab: "", link: OTHER });
+  visit("?other-tab", { tab: "zoo", link: OTHER });
+  assert.deepEqual(entries, ["new", "same", "new"]);
+});
+
 test("an entry is gone to at once, or once its run is there; an answer that comes late is not the last", async () => {
   const [gone, opened] = [[], []];
   let [asked, goTo, entered] = [0, null, null];

@@ -54,6 +54,8 @@ export class Selection extends Emitter {
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
+  /** @type {string | null} */
+  leaves = null; // the tab that is left for the next run: the one that opens for it and the run are one step of Back
   asked = -1; // the token of which something is still to be chosen
   /** @type {Map<string, string>} */
   #notes = new Map(); // tabs' link entries, by dotted name
@@ -75,6 +77,7 @@ export class Selection extends Emitter {
   // that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
+    this.leaves = null;
     this.opened ||= run.key;
     this.#open(run);
     if (!Object.hasOwn(run.vocabulary.scales, this.scale)) this.scale = DEFAULTS.scale;
@@ -153,7 +156,8 @@ export class Selection extends Emitter {
 
   // The run and tab, which are what Back restores.
   get entry() {
-    return { tab: this.tab, link: JSON.stringify(this.#link) };
+    const entry = { tab: this.tab, link: JSON.stringify(this.#link) };
+    return this.leaves !== null && this.leaves !== this.tab ? { ...entry, passing: true } : entry;
   }
 
   // Select what an address did that one was at before, now or in the run that is `coming`.

@@ -4,7 +4,7 @@ import { openTab } from "./tab_link.js";
 
 /** @import { Run } from "./run.js" */
 /** @import { Selection } from "./selection.js" */
-/** @typedef {{ tab: string, link: string }} Entry */
+/** @typedef {{ tab: string, link: string, passing?: boolean }} Entry `passing` to the run that takes its place */
 
 const NAME = "viz"; // beside what Gradio keeps in an entry
 
@@ -14,7 +14,7 @@ export function visit(address, entry) {
   /** @type {Entry | undefined} */
   const before = history.state?.[NAME];
   const state = { ...history.state, [NAME]: entry };
-  const same = !before || (before.tab === entry.tab && before.link === entry.link);
+  const same = !before || before.passing || (before.tab === entry.tab && before.link === entry.link);
   if (same) history.replaceState(state, "", address);
   else history.pushState(state, "", address);
 }

@@ -6,6 +6,7 @@ import { built, runText, textBox } from "../core/form.js";
 import { itemOf } from "../core/head_tables.js";
 import { openTab } from "../core/tab_link.js";
 import { headName } from "../views/cells.js";
+import { oneStop } from "../views/one_stop.js";
 import { section } from "../views/headed.js";
 import { examplesOf, markedParts } from "./tables.js";
 
@@ -15,7 +16,7 @@ const RUN = "Run this text on the model above, and look at this pair in the Expl
 
 export class ExampleList {
   heading = el("h3", {});
-  list = el("ol", { class: "viz-corpus-examples" });
+  list = oneStop(el("ol", { class: "viz-corpus-examples" }));
   none = caption();
   once = el("span");
   node = section(
@@ -34,7 +35,7 @@ export class ExampleList {
   show(table, place) {
     const found = examplesOf(table, place);
     this.heading.textContent = `Where head ${headName(place)} is strongest`;
-    this.once.textContent = `Each ${itemOf(table)} counts once; special tokens do not.`;
+    this.once.textContent = `One example per ${itemOf(table)}; special tokens are left out.`;
     this.list.replaceChildren(...found.map((one) => lineOf(one, table.names?.[one.item])));
     this.none.textContent = found.length ? "" : "This table has no examples of this head.";
   }
@@ -77,6 +78,7 @@ export async function runExample({ layer, head, query, key, texts }) {
   const [first, second] = texts;
   selection.set({ layer, head });
   selection.held = { query, key }; // the next run has this pair
+  selection.leaves = selection.tab;
   await built(() => textBox("a"));
   const kind = /** @type {HTMLInputElement | null} */ (
     document.querySelector(`#viz-kind input[value='${second ? "pair" : "text"}']`)

@@ -27,6 +27,12 @@ export function coloring(values, change) {
   return { high, low: change ? -high : 0, of };
 }
 
+/** A number whose zero before the point goes where there is no room for it. @param {string} text */
+function withZero(text) {
+  const [, sign, rest] = /^([+−]?)0(\..*)$/.exec(text) ?? [];
+  return rest ? [sign, el("i", {}, "0"), rest] : [text];
+}
+
 export class HeadMap {
   node = el("div", { class: "viz-corpus-map", role: "group" });
   legend = el("div", { class: "viz-corpus-legend" });
@@ -53,7 +59,7 @@ export class HeadMap {
         const value = values[layer][head];
         const ground = colors.of(value);
         Object.assign(cell.style, { background: rgbText(ground), color: inkOn(ground) });
-        cell.children[1].textContent = change ? signed(value, decimals) : shown(value);
+        cell.children[1].replaceChildren(...withZero(change ? signed(value, decimals) : shown(value)));
         cell.children[2].textContent = label({ layer, head });
         cell.ariaDescription = about({ layer, head });
         cell.dataset.value = value === null ? "" : String(value);

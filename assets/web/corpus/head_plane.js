@@ -11,7 +11,7 @@ import { shown } from "./tables.js";
 /** @import { Point } from "../views/scatter_labels.js" */
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 
-const INSET = { height: 300, left: 46, right: 16, top: 12, bottom: 26 };
+const INSET = { height: 316, left: 60, right: 16, top: 12, bottom: 42 };
 const BELOW = INSET.height - INSET.bottom + 16; // the numbers across
 const NAMED = 8; // names along each axis
 const AXES = { x: "special", y: "previous" };
@@ -87,7 +87,14 @@ export class HeadPlane {
       }),
     );
     const names = namesOf("viz-corpus-name", this.points, known, isChosen, NAMED, width, INSET);
+    const middle = (INSET.top + INSET.height - INSET.bottom) / 2;
     const lines = [
+      svg(
+        "text",
+        { x: (INSET.left + width - INSET.right) / 2, y: INSET.height - 6, "text-anchor": "middle" },
+        titles[0],
+      ),
+      svg("text", { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, titles[1]),
       ...ticks(...scales.xs).map((value) => tick(scales.x(value), BELOW, "middle", value)),
       ...ticks(...scales.ys).map((value) => tick(INSET.left - 6, scales.y(value) + 4, "end", value)),
     ];

@@ -1,6 +1,7 @@
 // Input of the Corpus tab: pasted texts, a file, images, a saved table, or the example sentences.
 
 import { button, caption, control, controls, counted, el } from "../core/dom.js";
+import { dataset, WHERE_KEPT } from "../core/dataset.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
 import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
@@ -13,6 +14,7 @@ import { filePicker, isPicture } from "./file_picker.js";
 
 const [USUAL, PICTURE_USUAL] = ["all-MiniLM-L6-v2", "scene"];
 const MOST = 2000;
+const HEADED = /^\s*(?:text|label|word)\s*,/i; // a table with labels, as the Pooling tab takes it
 const ABOUT = [
   `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file with a column of texts (and one of text B, for pairs), or a treebank (.conllu); or as many pictures, as files or as a .zip; or a table that was saved before.`,
   `Texts are read by the text model chosen at the top of the page, pictures by the picture model (${PICTURE_USUAL}, unless another is chosen there), and the server keeps nothing.`,
@@ -27,7 +29,8 @@ const held = (/** @type {string} */ box, /** @type {string} */ usual) =>
 export const chosenModel = () => held("#viz-model input", USUAL);
 const chosenPictureModel = () => held("#viz-picture-model input", PICTURE_USUAL);
 
-export const linesOf = (/** @type {string} */ typed) => typed.split("\n").filter((line) => line.trim()).length;
+/** How many texts are typed, without the titles of a table. @type {(typed: string) => number} */
+export const linesOf = (typed) => typed.split("\n").filter((line) => line.trim()).length - (HEADED.test(typed) ? 1 : 0);
 
 export class SourcePanel {
   typed = el("textarea", { id: "viz-corpus-texts", rows: 5, oninput: () => this.#count() });
@@ -47,12 +50,17 @@ export class SourcePanel {
       title: "400 sentences for the model grammar, in which the masked word depends on the word that decides it",
     });
     const columns = [control("Column:", this.column), control("Column of text B:", this.second)];
-    const label = el("label", { class: "viz-caption", for: this.typed.id }, "One text per line, or upload a file.");
+    const label = el(
+      "label",
+      { class: "viz-caption", for: this.typed.id },
+      `One text per line, or upload a file. ${WHERE_KEPT}`,
+    );
     this.node = section(
       ...["viz-corpus-source", "Your texts", "Your texts"],
       ...[label, this.typed, controls(this.start, ...upload, ...columns, shipped, trees)],
       ...[this.work.node, caption(ABOUT)],
     );
+    dataset.bind(this.typed);
     this.#count();
   }
 
@@ -82,7 +90,9 @@ export class SourcePanel {
   }
 
   #pasted() {
-    const asked = { name: "", body: this.typed.value, model: chosenModel(), column: "text" };
+    const { value } = this.typed;
+    const name = HEADED.test(value) ? "pasted texts.csv" : "";
+    const asked = { name, body: value, model: chosenModel(), column: "text" };
     return this.measure("Measuring the texts", (tell, signal) => measured(asked, tell, signal));
   }
 

@@ -2,6 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { button, caption, control, controls, el, onTheme, onWidth, options } from "../core/dom.js";
+import { keep, kept } from "../core/dataset.js";
 import { itemOf, itemsOf, openTable, shippedTable, spreadOf, tableName } from "../core/head_tables.js";
 import { sentenceOf } from "../core/latest.js";
 import { headName } from "../views/cells.js";
@@ -20,6 +21,7 @@ import { changes, changeSaid, difference, headOf, ranked } from "./tables.js";
 
 const USUAL = "previous";
 const [STATISTIC, HEAD] = ["corpus.stat", "corpus.head"]; // in the link
+const TABLE = "viz.corpus"; // the last table that was made, in the browser tab
 const FAILED = 5; // texts whose fault is said
 
 // Called by the page once; it needs no run, and asks for nothing before it is seen.
@@ -35,12 +37,16 @@ export function mount(/** @type {HTMLElement} */ root) {
 async function open(/** @type {HTMLElement} */ root) {
   root.replaceChildren(el("p", { class: "viz-empty", role: "status" }, "Loading the example …"));
   try {
-    window.vizCorpus = new CorpusTab(root, await shippedTable()); // so that a script or a test can ask what is shown
+    const table = await shippedTable();
+    window.vizCorpus = new CorpusTab(root, table, keptTable()); // so that a script or a test can ask what is shown
   } catch (fault) {
     const again = button("Try again", () => open(root));
     root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, sentenceOf(fault), " ", again));
   }
 }
+
+/** @returns {HeadTable | null} */
+const keptTable = () => JSON.parse(kept(TABLE) || "null");
 
 export class CorpusTab {
   /** @type {HeadPlace} */
@@ -58,15 +64,19 @@ export class CorpusTab {
   examples = new ExampleList();
   relations = new RelationList((place) => this.choose(place));
   plane = new HeadPlane((place) => this.choose(place));
-  source = new SourcePanel((table) => this.enter(table));
+  source = new SourcePanel((table) => {
+    keep(TABLE, JSON.stringify(table));
+    this.enter(table);
+  });
   comparison = new Comparison({
     changed: () => this.#rank(),
     choose: (place) => this.choose(place),
     read: (files) => this.source.read(files, (table) => this.comparison.against(table)),
   });
 
-  /** @param {HTMLElement} root @param {HeadTable} table */
-  constructor(root, table) {
+  /** `made` is the table that was there before a reload.
+   * @param {HTMLElement} root @param {HeadTable} table @param {HeadTable | null} made */
+  constructor(root, table, made) {
     this.table = table;
     const saves = ["csv", "parquet", "json"].map(
       (kind) =>
@@ -100,12 +110,13 @@ export class CorpusTab {
       this.#draw();
       this.plane.draw();
     });
-    this.enter(table);
+    if (made) this.comparison.keep(table);
+    this.enter(made ?? table, headOf(made ?? table, current.selection.noted(HEAD)));
   }
 
-  /** Show another table by the same statistic, and the head that leads in it. @param {HeadTable} table */
-  enter(table) {
-    const first = !this.comparison.tables.length;
+  /** Show another table by the same statistic, and a head or the one that leads in it.
+   * @type {(table: HeadTable, place?: HeadPlace | null) => void} */
+  enter(table, place = null) {
     const before = this.statistic.value || current.selection.noted(STATISTIC) || USUAL;
     this.table = table;
     openTable.set(table);
@@ -116,8 +127,7 @@ export class CorpusTab {
     this.statistic.value = titles.some(([name]) => name === before) ? before : usual;
     this.#fail();
     this.relations.show(table);
-    const linked = first ? headOf(table, current.selection.noted(HEAD)) : null;
-    this.#rank(linked);
+    this.#rank(place);
   }
 
   choose(/** @type {HeadPlace} */ place) {

@@ -19,7 +19,9 @@ from viz_encoder.corpora import (
     read_treebank,
     treebank_table,
 )
+from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.corpus_items import TREES, Columns, Unreadable
+from viz_encoder.corpora.on_request import carried_shares
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import as_data, check_kind
 from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
@@ -34,6 +36,7 @@ Tell = Callable[[float], None]  # the share that is done; raises to stop
 FILES = (".csv", ".parquet", ".npz", ".json")
 GRAMMAR = "grammar"
 LOOK = "heads that look "
+SHARED = 40  # texts, each of which takes some forward passes more
 LOADED, READ = 0.05, 0.1  # the shares of the work that loading and counting are
 
 
@@ -88,9 +91,28 @@ def measured_pictures(runner: Runner, content: bytes, model: str, tell: Tell) ->
 def over(
     runner: Runner, texts: Sequence[Any], source: str, model: str, tell: Tell, k: int = 10
 ) -> HeadTable:
-    """The table of these texts."""
+    """The table of these texts, with what heads carried of the pooled vector of some of them."""
     given = list(texts)
-    return _counted(runner, given, source, model, tell, partial(corpus, items=given, n=k))
+
+    def work(encoder: LoadedEncoder, progress: Callable[[Done], None]) -> HeadTable:
+        shared = ("share",) * _carries(encoder, given)
+        sample = min(1.0, SHARED / max(1, len(given)))
+        measures = (*MEASURES, *shared)
+        return corpus(encoder, given, n=k, measures=measures, sample=sample, progress=progress)
+
+    return _counted(runner, given, source, model, tell, work)
+
+
+def _carries(encoder: LoadedEncoder, texts: Sequence[Any]) -> bool:
+    """Whether a model's pooled vector can be shared out among heads; its first text tells."""
+    first = next((one for one in texts if not isinstance(one, Unreadable)), None)
+    if first is None:
+        return False
+    try:
+        carried_shares(encoder, encoder.read(first))
+    except VizEncoderError:
+        return False
+    return True
 
 
 def over_pictures(
