@@ -1,0 +1,96 @@
+"""Every tab at two widths, counted: none asks more of its reader than it did."""
+
+import pytest
+
+from tests.slow import slow
+from tests.ui.conftest import open_tab
+from tests.ui.page_counts import counted
+from tests.ui.test_accessibility import SETTLED
+
+MOST = 25  # controls on a first screen
+DRAWN = {
+    "Explore": ".viz-how[data-painted]",
+    "Hidden states": "#viz-hidden-similarity[data-painted]",
+    "Pooling": "#viz-pooling .viz-pool[data-painted]",
+    "Paint and check": ".viz-masks[data-painted]",
+    "Mask zoo": ".viz-zoo-head",
+    "Learn": ".viz-learn[data-painted]",
+    "Corpus": ".viz-corpus[data-painted]",
+}
+# What is there now, so that it cannot grow: the page's height, and the squares of 300 px without
+# anything, at 1440 px; the height, and the gaps of over 40 px, at 390 px.
+ROOM = {
+    1440: {
+        "Explore": (1250, 0),
+        "Hidden states": (1250, 0),
+        "Pooling": (900, 1),
+        "Paint and check": (1900, 3),
+        "Mask zoo": (1800, 2),
+        "Learn": (1400, 3),
+        "Corpus": (1800, 5),
+    },
+    390: {
+        "Explore": (2300, 0),
+        "Hidden states": (2150, 2),
+        "Pooling": (1950, 1),
+        "Paint and check": (3650, 3),
+        "Mask zoo": (4000, 2),
+        "Learn": (2850, 8),
+        "Corpus": (3100, 1),
+    },
+}
+CONTROLS = {("Learn", 1440): 75, ("Explore", 1440): 27}  # a lesson's numbers can be changed
+SMALL = {"Learn": 46}  # targets under 24 px: scores to drag, switches, names
+
+
+@pytest.fixture(scope="module")
+def opened(visit_once):
+    """The page as a person finds it, on its answer."""
+    opened = visit_once(height=900, opening=True, folded=True)
+    opened.page.wait_for_selector(DRAWN["Explore"], timeout=60_000)
+    return opened
+
+
+@pytest.mark.parametrize("tab", DRAWN)
+@pytest.mark.parametrize("width", [1440, slow(390)])
+def test_a_tab_asks_no_more_of_its_reader(opened, tab, width):
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})  # where each tab has its button
+    open_tab(page, tab)
+    page.wait_for_selector(DRAWN[tab], timeout=60_000)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function(SETTLED)
+    found = counted(page)
+    height, most = ROOM[width][tab]
+    room = found["empty"] if width == 1440 else found["gaps"]
+    assert found["faint"] == found["odd"] == [] and found["wide"] <= 0
+    assert len(found["controls"]) <= CONTROLS.get((tab, width), MOST), found["controls"]
+    assert len(found["small"]) <= SMALL.get(tab, 0), found["small"]
+    assert len(room) <= most, room
+    assert found["height"] <= height
+
+
+def test_the_counts_see_what_they_count(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_tab(page, "Corpus")
+    page.wait_for_selector(DRAWN["Corpus"], timeout=60_000)
+    before = counted(page)
+    page.evaluate(
+        """() => {
+          const one = (tag, style, text) => Object.assign(document.createElement(tag), {
+            textContent: text, style: `position: absolute; left: 9px; ${style}` });
+          document.querySelector(".viz-corpus").append(
+            one("button", "top: 300px; width: 20px; height: 20px; font-size: 13px", "b"),
+            one("input", "top: 330px; border: 1px solid #f1f5f9; height: 30px", ""),
+            one("p", "position: static; margin-top: 400px", "end"),
+          );
+        }"""
+    )
+    after = counted(page)
+    more = {name: len(after[name]) - len(before[name]) for name in ("small", "odd", "faint")}
+    assert more == {"small": 1, "odd": 1, "faint": 1}
+    assert len(after["controls"]) == len(before["controls"]) + 2
+    assert len(after["empty"]) > len(before["empty"])
+    assert len(after["gaps"]) == len(before["gaps"]) + 1
+    assert after["height"] >= before["height"] + 400
