@@ -13,7 +13,7 @@ from tests.audit.audits import own
 from tests.audit.layouts import Layers, OfBatch, batch, by_hand, heads_in_batch, sdpa
 from tests.audit.plants import banded, causal, padding
 from tests.slow import slow, slow_but
-from viz_encoder.audit import AuditScope
+from viz_encoder.audit import AuditInputs, AuditScope
 
 BATCHES = ((6, 4, 9, 2), (9, 9, 9, 9), (5, 4, 7, 3))  # padded, whole, and none of them whole
 
@@ -199,3 +199,29 @@ def test_keys_alike_in_all_samples_are_the_prefix_wherever_the_mask_is_open():
     wrong = vz.audit_mask(Prefixed((0, 3)), causal, d_model=8)
     assert own(wrong)[0] == "maps", str(wrong)
     assert vz.audit_mask(Prefixed((3, 0)), causal, d_model=8).verdict == "PASS"
+
+
+def compressed(spoiled):
+    """Besides the tokens, the mean of each two of them: open after both, or always if spoiled."""
+
+    def layout(q, k, v, keep):
+        place = torch.arange(k.shape[2])
+        ends = place[1::2]
+        means = [part[:, :, : 2 * len(ends)].unflatten(2, (-1, 2)).mean(3) for part in (k, v)]
+        more = (ends <= place[:, None]) | spoiled
+        keep = torch.cat([keep, more.expand(len(k), 1, -1, -1)], dim=-1)
+        return sdpa(q, torch.cat([k, means[0]], 2), torch.cat([v, means[1]], 2), keep)
+
+    return layout
+
+
+def test_keys_made_of_several_tokens_are_not_judged():
+    whole = AuditInputs(valid=torch.ones(3, 7, dtype=torch.bool))
+    right, wrong = (
+        vz.audit_mask(Layers(compressed(spoiled)).eval(), causal, d_model=8, inputs=whole)
+        for spoiled in (False, True)
+    )
+    assert right.verdict == "PASS", str(right)
+    assert wrong.failed[0].cause.startswith("not known"), str(wrong)
+    assert "3 further keys of layer 0" in wrong.failed[0].cause, str(wrong)
+    assert "made of several tokens" in wrong.failed[0].cure, str(wrong)

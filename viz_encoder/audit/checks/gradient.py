@@ -150,9 +150,14 @@ def _of_pooled(context: AuditContext) -> Diagnosis:
 
 
 def _unjudged(context: AuditContext) -> str:
-    """The calls of attention whose maps no check holds against an intent."""
+    """The calls of attention and the keys that no check holds against an intent."""
     calls = [] if context.scope.cross else [one.name for one in context.maps.cross]
     calls += context.maps.left_out
+    calls += [
+        f"what {one.slots.n_open} further keys of layer {number} hold"
+        for number, one in enumerate(context.maps.layers)
+        if one.slots.vary
+    ]
     names = ", ".join(named_once(calls))
     return f"{names} {'was' if len(calls) == 1 else 'were'}" if calls else ""
 
@@ -160,6 +165,8 @@ def _unjudged(context: AuditContext) -> str:
 def _what_to_give(context: AuditContext) -> str:
     if context.maps.cross and not context.scope.cross:
         return "To narrow it down, say what cross-attention may look at: AuditScope(cross=…)."
+    if not context.maps.left_out:
+        return "Mask a key that is made of several tokens for each query that may not see them all."
     return "To narrow it down, audit the module that calls it, with an intent of its own tokens."
 
 

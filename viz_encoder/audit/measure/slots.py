@@ -18,6 +18,7 @@ class Slots(NamedTuple):
     first: int = 0  # the column of token 0
     n_open: int = 0  # closed ones are cut off
     by_mistake: bool = False  # block padding and not a sink, as far as one run can tell
+    vary: bool = False  # they differ by sample, so they may be made of its tokens
 
 
 NO_SLOTS = Slots()
@@ -67,7 +68,8 @@ def of_tokens(
         return _with_keys(ran, slice(side.first, side.first + n_tokens)), Slots()
     # A single zero slot is also a sink; torch's own module adds one on request.
     several = side.filled and (extra > 1 or n_keys % BLOCK == 0)
-    return ran, Slots(side.first, extra, several and ran.kind != "multi_head_attention")
+    several = several and ran.kind != "multi_head_attention"
+    return ran, Slots(side.first, extra, several, not (side.zero or side.alike))
 
 
 def _side(ran: AttentionCall, first: int, rows: Tensor) -> _Side:
