@@ -476,7 +476,10 @@ def test_the_scene_model_reads_101_tokens_and_its_exercises_leave_out_words():
     _, found = posed(scene, asset("examples/digit.png"))
     assert found["patches"]["answer"] == 101
     assert not {"sum-cell", "flips", "deciding-word"} & set(found)
-    assert {"score", "normed-cell", "longest-sum", "activation"} <= set(found)
+    assert {"score", "normed-cell", "longest-sum", "activation", "twin-share"} <= set(found)
+    said_of = re.search(r"The model says “(.+?)” \((.+?)\)", found["head-that-acts"]["question"])
+    before = vz.effect(scene, asset("examples/digit.png")).untouched[0]
+    assert said_of.groups() == (before[0], f"{before[1]:.3f}")
 
 
 def values(exercise):

@@ -24,6 +24,7 @@ from viz_encoder.trace.recorded_parts import Source
 TIED = 0.05  # between probabilities
 NOT_HERE = "The model of this run is not loaded here."
 MOST_RERUN = 64  # tokens, up to which an exercise runs the model again
+MOST_NUMBERS = 8_192  # of a small model's states, up to which it does so with more tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,9 @@ class Asked:
     def may_rerun(self) -> bool:
         """Whether an exercise may run this input again."""
         here = isinstance(self.source, LoadedEncoder) and self.entered is not None
-        return here and self.plain and self.trace.n_tokens <= MOST_RERUN
+        n = self.trace.n_tokens
+        few = n <= MOST_RERUN or n * self.config.d_model <= MOST_NUMBERS
+        return here and self.plain and few
 
     @property
     def name(self) -> str:

@@ -1,6 +1,7 @@
 // Step 2: what is looked up for the token and for its position, and added.
 
 import { caption, el } from "../core/dom.js";
+import { isolated } from "../core/token_names.js";
 import { VectorRows } from "./vector_rows.js";
 import { WordOrder } from "./word_order.js";
 
@@ -26,14 +27,15 @@ export class EmbeddingStep {
 
   /** @param {Shown} shown */
   show(shown) {
-    const { place, numbers, texts } = shown;
+    const { run, place, numbers, texts } = shown;
     const [found, words] = [numbers.embedding, texts.embedding];
     if (!found) return;
     /** @type {Row[]} */
     const rows = [];
     const add = (/** @type {string} */ name, /** @type {number[] | null} */ values) =>
       values && rows.push({ name, values, part: "addend" });
-    add(words.token(found.id), found.token);
+    const before = run.grid && place.query < run.grid.prefix; // such as [CLS]: learned, and no patch
+    add(before ? words.learned(isolated(run.tokens[place.query])) : words.token(found.id), found.token);
     add(words.position(place.query), found.position);
     add(words.segment, found.segment);
     if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum", asks: "sum-cell" });
@@ -42,7 +44,8 @@ export class EmbeddingStep {
     this.rows.show(rows, place.around, texts, 3);
     this.says.textContent = found.says ?? "";
     this.order.show(shown);
-    this.note.textContent = found.position ? words.note : found.token ? words.noteAlone : "";
+    const note = found.position ? words.note : found.token ? words.noteAlone : "";
+    this.note.textContent = !run.grid ? note : before ? words.notePrefix : words.notePatch;
   }
 
   redraw() {

@@ -55,7 +55,7 @@ export class KnockoutStep {
 
   /** @param {Shown} shown */
   headline({ run, texts }) {
-    if (this.found?.key !== run.key || this.#covered) return [texts.knockout.same];
+    if (this.found?.key !== run.key || this.#covered) return [run.grid ? texts.knockout.patches : texts.knockout.same];
     const { effects, order } = this.found;
     const flips = order.filter((at) => effects.answers[at] !== effects.untouched.answer).slice(0, NAMED);
     const vector = !effects.untouched.answer; // the model has no answer
@@ -70,7 +70,7 @@ export class KnockoutStep {
     const other = this.shown?.run.key !== run.key;
     this.shown = shown;
     this.carried.show(shown);
-    this.start.textContent = texts.knockout.start;
+    this.start.textContent = run.grid ? texts.knockout.startPatches : texts.knockout.start;
     this.note.textContent = texts.knockout.note;
     if (other) this.#asked.stop();
     this.start.hidden = this.found?.key === run.key;
@@ -141,7 +141,7 @@ export class KnockoutStep {
               el(
                 "span",
                 asksFor(ASKED),
-                el("i", { style: `width:${Math.round((120 * Math.abs(value)) / most)}px` }),
+                el("i", { style: `--share:${Math.abs(value) / most}` }),
                 ` ${answers ? signedText(value, 3) : fixed(value, 3)}`,
               ),
             ),

@@ -47,7 +47,7 @@ export class PoolingStep {
   async show(shown) {
     const { run, texts } = shown;
     this.shown = shown;
-    this.note.textContent = texts.pooling.note;
+    this.note.textContent = run.grid ? texts.pooling.notePicture : texts.pooling.note;
     this.#offer(shown);
     if (this.found?.key !== run.key) {
       await this.#asked.run(async (fresh) => {

@@ -3,6 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { oneStop } from "./one_stop.js";
+import { PatchGrid } from "./patch_grid.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
@@ -12,7 +13,8 @@ const MOST = 128; // cards at a time
 export class TokensStep {
   cards = el("div", { class: "viz-learn-cards" });
   note = caption();
-  node = el("div", {}, this.cards, this.note);
+  patches = new PatchGrid();
+  node = el("div", {}, this.cards, this.patches.node, this.note);
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
@@ -25,8 +27,10 @@ export class TokensStep {
     return [(numbers.ids ? tokens.headline : tokens.named)(run.n)];
   }
 
-  /** @param {Shown} shown */
-  show({ run, place, numbers, texts }) {
+  /** @param {Shown} shownRun */
+  show(shownRun) {
+    const { run, place, numbers, texts } = shownRun;
+    this.patches.show(shownRun);
     const words = texts.tokens;
     const shown = Math.min(run.n, MOST);
     const cards = Array.from({ length: shown }, (_, at) => {

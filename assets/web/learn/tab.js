@@ -158,7 +158,7 @@ class LearnTab extends TabShell {
     const { needs } = STEPS[step - 1];
     const lacks = needs && shown.numbers[needs] === null;
     this.untrained.hidden = shown.run.weights !== "untrained";
-    this.untrained.textContent = this.texts.untrained;
+    this.untrained.textContent = this.texts.untrained(shown.run.nLayers, shown.run.nHeads);
     this.missing.hidden = !lacks;
     this.missing.textContent = lacks ? this.texts.missing + (shown.numbers.missing[needs] ?? "") : "";
     this.block.show(shown.numbers.stages, step, this.texts);

@@ -50,7 +50,8 @@ export const DE = {
   keysTitle:
     "Leertaste oder Bild ab: nächster Schritt. Umschalt + Leertaste oder Bild auf: voriger Schritt. Pfeiltasten: Schicht und Kopf.",
   lesson: "Den Satz der Lektion öffnen",
-  untrained: "Dieser Encoder ist untrainiert: Seine Gewichte sind zufällig, gelernt hat er nichts.",
+  untrained: (layers, heads) =>
+    `Das ist der Encoder aus Schritt 12, ${layers} × ${heads} Köpfe, untrainiert: Seine Gewichte sind zufällig; gelernt hat er nichts.`,
   missing: "Dieser Schritt wird hier nicht gezeigt: ",
   agrees: (error) =>
     `Jede Zahl ist aus den Werten des Laufs nachgerechnet und weicht höchstens um ${error} des größten Werts von ihm ab.`,
@@ -73,12 +74,20 @@ export const DE = {
       "Dieser Lauf hat die Namen seiner Tokens, aber nicht ihre IDs. Ein Klick auf ein Token verfolgt es durch den Encoder.",
     position: "Stelle",
     id: "ID",
+    grid: (rows, cols) => `Das Bild in ${rows} × ${cols} Patches`,
+    patch: (at, row, col) => `Token ${at}: der Patch in Zeile ${row}, Spalte ${col} (beide von 0 an), und seine Pixel`,
+    before: (name) => `${name} steht vor den Patches und hat keine Pixel: Sein Vektor ist gelernt.`,
   },
   embedding: {
     headline: (name, d) => ["Aus ", name, ` werden ${d} Zahlen.`],
     note: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht; die Zeile der Stelle ist für jedes Token dieselbe, das dort steht. Addiert wird Zahl für Zahl.",
     noteAlone: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht.",
     token: (id) => (id === null ? "Vektor des Patches" : `Token-ID ${id}`),
+    learned: (name) => `gelernter Vektor von ${name}`,
+    notePatch:
+      "Die Pixel eines Patches mal eine Matrix ergeben seinen Vektor: gleiche Pixel, gleicher Vektor. Die Zeile der Stelle sagt, wo der Patch liegt; sie ist bei jedem Bild dieselbe.",
+    notePrefix:
+      "Dieser Vektor ist gelernt und bei jedem Bild derselbe; in den Blöcken sammelt er, was die Patches beitragen.",
     position: (at) => `Stelle ${at}`,
     segment: "Segment",
     sum: "Summe",
@@ -214,7 +223,9 @@ export const DE = {
     turns: (word) => ["Ohne ", word, " dreht sich der Ausgabevektor am meisten."],
     same: "Ein Token nach dem anderen ausschalten: Welches ändert die Antwort?",
     note: "Ein Token nach dem anderen wird vor jedem Token verborgen, und das Modell läuft noch einmal: Das misst die Wirkung des Ausschaltens. Attention und Wirkung müssen nicht übereinstimmen.",
+    patches: "Einen Patch nach dem anderen ausschalten: Ohne welchen dreht sich der Vektor am meisten?",
     start: "Jedes Token ausschalten",
+    startPatches: "Jeden Patch ausschalten",
     token: "Token",
     attention: "Attention",
     effect: "Wirkung des Ausschaltens",
@@ -256,6 +267,8 @@ export const DE = {
   pooling: {
     headline: (n, d) => [`Ein Vektor von ${d} Zahlen für ${n} Tokens: [CLS] allein, oder das Mittel von allen?`],
     note: "Das Mittel wird Zahl für Zahl über die echten Tokens genommen. [PAD] darf nicht mitzählen; [CLS] ist der Vektor eines einzigen Tokens.",
+    notePicture:
+      "Das Mittel wird Zahl für Zahl über [CLS] und alle Patches genommen; ein Bild wird nie aufgefüllt. [CLS] ist der Vektor eines einzigen Tokens.",
     pad: (n) => `${n} [PAD] an den Text anhängen, wie in einem Batch`,
     unpad: "Wieder ohne [PAD]",
     counted: "[PAD] aus Versehen mitzählen",

@@ -47,7 +47,8 @@ export const EN = {
   keys: "Space: next step · ← → layer · ↑ ↓ head",
   keysTitle: "Space or Page Down: next step. Shift + Space or Page Up: previous step. Arrow keys: layer and head.",
   lesson: "Open the lesson’s own sentence",
-  untrained: "This encoder is untrained: its weights are random, and it has learned nothing.",
+  untrained: (/** @type {number} */ layers, /** @type {number} */ heads) =>
+    `This is the encoder of step 12, ${layers} × ${heads} heads, untrained: its weights are random, and it has learned nothing.`,
   missing: "This step is not shown here: ",
   agrees: (/** @type {string} */ error) =>
     `Every number is recomputed from the run’s own values; it matches what ran to within ${error} of the largest.`,
@@ -72,12 +73,22 @@ export const EN = {
       "This run has the names of its tokens, but not their ids. Click a token to follow it through the encoder.",
     position: "position",
     id: "id",
+    grid: (/** @type {number} */ rows, /** @type {number} */ cols) => `The picture in ${rows} × ${cols} patches`,
+    patch: (/** @type {number} */ at, /** @type {number} */ row, /** @type {number} */ col) =>
+      `Token ${at}: the patch in row ${row}, column ${col} (both from 0), and its pixels`,
+    before: (/** @type {string} */ name) =>
+      `${name} stands before the patches and has no pixels: its vector is learned.`,
   },
   embedding: {
     headline: (/** @type {string} */ name, /** @type {number} */ d) => [name, ` becomes ${d} numbers.`],
     note: "The token row is the same wherever the token stands; the position row is the same for every token at that position. They are added number by number.",
     noteAlone: "The token row is the same wherever the token stands.",
     token: (/** @type {number | null} */ id) => (id === null ? "patch vector" : `token id ${id}`),
+    learned: (/** @type {string} */ name) => `learned vector of ${name}`,
+    notePatch:
+      "The pixels of a patch times one matrix give its vector: equal pixels, equal vector. The position row says where the patch lies; it is the same for every picture.",
+    notePrefix:
+      "This vector is learned and the same for every picture; in the blocks it gathers what the patches tell.",
     position: (/** @type {number} */ at) => `position ${at}`,
     segment: "segment",
     sum: "sum",
@@ -254,7 +265,9 @@ export const EN = {
     turns: (/** @type {string} */ word) => ["Hiding ", word, " turns the output vector the most."],
     same: "Hide one token at a time: which one changes the answer?",
     note: "Each token in turn is hidden from every token, and the model runs again: that measures the effect of hiding it. Attention and effect need not agree.",
+    patches: "Hide one patch at a time: without which one does the vector turn the most?",
     start: "Hide each token",
+    startPatches: "Hide each patch",
     token: "token",
     attention: "attention",
     effect: "effect of hiding it",
@@ -303,6 +316,8 @@ export const EN = {
       `One vector of ${d} numbers for ${n} tokens: [CLS] alone, or the mean of all?`,
     ],
     note: "The mean is taken number by number over the real tokens. [PAD] must be left out; [CLS] is one token’s vector.",
+    notePicture:
+      "The mean is taken number by number over [CLS] and all patches; a picture is never padded. [CLS] is one token’s vector.",
     pad: (/** @type {number} */ n) => `Add ${n} [PAD] to the text, as in a batch`,
     unpad: "Remove [PAD]",
     counted: "count [PAD] by mistake",

@@ -101,12 +101,13 @@ def head_that_acts(asked: Asked) -> AnswerChoice | None:
     if found is None or asked.trace.n_heads < 2:
         return None
     answers, shares, values = found.answers[0], found.shares[0], np.abs(found.values[0])
+    word, share = found.untouched[0]  # "" of a model that gives a vector
     every, own = list(np.ndindex(values.shape)), (asked.layer, asked.head)
     left = -values
-    if asked.answer:
-        left = np.where(answers == asked.answer, shares, 0)
+    if word:
+        left = np.where(answers == word, shares, 0)
     order = sorted(every, key=lambda at: (left[at], -values[at]))
-    changing = [at for at in every if asked.answer and answers[at] != asked.answer]
+    changing = [at for at in every if word and answers[at] != word]
     if not changing and round(float(left[order[0]]), 3) == round(float(left[order[1]]), 3):
         return None
     offered = sorted({*order[: N_HEADS - 1], own})
@@ -117,8 +118,8 @@ def head_that_acts(asked: Asked) -> AnswerChoice | None:
         given={
             **_pair(asked),
             "weight": Shown(asked.row[asked.key], 3),
-            "word": Token(asked.answer),
-            "share": Shown(float(found.untouched[0][1]), 3),
+            "word": Token(word),
+            "share": Shown(float(share), 3),
             "then": Token(str(answers[best])),
             "after": Shown(float(shares[best]), 3),
             "own_then": Token(str(answers[own])),
@@ -128,7 +129,7 @@ def head_that_acts(asked: Asked) -> AnswerChoice | None:
         },
         mistakes={"looks": offered.index(own)},
         verbatim=True,
-        variant="flips" if changing else "" if asked.answer else "vector",
+        variant="flips" if changing else "" if word else "vector",
         also=tuple(offered.index(at) for at in offered if at in changing and at != best),
     )
 
