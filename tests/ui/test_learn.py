@@ -359,6 +359,60 @@ def test_what_is_asked_is_covered_until_it_is_answered_or_shown(usual):
     assert "1 of 2 tried right" in page.inner_text(".viz-learn-question")
 
 
+# Stops of the Tab key in the tab, beside the nine of the form and the line of tabs.
+STOPS = """() => [...document.querySelector(".viz-learn").querySelectorAll(
+    "button, input, select, a[href], summary, [tabindex='0']")]
+  .filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility()).length"""
+# What is smaller than 24 pixels and in no label that is larger.
+SMALL = """() => [...document.querySelectorAll(".viz-learn")].flatMap((root) =>
+  [...root.querySelectorAll("button, input, select, a[href], summary, [role=slider], canvas")])
+  .filter((each) => each.checkVisibility() && each.getClientRects().length)
+  .map((each) => [each, (each.closest("label") ?? each).getBoundingClientRect()])
+  .filter(([, box]) => box.width < 24 || box.height < 24)
+  .map(([each]) => each.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_the_first_screen_has_few_controls_that_are_large_enough(step, number):
+    page = step(number)
+    page.wait_for_function("vizLearn.question.exercises[0]?.step === vizLearn.step")
+    page.evaluate("vizLearn.switches.fold.open = false")  # as it is at first
+    assert page.evaluate(STOPS) <= 16
+    page.evaluate("vizLearn.switches.fold.open = true")
+    assert page.evaluate(SMALL) == []
+    assert page.evaluate("document.querySelector('.viz-learn').offsetHeight") <= 1_070
+    if number == 1:  # the steps are one stop, gone through by arrows
+        page.focus(".viz-learn-steps li:first-child button")
+        page.keyboard.press("ArrowRight")
+        focused = "document.activeElement.textContent"
+        assert page.evaluate(focused).startswith("2")
+        assert page.evaluate("vizLearn.step") == 1
+
+
+@pytest.mark.slow
+def test_a_picture_is_cut_into_its_grid_and_its_prefix_is_no_patch(tab_anew):
+    place = {"layer": 1, "head": 1, "query": 0}
+    opened = tab_anew(
+        kind="image", example=next(iter(PICTURES)), model="scene", tab="learn", **place
+    )
+    page = opened.page
+    shown(page, 1)
+    page.wait_for_selector(".viz-learn-patches canvas")
+    assert "[CLS] stands before the patches" in page.inner_text(".viz-learn-patches")
+    page.evaluate("vizTab.selection.set({ query: 15 })")
+    page.wait_for_function("vizLearn.shown.place.query === 15")
+    page.get_by_text("Token 15: the patch in row 1, column 4").wait_for()
+    page.evaluate("vizLearn.go(2)")
+    shown(page, 2)
+    assert page.locator(".viz-learn-vector [role=rowheader]").first.inner_text() == "patch vector"
+    page.evaluate("vizTab.selection.set({ query: 0 })")
+    page.get_by_text("learned vector of [CLS]").wait_for()
+    page.evaluate("vizLearn.go(11)")
+    shown(page, 11)
+    assert "[PAD]" not in page.inner_text(".viz-learn-main")
+    assert not opened.faults
+
+
 def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(step):
     page = step(9)
     page.wait_for_selector(".viz-learn-effects tbody tr")

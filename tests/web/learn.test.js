@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { partsOf } from "../../assets/web/learn/block_parts.js";
 import { isAsked } from "../../assets/web/learn/cover.js";
 import { LessonOpening } from "../../assets/web/learn/lesson_opening.js";
 import {
@@ -171,4 +172,25 @@ test("what an open exercise asks for is covered: its own number of a vector, and
   assert.ok(isAsked({ asks: "flips total-weights", value: "24" }, open));
   assert.ok(!isAsked({ asks: "total-weights", value: "25" }, open));
   assert.ok(!isAsked({ asks: "flips" }, open));
+});
+
+test("the block is drawn as the model has it: norms before or after, each sum after its dropout", () => {
+  const inside = ["qkv", "scores", "softmax", "values", "output"];
+  const stages = (/** @type {string[]} */ ...ids) => ids.map((id) => ({ id }));
+  const drawn = (/** @type {{ id: string }[] | null} */ all) => partsOf(all).map(({ id }) => id);
+  assert.deepEqual(
+    drawn(stages("x", "norm_attention", ...inside, "residual_attention", "norm_ffn", "ffn", "residual_ffn")),
+    [
+      ...["x", "fork_norm_attention", "norm_attention", ...inside, "dropout_residual_attention", "residual_attention"],
+      ...["fork_norm_ffn", "norm_ffn", "ffn", "dropout_residual_ffn", "residual_ffn"],
+    ],
+  );
+  assert.deepEqual(
+    drawn(stages("x", ...inside, "residual_attention", "norm_attention", "ffn", "residual_ffn", "norm_ffn")),
+    [
+      ...["x", "fork_qkv", ...inside, "dropout_residual_attention", "residual_attention", "norm_attention"],
+      ...["fork_ffn", "ffn", "dropout_residual_ffn", "residual_ffn", "norm_ffn"],
+    ],
+  );
+  assert.deepEqual(drawn(null), ["x", ...inside]); // no bypass is known there
 });

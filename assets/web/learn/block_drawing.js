@@ -1,32 +1,16 @@
 // The block as a drawing, in the order that the model has: what bypasses attention and the FFN, and where norms stand.
 
 import { el, svg } from "../core/dom.js";
+import { INSIDE, partsOf } from "./block_parts.js";
 import { stageName } from "./step_residual.js";
 import { STEPS } from "./steps.js";
 
+/** @import { Part } from "./block_parts.js" */
 /** @import { Stage, Texts } from "./types.d.ts" */
-/** @typedef {{ kind: "box" | "add" | "fork" | "dropout", id: string, title?: string }} Part */
 
 const [WIDE, LEFT, BOX, RIGHT] = [150, 6, 104, 132]; // of the drawing; of a box, and of the bypass
 const HIGH = { box: 24, add: 18, fork: 6, dropout: 16 };
 const [GAP, MIDDLE] = [8, 58];
-const INSIDE = ["qkv", "scores", "softmax", "values", "output"]; // of the attention
-
-/** The parts from the input to the output; where they cannot be read, those of every attention layer.
- * @type {(stages: Pick<Stage, "id">[] | null) => Part[]} */
-export function partsOf(stages) {
-  const ids = (stages ?? ["x", ...INSIDE].map((id) => ({ id }))).map(({ id }) => id);
-  /** @type {Part[]} */
-  const parts = [];
-  for (const id of ids) {
-    const pre = ids.indexOf("norm_attention") < ids.indexOf("qkv");
-    const first = pre ? id === "norm_attention" || id === "norm_ffn" : id === "qkv" || id === "ffn";
-    if (first && stages && ids.includes("residual_attention")) parts.push({ kind: "fork", id: `fork_${id}` });
-    if (id.startsWith("residual_")) parts.push({ kind: "dropout", id: `dropout_${id}` }, { kind: "add", id });
-    else parts.push({ kind: "box", id });
-  }
-  return parts;
-}
 
 export class BlockDrawing {
   node = el("div", { class: "viz-learn-block" });

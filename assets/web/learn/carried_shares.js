@@ -10,7 +10,7 @@ import { carried } from "./requests.js";
 /** @import { Carried, Split } from "./requests.js" */
 /** @import { Acts, Shown } from "./types.d.ts" */
 
-const HALF = 60; // pixels of the longest bar
+const HALF = 50; // percent of its track for the longest bar
 const [SUM, TWIN] = ["sum-of-shares", "twin-share"]; // the exercises
 
 export class CarriedShares {
@@ -94,9 +94,9 @@ function shareCell(
   /** @type {number} */ most,
   /** @type {string} */ asked,
 ) {
-  const wide = Math.round((HALF * Math.abs(value)) / most);
+  const wide = (HALF * Math.abs(value)) / most;
   const left = value < 0 ? HALF - wide : HALF;
-  const bar = el("i", { style: `width:${wide}px;margin-left:${left}px`, "data-sign": value < 0 ? "less" : "more" });
+  const bar = el("i", { style: `width:${wide}%;margin-left:${left}%`, "data-sign": value < 0 ? "less" : "more" });
   const track = el("span", { class: "viz-learn-signed" }, bar);
   return el(
     "td",

@@ -8,7 +8,7 @@ import { addingUp, fixed, signedText } from "./printed.js";
 /** @import { Texts } from "./types.d.ts" */
 /** @typedef {{ name: string, values: number[] }} Named */
 
-const [HALF, LOW, FEW] = [34, 20, 16]; // pixels of the longest bar; where there are more products than a few
+const [HALF, LOW, FEW] = [24, 16, 16]; // pixels of the longest bar; where there are more products than a few
 
 export class ProductColumns {
   node = el("div", { class: "viz-learn-products" });

@@ -1,8 +1,8 @@
 // Every key's way from q·k to its weight: scores can be dragged and keys forbidden, and softmax follows at once.
 
 import { el } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
-import { oneStop } from "./one_stop.js";
 import { addingUp, fixed } from "./printed.js";
 import { scrubber } from "./scrubber.js";
 import { softmax } from "./softmax.js";
@@ -121,7 +121,7 @@ export class ScoreTable {
       ...[
         el("td", {}, fixed(ran?.dots[key] ?? 0, 2)),
         el("td", {}, el("span", score, slider)),
-        el("td", {}, check),
+        el("td", {}, el("label", { class: "viz-learn-box" }, check)),
         exp,
       ],
       el("td", { class: "viz-learn-weight" }, bar, " ", weight, " ", was),

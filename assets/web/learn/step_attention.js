@@ -41,7 +41,7 @@ export class AttentionStep {
     this.values = new VectorRows((around) => choose({ around }));
     const scroll = el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table.node);
     this.worked = [
-      ...[this.titles[0], this.products.node, this.sum, this.products.said],
+      ...[this.titles[0], this.products.node, el("div", { class: "viz-learn-sumline" }, this.sum, this.products.said)],
       ...[this.titles[1], this.touched, scroll, this.titles[2], this.values.node],
     ];
     this.node = el("div", {}, ...this.worked, this.removed.node, this.note);

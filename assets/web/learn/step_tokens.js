@@ -2,7 +2,7 @@
 
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
-import { oneStop } from "./one_stop.js";
+import { oneStop } from "../views/one_stop.js";
 import { PatchGrid } from "./patch_grid.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -18,7 +18,7 @@ export class TokensStep {
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
-    oneStop(this.cards, "button");
+    oneStop(this.cards);
   }
 
   /** @param {Shown} shown */

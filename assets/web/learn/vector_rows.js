@@ -14,7 +14,7 @@ import { EN } from "./texts_en.js";
  *   addends are printed so that they add up to the sum after them; `asks` is the exercise about one of its numbers,
  *   `times` what stands before the name */
 
-const [HIGH, PRINTED, NARROW] = [20, 8, 4]; // pixels of a strip; numbers beside it, and on a phone
+const [HIGH, PRINTED, NARROW] = [24, 8, 4]; // pixels of a strip; numbers beside it, and on a phone
 
 export class VectorRows {
   /** @type {Row[]} */

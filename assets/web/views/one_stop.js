@@ -1,26 +1,31 @@
-// A list of buttons as one stop of the Tab key: arrows walk through it, Enter presses.
+// A list of buttons, or a table of controls, as one stop of the Tab key: arrows walk through it, Enter presses.
 
 const STEPS = /** @type {Record<string, number>} */ ({ ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 });
 
-/** The buttons in a node become one stop, also those that come later: at first the pressed one, or else the first.
- * @template {HTMLElement} Node @param {Node} node */
-export function oneStop(node) {
-  const all = () => [...node.querySelectorAll("button")];
+const CURRENT = "[aria-pressed=true], [aria-current=step]";
+
+/** The controls in a node become one stop, also those that come later: at first the pressed one, or else the first.
+ * @template {HTMLElement} Node @param {Node} node @param {string} selector */
+export function oneStop(node, selector = "button") {
+  const all = () => [.../** @type {NodeListOf<HTMLElement>} */ (node.querySelectorAll(selector))];
   const stop = (/** @type {HTMLElement | undefined} */ at) => {
     for (const one of all()) one.tabIndex = one === at ? 0 : -1;
   };
   const settle = () => {
     const buttons = all();
     if (buttons.filter((one) => one.tabIndex === 0).length !== 1)
-      stop(buttons.find((one) => one.ariaPressed === "true") ?? buttons[0]);
+      stop(buttons.find((one) => one.matches(CURRENT)) ?? buttons[0]);
   };
   new MutationObserver(settle).observe(node, { childList: true, subtree: true });
-  node.addEventListener("focusin", ({ target }) => target instanceof HTMLButtonElement && stop(target));
+  node.addEventListener("focusin", ({ target }) => {
+    const one = /** @type {HTMLElement} */ (target);
+    if (one.matches(selector)) stop(one);
+  });
   node.addEventListener("keydown", (event) => {
     const by = STEPS[event.key];
     const buttons = all();
-    const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
-    if (!by || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = buttons.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    if (!by || at < 0 || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     buttons[Math.max(0, Math.min(buttons.length - 1, at + by))].focus();
   });
