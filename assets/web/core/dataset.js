@@ -11,8 +11,12 @@ export const WHERE_KEPT =
 class Dataset extends Emitter {
   text = kept(KEPT);
 
+  constructor() {
+    super();
+    addEventListener("pagehide", () => keep(KEPT, this.text)); // once, and not with every key
+  }
+
   set(/** @type {string} */ text) {
-    keep(KEPT, text);
     if (text === this.text) return;
     this.text = text;
     this.tell(text);

@@ -38,7 +38,7 @@ export class Audit {
   constructor(/** @type {number} */ seeds) {
     const named = { type: "number", id: "viz-zoo-seed", min: 0, max: seeds - 1, step: 1, value: 0 };
     this.seed = el("input", { ...named, onchange: () => this.#reseed(seeds) });
-    const seed = control(`Weights drawn with seed (0–${seeds - 1})`, this.seed);
+    const seed = control(`Random seed (0–${seeds - 1})`, this.seed);
     seed.title = "Another seed draws other random weights";
     const lines = el(
       "div",
