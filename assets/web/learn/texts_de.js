@@ -110,7 +110,7 @@ export const DE = {
       ` macht Kopf ${head} eine Query, einen Key und einen Value.`,
     ],
     note: (d) =>
-      `Jede Zahl von q ist eine Summe von ${d} Produkten: der Vektor mal eine Spalte der Matrix W_q. Ein Klick auf eine Zahl von q zeigt ihre Summe.`,
+      `Jede Zahl von q ist eine Summe von ${d} Produkten: der Vektor mal eine Spalte der Matrix W_q. Alle Tokens bekommen ihre auf einmal; ein rekurrentes Netz nimmt ein Token nach dem anderen. Ein Klick auf eine Zahl von q zeigt ihre Summe.`,
     x: "x",
     column: (dim) => `W_q, Spalte ${dim}`,
     product: "Produkt",
@@ -183,7 +183,7 @@ export const DE = {
       name,
       ` von ${from} auf ${to}.`,
     ],
-    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen zurück auf eine gemeinsame Größe.",
+    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und die anderen Texte darin spielten mit. Post-Norm, wie im ersten Transformer und in BERT, skaliert jede Summe; Pre-Norm lässt den Weg der Residualverbindung frei, so dass sich tiefe Modelle leichter trainieren lassen.",
     stages: "Der Vektor nach jedem Teil des Blocks",
     norm: (kind, mean, std) =>
       mean
@@ -254,7 +254,7 @@ export const DE = {
     alone:
       "Wer darf wohin schauen? Wähle eine Maske und sieh, wie weit Information damit wandern kann; dieser Lauf hat keine Antwort zu vergleichen.",
     done: "Das Modell ist mit dieser Maske gelaufen.",
-    note: "Eine Zeile ist eine Query (das Token, das schaut), eine Spalte ein Key (das Token, auf das geschaut wird); ein gefülltes Feld ist erlaubt. Die Maske begrenzt jede Schicht; über mehrere Schichten kann Information trotzdem weiter wandern.",
+    note: "Eine Zeile ist eine Query (das Token, das schaut), eine Spalte ein Key (das Token, auf das geschaut wird); ein gefülltes Feld ist erlaubt. Die Maske begrenzt jede Schicht; über mehrere Schichten kann Information trotzdem weiter wandern. Die kausale Maske macht den Decoder aus: Er schreibt von links nach rechts, und wo er übersetzt, schaut er mit Cross-Attention auch auf die Ausgaben eines Encoders. Ein Encoder schaut nach beiden Seiten.",
     kinds: { none: "keine Maske", causal: "kausal", window: "Fenster" },
     width: "Tokens nach jeder Seite",
     reach: "Information, die dieses Token erreicht haben kann:",

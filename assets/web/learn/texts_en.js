@@ -111,7 +111,7 @@ export const EN = {
       `, head ${head} makes a query, a key and a value.`,
     ],
     note: (/** @type {number} */ d) =>
-      `Each number of q is a sum of ${d} products: the vector times one column of the weight matrix W_q. Click a number of q to see its sum.`,
+      `Each number of q is a sum of ${d} products: the vector times one column of the weight matrix W_q. All tokens get theirs at once; a recurrent network takes one token after the other. Click a number of q to see its sum.`,
     x: "x",
     column: (/** @type {number} */ dim) => `W_q, column ${dim}`,
     product: "product",
@@ -216,7 +216,7 @@ export const EN = {
       name,
       ` goes from length ${from} to ${to}.`,
     ],
-    note: "Attention and the FFN each add to the vector that came in; they do not replace it. A norm brings the numbers back to a common scale.",
+    note: "Attention and the FFN each add to the vector that came in; they do not replace it. A norm brings the numbers of one token back to a common scale; BatchNorm would take its mean and σ over a batch, so that the other texts in it would matter. Post-norm, as in the first Transformer and in BERT, puts each sum to scale; pre-norm leaves the residual path free, which makes deep models easier to train.",
     stages: "The vector after each part of the block",
     norm: (/** @type {string} */ kind, /** @type {string} */ mean, /** @type {string} */ std) =>
       mean
@@ -297,7 +297,7 @@ export const EN = {
     alone:
       "Which token may attend to which? Choose a mask and see how far information can travel with it; this run has no answer to compare.",
     done: "The model ran with this mask.",
-    note: "A row is a query (the token that looks), a column a key (the token that is looked at); a filled cell is allowed. The mask limits each layer; over several layers, information can still travel farther.",
+    note: "A row is a query (the token that looks), a column a key (the token that is looked at); a filled cell is allowed. The mask limits each layer; over several layers, information can still travel farther. A causal mask is what makes a decoder: it writes from left to right, and where it translates, cross-attention also looks at an encoder’s outputs. An encoder looks both ways.",
     kinds: { none: "no mask", causal: "causal", window: "window" },
     width: "tokens to each side",
     reach: "Information that can have reached this token:",
