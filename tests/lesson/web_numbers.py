@@ -149,7 +149,7 @@ def counts():
         built = Built.of(sizes)
         cost = layer_cost(built.config, built.T)
         parts = [[part.name, part.formula, part.count] for part in weight_parts(built.config)]
-        costs = [cost.scores, cost.feed_forward, cost.equal_at]
+        costs = [cost.scores, cost.feed_forward, cost.projections, cost.equal_at]
         told.append([{name: str(value) for name, value in sizes.items()}, parts, costs])
     return told
 

@@ -154,7 +154,7 @@ test("weights are counted as the server counts them, and the same sizes are refu
       found.parts.map(({ name, formula, count }) => [name, formula, count]),
       parts,
     );
-    assert.deepEqual([found.scores_cost, found.ffn_cost, found.equal_at], costs);
+    assert.deepEqual([found.scores_cost, found.ffn_cost, found.projections_cost, found.equal_at], costs);
   }
   for (const sizes of numbers.refused) assert.match(String(weightCounts(sizes).message), /must be|choose/);
 });

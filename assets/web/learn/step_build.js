@@ -12,7 +12,7 @@ import { Run } from "../core/run.js";
 /** @import { Shown, StepView, Texts } from "./types.d.ts" */
 /** @typedef {Record<string, string>} Sizes */
 /** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,
- *   scores_cost: number, ffn_cost: number, scores_formula: string, ffn_formula: string, equal_at: number,
+ *   scores_cost: number, ffn_cost: number, projections_cost: number, scores_formula: string, ffn_formula: string, equal_at: number,
  *   runs: boolean, most: number, asked: Record<string, string | number | boolean>, presets: Record<string, Sizes> }} Built */
 
 /** @type {Record<string, string[]>} */
@@ -195,17 +195,17 @@ export class BuildStep {
 const totalOf = (/** @type {number} */ total) =>
   el("span", asksFor("total-weights", { value: total }), countText(total));
 
-/** Both costs over T, straight line and parabola, with the chosen T.
+/** The costs over T, two straight lines and a parabola, with the chosen T.
  * @type {(T: number, found: Built, words: Texts["build"]) => SVGElement} */
-function curves(T, { scores_cost: scores, ffn_cost: ffn, equal_at: equal }, words) {
+function curves(T, { scores_cost: scores, ffn_cost: ffn, projections_cost: projections, equal_at: equal }, words) {
   const far = Math.max(T, equal) * 1.3;
-  const top = Math.max(scores * (far / T) ** 2, ffn * (far / T));
+  const top = Math.max(scores * (far / T) ** 2, ffn * (far / T), projections * (far / T));
   const x = (/** @type {number} */ t) => 10 + (t / far) * (WIDTH - 20);
   const y = (/** @type {number} */ cost) => HEIGHT - 22 - (cost / top) * (HEIGHT - 36);
   const steps = Array.from({ length: 41 }, (_, at) => (at / 40) * far);
   const line = (/** @type {(t: number) => number} */ cost) =>
     steps.map((t) => `${x(t).toFixed(1)},${y(cost(t)).toFixed(1)}`).join(" ");
-  const [accent, mark] = [css("--color-accent"), "var(--viz-mark)"];
+  const [accent, mark, faint] = [css("--color-accent"), "var(--viz-mark)", "var(--body-text-color-subdued)"];
   const label = (/** @type {number} */ at, /** @type {string} */ text, /** @type {string} */ fill) =>
     svg("text", { x: 16, y: at, fill, style: `fill:${fill}` }, text);
   return svg(
@@ -217,5 +217,7 @@ function curves(T, { scores_cost: scores, ffn_cost: ffn, equal_at: equal }, word
     svg("text", { x: x(T), y: HEIGHT - 6, "text-anchor": "middle" }, `T = ${countText(T)}`),
     label(20, words.scores, accent),
     label(36, words.ffn, mark),
+    svg("polyline", { points: line((t) => projections * (t / T)), fill: "none", stroke: faint, "stroke-width": 2 }),
+    label(52, words.projections, faint),
   );
 }

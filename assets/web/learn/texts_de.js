@@ -330,6 +330,7 @@ export const DE = {
     curve: "Multiplikationen in einer Schicht, je nach Zahl der Tokens",
     scores: "Scores und gewichtete Summe: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
+    projections: "q, k, v und W_O: 4·T·D²",
     meet: (equal, T, sign) =>
       `Die Scores und die gewichtete Summe kosten bei T = ${equal} so viel wie das FFN; dein T = ${T} liegt ${["darunter", "genau dort", "darüber"][sign + 1]}.`,
   },

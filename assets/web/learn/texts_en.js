@@ -365,6 +365,7 @@ export const EN = {
     curve: "Multiplications in one layer, by number of tokens",
     scores: "scores and weighted sum: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
+    projections: "q, k, v and W_O: 4·T·D²",
     meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
       `The scores and the weighted sum cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,
   },
