@@ -140,13 +140,9 @@ WITHIN = {
 
 
 def open_tab(page: Page, title: str) -> None:
-    """Open a tab by its title, through the one that holds it; What if is folded below Explore."""
-    folded = title == "What if"
-    for name in ("Explore",) if folded else filter(None, (WITHIN.get(title), title)):
+    """Open a tab by its title, through the one that holds it."""
+    for name in filter(None, (WITHIN.get(title), title)):
         page.get_by_role("tab", name=name, exact=True).click()
-    closed = page.locator("#viz-tab-whatif > button:not(.open)")
-    if folded and closed.count():
-        closed.click()
 
 
 def compare_with(page: Page, key: str) -> None:

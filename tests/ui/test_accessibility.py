@@ -11,7 +11,6 @@ AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 DRAWN = {
     "Explore": ".viz-atlas[data-painted]",
-    "What if": ".viz-whatif-tokens[data-painted]",
     "Hidden states": "#viz-hidden-change[data-painted]",
     "Pooling": "#viz-pooling .viz-pool[data-painted]",
     "Paint and check": ".viz-masks[data-painted]",

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 import torch
+from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.coroutines import run_apart
@@ -18,7 +19,7 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.whatif.proof import proof_plain
+from viz_encoder.ui.tabs.explore.proof import proof_plain
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.progress import json_lines
 
@@ -111,8 +112,13 @@ def test_a_proof_fails_where_a_weight_is_left(monkeypatch):
     assert found["passed"] is False and "still has weight 1 in the maps" in found["sentence"]
 
 
-def test_effects_of_all_heads(ask, grammar):
-    found = last(ask("heads"))["result"]
+@pytest.fixture
+def plain_key(client):
+    return client.predict(SENTENCE, "", "grammar", api_name="/run_text")["key"]
+
+
+def test_effects_of_all_heads(client, plain_key, grammar):
+    found = client.predict(plain_key, api_name="/head_effects")
     expected = effects.effect(grammar, SENTENCE)
     np.testing.assert_allclose(found["values"], expected.values[0], rtol=2e-5)
     assert found["answers"] == expected.answers[0].tolist()
@@ -120,12 +126,10 @@ def test_effects_of_all_heads(ask, grammar):
         found["sentence"]
         == f"Removing head 3.0 flips {found['flip']}, the largest effect of all heads."
     )
-    assert (found["query"], found["key"]) == (6, 2)
-    assert "Heads 3.3 and 2.0 look at “keys” too (1.00 and 0.84)" in found["second"]
-    mild = last(ask("heads?how=mean"))["result"]
+    mild = client.predict(plain_key, "", "mean", api_name="/head_effects")
     assert mild["how"].startswith("its mean over 10 texts") and mild["values"] != found["values"]
-    refused = last(ask("heads?measure=logit"))
-    assert "message" in refused
+    with pytest.raises(AppError, match="no prediction head"):
+        client.predict(plain_key, "logit", api_name="/head_effects")
 
 
 def test_effects_of_tokens_and_the_fewest_that_flip(ask, grammar):
@@ -149,24 +153,14 @@ def test_effects_of_tokens_and_the_fewest_that_flip(ask, grammar):
     assert masked["values"] != found["values"]
 
 
-def test_patching_from_a_twin_both_ways(ask, grammar):
-    offered = ask("offered").json()
-    assert offered["twin"] == TWIN and offered["usual"] == "masked" and not offered["missing"]
-    found = last(ask(f"patch?twin={TWIN}"))["result"]
+def test_patching_from_a_twin_both_ways(client, plain_key, grammar):
+    found = client.predict(plain_key, TWIN, api_name="/patch_effects")
     for direction in ("noising", "denoising"):
         expected = effects.patch(grammar, SENTENCE, TWIN, direction=direction)
         np.testing.assert_allclose(found[direction], expected.shares[0], atol=2e-5)
     assert found["sentence"].startswith("Patching head 3.0 alone from the twin")
-    assert "message" in last(ask("patch?twin=the key"))
-
-
-def test_several_heads_together_beside_their_sum(ask, grammar):
-    found = ask("joint?heads=3.0,2.0").json()
-    single = effects.effect(grammar, SENTENCE, [(2, 0), (3, 0)]).values[0]
-    assert found["sum"] == pytest.approx(float(np.nansum(single)), rel=2e-5)
-    value, answer = effects.joint(grammar, SENTENCE, [(3, 0), (2, 0)])
-    assert (found["together"], found["answer"]) == (pytest.approx(value, rel=2e-5), answer)
-    assert "list of heads" in ask("joint?heads=3").json()["message"]
+    with pytest.raises(AppError, match="tokens"):
+        client.predict(plain_key, "the key", api_name="/patch_effects")
 
 
 def test_effects_over_many_texts_with_their_spread(ask, grammar):
@@ -229,17 +223,12 @@ def test_a_masked_word_keeps_its_place_in_the_comparison(site, ask, run):
     assert "no counterpart" not in json.dumps(told)
 
 
-def test_named_endpoints_give_the_same(client, ask, grammar):
+def test_named_endpoints_give_the_same(client, ask):
     key = client.predict(SENTENCE, "", "grammar", api_name="/run_text")["key"]
     made = client.predict(key, ["h3.0"], api_name="/what_if")
     assert made["plain"] == key and made["proof"]["passed"] is True
     assert made["said"] == ask("said?changes=h3.0").json()
-    found = client.predict(key, api_name="/head_effects")
-    np.testing.assert_allclose(
-        found["values"], effects.effect(grammar, SENTENCE).values[0], rtol=2e-5
-    )
     assert client.predict(key, api_name="/token_effects")["labels"] == ["are", "is"]
-    assert client.predict(key, TWIN, api_name="/patch_effects")["texts"] == [SENTENCE, TWIN]
     assert client.predict(made["run"]["key"], api_name="/flips")["tries"] == 8
     assert client.predict(made["run"]["key"], [], api_name="/what_if")["run"]["key"] == key
 
@@ -283,7 +272,7 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
     other = with_a_mask(site, run["key"]).json()["run"]["key"]
     offered = ask("offered", key=other).json()
     assert "effects are measured without one" in offered["missing"] and offered["fixed"] == ""
-    assert ask("heads", key=other).json()["message"] == offered["missing"]
+    assert ask("tokens", key=other).json()["message"] == offered["missing"]
 
 
 def with_a_mask(site, key, n=9):
@@ -407,7 +396,7 @@ def test_a_removed_head_is_said_to_add_nothing(without_a_head):
         "what it adds to the residual stream is 0.",
     )
     until = page.inner_text(".viz-changed-until")
-    assert until == "All tabs but What if show this run until you restore it."
+    assert until == "All tabs show this run until you restore it."
 
 
 @pytest.mark.slow

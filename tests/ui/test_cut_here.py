@@ -211,7 +211,7 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(shared, grammar):
     notes = page.locator(".viz-notes li").all_inner_texts()
     assert not any("was removed" in note for note in notes)
     page.click(".viz-changed-sentence")
-    for tab in ("Pooling", "Paint and check", "What if"):
+    for tab in ("Pooling", "Paint and check"):
         open_tab(page, tab)
         assert page.locator(".viz-changed").bounding_box()["y"] >= 0
         page.wait_for_function(  # again while the tab still grows

@@ -170,17 +170,12 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
 
 @pytest.mark.slow
 def test_how_each_tab_measures_is_restored(visit, reopened):
-    """Explore's question, Pooling's choices, What if's measure, the logit lens's head, shown."""
+    """Explore's question, what stands in for a head there, Pooling's choices, shown at once."""
     text = "the keys to the cabinet [MASK] old"
-    opened = visit(kind="text", a=text, model="grammar", tab="whatif")
+    opened = visit(kind="text", a=text, model="grammar", measure="effect")
     page = opened.page
-    page.wait_for_selector(".viz-whatif[data-painted$=':zero']", timeout=60_000)
-    measures = page.locator("#viz-whatif-measure option").evaluate_all(
-        "all => all.map(o => o.value)"
-    )
-    page.select_option("#viz-whatif-measure", measures[1])
-    page.click("[data-how=mean]")
-    page.select_option("#viz-whatif-tokens-how", "mask")
+    page.wait_for_selector(".viz-how[data-painted*=':effect:']", timeout=60_000)
+    page.select_option("#viz-stand-in", "mean")
     open_tab(page, "Pooling")
     page.wait_for_selector(".viz-pool[data-painted]")
     page.locator("#viz-pool-layer").fill("1")
@@ -207,64 +202,42 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert other.input_value("#viz-pool-layer") == "1"
     assert other.input_value("#viz-pool-padding") == "9"
     assert other.input_value("#viz-pairs-text") == "the key is old"
-    open_tab(other, "What if")
-    other.wait_for_selector(f".viz-whatif[data-painted$='{measures[1]}:mean']", timeout=60_000)
-    assert other.input_value("#viz-whatif-measure") == measures[1]
-    assert other.get_attribute("[data-how=mean]", "aria-pressed") == "true"
-    other.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=60_000)
+    open_tab(other, "Explore")
+    assert other.input_value("#viz-stand-in") == "mean"
     assert chosen(other) | {"tab": 0} == chosen(page) | {"tab": 0}
     open_tab(other, "Explore")  # another run begins as usual
     key = other.evaluate("vizTab.run.key")
     other.fill("#viz-text-a textarea", "the key to the cabinets [MASK] old")
     other.click("#viz-run")
     other.wait_for_function("key => vizTab.run.key !== key", arg=key, timeout=30_000)
-    open_tab(other, "What if")
-    other.wait_for_selector(f".viz-whatif[data-painted$='{measures[0]}:zero']", timeout=60_000)
     left = set(chosen(other))
-    assert not left & {"flow.answer", "pool.layer", "pool.text", "whatif.measure", "whatif.how"}
+    assert not left & {"flow.answer", "pool.layer", "pool.text"}
 
 
 @pytest.mark.slow
-def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reopened):
+def test_the_part_in_view_and_what_is_patched_are_restored(visit, reopened):
     opened = visit(kind="text", a="the keys to the cabinet [MASK] old", model="grammar")
     opened.painted()
     page = opened.page
     page.focus(".viz-map-canvas")
     page.keyboard.press("+")
     page.keyboard.press("+")
-    open_tab(page, "What if")
-    page.wait_for_selector(".viz-whatif-tokens[data-painted$=':attention']", timeout=60_000)
-    page.check("#viz-whatif-together")
-    grid = ".viz-whatif-heads .viz-whatif-grid >> nth=0"
-    first = page.locator(f"{grid} >> [aria-pressed=true]").get_attribute("data-head")
-    others = ["1.2", "2.3"] if first not in ("1.2", "2.3") else ["0.1", "3.1"]
-    for name in others:
-        page.click(f"{grid} >> [data-head='{name}']")
-    page.click("[data-how=patch]")
-    page.fill("#viz-whatif-twin", "the key to the cabinet [MASK] old")
-    page.click("text=Patch every head")
-    twin = ".viz-whatif-twin[data-painted='the key to the cabinet [MASK] old']"
-    page.wait_for_selector(twin, timeout=30_000)
+    page.click("[data-measure=effect]")
+    page.wait_for_selector(".viz-how[data-painted*=':effect:']", timeout=60_000)
+    page.select_option("#viz-stand-in", "patch")
+    page.wait_for_selector(".viz-how[data-painted*='how=patch']", timeout=60_000)
     other = reopened(page)
-    other.wait_for_selector(twin, timeout=60_000)
-    assert other.get_attribute("[data-how=patch]", "aria-pressed") == "true"
-    pressed = ".viz-whatif-twin .viz-whatif-grid >> nth=0 >> [aria-pressed=true]"
-    marked = other.locator(pressed).evaluate_all("all => all.map(one => one.dataset.head)")
-    assert sorted(marked) == sorted([first, *others])
-    assert other.is_checked("#viz-whatif-together")
-    other.wait_for_selector(".viz-whatif-tokens[data-painted$=':attention']", timeout=60_000)
+    other.wait_for_selector(".viz-how[data-painted*='how=patch']", timeout=60_000)
     assert chosen(other) == chosen(page)
     view = "(({ row, col, span }) => [row, col, span])(vizTab.map.view)"
     assert other.evaluate(view) == pytest.approx(page.evaluate(view), abs=0.006)
     assert other.evaluate("vizTab.map.view.zoomed")
-    other.click("[data-how=zero]")
-    other.wait_for_function(
-        "(vizTab.selection.flush(), !location.search.includes('whatif.twin'))", timeout=30_000
-    )
-    open_tab(other, "Explore")
+    other.select_option("#viz-stand-in", "zero")
     other.focus(".viz-map-canvas")
     other.keyboard.press("0")
-    other.wait_for_function("(vizTab.selection.flush(), !location.search.includes('map.view'))")
+    other.wait_for_function(
+        "(vizTab.selection.flush(), !/map.view|effect.how/.test(location.search))", timeout=30_000
+    )
 
 
 @pytest.mark.slow

@@ -24,10 +24,10 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.explore import effect_endpoints as whatif
 from viz_encoder.ui.tabs.explore import routes as attention_routes
 from viz_encoder.ui.tabs.pooling import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.pooling.set_items import given_items
-from viz_encoder.ui.tabs.whatif import endpoints as whatif
 from viz_encoder.ui.tabs.zoo.endpoints import zoo_audit
 from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
@@ -201,7 +201,6 @@ def test_pages_are_told_of_the_deadline_too(hurried):
         lines = page.get(f"/viz/run/{key}/whatif/flips").text.splitlines()
         late = [
             json.loads(lines[-1]),
-            page.get(f"/viz/run/{key}/whatif/joint?heads=3.0,2.0").json(),
             page.get("/viz/zoo/A1-multihead?seed=78").json(),
         ]
     assert [each for each in late if LATE not in each.get("message", "")] == []

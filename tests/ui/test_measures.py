@@ -78,6 +78,13 @@ def test_a_map_of_shares_and_one_row_of_effects(ask, minilm, found):
     np.testing.assert_allclose(row[10], values, atol=1e-4)
 
 
+def test_a_twin_of_another_length_and_heads_that_are_none_are_refused_in_a_sentence(ask, site, key):
+    told = ask("attribution/effect", how="patch", twin="too short").text.splitlines()[-1]
+    assert "one word with one that has as many tokens" in json.loads(told)["message"]
+    answer = httpx.get(f"{site}viz/run/{key}/attribution/joint", params={**QUESTION, "heads": "3"})
+    assert "write them as 3.0,3.4" in answer.json()["message"]
+
+
 @pytest.mark.parametrize(
     ("path", "query", "says"),
     [

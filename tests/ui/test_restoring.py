@@ -17,7 +17,7 @@ from viz_encoder.ui.state.painted_mask import PaintedMask
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.whatif.proof import proof_plain
+from viz_encoder.ui.tabs.explore.proof import proof_plain
 
 TEXT = "The cat sat on the mat"
 LINK = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}

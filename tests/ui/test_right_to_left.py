@@ -30,8 +30,8 @@ WRONG = """() => {
 
 def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     model = "all-MiniLM-L6-v2"
-    page = visit(kind="text", a=TEXT, model=model, query=3, key=4, tab="whatif").page
-    page.wait_for_selector(".viz-whatif-tokens[data-painted]", timeout=60_000)
+    page = visit(kind="text", a=TEXT, model=model, query=3, key=4, measure="effect").page
+    page.wait_for_selector(".viz-how[data-painted*=':effect:']", timeout=60_000)
     told = page.evaluate(WRONG)
     assert told["seen"] > 8 and told["found"] == []
     open_tab(page, "Learn")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import of_another_model, open_tab, serving
+from tests.ui.conftest import of_another_model, serving
 from tests.ui.reruns import changed_run
 from tests.ui.texts import LABELS, SENTENCES
 from viz_encoder.bundled import asset
@@ -22,7 +22,7 @@ from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.whatif.results import offered
+from viz_encoder.ui.tabs.explore.outcomes import offered
 
 TEXT = "the keys to the cabinet [MASK]"
 PAIR = ("the keys", "to the cabinet [MASK]")
@@ -144,9 +144,9 @@ def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
     before = opened.page.evaluate("vizTab.run.key")
     opened.open_saved(path)
     opened.page.wait_for_function("(old) => vizTab.run.key !== old", arg=before)
-    open_tab(opened.page, "What if")
-    opened.page.wait_for_selector("#viz-whatif [data-painted]", timeout=60_000)
-    assert "not loaded here" not in opened.page.inner_text("#viz-whatif")
+    opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
+    assert opened.page.is_enabled("[data-cut=remove]")
+    assert opened.page.is_enabled("[data-measure=effect]")
 
 
 NAMED = "#viz-saved .file-preview"  # the box with a file's name in it

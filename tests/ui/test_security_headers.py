@@ -5,7 +5,7 @@ import pytest
 
 from viz_encoder.ui.wire.security_headers import NOTEBOOKS, SPACES, SecurityHeaders
 
-TABS = ("explore", "hidden", "whatif", "pooling", "masks", "zoo")
+TABS = ("explore", "hidden", "pooling", "masks", "zoo")
 # What an attacker would try, and the directive that keeps it from working.
 TRIED = {
     "img-src": "new Image().src = 'https://elsewhere.test/x.png'",

@@ -1,7 +1,7 @@
 """The page: the form on top, the tabs below it, and what each event does."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -86,23 +86,19 @@ def _make_tabs(place: TabContext) -> list[gr.HTML]:
     with gr.Tabs(elem_id="viz-tabs"):
         for _, group in itertools.groupby(TABS, lambda tab: tab.within or tab.title):
             first, *others = group
-            below = [tab for tab in others if tab.folded]
-            if len(below) == len(others):
-                views += _make_tab(first, place, below)
+            if not others:
+                views.append(_make_tab(first, place))
                 continue
             names = f"{first.name}-" + "-".join(tab.name for tab in others)
             with gr.Tab(first.within, id=names, elem_id=f"viz-tabs-{names}"), gr.Tabs():
                 for tab in (first, *others):
-                    views += _make_tab(tab, place)
+                    views.append(_make_tab(tab, place))
     return views
 
 
-def _make_tab(tab: Tab, place: TabContext, below: Sequence[Tab] = ()) -> Iterator[gr.HTML]:
+def _make_tab(tab: Tab, place: TabContext) -> gr.HTML:
     with gr.Tab(tab.title, id=tab.name, elem_id=f"viz-tab-{tab.name}"):
-        yield tab.build(place)
-        for folded in below:
-            with gr.Accordion(folded.title, open=False, elem_id=f"viz-tab-{folded.name}"):
-                yield folded.build(place)
+        return tab.build(place)
 
 
 class _Events:

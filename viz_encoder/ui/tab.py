@@ -47,7 +47,6 @@ class Tab:
     router: APIRouter | None = None
     endpoints: tuple[Callable[..., Any], ...] = ()
     within: str = ""  # the title of the tab that several share; its own, without
-    folded: bool = False  # below the first of those, and built once it is opened
 
 
 def script_view(script: str, **options: Any) -> gr.HTML:

@@ -27,7 +27,7 @@ export class ChangedBanner {
       "div",
       { class: "viz-changed-line" },
       ...[el("b", {}, "Changed run"), this.chips],
-      el("span", { class: "viz-changed-until" }, "All tabs but What if show this run until you restore it."),
+      el("span", { class: "viz-changed-until" }, "All tabs show this run until you restore it."),
       ...[this.back, this.told, this.proof],
     ),
     this.said,

@@ -389,7 +389,7 @@ export interface EmptyRow {
   words: string;
 }
 
-// ui/tabs/whatif
+// ui/tabs/explore: changed runs
 export interface ChangedRunMade {
   run: RunDescription;
   plain: RunDescription; // the same where nothing is changed
@@ -414,16 +414,11 @@ export interface ChangeProof {
 export interface WhatIfOffered {
   fixed: string; // why nothing can be changed; "" where it can
   missing: string; // why no effects can be measured; "" where they can
-  measures: { name: string; title: string; about: string }[];
-  usual: string;
-  twin: string; // a text to patch from; "" where none is known
-  text: string;
 }
 // The measure with the head removed, less that of the run as it was; layer, head.
 export interface HeadEffects {
   sentence: string;
   flip: string; // the part of it that says how the answer flips; "" where it does not
-  second: string;
   measure: string;
   how: string; // what stands in for the head, in words
   before: Maybe;
@@ -432,8 +427,6 @@ export interface HeadEffects {
   answers: string[][];
   shares: Maybe[][];
   forwards: number;
-  query: Maybe; // the link whose weight stands beside
-  key: Maybe;
 }
 export interface TokenEffects {
   sentence: string;
@@ -446,29 +439,12 @@ export interface TokenEffects {
   labels: string[]; // the first two answers
   pair: Maybe[][]; // token, label
 }
-export interface Patched {
-  sentence: string;
-  measure: string;
-  clean: number;
-  other: number;
-  noising: Maybe[][]; // shares of the whole difference; layer, head
-  denoising: Maybe[][];
-  texts: [clean: string, twin: string];
-}
 export interface FlipsFound {
   sentence: string;
   sets: number[][];
   answers: { answer: string; share: Maybe }[];
   tries: number;
   whole: boolean;
-}
-export interface JointEffect {
-  sentence: string;
-  measure: string;
-  together: Maybe;
-  sum: Maybe;
-  answer: string;
-  single: Maybe[];
 }
 export interface TextEffects {
   sentence: string;

@@ -1,6 +1,5 @@
 // The tab in the link: the address says which one is open, and a link opens it.
 
-import { painted } from "./dom.js";
 import { built } from "./form.js";
 
 /** @import { Selection } from "./selection.js" */
@@ -9,7 +8,6 @@ const PREFIX = "viz-tab-"; // of a tab's elem_id; its button adds "-button"
 const SHARED = "viz-tabs-"; // of one that holds several, whose names follow
 const FIRST = "explore";
 const SELECTED = "[role=tab][aria-selected=true]";
-const FOLD = ".gr-accordion > button";
 let awaited = ""; // the tab that is being opened within another
 
 /** The tabs of a button's id: one, or those that its tab holds. @type {(id: string) => string[]} */
@@ -19,27 +17,17 @@ export function tabsOf(id) {
   return name !== id && name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [];
 }
 
-/** Open a tab, and first the one that holds it; what is folded below one opens in it. The first of all without a
- * name. */
+/** Open a tab, and first the one that holds it; the first of all without a name. */
 export function openTab(/** @type {string} */ name) {
   const wanted = name || FIRST;
-  const tab = foldOf(wanted)?.closest("[role=tabpanel]")?.id.slice(PREFIX.length) ?? wanted;
   awaited = wanted;
-  buttonOf(SHARED, tab)?.click();
-  built(() => buttonOf(PREFIX, tab)).then((button) => {
+  buttonOf(SHARED, wanted)?.click();
+  built(() => buttonOf(PREFIX, wanted)).then((button) => {
     if (awaited !== wanted) return; // another was asked for meanwhile
     button.click();
-    for (const fold of document.querySelectorAll(`#${PREFIX}${tab} ${FOLD}`)) {
-      const open = fold === foldOf(wanted);
-      if (open !== fold.classList.contains("open")) /** @type {HTMLElement} */ (fold).click();
-      if (open) fold.scrollIntoView({ block: "start" });
-    }
     awaited = "";
   });
 }
-
-/** What opens a part that is folded below a tab. @type {(name: string) => HTMLElement | null} */
-const foldOf = (name) => document.querySelector(`#${PREFIX}${name}${FOLD}`);
 
 /** The button of a tab, or of the one that holds it; on a narrow screen it may be one of the menu, where it has its
  * title alone, which Gradio's own description of the page has too. @type {(prefix: string, name: string) => HTMLElement | null} */
@@ -61,7 +49,7 @@ function buttonOf(prefix, name) {
 export function followTabs(selection) {
   const linked = selection.tab;
   // The page may still be building its tabs.
-  const find = () => (linked ? (buttonOf(SHARED, linked) ?? buttonOf(PREFIX, linked) ?? foldOf(linked)) : tabsNode());
+  const find = () => (linked ? (buttonOf(SHARED, linked) ?? buttonOf(PREFIX, linked)) : tabsNode());
   built(find).then(() => {
     if (linked) openTab(linked);
     follow(selection, tabsNode());
@@ -76,14 +64,9 @@ function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | nul
     built(() => selectedIn(tabs)).then((button) => {
       const [name] = tabsOf(button.id);
       const onTheWay = name !== awaited && tabsOf(tabs.querySelector(SELECTED)?.id ?? "").includes(awaited);
-      const below = document.querySelector(`#${PREFIX}${name} ${FOLD}.open`)?.parentElement?.id;
-      const open = below?.slice(PREFIX.length) ?? name;
-      if (open && !onTheWay) selection.openTab(open === FIRST ? "" : open);
+      if (name && !onTheWay) selection.openTab(name === FIRST ? "" : name);
     });
   new MutationObserver(write).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
-  tabs.addEventListener("click", ({ target }) => {
-    if (target instanceof Element && target.closest(FOLD)) painted().then(write);
-  });
 }
 
 /** The button of the open tab, within the one that holds it; null until it is built. @type {(tabs: HTMLElement) => HTMLElement | null} */

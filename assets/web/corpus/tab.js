@@ -10,7 +10,7 @@ import { saveRow } from "../views/save_row.js";
 import { Comparison } from "./comparison.js";
 import { ExampleList } from "./example_list.js";
 import { HeadMap } from "./head_map.js";
-import { HeadPlane } from "./head_plane.js";
+import { HeadPlane } from "../views/head_plane.js";
 import { RelationList } from "./relations.js";
 import { fileOf } from "./requests.js";
 import { RULE, roleOf, roleSaid } from "./roles.js";
@@ -63,7 +63,9 @@ export class CorpusTab {
   );
   examples = new ExampleList();
   relations = new RelationList((place) => this.choose(place));
-  plane = new HeadPlane((place) => this.choose(place));
+  plane = new HeadPlane((place) => this.choose(place), {
+    ...{ title: "Heads placed by what they do", tab: "corpus", usual: { x: "special", y: "previous" } },
+  });
   source = new SourcePanel((table) => {
     keep(TABLE, JSON.stringify(table));
     this.enter(table);

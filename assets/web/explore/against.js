@@ -84,6 +84,16 @@ export class Against {
     return this.#run && run && !unshared(this.#run, run) ? RUN + run.key : "";
   }
 
+  /** A text to patch heads from: what is asked against, or else the one with the counterpart; "" of none. */
+  get twin() {
+    const { value } = this.select;
+    const run = this.#run;
+    if (value.startsWith(RUN)) return this.reference.run?.link.a ?? "";
+    const [[counterpart] = [""]] = run ? swapped(run) : [];
+    const text = value === OTHER ? this.rival.value.trim() : value;
+    return text.includes(" ") ? text : counterpart; // not a label or a word
+  }
+
   /** As a link has it, beside the run; "" as usual. */
   get noted() {
     const { value } = this.select;

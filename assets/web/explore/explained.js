@@ -16,9 +16,12 @@ import { MEASURES, missing, offered } from "./measures.js";
 import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
+import { FewestWords } from "./fewest_words.js";
 import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
+import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
+import { StandIn } from "./stand_in.js";
 import { pngOf, svgFile } from "./svg_file.js";
 import { WHOLE } from "./tiles.js";
 
@@ -41,6 +44,8 @@ export class Explained extends Emitter {
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
+  standIn = new StandIn(() => this.ask(0));
+  fewest = new FewestWords();
   said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
   by = el("span", { class: "viz-caption", hidden: true }, " by contribution");
   how = el("p", { class: "viz-measure-said" });
@@ -70,10 +75,13 @@ export class Explained extends Emitter {
       ["npz", "The shares, for numpy", () => this.#file("npz")],
     ]);
     this.saves.append(this.routes.least.node);
-    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.saves];
+    this.several = new SeveralHeads(selection);
+    this.heads.section.append(this.several.node);
+    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.fewest.node, this.saves];
     const title = el("h3", {}, "How it got there");
     this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
-    this.measures = el("div", { class: "viz-measured" }, this.switch.node, reference.change, this.how);
+    const choices = [this.switch.node, reference.change, this.standIn.node];
+    this.measures = el("div", { class: "viz-measured" }, ...choices, this.how);
     reference.measures.on(() => this.run && this.question.against.follow() && this.ask());
     selection.on((changed) => {
       if (changed.has("measure") && this.run) this.ask(0);
@@ -143,12 +151,16 @@ export class Explained extends Emitter {
     this.#told = asked;
     this.#answer(found, run.unsplit);
     await this.#lead(run, found, fresh);
-    const shown = await fresh(this.#measure(run, measure, asked, found));
+    this.standIn.offer(run, this.question.against.twin);
+    const of = measure === "effect" ? asked + this.standIn.asked : asked;
+    const shown = await fresh(this.#measure(run, measure, of, found));
     if (!shown) return void this.selection.set({ measure: "contribution" }); // canceled, or refused with its reason
     this.effect = this.#measured.get(`effect:${asked}`) ?? null;
     this.tell();
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
-    this.picture.dataset.painted = `${run.key}:${measure}:${asked}`;
+    this.several.show(run, measure === "effect" ? shown : null, of);
+    this.fewest.show(run, measure === "effect" ? options.of : "");
+    this.picture.dataset.painted = `${run.key}:${measure}:${of}`;
   }
 
   /** The answer in a measure. @type {(run: Run, name: string, asked: string, found: Found | null) => Promise<Found | null>} */
@@ -195,8 +207,13 @@ export class Explained extends Emitter {
     const { how, files } = MEASURES[measure];
     this.#behind(false);
     this.by.hidden = measure === "contribution" || !this.found;
+    this.standIn.node.hidden = measure !== "effect";
+    const { doing } = this.standIn;
     const name = (/** @type {number} */ at) => named(shown, at);
-    const first = { attention: () => looksSaid(shown, name, shown.start ?? -1), effect: () => effectSaid(shown, name) };
+    const first = {
+      attention: () => looksSaid(shown, name, shown.start ?? -1),
+      effect: () => effectSaid(shown, name, doing),
+    };
     const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
     this.how.replaceChildren(...marked(said), said.length ? " " : "", el("span", { class: "viz-caption" }, how));
     const picture = run.grid !== null;
@@ -211,7 +228,7 @@ export class Explained extends Emitter {
     const { hide, words } = this.selection;
     const kept = hide || words ? ALL_TOKENS : "";
     this.told.textContent = [measure === "contribution" && addsUp(shown), kept].filter(Boolean).join(" ");
-    this.heads.show(run, shown);
+    this.heads.show(run, shown, doing);
   }
 
   // Ask of a token's final state from now on.

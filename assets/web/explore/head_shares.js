@@ -11,7 +11,7 @@ import { HeadCells } from "../views/head_cells.js";
 const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
 
 /** @typedef {{ values: Maybe[][], signed: boolean, write: (value: number) => string,
- *   said: (value: number) => string }} HeadNumbers `write` is for a cell, `said` follows "Head 5.11 " */
+ *   said: (value: number, place: HeadPlace) => string }} HeadNumbers `write` is for a cell, `said` follows "Head 5.11 " */
 
 export class HeadShares {
   /** @type {HeadNumbers | null} */ #numbers = null;
@@ -64,6 +64,9 @@ export class HeadShares {
   /** @type {(numbers: HeadNumbers, place: HeadPlace) => string} */
   #sentence({ values, said }, { layer, head }) {
     const value = values[layer]?.[head];
-    return `Head ${layer}.${head} ${value == null ? "has no number here" : said(value)}`.replaceAll("-", "−");
+    return `Head ${layer}.${head} ${value == null ? "has no number here" : said(value, { layer, head })}`.replaceAll(
+      "-",
+      "−",
+    );
   }
 }

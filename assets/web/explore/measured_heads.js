@@ -12,6 +12,7 @@ import { shareSaid } from "./routes_layout.js";
 export class MeasuredHeads {
   /** @type {Run | null} */ #run = null;
   /** @type {Explained | null} */ #shown = null;
+  #doing = "removing";
   title = el("h3");
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say */
@@ -26,9 +27,9 @@ export class MeasuredHeads {
     pair.on(() => selection.measure === "attention" && this.draw());
   }
 
-  /** @type {(run: Run, shown: Explained) => void} */
-  show(run, shown) {
-    [this.#run, this.#shown] = [run, shown];
+  /** `doing`: what is done to each head for its effect. @type {(run: Run, shown: Explained, doing: string) => void} */
+  show(run, shown, doing) {
+    [this.#run, this.#shown, this.#doing] = [run, shown, doing];
     this.draw();
   }
 
@@ -37,8 +38,10 @@ export class MeasuredHeads {
     const shown = this.#shown;
     if (!run || !shown) return;
     const { measure, layer, head } = this.selection;
-    this.grid.show(run, measure === "attention" ? this.#weights(run) : sharesOf(shown, MEASURES[measure].verb));
-    this.title.textContent = `All heads: ${measure === "attention" ? this.#pair(run) : MEASURES[measure].heads}`;
+    const verb = MEASURES[measure].verb.replace("removed", this.#doing.replace("ing", "ed"));
+    const heads = MEASURES[measure].heads.replace("removing", this.#doing);
+    this.grid.show(run, measure === "attention" ? this.#weights(run) : sharesOf(shown, verb));
+    this.title.textContent = `All heads: ${measure === "attention" ? this.#pair(run) : heads}`;
     this.grid.mark(layer, head);
   }
 
@@ -77,7 +80,7 @@ const sharesOf = (shown, verb) => ({
 
 /** Weights of one pair, by layer and head; null where a mask forbids it.
  * @type {(run: Run, links: HeadLink[]) => Maybe[][]} */
-function table({ nLayers, nHeads }, links) {
+export function table({ nLayers, nHeads }, links) {
   const found = Array.from({ length: nLayers }, () => /** @type {Maybe[]} */ (Array(nHeads).fill(null)));
   for (const { layer, head, weight } of links) found[layer][head] = Number.isNaN(weight) ? null : weight;
   return found;

@@ -67,13 +67,13 @@ export function looksSaid(found, name, itself) {
   return [[`Going by attention alone, ${who} on `, false], ...listed(found, name, itself), [".", false]];
 }
 
-/** Whose removal changes the score most. @type {(found: Explained, name: (token: number) => string) =>
- *   [text: string, strong: boolean][]} */
-export function effectSaid(found, name) {
+/** Whose removal changes the score most; `doing`: "removing", or what else is done to each head.
+ * @type {(found: Explained, name: (token: number) => string, doing?: string) => [text: string, strong: boolean][]} */
+export function effectSaid(found, name, doing = "removing") {
   const { name: head, share } = strongestHead(found.heads);
   const [most] = byAmount(found.tokens);
   return [
-    ["Of all heads, removing ", false],
+    [`Of all heads, ${doing} `, false],
     [head, true],
     [` changes ${found.words.replace(/^the length of /, "")} the most (`, false],
     [changed(share, found), true],

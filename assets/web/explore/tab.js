@@ -17,10 +17,12 @@ import { HeadChoice } from "./head_choice.js";
 import { followKeys, HINT } from "./head_keys.js";
 import { HeadOrder } from "./head_order.js";
 import { HeadStatistics } from "./head_statistics.js";
+import { HeadsPlane } from "./heads_plane.js";
 import { InputView } from "./input_view.js";
 import { LinesView } from "./lines.js";
 import { AttentionMap } from "./map.js";
 import { MapChanges } from "./map_changes.js";
+import { OverTexts } from "./over_texts.js";
 import { PairLinksView } from "./pair_links.js";
 import { Predictions } from "./predictions.js";
 import { Reference } from "./reference.js";
@@ -60,6 +62,8 @@ class ExploreTab extends TabShell {
   predictions = new Predictions(this.selection);
   reference = new Reference(this.selection, this.measures, this.order);
   explained = new Explained(this.selection, this.pair, this.reference);
+  plane = new HeadsPlane(this.selection, this.pair, this.measures, this.explained);
+  texts = new OverTexts(this.selection);
   any = new AnyView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.reference);
   cut = new CutHere(this.selection);
@@ -100,7 +104,8 @@ class ExploreTab extends TabShell {
     const folded = el("details", { class: "viz-folded" }, statistic, this.statistic.node);
     const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
     const columns = el("div", { class: "viz-columns" }, left, right);
-    this.more.append(controls(...menus), columns, this.lines.node, this.exports.node, this.any.node);
+    this.more.append(controls(...menus), columns, this.plane.node, this.lines.node);
+    this.more.append(this.texts.node, this.exports.node, this.any.node);
     this.belowHow.append(this.source.node);
     const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
     this.how.append(el("div", { class: "viz-how-left" }, explained.picture, findings.said, this.belowHow), beside);
@@ -178,6 +183,8 @@ class ExploreTab extends TabShell {
     this.#more = run;
     this.similar.show(run);
     this.any.show(run);
+    this.plane.show(run);
+    this.texts.show(run);
     this.#moreLatest.run(async (fresh) => {
       for (const part of [this.atlas, this.statistic, this.lines]) await fresh(part.show(run));
     });
@@ -237,7 +244,8 @@ class ExploreTab extends TabShell {
 
   /** @override */
   redraw() {
-    for (const part of [this.explained, this.atlas, this.statistic, this.map, this.lines, this.source]) part.draw();
+    for (const part of [this.explained, this.atlas, this.statistic, this.map, this.lines, this.source, this.texts])
+      part.draw();
   }
 }
 

@@ -103,8 +103,7 @@ async function effectsOf(run, signal) {
   /** @type {WhatIfOffered} */
   const offer = await run.json("whatif/offered");
   if (offer.missing) return null;
-  const asked = new URLSearchParams({ measure: offer.usual });
-  return streamed(run.url(`whatif/heads?${asked}`), () => {}, { signal });
+  return streamed(run.url("whatif/heads"), () => {}, { signal });
 }
 
 const isHead = (/** @type {Head} */ one, /** @type {Head} */ other) =>

@@ -92,7 +92,7 @@ export class KnockoutStep {
       const tell = (/** @type {number} */ done) => {
         this.progress.value = done;
       };
-      const asked = new URLSearchParams({ measure: offer.usual, how: "attention" });
+      const asked = new URLSearchParams({ how: "attention" });
       /** @type {TokenEffects} */
       const effects = await fresh(streamed(run.url(`whatif/tokens?${asked}`), tell, { signal: fresh.signal }));
       return effects;

@@ -48,7 +48,7 @@ export class Answers {
     },
     "learn/exercises": ({ held, asked }) => ({ exercises: this.#exercises(held, asked) }),
     predictions: ({ held, asked }) => predictions(this.runs.model, held.ran, blocksOf(asked)),
-    "whatif/offered": ({ held }) => ({ missing: "", measures: [], usual: "answer", twin: "", text: held.text }),
+    "whatif/offered": () => ({ missing: "" }),
     "learn/carried": ({ held, asked }) =>
       held.codes.length ? {} : carried(this.runs.model, held.ran, placeOf(asked).query, this.twins),
     "whatif/heads": ({ held }) => withoutHeads(this.runs.model, this.runs.of(held.text).ran),

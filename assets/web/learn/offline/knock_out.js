@@ -21,12 +21,11 @@ export function withoutHeads(model, ran) {
   const gone = each((layer, head) => forward(model, ids, { removed: [[layer, head]], padding }));
   const [before, untouched] = [measure.value(ran), measure.said(ran)];
   return {
-    ...{ sentence: "", flip: "", second: "", measure: measure.words, how: "zero", before, forwards: nLayers * nHeads },
+    ...{ sentence: "", flip: "", measure: measure.words, how: "zero", before, forwards: nLayers * nHeads },
     untouched: { answer: untouched?.word ?? "", share: untouched?.share ?? null },
     values: each((layer, head) => measure.value(gone[layer][head]) - before),
     answers: each((layer, head) => measure.said(gone[layer][head])?.word ?? ""),
     shares: each((layer, head) => measure.said(gone[layer][head])?.share ?? null),
-    ...{ query: null, key: null },
   };
 }
 

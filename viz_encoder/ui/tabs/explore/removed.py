@@ -7,7 +7,7 @@ import numpy as np
 
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects import effect, links
+from viz_encoder.effects import links
 from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.effects.without_tokens import WithoutTokens
@@ -22,6 +22,7 @@ from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.explained import asked, drawn
 from viz_encoder.ui.tabs.explore.measured_row import MeasuredRow
+from viz_encoder.ui.tabs.explore.stand_ins import each_replaced, together
 from viz_encoder.ui.wire.arguments import MAX_SIDE
 from viz_encoder.ui.wire.attributions import split_plain
 from viz_encoder.ui.wire.bytes import finite
@@ -41,7 +42,10 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
     _, options = asked(given)
     graph = drawn(entry, found.routes(**options))
     heads_done, words_done = PARTS
-    heads = effect(encoder, inputs, measure=found, progress=lambda part: tell(part * heads_done))
+    how, twin = given.get("how", "zero"), given.get("twin", "")
+    heads = each_replaced(
+        *(found, (encoder, inputs), how, twin), lambda part: tell(part * heads_done)
+    )
     words = _words(found, encoder, inputs, graph["groups"])
     tell(words_done)
     cut = [(edge["layer"], None, edge["query"], edge["key"]) for edge in graph["edges"]]
@@ -59,11 +63,19 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
         "large": found.large,
         "adds": False,
         "tokens": known,
-        "heads": finite(heads.values[0]),
+        "heads": finite(heads),
         "groups": graph["groups"],
         "nodes": nodes + above,
         "edges": sorted(edges, key=lambda edge: -abs(edge["share"])),
     }
+
+
+def removed_together(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
+    """What the score becomes without several heads at once, minus that of the run as it was."""
+    found, encoder, inputs = _ready(entry, given)
+    how, heads = given.get("how", "zero"), given.get("heads", "")
+    value = together(found, (encoder, inputs), how, heads)
+    return {"together": finite(value)}
 
 
 def removed_row(

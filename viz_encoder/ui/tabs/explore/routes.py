@@ -14,6 +14,7 @@ from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import statistics_said
+from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
 from viz_encoder.ui.tabs.explore.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.explore.downloads import named_file
@@ -201,3 +202,4 @@ async def take(
 
 ROUTER.include_router(OF_TWO_RUNS)
 ROUTER.include_router(OF_A_SCORE)
+ROUTER.include_router(OF_CHANGES)

@@ -12,7 +12,7 @@ from viz_encoder.trace.map_change import signed_tile
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.tabs.explore.explained import asked, explained
-from viz_encoder.ui.tabs.explore.removed import removed, removed_row
+from viz_encoder.ui.tabs.explore.removed import removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Query, Runs, Shown, parse_range
 from viz_encoder.ui.wire.bytes import FRESH
@@ -49,6 +49,13 @@ def effect(entry: Held, runs: Runs, request: Request) -> StreamingResponse:
     """What the score becomes without each head, word and drawn link, as lines of JSON."""
     given = dict(request.query_params)
     return progress_lines(lambda tell: removed(entry, given, tell), REMOVING, request, runs.limits)
+
+
+@OF_A_SCORE.get("/joint")
+async def together(entry: Held, request: Request) -> Response:
+    """What the score becomes without several heads at once, given as heads=3.0,3.4."""
+    given = dict(request.query_params)
+    return await PLACES.answer(request, lambda: answers.plain(removed_together(entry, given)))
 
 
 @OF_A_SCORE.get("/map")

@@ -1,23 +1,23 @@
 // Heads placed by what they do: a point a head, by two statistics.
 
-import { control, controls, el, onWidth, options, svg } from "../core/dom.js";
+import { control, controls, el, number, onWidth, options, svg } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
-import { headName } from "../views/cells.js";
-import { section } from "../views/headed.js";
-import { frameOf, namesOf, nearest, scalesOf } from "../views/head_plot.js";
-import { ticks } from "../views/scales.js";
-import { shown } from "./tables.js";
+import { headName } from "./cells.js";
+import { section } from "./headed.js";
+import { frameOf, namesOf, nearest, scalesOf } from "./head_plot.js";
+import { ticks } from "./scales.js";
 
-/** @import { Point } from "../views/scatter_labels.js" */
-/** @import { HeadPlace, HeadTable } from "./types.d.ts" */
+/** @import { HeadPlace, Maybe } from "../core/payloads.d.ts" */
+/** @import { Point } from "./scatter_labels.js" */
+/** @typedef {{ words: Record<string, { title: string }>, arrays: Record<string, Maybe[][]> }} Numbers of every head, by
+ *   their names */
 
 const INSET = { height: 316, left: 60, right: 16, top: 12, bottom: 42 };
 const BELOW = INSET.height - INSET.bottom + 16; // the numbers across
 const NAMED = 8; // names along each axis
-const AXES = { x: "special", y: "previous" };
 
 export class HeadPlane {
-  /** @type {HeadTable | null} */
+  /** @type {Numbers | null} */
   table = null;
   /** @type {HeadPlace} */
   chosen = { layer: 0, head: 0 };
@@ -25,16 +25,18 @@ export class HeadPlane {
   points = [];
   x = el("select", { "aria-label": "Across" });
   y = el("select", { "aria-label": "Up" });
-  drawing = svg("svg", { class: "viz-corpus-plane", height: INSET.height, role: "img" });
-  told = el("p", { class: "viz-caption viz-corpus-told", role: "status" });
+  drawing = svg("svg", { class: "viz-plane", height: INSET.height, role: "img" });
+  told = el("p", { class: "viz-caption", role: "status" });
+  tab = "";
+  usual = { x: "", y: "" };
   #titles = "";
 
-  constructor(/** @type {(place: HeadPlace) => unknown} */ choose) {
+  /** `usual` are the names of what is across and up at first; `tab` keeps others in its link.
+   * @param {(place: HeadPlace) => unknown} choose @param {{ title: string, tab: string, usual: { x: string, y: string } }} more */
+  constructor(choose, { title, tab, usual }) {
+    [this.tab, this.usual] = [tab, usual];
     const fields = controls(control("Up:", this.y), control("Across:", this.x));
-    this.node = section(
-      ...["viz-corpus-placed", "Heads placed by what they do", "Heads placed by what they do"],
-      ...[fields, this.drawing, this.told],
-    );
+    this.node = section(...["viz-placed", title, title], ...[fields, this.drawing, this.told]);
     for (const field of [this.x, this.y]) field.addEventListener("change", () => this.draw());
     this.drawing.addEventListener("pointermove", (event) => this.#tell(nearest(this.points, this.drawing, event)));
     this.drawing.addEventListener("pointerleave", () => this.#tell(-1));
@@ -45,17 +47,17 @@ export class HeadPlane {
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 
-  /** @type {(table: HeadTable, chosen: HeadPlace) => void} */
+  /** @type {(table: Numbers, chosen: HeadPlace) => void} */
   show(table, chosen) {
     this.table = table;
     this.chosen = chosen;
     const titles = Object.entries(table.words).map(([name, { title }]) => /** @type {const} */ ([name, title]));
     if (this.#titles !== String(titles)) {
       for (const axis of /** @type {const} */ (["x", "y"])) {
-        const before = this[axis].value || AXES[axis];
+        const before = this[axis].value || this.usual[axis];
         this[axis].replaceChildren(...options(titles));
         if (before in table.words) this[axis].value = before;
-        if (!this.#titles) inLink(`corpus.${axis}`, this[axis]);
+        if (!this.#titles) inLink(`${this.tab}.${axis}`, this[axis]);
       }
       this.#titles = String(titles);
     }
@@ -77,7 +79,7 @@ export class HeadPlane {
     const titles = [this.x, this.y].map(({ value }) => table.words[value].title);
     this.points = known.map(({ at, along, value }) => ({
       ...{ at, name: headName(at), x: scales.x(along), y: scales.y(value) },
-      told: `Head ${headName(at)}: ${shown(value)} up, ${shown(along)} across`,
+      told: `Head ${headName(at)}: ${number(value)} up, ${number(along)} across`,
     }));
     const isChosen = (/** @type {string} */ name) => name === headName(this.chosen);
     const dots = this.points.map(({ name, ...point }) =>
@@ -86,7 +88,7 @@ export class HeadPlane {
         class: isChosen(name) ? "viz-chosen" : "",
       }),
     );
-    const names = namesOf("viz-corpus-name", this.points, known, isChosen, NAMED, width, INSET);
+    const names = namesOf("viz-plane-name", this.points, known, isChosen, NAMED, width, INSET);
     const middle = (INSET.top + INSET.height - INSET.bottom) / 2;
     const lines = [
       svg(
@@ -100,7 +102,7 @@ export class HeadPlane {
     ];
     this.drawing.setAttribute("width", String(width));
     this.drawing.setAttribute("aria-label", `${known.length} heads. Up: ${titles[1]}. Across: ${titles[0]}.`);
-    this.drawing.replaceChildren(frameOf("viz-corpus-frame", width, INSET), ...lines, ...dots, ...names);
+    this.drawing.replaceChildren(frameOf("viz-plane-frame", width, INSET), ...lines, ...dots, ...names);
     this.#tell(-1);
   }
 

@@ -1,4 +1,4 @@
-"""Routes of the What if tab: changed runs, what they changed, and effects of heads and tokens."""
+"""Routes of changed runs: what was changed, its proof, and effects of words and over many texts."""
 
 from typing import Annotated, Any
 
@@ -8,9 +8,9 @@ from fastapi.responses import StreamingResponse
 from viz_encoder.errors import Expired, InputError, SelectionError
 from viz_encoder.ui.state.changed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
-from viz_encoder.ui.tabs.whatif import head_effects as effects
-from viz_encoder.ui.tabs.whatif.proof import proof_plain
-from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain
+from viz_encoder.ui.tabs.explore import head_effects as effects
+from viz_encoder.ui.tabs.explore.outcomes import flips_plain, offered, outcome_plain
+from viz_encoder.ui.tabs.explore.proof import proof_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
 from viz_encoder.ui.wire.bodies import body_of, json_object
@@ -18,9 +18,8 @@ from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute, sentence
 from viz_encoder.ui.wire.progress import progress_lines
-from viz_encoder.ui.wire.watch import WorkWatch
 
-ROUTER = APIRouter(prefix="/viz/run/{run}/whatif", route_class=ErrorRoute)
+OF_CHANGES = APIRouter(prefix="/whatif", route_class=ErrorRoute)
 MOST_JSON = 2**16
 MOST_TEXTS = 2**19
 PLACES = Places(1)
@@ -34,13 +33,13 @@ async def _plain(entry: Held) -> tuple[Any, Any]:
 Plain = Annotated[tuple[Any, Any], Depends(_plain)]  # the model, and inputs without changes
 
 
-@ROUTER.get("/offered")
+@OF_CHANGES.get("/offered")
 async def offered_route(entry: Held, request: Request) -> Response:
-    """What can be measured, and why nothing can be run again."""
+    """Why nothing can be changed, or measured."""
     return await PLACES.answer(request, lambda: answers.plain(offered(entry)))
 
 
-@ROUTER.post("/changed")
+@OF_CHANGES.post("/changed")
 async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> Response:
     """Run the same input with these changes; the new run's description, and the plain one's.
 
@@ -66,7 +65,7 @@ async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> 
     return await PLACES.answer(request, work)
 
 
-@ROUTER.get("/said")
+@OF_CHANGES.get("/said")
 async def said_route(entry: Held, request: Request, changes: str = "") -> Response:
     """What changes did to the output: those of this run, or any others."""
 
@@ -82,25 +81,24 @@ async def said_route(entry: Held, request: Request, changes: str = "") -> Respon
     return await PLACES.answer(request, work)
 
 
-@ROUTER.get("/proof")
+@OF_CHANGES.get("/proof")
 async def proof_route(entry: Held, request: Request) -> Response:
     """That the heads of a changed run were removed, and nothing else was."""
     return await PLACES.answer(request, lambda: answers.plain(proof_plain(entry)))
 
 
-@ROUTER.get("/heads")
-def heads_route(
-    run: str, plain: Plain, runs: Runs, request: Request, measure: str = "", how: str = "zero"
+@OF_CHANGES.get("/heads")
+async def heads_route(
+    plain: Plain, runs: Runs, request: Request, measure: str = "", how: str = "zero"
 ) -> StreamingResponse:
     """The effect of removing each head, as lines of JSON."""
-    trace = runs.store.get(runs.rerun(run, PURPOSE, changes=())).trace
     return progress_lines(
-        lambda tell: effects.head_effects(*plain, trace, measure, how, tell),
+        lambda tell: effects.head_effects(*plain, measure, how, tell),
         *(SWEEPING, request, runs.limits),
     )
 
 
-@ROUTER.get("/tokens")
+@OF_CHANGES.get("/tokens")
 async def tokens_route(
     plain: Plain,
     runs: Runs,
@@ -117,15 +115,7 @@ async def tokens_route(
     )
 
 
-@ROUTER.get("/patch")
-async def patch_route(plain: Plain, runs: Runs, request: Request, twin: str) -> StreamingResponse:
-    """Each head's output from the run of a twin, both ways, as lines of JSON."""
-    return progress_lines(
-        lambda tell: effects.twin_patch(*plain, twin, tell), SWEEPING, request, runs.limits
-    )
-
-
-@ROUTER.get("/flips")
+@OF_CHANGES.get("/flips")
 async def flips_route(
     plain: Plain, runs: Runs, request: Request, most: int = 3
 ) -> StreamingResponse:
@@ -135,19 +125,7 @@ async def flips_route(
     )
 
 
-@ROUTER.get("/joint")
-async def joint_route(
-    plain: Plain, runs: Runs, request: Request, heads: str, measure: str = ""
-) -> Response:
-    """Several heads removed at once, beside the sum of their single effects."""
-
-    def work() -> Response:
-        return answers.plain(effects.together(*plain, heads, measure, WorkWatch(runs.limits).check))
-
-    return await PLACES.answer(request, work)
-
-
-@ROUTER.post("/texts")
+@OF_CHANGES.post("/texts")
 async def texts_route(plain: Plain, runs: Runs, request: Request) -> StreamingResponse:
     """The mean effect of removing each head over several texts, as lines of JSON."""
     sent = json_object(await body_of(request, MOST_TEXTS, "The texts"))

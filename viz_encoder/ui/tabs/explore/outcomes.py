@@ -4,55 +4,23 @@ from typing import Any
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import flips
-from viz_encoder.effects.measures import available
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import counted, quoted
 from viz_encoder.ui.state.changed import runnable
-from viz_encoder.ui.state.examples import swap_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.bytes import finite
 
-TITLES = {
-    "masked": "the answer at [MASK]",
-    "logit": "the label",
-    "pooled": "the pooled vector",
-    "state": "the tokens' last states",
-}
 
-ABOUT = {  # in addition to the answers
-    "pooled": "One vector for the whole input. “Declared” is the pooling that the model's own "
-    "files declare; a model that declares none is pooled by the mean over its tokens.",
-    "state": "The tokens' vectors after the last block; a mean over the tokens.",
-}
-
-
-def offered(entry: Entry) -> dict[str, Any]:
-    """What can be measured here, a twin where one is known, and why nothing can be run again."""
+def offered(entry: Entry) -> dict[str, str]:
+    """Why nothing can be changed, and why no effects can be measured; "" where they can."""
     try:
-        encoder, inputs = runnable(entry)
+        runnable(entry)
     except SelectionError as fault:
-        nothing = {"measures": [], "usual": "", "twin": "", "text": ""}
-        return {
-            "fixed": str(fault) if entry.reading is None else "",
-            "missing": str(fault),
-            **nothing,
-        }
-    names = available(encoder, inputs.samples[0])
-    text = inputs.samples[0].texts[0] if len(inputs.samples[0].texts) == 1 else ""
-    swap = swap_of(text)
-    return {
-        "fixed": "",
-        "missing": "",
-        "measures": [
-            {"name": name, "title": TITLES[name], "about": ABOUT.get(name, "")} for name in names
-        ],
-        "usual": names[0],
-        "twin": text.replace(*swap) if swap else "",
-        "text": text,
-    }
+        return {"fixed": str(fault) if entry.reading is None else "", "missing": str(fault)}
+    return {"fixed": "", "missing": ""}
 
 
 def outcome_plain(found: Outcome) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Named endpoints of What if: a changed run, and the effects of heads and tokens."""
+"""Named endpoints of changes: a changed run, and the effects of heads and tokens."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from viz_encoder.errors import InputError
 from viz_encoder.ui.state.changed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.whatif import head_effects as of_heads
-from viz_encoder.ui.tabs.whatif.proof import proof_plain
-from viz_encoder.ui.tabs.whatif.results import flips_plain, outcome_plain
+from viz_encoder.ui.tabs.explore import head_effects as of_heads
+from viz_encoder.ui.tabs.explore.outcomes import flips_plain, outcome_plain
+from viz_encoder.ui.tabs.explore.proof import proof_plain
 from viz_encoder.ui.wire.endpoints import in_queue
 from viz_encoder.ui.wire.watch import watched
 
@@ -38,10 +38,7 @@ def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero")
     measure is "masked", "logit", "pooled" or "state"; how is "zero" or "mean".
     """
     plain = runnable(runner.store.get(key))
-    trace = runner.store.get(runner.rerun(key, PURPOSE, changes=())).trace
-    return of_heads.head_effects(
-        *plain, trace, str(measure), str(how), watched(runner.limits).check
-    )
+    return of_heads.head_effects(*plain, str(measure), str(how), watched(runner.limits).check)
 
 
 @in_queue("effects")
@@ -67,4 +64,4 @@ def flips(runner: Runner, key: str, most: int = 3) -> dict[str, Any]:
     return flips_plain(*runnable(runner.store.get(key)), most, watched(runner.limits).check)
 
 
-ENDPOINTS = (what_if, head_effects, token_effects, patch_effects, flips)
+EFFECT_ENDPOINTS = (what_if, head_effects, token_effects, patch_effects, flips)

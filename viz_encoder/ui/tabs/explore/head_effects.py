@@ -1,4 +1,4 @@
-"""Effects of removing heads, as the page is told them: of one text, of many, and of twins."""
+"""Effects of heads and tokens as plain data: of one text, of many, and of twins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,24 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from viz_encoder.analyses.pair import pair
-from viz_encoder.arguments.written import is_digits
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects import Effect, TokenEffect, effect, joint, patch, tokens
-from viz_encoder.effects.heads import chosen
+from viz_encoder.effects import TokenEffect, effect, patch, tokens
 from viz_encoder.effects.rerun import Progress
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
-from viz_encoder.trace import Trace
-from viz_encoder.trace.prediction_heads import masked_tokens
-from viz_encoder.ui.tabs.whatif.references import reference_of
+from viz_encoder.ui.tabs.explore.reference_texts import reference_of
 from viz_encoder.ui.wire.bytes import finite
 
 MOST_TEXTS = 100
 MOST_CHARACTERS = 2_000  # per text of many
-SMALL = 0.1  # of the largest effect: heads below it change almost nothing
-LOOKS = 0.5  # of the query's total: heads above it attend strongly
 
 
 @dataclass(frozen=True)
@@ -37,19 +30,17 @@ class Tokens:
 
 
 def head_effects(
-    encoder: LoadedEncoder, inputs: Inputs, trace: Trace, measure: str, how: str, tell: Progress
+    encoder: LoadedEncoder, inputs: Inputs, measure: str, how: str, tell: Progress
 ) -> dict[str, Any]:
-    """The effect of removing each head, and the link whose weight may stand beside it."""
+    """The effect of removing each head."""
     reference = reference_of(encoder) if how == "mean" else None
     found = effect(
         encoder, inputs, how=how, reference=reference, measure=measure or None, progress=tell
     )
-    query, key = link_of(found, trace)
     answer, share = found.untouched[0]
     return {
         "sentence": found.sentence,
         "flip": found.flip,
-        "second": "" if query is None or key is None else looks_said(found, trace, query, key),
         "measure": found.measures[0],
         "how": found.how,
         "before": finite(found.before[0]),
@@ -58,41 +49,7 @@ def head_effects(
         "answers": found.answers[0].tolist(),
         "shares": finite(found.shares[0]),
         "forwards": round(found.n_forwards, 1),
-        "query": query,
-        "key": key,
     }
-
-
-def link_of(found: Effect, trace: Trace) -> tuple[int | None, int | None]:
-    """The queried position, and the token that the most effective head attends to most there."""
-    places, ranked = masked_tokens(trace.tokens), found.ranked(1)
-    if not places or not ranked:
-        return None, None
-    (layer, head), query = ranked[0], places[0]
-    row = trace.attention(layer, head, rows=slice(query, query + 1))[0].double().cpu().numpy()
-    special = np.array(trace.sample.special)
-    special[query] = True
-    if special.all():
-        return query, None
-    return query, int(np.argmax(np.where(special, -1.0, np.nan_to_num(row))))
-
-
-def looks_said(found: Effect, trace: Trace, query: int, key: int) -> str:
-    """Heads with a large weight on that token but a tiny effect; "" if none."""
-    weights, values = pair(trace, query, key).weights, np.abs(found.values[0])
-    most = float(np.nanmax(values))
-    idle = np.argwhere((weights > LOOKS) & (values < SMALL * most))
-    if not len(idle) or not most:
-        return ""
-    heads = sorted(idle.tolist(), key=lambda at: -weights[tuple(at)])[:2]
-    names = " and ".join(f"{layer}.{head}" for layer, head in heads)
-    sizes = " and ".join(f"{weights[tuple(at)]:.2f}" for at in heads)
-    one = len(heads) == 1
-    return (
-        f"{'Head' if one else 'Heads'} {names} {'looks' if one else 'look'} at "
-        f"{quoted(trace.tokens[key])} too ({sizes}), and removing {'it' if one else 'either'} "
-        "changes almost nothing: a large weight need not have a large effect."
-    )
 
 
 def token_effects(
@@ -162,30 +119,6 @@ def twin_patch(encoder: LoadedEncoder, inputs: Inputs, twin: str, tell: Progress
         "noising": finite(noising.shares[0]),
         "denoising": finite(denoising.shares[0]),
         "texts": [sample.texts[0], twin],
-    }
-
-
-def together(
-    encoder: LoadedEncoder, inputs: Inputs, heads: str, measure: str, tell: Progress
-) -> dict[str, Any]:
-    """Several heads removed at once, beside the sum of their single effects."""
-    parts = [part.split(".") for part in heads.split(",")]
-    if not all(len(part) == 2 and all(map(is_digits, part)) for part in parts):
-        raise SelectionError(f"{heads[:40]!r} is not a list of heads; write them as 3.0,2.1.")
-    places = chosen([(int(layer), int(head)) for layer, head in parts], encoder.config)
-    single = effect(encoder, inputs, places, measure=measure or None, progress=tell)
-    each = [float(single.values[0][place]) for place in places]
-    value, answer = joint(encoder, inputs, places, measure=measure or None)
-    names = ", ".join(f"{layer}.{head}" for layer, head in places)
-    said = f"Heads {names} removed together change the measure by {value:+.3g}"
-    sentence = f"{said}; their single effects sum to {sum(each):+.3g}.".replace("-", "−")
-    return {
-        "sentence": sentence,
-        "measure": single.measures[0],
-        "together": finite(value),
-        "sum": finite(sum(each)),
-        "answer": answer,
-        "single": finite(each),
     }
 
 

@@ -1,0 +1,111 @@
+// The mean effect of removing each head over many texts, and its spread.
+
+import { button, el } from "../core/dom.js";
+import { streamed } from "../core/streamed.js";
+import { saveRow } from "../views/save_row.js";
+import { Work } from "../views/work.js";
+import { HeadShares } from "./head_shares.js";
+
+/** @import { TextEffects } from "../core/payloads.d.ts" */
+/** @import { HeadPlace, Maybe, Run, Selection } from "./types.d.ts" */
+
+const FEWEST = 2;
+const ABOUT =
+  "One text per line; 10 to 50 are enough. Mean over the texts ± standard deviation: ± as large as the mean says that " +
+  "the effect varies by text. Each text has its own answer, or else its sentence vector.";
+
+/** The texts of lines that hold any, each by its line, counted from 1. @type {(typed: string) => [line: number, text: string][]} */
+export const textsOf = (typed) =>
+  typed
+    .split("\n")
+    .map((line, at) => /** @type {[number, string]} */ ([at + 1, line.trim()]))
+    .filter(([, text]) => text);
+
+/** A line a head. @type {(found: TextEffects) => string} */
+export function csvOf({ mean, spread, measure, n }) {
+  const lines = mean.flatMap((heads, layer) =>
+    heads.map((value, head) => [layer, head, value ?? "", spread[layer][head] ?? "", n, `"${measure}"`].join(",")),
+  );
+  return `${["layer,head,effect,spread,texts,measure", ...lines].join("\r\n")}\r\n`;
+}
+
+export class OverTexts {
+  /** @type {Run | null} */ #run = null;
+  /** @type {TextEffects | null} */ #found = null;
+  #offered = ""; // the text that stands there at first
+  #work = new Work();
+  typed = el("textarea", { id: "viz-over-texts", rows: 8, oninput: () => this.#count() });
+  start = button("", () => this.#begin(), { class: "viz-small" });
+  sentence = el("p", { class: "viz-caption", role: "status" });
+
+  constructor(/** @type {Selection} */ selection) {
+    this.grid = new HeadShares(
+      (/** @type {HeadPlace} */ place) => selection.set(place),
+      (said) => {
+        this.sentence.textContent = said;
+      },
+    );
+    const label = el("label", { class: "viz-caption", for: this.typed.id }, ABOUT);
+    const save = saveRow("Save the mean effects", [["CSV", "One row per head, with its spread", () => this.#table()]]);
+    this.result = el("div", { hidden: true }, this.grid.node, this.sentence, save);
+    this.node = el(
+      "details",
+      { class: "viz-folded viz-over-texts" },
+      el("summary", {}, "Effect of removing each head, over many texts"),
+      ...[label, this.typed, el("div", { class: "viz-controls" }, this.start, this.#work.node), this.result],
+    );
+  }
+
+  show(/** @type {Run} */ run) {
+    const own = this.typed.value.trim() !== this.#offered.trim(); // somebody typed it
+    if (!own) this.typed.value = this.#offered = run.link.a ? `${run.link.a}\n` : "";
+    this.#work.stop();
+    [this.#run, this.#found] = [run, null];
+    this.result.hidden = true;
+    this.node.hidden = Boolean(run.grid || run.unsplit);
+    this.#count();
+  }
+
+  async #begin() {
+    const run = this.#run;
+    const texts = textsOf(this.typed.value);
+    if (!run) return;
+    delete this.node.dataset.painted;
+    const body = JSON.stringify({ texts: texts.map(([, text]) => text), lines: texts.map(([line]) => line) });
+    const found = /** @type {TextEffects | null} */ (
+      await this.#work.run(`Removing every head in ${texts.length} texts`, (tell, signal) =>
+        streamed(run.url("whatif/texts"), tell, { body, signal }),
+      )
+    );
+    if (!found) return;
+    this.#found = found;
+    this.result.hidden = false;
+    this.sentence.textContent = found.sentence;
+    this.draw();
+    this.node.dataset.painted = String(found.n);
+  }
+
+  draw() {
+    const [run, found] = [this.#run, this.#found];
+    if (!run || !found) return;
+    const { mean, spread, measure } = found;
+    this.grid.show(run, {
+      ...{ values: mean, signed: true, write: (value) => value.toPrecision(2) },
+      said: (value, { layer, head }) =>
+        `removed changes ${measure} by ${value.toPrecision(3)} ± ${Number(spread[layer][head]).toPrecision(2)} on average`,
+    });
+  }
+
+  #table() {
+    const found = this.#found;
+    if (!found) return null;
+    const blob = new Blob([csvOf(found)], { type: "text/csv;charset=utf-8" });
+    return { blob, name: `${this.#run?.model ?? "run"}-effects.csv` };
+  }
+
+  #count() {
+    const { length } = textsOf(this.typed.value);
+    this.start.disabled = length < FEWEST;
+    this.start.textContent = length < FEWEST ? "Measure over texts (at least two)" : `Measure over ${length} texts`;
+  }
+}
