@@ -43,11 +43,13 @@ def percent(share):
 
 
 def answered(page, found):
-    """Whether the page tells this score, and the head that brought most to it."""
+    """Whether the page tells this score, and the head that brings most to it, or did before."""
     said = page.inner_text(".viz-answer").replace("−", "-")
     (layer, head), *_ = found.ranked(1)
     score = f"{found.words[1:]} is {found.score:.2f}"
-    return score in said and f"head {layer}.{head} brings" in said
+    gone = f"{layer}.{head}" in page.evaluate("vizTab.run.changed?.changes.map((c) => c.words)+''")
+    brings = "(removed) brought" if gone else "brings"
+    return score in said and f"head {layer}.{head} {brings}" in said
 
 
 def drawn(page, shape):

@@ -8,6 +8,7 @@ import { Latest } from "./latest.js";
 /** @import { ChangeProof, Said } from "./payloads.d.ts" */
 /** @import { Run } from "./run.js" */
 
+const NO_ANSWER = "Explore tells what this changed of what is asked there.";
 const RESTORE = "Go back to the run without changes";
 
 export class ChangedBanner {
@@ -72,8 +73,8 @@ export class ChangedBanner {
     await painted();
     if (run !== current.run) return;
     const saying = this.#saying.run(async (fresh) => {
-      const { sentence } = /** @type {Said} */ (await fresh(run.json("whatif/said")));
-      this.#say(sentence);
+      const { sentence, labels } = /** @type {Said} */ (await fresh(run.json("whatif/said")));
+      this.#say(labels.length || run.tasks.length ? sentence : NO_ANSWER); // what is asked about may be any state or vector
     });
     const proving = this.#proving.run(async (fresh) => {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));

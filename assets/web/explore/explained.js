@@ -1,6 +1,7 @@
 // The question and its answer: how it got there, and what each head has to do with it, in one of three measures.
 
 import { steadily } from "../core/changed_banner.js";
+import { codesOf } from "../core/changed_run.js";
 import { el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
@@ -192,7 +193,7 @@ export class Explained extends Emitter {
     this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => (found ? named(found, at) : "");
     const said = found
-      ? [...marked(answerSaid(found, name, this.#token)), this.by]
+      ? [...marked(answerSaid(found, name, this.#token, removedHeads(this.run))), this.by]
       : [el("span", { class: "viz-caption" }, why)];
     const same = this.#answered?.plainKey === this.run?.plainKey; // with other changes: what was clicked stays in place
     if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
@@ -291,6 +292,9 @@ export class Explained extends Emitter {
     return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
 }
+
+/** The names of the heads that a run lacks. @type {(run: Run | null) => string[]} */
+const removedHeads = (run) => codesOf(run).flatMap((code) => (code.startsWith("h") ? code.slice(1) : []));
 
 /** A token, with its number where another is called the same. @type {(found: Found, at: number) => string} */
 function named({ names }, at) {

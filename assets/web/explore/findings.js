@@ -146,7 +146,8 @@ export class FindingsView {
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
     const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`);
-    const place = this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head) : "";
+    const place =
+      this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head, removed) : "";
     const more = [why, place].filter(Boolean).map((each) => ` ${each}`);
     if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), ...more];
     if (typeof head === "number") return null;

@@ -5,7 +5,7 @@
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
 /** @typedef {{ x: number, y: number, text: string }} Label */
 
-const LETTER = 6.2; // pixels of a character of a label
+export const LETTER = 6.2; // pixels of a character of a label
 const LINE = 15; // and of its line
 
 /** At most so many columns: those that hold most in some row, and last all others together.
@@ -111,9 +111,10 @@ function listed(found, name, itself, from = "") {
   });
 }
 
-/** What carried the score, in a sentence of plain and strong parts: `name` says a token, `itself` is that of a state.
- * @type {(found: Explained, name: (token: number) => string, itself?: number) => [text: string, strong: boolean][]} */
-export function answerSaid(found, name, itself = -1) {
+/** What carried the score, in a sentence of plain and strong parts: `name` says a token, `itself` is that of a state, and
+ * `removed` are heads that the run lacks. @type {(found: Explained, name: (token: number) => string, itself?: number,
+ *   removed?: string[]) => [text: string, strong: boolean][]} */
+export function answerSaid(found, name, itself = -1, removed = []) {
   const { name: head, share } = strongestHead(found.heads);
   const own = found.edges.find((edge) => `${edge.layer}.${edge.head}` === head);
   const brings = own && own.by_head !== null && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
@@ -125,12 +126,14 @@ export function answerSaid(found, name, itself = -1) {
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
   const what = brings ? ` ${name(brings.key)}` : " most";
   const much = shareSaid(brings?.by_head ?? share, found);
-  return [...said, ["; head ", false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
+  const verb = removed.includes(head) ? " (removed) brought" : " brings";
+  return [...said, ["; head ", false], [head, true], [`${verb}${what}${much && ` (${much})`}.`, false]];
 }
 
-/** What a head brings, and changes where that is measured, each with its place among all; "" of an unknown head.
- * @type {(found: Explained, effect: Explained | null, layer: number, head: number) => string} */
-export function placeSaid(found, effect, layer, head) {
+/** What a head brings, or brought before it was removed, and changes where that is measured, each with its place among
+ * all; "" of an unknown head.
+ * @type {(found: Explained, effect: Explained | null, layer: number, head: number, removed?: boolean) => string} */
+export function placeSaid(found, effect, layer, head, removed = false) {
   const place = (/** @type {Explained} */ { heads }) => {
     const own = Math.abs(heads[layer]?.[head] ?? 0);
     const all = heads.flat();
@@ -138,7 +141,7 @@ export function placeSaid(found, effect, layer, head) {
   };
   const share = found.heads[layer]?.[head];
   if (share == null) return "";
-  const brings = `The head brings ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
+  const brings = `${removed ? "Without the change it brought" : "The head brings"} ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
   const without = effect?.heads[layer]?.[head];
   if (!effect || without == null) return `${brings}.`;
   return `${brings}; removing it changes the result by ${changed(without, effect)} (rank ${place(effect)}).`;

@@ -5,7 +5,7 @@ import { el, onWidth, slider, svg } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
-import { curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
+import { curves, folded, LETTER, linkSaid, roomy, shareSaid } from "./routes_layout.js";
 
 /** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -143,7 +143,11 @@ export class RoutesView {
         y: (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4,
         text: linkSaid(edge, found),
       }));
-    return roomy(all).map(({ x, y, text }) => svg("text", { class: "viz-route-label", x, y }, text));
+    return roomy(all).flatMap(({ x, y, text }) => {
+      const wide = LETTER * text.length + 6; // a ground of its own: no curve runs through the letters
+      const ground = { class: "viz-route-ground", x: x - wide / 2, y: y - 12, width: wide, height: 16, rx: 4 };
+      return [svg("rect", ground), svg("text", { class: "viz-route-label", x, y }, text)];
+    });
   }
 
   // A curve leads to its head and cell; a node or a name asks of that token.
