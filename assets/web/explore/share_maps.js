@@ -109,7 +109,7 @@ export class ShareMaps extends Emitter {
   /** What each link brings, or by another measure.
    * @type {(run: Run, view: MapView, rows: Range, keys: Range, measure?: string) => Promise<Numbers<Alone>>} */
   shares(run, view, rows, keys, measure = "contribution") {
-    const asked = `${this.#asked}&measure=${measure}&query=${this.selection.query}`;
+    const asked = `${this.#asked}&measure=${measure}&query=${this.selection.query}&told=true`;
     return run.numbers(`attribution/map?${asked}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
   }
 

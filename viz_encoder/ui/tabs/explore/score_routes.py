@@ -1,6 +1,9 @@
 """Routes of a score: what carried it, where heads look, and what changes without them."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from reprlib import repr as shown  # truncates: client input can be of any length
+from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
@@ -8,9 +11,12 @@ from fastapi.responses import StreamingResponse
 
 from viz_encoder.attribution.link_map import LinkMap
 from viz_encoder.errors import Expired, SelectionError
-from viz_encoder.trace.map_change import signed_tile
+from viz_encoder.trace import Trace
+from viz_encoder.trace.map_change import Signed, signed_tile
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
+from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.explained import asked, explained
 from viz_encoder.ui.tabs.explore.removed import removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
@@ -70,8 +76,9 @@ async def share_map(
 ) -> Response:
     """Each link's share of the score, or the effect of cutting it, float32 "query key".
 
-    Over what is shown; NaN where there is no such number. Over 512 cells a side, the number of the
-    largest amount of each block; otherwise x-about names the rows that have none.
+    Over what is shown; NaN where there is no such number, with told=true also where the question
+    has no answer. Over 512 cells a side, the number of the largest amount of each block; otherwise
+    x-about names the rows that have none.
     """
     n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
     part = parse_range(rows, n_shown), parse_range(keys, n_shown)
@@ -81,8 +88,7 @@ async def share_map(
         if measure == "effect":
             tile = removed_row(entry, given, view, query, part)
         elif measure == "contribution":
-            question, _ = asked(given)
-            tile = signed_tile(LinkMap(attribution_of(entry, question), view), *part, MAX_SIDE)
+            tile = signed_tile(_links(entry, given, view), *part, MAX_SIDE)
         else:
             raise SelectionError(
                 f"There is no such map {shown(measure)}; choose contribution or effect."
@@ -93,3 +99,29 @@ async def share_map(
         return answers.array(tile.values, step=step, about=about)
 
     return await PLACES.answer(request, work)
+
+
+def _links(entry: Entry, given: dict[str, str], view: MapView) -> Signed:
+    try:
+        return LinkMap(attribution_of(entry, asked(given)[0]), view)
+    except SelectionError as fault:
+        if given.get("told") != "true" or isinstance(fault, Expired):
+            raise
+        return _Unanswered(entry.trace, view)
+
+
+@dataclass(frozen=True)
+class _Unanswered:
+    """A map without a number: the answer, asked beside it, says why."""
+
+    trace: Trace
+    view: MapView
+    known = (frozenset[int](), frozenset[int]())
+
+    @property
+    def n_shown(self) -> int:
+        view = self.view
+        return len(shown_tokens(self.trace, hide_special=view.hide_special, words=view.words))
+
+    def blocks(self, queries: np.ndarray, keys: np.ndarray) -> Iterator[Any]:
+        return iter(())
