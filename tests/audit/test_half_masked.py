@@ -6,8 +6,9 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.audits import own
-from tests.audit.plants import causal, padding
+from tests.audit.plants import causal, own_mask, padding
 from tests.slow import slow
+from viz_encoder.audit import AuditInputs
 from viz_encoder.audit.diagnose.causes import CAUSES
 
 
@@ -123,3 +124,36 @@ def test_a_leak_that_only_larger_inputs_show_is_laid_to_the_cap():
     assert report.check("gradient").verdict == "PASS", str(report)
     found = report.check("perturbation")
     assert found.verdict == "FAIL" and found.code == "constant", found
+
+
+class Gated(nn.Module):
+    """A sum of values that decays at each token by a gate; padding adds none, and may decay it."""
+
+    def __init__(self, mended):
+        super().__init__()
+        torch.manual_seed(0)
+        self.mended = mended
+        self.value, self.gate = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x, valid):
+        value, gate = self.value(x) * valid[..., None], self.gate(x).sigmoid()
+        if self.mended:
+            gate = gate.masked_fill(~valid[..., None], 1.0)
+        out, total = [], torch.zeros_like(x[:, 0])
+        for place in range(x.shape[1]):
+            total = total * gate[:, place] + value[:, place]
+            out.append(total)
+        return x + torch.stack(out, dim=1)
+
+
+@pytest.mark.parametrize("n_layers", [1, None])
+def test_padding_between_tokens_that_decays_a_recurrence(n_layers):
+    valid = torch.ones(3, 9, dtype=torch.bool)
+    valid[0, 2:4] = valid[1, 5] = valid[1, 8] = False
+    given = {"d_model": 8, "n_layers": n_layers, "inputs": AuditInputs(valid=valid)}
+    right, wrong = (
+        vz.audit_mask(Gated(mended).eval(), causal, own_mask, **given) for mended in (True, False)
+    )
+    assert right.verdict == "PASS", str(right)
+    found = wrong.failed[0]
+    assert found.code == "half_masked" and found.cause.endswith("by gate."), found

@@ -32,7 +32,10 @@ def told(monkeypatch):
     given = []
     monkeypatch.setattr(part_cause, "mixing_parts", lambda subject, case: parts_of(case))
     monkeypatch.setattr(part_cause, "over_queries", lambda context, case: None)
-    monkeypatch.setattr(part_cause, "diagnose_maps", lambda seen, excluded: given.append(seen))
+    monkeypatch.setattr(part_cause, "half_masked", lambda *where: None)
+    monkeypatch.setattr(
+        part_cause, "diagnose_maps", lambda seen, excluded: given.append(seen) or part_cause.UNKNOWN
+    )
     return given
 
 
@@ -43,7 +46,7 @@ def test_each_batch_shows_the_same_part(told):
         setting=SimpleNamespace(fixed=True),
         intent=lambda case, number: case.allowed[0],
         pattern=lambda case, number=None: case.allowed[0],
-        further=lambda case: [case_of(5), case_of(9)],
+        batches=SimpleNamespace(further=lambda case: [case_of(5), case_of(9)]),
     )
     base = case_of(7)
     part_cause.by_parts(context, base)

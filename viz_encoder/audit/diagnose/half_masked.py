@@ -12,12 +12,12 @@ from viz_encoder.audit.measure.setting import Case
 def half_masked(context: AuditContext, case: Case, name: str, number: int) -> Diagnosis | None:
     """Whether forbidden tokens are kept out of one inner module, and get in by another.
 
-    So on this batch and on the further ones.
+    So on this batch and on each further one on which they get in at all.
     """
-    told = {
-        _told(inner_rows(context.subject, one, name, context.intent(one, number)))
-        for one in (case, *context.batches.further(case))
-    }
+    cases = (case, *context.batches.further(case))
+    inner = [inner_rows(context.subject, o, name, context.intent(o, number)) for o in cases]
+    told = {_told(inner[0])}
+    told |= {_told(o) for o in inner[1:] if not o or any(bool(n.forbidden.any()) for n in o)}
     words = told.pop()
     return diagnose("half_masked", more=words) if words and not told else None
 

@@ -153,7 +153,9 @@ def by_parts(context: AuditContext, case: Case) -> Diagnosis | None:
             seen.append(_of_part(context, other, again[number], number))
     excluded = contradicted(context, case, parts[number].name)
     found = diagnose_maps(seen, excluded=excluded)  # several layers together tell less
-    if context.n_layers or not found.code:
+    if not found.code:
+        return half_masked(context, case, parts[number].name, number) or found
+    if context.n_layers:
         return found
     return found._replace(cause=unsure(found.cause))  # a part may hold more than one layer
 

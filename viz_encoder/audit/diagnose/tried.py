@@ -15,6 +15,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.changed_tokens import content_of
 from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
@@ -100,6 +101,11 @@ def is_right_on(context: AuditContext, case: Case, places: Places | None = None)
         return None
     if context.misses(missing_links(context, case, found).closed):
         return False
+    return _is_closed(context, case, found)
+
+
+def _is_closed(context: AuditContext, case: Case, found: Gradients) -> bool:
+    """Whether no row changes with a token that it may not know of."""
     may = context.may(case)
     depends = found.relative().nan_to_num(1.0) > GRADIENT
     return all(
@@ -169,7 +175,9 @@ def _of_counted(context: AuditContext, case: Case) -> Diagnosis | None:
         return None  # where padding stands at the ends, other masks are the same
     with suppress(InputError):
         allowed = context.setting.allowed(counted, case.x)
-        if is_right_on(context, replace(case, valid=counted, allowed=allowed)):
+        found = context.gradients_on(case)  # of real tokens behind the count, too
+        closed = isinstance(found, str) or _is_closed(context, replace(case, allowed=allowed), found)
+        if closed and is_right_on(context, replace(case, valid=counted, allowed=allowed)):
             return diagnose("counted", sure=False)
     return None
 

@@ -38,7 +38,7 @@ def inner_rows(subject: Subject, case: Case, name: str, allowed: Allowed) -> tup
         with leaf_of(subject, case) as (x, _), watched(subject, case) as seen:
             subject.run(case, x=x, grad=True)
         [whole] = [one.out for one in seen if one.name == name]
-        inner = [one for one in seen if one.name.startswith(f"{name}.") and _gives_rows(one, case)]
+        inner = [one for one in seen if _is_in(one.name, name) and _gives_rows(one, case)]
         outs = [one.out for one in inner if one.out is not None]
         if whole is None or not outs or sum(one.numel() for one in outs) > MOST_VALUES:
             return ()
@@ -50,6 +50,10 @@ def inner_rows(subject: Subject, case: Case, name: str, allowed: Allowed) -> tup
         InnerRows(one.name, *channels, others)
         for one, channels, others in zip(inner, found, apart, strict=True)
     )
+
+
+def _is_in(inner: str, name: str) -> bool:
+    return inner.startswith(f"{name}.") if name else bool(inner)
 
 
 def _gives_rows(seen: SeenModule, case: Case) -> bool:
