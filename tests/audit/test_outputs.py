@@ -99,6 +99,25 @@ def test_a_first_call_unlike_the_later_ones_is_not_called_dropout():
         assert found.code == "kept" and not found.cause.startswith("consistent with"), report
 
 
+class Switches(Stack):
+    """Sees the neighbors only, until a short input makes it see all, for good."""
+
+    narrow = True
+
+    def forward(self, x, keep):
+        self.narrow = self.narrow and x.shape[1] > 12
+        place = torch.arange(x.shape[1])
+        near = (place[:, None] - place).abs() <= 2
+        return super().forward(x, keep & near if self.narrow else keep)
+
+
+def test_a_short_input_that_switches_the_model_for_good_is_told():
+    scope = AuditScope(lengths=[24], may_leave_out=True)
+    found = audit(Switches().eval(), scope=scope).failed[0]
+    assert found.name == "runs" and found.code == "kept", found
+    assert "After a sample of 10 tokens" in found.evidence, found
+
+
 def test_samples_that_mix_by_a_mean_over_the_batch():
     model = Stack()
     report = audit(lambda x, keep: model(x, keep) + x.mean(0, keepdim=True))

@@ -63,10 +63,9 @@ def ask(context: AuditContext) -> Answer:
             f"{again.amount:.2g}."
         )
         return Answer(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
-    if (apart := _after_another(context)) > context.tolerance(out):
+    if (found := _after_another(context)) is not None:
         context.stopped = "a call gives another result after one of another batch"
-        text = f"After another batch, the same input gives what differs by {apart:.2g}."
-        return Answer(Verdict.FAIL, text, amount=apart).because(diagnose("kept"))
+        return found
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
     pads = " Rows of padding hold NaN." if bool(bad.any()) else ""
     row = "sample" if out.ndim == 2 else "token"
@@ -76,16 +75,33 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def _after_another(context: AuditContext) -> float:
-    """How far a run moves if a batch of other lengths ran before it; 0 where not each time."""
+def _after_another(context: AuditContext) -> Answer | None:
+    """Whether a run moves if a batch of other lengths, or one short sample, ran before it."""
     case, setting = context.base, context.setting
     with suppress(ModelFault, InputError):
-        other = setting.case(case.valid.roll(1, dims=0), x=case.x)
-        limit, out = context.tolerance(context.out), _run_after(context, other)
-        apart = gap(context.out, out, case.valid).amount
-        if apart > limit and gap(out, _run_after(context, other), case.valid).amount <= limit:
-            return apart
-    return 0.0
+        apart = _moved_by(context, setting.case(case.valid.roll(1, dims=0), x=case.x))
+        if apart > 0:
+            text = f"After another batch, the same input gives what differs by {apart:.2g}."
+            return Answer(Verdict.FAIL, text, amount=apart).because(diagnose("kept"))
+    with suppress(ModelFault, InputError):
+        short = setting.alone(case, int(case.valid.sum(dim=1).argmin()))
+        if short is not None and (apart := _moved_by(context, short)) > 0:
+            text = (
+                f"After a sample of {short.valid.shape[1]} tokens, the same input gives what "
+                f"differs by {apart:.2g}."
+            )
+            cause = diagnose("kept", more="; or a short input switches the model for good")
+            return Answer(Verdict.FAIL, text, amount=apart).because(cause)
+    return None
+
+
+def _moved_by(context: AuditContext, other: Case) -> float:
+    """How far the base case moves after the other one; 0 where it does not do so each time."""
+    valid, limit = context.base.valid, context.tolerance(context.out)
+    out = _run_after(context, other)
+    apart = gap(context.out, out, valid).amount
+    steady = gap(out, _run_after(context, other), valid).amount <= limit
+    return apart if apart > limit and steady else 0.0
 
 
 def _run_after(context: AuditContext, other: Case) -> Tensor:
