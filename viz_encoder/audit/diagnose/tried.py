@@ -176,8 +176,10 @@ def _of_counted(context: AuditContext, case: Case) -> Diagnosis | None:
     with suppress(InputError):
         allowed = context.setting.allowed(counted, case.x)
         found = context.gradients_on(case)  # of real tokens behind the count, too
-        closed = isinstance(found, str) or _is_closed(context, replace(case, allowed=allowed), found)
-        if closed and is_right_on(context, replace(case, valid=counted, allowed=allowed)):
+        there = replace(case, allowed=allowed)
+        if isinstance(found, Gradients) and not _is_closed(context, there, found):
+            return None
+        if is_right_on(context, replace(there, valid=counted)):
             return diagnose("counted", sure=False)
     return None
 
