@@ -100,8 +100,9 @@ def _moved_by(context: AuditContext, other: Case) -> float:
     valid, limit = context.base.valid, context.tolerance(context.out)
     out = _run_after(context, other)
     apart = gap(context.out, out, valid).amount
-    steady = gap(out, _run_after(context, other), valid).amount <= limit
-    return apart if apart > limit and steady else 0.0
+    if apart > limit and gap(out, _run_after(context, other), valid).amount <= limit:
+        return apart
+    return 0.0
 
 
 def _run_after(context: AuditContext, other: Case) -> Tensor:
