@@ -12,6 +12,7 @@ import pytest
 import viz_encoder as vz
 from tests.ui.test_corpus import TEXTS, go_on, measured, opened, painted, runner_of, same
 from viz_encoder.bundled import asset
+from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.table_files import from_data
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
@@ -65,7 +66,7 @@ def csv_of(pairs) -> bytes:
 
 
 def test_two_columns_are_pairs(site, minilm):
-    pairs = vz.corpus(minilm, PAIRS)
+    pairs = vz.corpus(minilm, PAIRS, measures=(*MEASURES, "share"), sample=1)
     found = measured(site, csv_of(PAIRS), name="a.csv", column="one", second="two")["result"]
     same(from_data(found), pairs)
     assert found["n_texts"]["a_to_b"] == 3

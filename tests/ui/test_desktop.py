@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import httpx
@@ -99,7 +100,10 @@ def test_serve_opens_a_tab_that_is_answered(monkeypatch):
     kept = Server.run
     monkeypatch.setattr(Server, "run", run)
     monkeypatch.setattr("webbrowser.open", opened)
-    serve(Settings(port=0, opened=True))
+    # Not in this thread, which another test's browser may need.
+    serving = threading.Thread(target=serve, args=(Settings(port=0, opened=True),))
+    serving.start()
+    serving.join()
     assert "viz_encoder" in seen[0]
 
 

@@ -35,6 +35,8 @@ def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     told = page.evaluate(WRONG)
     assert told["seen"] > 8 and told["found"] == []
     open_tab(page, "Learn")
+    page.wait_for_selector(".viz-learn[data-painted]")
+    page.evaluate("vizLearn.go(4)")
     page.wait_for_function(
         "[...document.querySelectorAll('.viz-learn-aside p')]"
         ".some(each => each.textContent.includes('##'))"

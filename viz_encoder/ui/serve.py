@@ -144,7 +144,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     settings = settings or Settings()
     listener = listen(settings.host, settings.port)
     port = listener.getsockname()[1]
-    if port != settings.port:
+    if settings.port not in (0, port):
         print(f"Port {settings.port} is taken; using {port}.")
     app = make_app(settings, subject)
     shown = "127.0.0.1" if settings.host == EVERYWHERE else settings.host
