@@ -177,3 +177,21 @@ def test_nothing_is_wider_than_the_screen(visit, width):
     opened = visit(width=width, height=844)
     opened.painted()
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_share_copies_the_link_or_shows_it(visit):
+    page = visit(layer=2, head=7).page
+    page.wait_for_selector(".viz-map[data-painted]")
+    page.evaluate(
+        "() => (navigator.clipboard.writeText = async (text) => (window.copied = text)) && 0"
+    )
+    page.click("#viz-share")
+    page.get_by_role("button", name="Link copied").wait_for()
+    assert page.evaluate("window.copied") == page.url and "head=7" in page.url
+    page.evaluate("() => (navigator.clipboard.writeText = () => Promise.reject()) && 0")
+    page.click("#viz-share")
+    link = page.get_by_label("Link to copy")
+    assert link.input_value() == page.url
+    assert link.evaluate("node => getSelection().toString()") == page.url
+    page.keyboard.press("Tab")
+    link.wait_for(state="detached")

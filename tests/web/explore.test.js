@@ -166,7 +166,7 @@ test("the map shows shares or effects of the question, and weights where the mea
   await maps.part(run, selection, [0, 4], [1, 4]);
   assert.match(
     asked[0],
-    /^attribution\/map\?of=state&token=3&measure=contribution&query=3&layer=1&head=2.*rows=0:4&keys=1:4$/,
+    /^attribution\/map\?of=state&token=3&measure=contribution&query=3&told=true&layer=1&head=2.*rows=0:4&keys=1:4$/,
   );
   assert.match(maps.file("csv"), /^figure\/link_shares\.csv\?of=state&token=3&layer=1&head=2$/);
   selection.measure = "effect";

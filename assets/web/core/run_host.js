@@ -9,6 +9,7 @@ import { MaskedBanner } from "./masked_banner.js";
 import { patient } from "./queue_patience.js";
 import { placed } from "./queue_place.js";
 import { Run } from "./run.js";
+import { offerLink } from "./share.js";
 import { keepTyped } from "./typed_text.js";
 import { followTabs } from "./tab_link.js";
 import { follow } from "./tab_shell.js";
@@ -48,6 +49,7 @@ export async function mount(root, read, watch, trigger) {
   followTabs(current.selection);
   followBack(current, () => trigger("submit"));
   foldForm();
+  offerLink();
   built(() => document.querySelector(".viz-skip")).then((link) => link.addEventListener("click", skip));
   if (!(await first?.catch(() => null))) trigger("submit");
   current.settle();

@@ -4,6 +4,7 @@ import { button, el, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { isChanged } from "../core/run.js";
+import { oneStop } from "../views/one_stop.js";
 import { shownName, signed } from "./pair_links.js";
 import { quoted } from "../core/token_names.js";
 import { placeSaid, shareSaid } from "./routes_layout.js";
@@ -21,7 +22,7 @@ export class FindingsView {
   /** @type {Explained | null} */ #effect = null;
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
   actions = el("span", { class: "viz-finding-actions" });
-  chips = el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" });
+  chips = oneStop(el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" }));
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
   constructor(selection, pair, reference) {

@@ -1,6 +1,7 @@
 // The switch between the measures: it drives the picture, the heads and the map alike.
 
 import { button, el } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { MEASURES } from "./measures.js";
 
 /** @import { Selection } from "./types.d.ts" */
@@ -33,5 +34,6 @@ export class MeasureSwitch {
     };
     this.mark = mark;
     mark();
+    oneStop(this.node, "button:enabled");
   }
 }

@@ -4,7 +4,6 @@ import { button, el } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { fullScreen } from "../views/full_screen.js";
 import { savePicture } from "../views/plotly_figure.js";
-import { linkButton } from "../views/save_row.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { ViewDescription } from "../core/payloads.d.ts" */
@@ -112,7 +111,7 @@ export class Panel {
     );
     const picture = (/** @type {string} */ format) =>
       button(format.toUpperCase(), () => view && this.#picture(state, view, format));
-    this.take.replaceChildren(...links, ...(view ? ["png", "svg"].map(picture) : []), linkButton(this.said));
+    this.take.replaceChildren(...links, ...(view ? ["png", "svg"].map(picture) : []));
   }
 
   /** @type {(state: State, view: ViewDescription, format: string) => Promise<void>} */

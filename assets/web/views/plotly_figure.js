@@ -7,7 +7,6 @@ import { laidOut, onPaper } from "./figure_layout.js";
 import { captionOf, titleOf } from "./figure_numbers.js";
 import { fullHeight, fullScreen } from "./full_screen.js";
 import { tableOf } from "./figure_table.js";
-import { linkButton } from "./save_row.js";
 
 /** @import { FigureJson } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -79,7 +78,6 @@ export class Figure {
     ...["png", "svg"].map((format) => button(format.toUpperCase(), () => this.#download(format))),
     this.csv,
     this.npz,
-    linkButton(this.said),
   );
 
   // Without `caption`, what it measures is said beside it already.

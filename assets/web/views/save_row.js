@@ -1,6 +1,5 @@
-// Under a view, folded: what it shows as a picture or a table, and a link to it, a click each.
+// Under a view, folded: what it shows as a picture or a table, a click each.
 
-import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
@@ -22,24 +21,8 @@ export function saveRow(label, choices) {
     });
   };
   const buttons = choices.map(([text, title, make]) => button(text, () => press(make), { title }));
-  const all = el("div", { class: "viz-saves", role: "group", "aria-label": label }, ...buttons, linkButton(said), said);
+  const all = el("div", { class: "viz-saves", role: "group", "aria-label": label }, ...buttons, said);
   return el("details", { class: "viz-figure-take viz-folded" }, el("summary", { title: label }, "⤓ Save"), all);
-}
-
-/** Copies the address of what is shown; `said` tells that it was, or shows it to be copied by hand.
- * @type {(said: HTMLElement) => HTMLButtonElement} */
-export function linkButton(said) {
-  const copy = async () => {
-    current.selection.flush();
-    try {
-      await navigator.clipboard.writeText(location.href);
-      said.textContent = "The link was copied.";
-    } catch {
-      said.textContent = location.href;
-      getSelection()?.selectAllChildren(said);
-    }
-  };
-  return button("Copy link", copy, { title: "A link to this run and what is chosen in it" });
 }
 
 // Download as if a link was clicked.
