@@ -35,9 +35,7 @@ def tell_specials(cut: Encoded, tokenizer: Tokenizer, notes: list[str]) -> None:
             f"{cut.word.name}), because you wrote {cut.word.as_word}."
         )
     for token in sorted(typed):
-        notes.append(
-            f"{token} in the text was read as the model's own special token, as its tokenizer does."
-        )
+        notes.append(f"{token} in the text was read as the model's own special token.")
     unknown = tokenizer.token_to_id("[UNK]")
     own = [i for i, span in zip(cut.ids, cut.spans, strict=True) if span != (0, 0)]
     n_lost = sum(i == unknown for i in own) if unknown is not None else 0

@@ -8,7 +8,7 @@ import { Latest } from "./latest.js";
 /** @import { ChangeProof, Said } from "./payloads.d.ts" */
 /** @import { Run } from "./run.js" */
 
-const NO_ANSWER = "Explore tells what this changed of what is asked there.";
+const NO_ANSWER = "Explore shows how this change affects the result.";
 const RESTORE = "Go back to the run without changes";
 
 export class ChangedBanner {

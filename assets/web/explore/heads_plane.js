@@ -31,7 +31,8 @@ export class HeadsPlane {
   draw() {
     const run = this.#run;
     const { layer, head } = this.selection;
-    if (!run || !this.node.clientWidth) return;
+    const due = run && !run.unsplit && !this.explained.found; // else an axis falls back to what is there, and stays
+    if (!run || due || !this.node.clientWidth) return;
     const known = this.#numbers(run).filter(([, , values]) => values.length === run.nLayers);
     this.plane.show(
       {

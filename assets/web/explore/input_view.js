@@ -80,7 +80,7 @@ export class InputView {
     if (selection.noted("attention.who")) this.#direction = "who";
     this.heads = new PictureHeads(selection, say);
     this.aside = el("div", { class: "viz-source-aside" }, this.heads.node);
-    const other = el("details", { class: "viz-source-more viz-folded" }, el("summary", {}, "Shade otherwise, play"));
+    const other = el("details", { class: "viz-source-more viz-folded" }, el("summary", {}, "Shading and playback"));
     this.player = new Player(selection, () => this.#loading);
     this.node = el(
       "section",
