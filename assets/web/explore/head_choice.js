@@ -9,7 +9,11 @@ export class HeadChoice {
   #listed = "";
   select = el("select", { id: "viz-head", onchange: (event) => this.#choose(event.currentTarget.value) });
   chips = el("div", { class: "viz-chips", role: "group", "aria-label": "Heads whose mean is shown" });
-  summary = el("summary", { title: "The mean of any set of heads; in the atlas, Ctrl or Shift + click" }, "Several heads …");
+  summary = el(
+    "summary",
+    { title: "The mean of any set of heads; in the atlas, Ctrl or Shift + click" },
+    "Several heads …",
+  );
   more = el("details", { class: "viz-several", onkeydown: (event) => this.#key(event) }, ...[this.summary, this.chips]);
   node = el("span", { class: "viz-head-choice" }, control("Head", this.select), this.more);
 
