@@ -185,11 +185,11 @@ def test_share_copies_the_link_or_shows_it(visit):
     page.evaluate(
         "() => (navigator.clipboard.writeText = async (text) => (window.copied = text)) && 0"
     )
-    page.click("#viz-share")
+    page.click("#viz-link")
     page.get_by_role("button", name="Link copied").wait_for()
     assert page.evaluate("window.copied") == page.url and "head=7" in page.url
     page.evaluate("() => (navigator.clipboard.writeText = () => Promise.reject()) && 0")
-    page.click("#viz-share")
+    page.click("#viz-link")
     link = page.get_by_label("Link to copy")
     assert link.input_value() == page.url
     assert link.evaluate("node => getSelection().toString()") == page.url

@@ -70,7 +70,7 @@ def test_maps_that_fail_their_check_are_hidden(shared, upload, minilm):
     hidden_with(opened, "they failed verification")
 
 
-@pytest.mark.parametrize("part", ["proof", slow("thumbnails"), slow("map")])
+@pytest.mark.parametrize("part", ["proof", slow("map")])
 def test_maps_whose_check_is_not_there_are_hidden(shared, part):
     opened = shared()
     opened.page.set_viewport_size({"width": 1000, "height": 1000})

@@ -9,7 +9,7 @@ const FOR = 2_000; // ms
 /** Follow clicks on the button, which Gradio may draw anew. */
 export function offerLink() {
   document.addEventListener("click", ({ target }) => {
-    const share = target instanceof Element && target.closest("#viz-share");
+    const share = target instanceof Element && target.closest("#viz-link");
     if (share) copy(share);
   });
 }
