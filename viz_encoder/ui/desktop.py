@@ -48,7 +48,7 @@ def find_browser() -> str | None:
 
 
 def _installed() -> Iterator[str]:
-    """Where macOS and Windows keep programs that are no commands."""
+    """Installed browsers that are not on PATH, on macOS and Windows."""
     if sys.platform == "darwin":
         paths = [Path("/Applications") / f"{name}.app/Contents/MacOS/{name}" for name in MAC]
     else:

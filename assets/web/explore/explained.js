@@ -8,7 +8,7 @@ import { Latest } from "../core/latest.js";
 import { DEFAULTS } from "../core/selection_address.js";
 import { ask } from "../core/server.js";
 import { streamed } from "../core/streamed.js";
-import { quoted } from "../core/token_names.js";
+import { quoted, toldApart } from "../core/token_names.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
 import { strongestAt } from "./map_changes.js";
@@ -191,7 +191,7 @@ export class Explained extends Emitter {
     [this.found, this.effect] = [found, null];
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
-    const name = (/** @type {number} */ at) => (found ? named(found, at) : "");
+    const name = (/** @type {number} */ at) => (found ? toldApart(found.names, at) : "");
     const said = found
       ? [...marked(answerSaid(found, name, this.#token, removedHeads(this.run))), this.by]
       : [el("span", { class: "viz-caption" }, why)];
@@ -210,7 +210,7 @@ export class Explained extends Emitter {
     this.by.hidden = measure === "contribution" || !this.found;
     this.standIn.node.hidden = measure !== "effect";
     const { doing } = this.standIn;
-    const name = (/** @type {number} */ at) => named(shown, at);
+    const name = (/** @type {number} */ at) => toldApart(shown.names, at);
     const first = {
       attention: () => looksSaid(shown, name, shown.start ?? -1),
       effect: () => effectSaid(shown, name, doing),
@@ -295,12 +295,6 @@ export class Explained extends Emitter {
 
 /** The names of the heads that a run lacks. @type {(run: Run | null) => string[]} */
 const removedHeads = (run) => codesOf(run).flatMap((code) => (code.startsWith("h") ? code.slice(1) : []));
-
-/** A token, with its number where another is called the same. @type {(found: Found, at: number) => string} */
-function named({ names }, at) {
-  const alike = names.filter((name) => name === names[at]).length > 1;
-  return alike ? `${quoted(names[at])} (token ${at})` : quoted(names[at]);
-}
 
 /** That the parts are all of the score. @type {(found: Found) => string} */
 function addsUp(found) {

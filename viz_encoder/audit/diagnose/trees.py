@@ -53,7 +53,7 @@ def _of_tree(allowed: Allowed, valid: Valid, parents: Parents) -> Iterator[Hypot
 
 
 def _parents(allowed: Allowed, valid: Valid) -> Parents | None:
-    """The last token before it that each real token sees; None if that is no tree with a fork.
+    """Each real token's parent, the last earlier token it sees; None unless they form a tree that forks.
 
     In a tree, a token sees itself and what its parent sees.
     """
