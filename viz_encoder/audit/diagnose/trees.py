@@ -53,7 +53,7 @@ def _of_tree(allowed: Allowed, valid: Valid, parents: Parents) -> Iterator[Hypot
 
 
 def _parents(allowed: Allowed, valid: Valid) -> Parents | None:
-    """Each real token's parent, the last earlier token it sees; None unless they form a tree that forks.
+    """Each real token's parent, the last earlier token it sees; None if no tree that forks.
 
     In a tree, a token sees itself and what its parent sees.
     """
