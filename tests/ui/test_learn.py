@@ -421,6 +421,7 @@ def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(s
     page.evaluate(SHOW)
     assert set(page.locator(names).all_inner_texts()[:2]) == {"keys", "to"}
     split = vz.attribute(vz.load("grammar", device="cpu"), TEXT, token=QUERY, against="is")
+    page.wait_for_selector(".viz-learn-carried td[data-share]")
     shares = page.eval_on_selector_all(
         ".viz-learn-carried td:nth-child(2)[data-share]",
         "all => all.map(each => Number(each.dataset.share))",
