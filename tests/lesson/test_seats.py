@@ -165,10 +165,10 @@ def test_codes_are_counted_and_a_wrong_one_is_named(capsys, tmp_path):
     assert main(["lesson", "--codes", str(file)]) == 0
     first, second, third, last = capsys.readouterr().out.splitlines()
     assert first.startswith(
-        f"{CODE}  seat 17: 3 of 5 tried right; not right: 2.1, 9.5; not tried: 1.2, 1.3, 2.2"
+        f"{CODE}  seat 17: 3 of 5 answers right; not right: 2.1, 9.5; not tried: 1.2, 1.3, 2.2"
     )
     assert "window" not in first
-    assert second == f"{ALL_RIGHT}  seat 240: {len(PLACES)} of {len(PLACES)} tried right"
+    assert second == f"{ALL_RIGHT}  seat 240: {len(PLACES)} of {len(PLACES)} answers right"
     assert "has a wrong character" in third
     assert last.startswith("Right of those who tried, in 2 codes: 1.1 2/2, 1.2 1/1")
     assert "2.1 1/2" in last

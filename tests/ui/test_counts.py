@@ -23,20 +23,20 @@ ROOM = {
     1440: {
         "Explore": (1250, 0),
         "Hidden states": (1250, 0),
-        "Pooling": (900, 1),
-        "Paint and check": (1900, 3),
+        "Pooling": (900, 0),
+        "Paint and check": (1650, 0),
         "Mask zoo": (1800, 2),
         "Learn": (900, 3),
-        "Corpus": (1800, 5),
+        "Corpus": (1450, 0),
     },
     390: {
         "Explore": (2300, 0),
         "Hidden states": (2150, 2),
-        "Pooling": (1950, 1),
-        "Paint and check": (3650, 3),
+        "Pooling": (2000, 1),
+        "Paint and check": (3650, 2),
         "Mask zoo": (4000, 2),
         "Learn": (1700, 3),
-        "Corpus": (3100, 1),
+        "Corpus": (3150, 1),
     },
 }
 

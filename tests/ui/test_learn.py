@@ -356,7 +356,7 @@ def test_what_is_asked_is_covered_until_it_is_answered_or_shown(usual):
         page.inner_text(".viz-learn-removed")
     )
     assert "3.0, the answer is another: “is” (0.687)" in page.inner_text(".viz-learn-removed")
-    assert "1 of 2 tried right" in page.inner_text(".viz-learn-question")
+    assert "1 of 2 answers right" in page.inner_text(".viz-learn-question")
 
 
 # Stops of the Tab key in the tab, beside the nine of the form and the line of tabs.
@@ -491,7 +491,7 @@ def test_a_question_is_answered_and_a_known_mistake_is_named(usual, row):
     page.click(".viz-learn-check")
     assert page.inner_text(said) == "Right. " + exercise["right"]
     told = page.inner_text(".viz-learn-question")
-    assert "1 of 1 tried right" in told
+    assert "1 of 1 answers right" in told
     code = re.search(r"hand in: ([-0-9A-Z]+)", told)[1]
     assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
 

@@ -646,7 +646,7 @@ def test_allowed_pairs_with_hardly_any_weight_are_counted_marked_and_walked_thro
     faint = np.argwhere(np.tri(15, dtype=bool) & (trace.attention(3, 1).numpy() < 1e-3))
     assert 1 < len(faint) < 60
     said = page.inner_text(".viz-mask-faint")
-    told = f"{len(faint)} of 120 pairs that may attend have a weight under 0.001: allowed is not"
+    told = f"{len(faint)} of 120 pairs that may attend have a weight under 0.001: allowed, but"
     assert said.startswith(told)
     observed = "result.panels.grids.observed"
     swatch = page.locator(".viz-mask-legend span", has_text="weight under 0.001")

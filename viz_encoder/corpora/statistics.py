@@ -73,7 +73,7 @@ EFFECT = Statistic(
 SHARE = Statistic(
     "What the head carried",
     "of the length",
-    "how much of the pooled vector's length came through the head, up or down (see vz.attribute)",
+    "how much of the pooled vector's length came through the head, up or down (its contribution)",
     over="Over the whole text.",
 )
 OF_MEASURE |= {"effect": {"effect": EFFECT}, "share": {"share": SHARE}}

@@ -102,10 +102,9 @@ export class CorpusTab {
       el(
         "div",
         { class: "viz-corpus-columns" },
-        el("div", { class: "viz-corpus-left" }, heads, this.source.node),
-        el("div", { class: "viz-corpus-left" }, this.relations.node, this.examples.node),
+        el("div", { class: "viz-corpus-column" }, heads, this.source.node, this.comparison.node),
+        el("div", { class: "viz-corpus-column" }, this.relations.node, this.examples.node, this.plane.node),
       ),
-      el("div", { class: "viz-corpus-columns viz-corpus-below" }, this.comparison.node, this.plane.node),
     );
     root.replaceChildren(this.body);
     onTheme(() => {

@@ -3,6 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { oneStop } from "../views/one_stop.js";
+import { asksFor } from "./cover.js";
 import { PatchGrid } from "./patch_grid.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -23,8 +24,9 @@ export class TokensStep {
 
   /** @param {Shown} shown */
   headline({ run, numbers, texts: { tokens } }) {
-    if (run.grid) return [tokens.picture(run.n)];
-    return [(numbers.ids ? tokens.headline : tokens.named)(run.n)];
+    const said = run.grid ? tokens.picture : numbers.ids ? tokens.headline : tokens.named;
+    const [before, after] = said("\u0000").split("\u0000");
+    return [before, el("span", asksFor("n-tokens"), String(run.n)), after];
   }
 
   /** @param {Shown} shownRun */

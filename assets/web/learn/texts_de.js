@@ -346,7 +346,7 @@ export const DE = {
     none: "Zu diesem Schritt gibt es bei diesem Modell keine Frage.",
     number: "Schreib eine Zahl, etwa 0,42.",
     code: (code) => `Ergebnis zum Abgeben: ${code}`,
-    score: (right, all) => `${right} von ${all} versuchten richtig`,
+    score: (right, all) => `${right} von ${all} Antworten richtig`,
     level: (place) => `Frage ${place}`,
   },
   switches: {

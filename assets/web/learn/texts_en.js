@@ -61,14 +61,14 @@ export const EN = {
       `${name}, ${n} numbers. Click to choose which are printed.`,
   },
   tokens: {
-    headline: (/** @type {number} */ n) => `The model reads ${n} tokens, each as its number in the vocabulary.`,
-    picture: (/** @type {number} */ n) => `The model reads ${n} tokens: the patches of the picture, row by row.`,
+    headline: (/** @type {string} */ n) => `The model reads ${n} tokens, each as its number in the vocabulary.`,
+    picture: (/** @type {string} */ n) => `The model reads ${n} tokens: the patches of the picture, row by row.`,
     note: "A word that is not in the vocabulary is split into pieces (## marks one that continues a word); a model that knows whole words only reads [UNK] instead. The tokenizer adds the special tokens. Click a token to follow it through the encoder.",
     pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ prefix) =>
       `${rows} × ${cols} = ${rows * cols} patches, and ${prefix} more at the start, such as [CLS]. Click a patch to follow it through the encoder.`,
     more: (/** @type {number} */ n) =>
       n === 1 ? "1 more token is not listed here." : `${n} more tokens are not listed here.`,
-    named: (/** @type {number} */ n) => `The model reads ${n} tokens.`,
+    named: (/** @type {string} */ n) => `The model reads ${n} tokens.`,
     namedNote:
       "This run has the names of its tokens, but not their ids. Click a token to follow it through the encoder.",
     position: "position",
@@ -381,7 +381,7 @@ export const EN = {
     none: "There is no question for this step with this model.",
     number: "Type a number, such as 0.42.",
     code: (/** @type {string} */ code) => `result to hand in: ${code}`,
-    score: (/** @type {number} */ right, /** @type {number} */ all) => `${right} of ${all} tried right`,
+    score: (/** @type {number} */ right, /** @type {number} */ all) => `${right} of ${all} answers right`,
     level: (/** @type {string} */ place) => `question ${place}`,
   },
   switches: {

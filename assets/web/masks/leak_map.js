@@ -23,7 +23,7 @@ export class Leaks {
   cells = el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" });
   scale = el("p", { class: "viz-caption viz-stat-scale" });
   node = section(
-    ...["viz-mask-result-part", "Leaks", "Leak by layer and head: rows = layers, columns = heads"],
+    ...["viz-mask-box", "Leaks", "Leak by layer and head: rows = layers, columns = heads"],
     ...[controls(control("Shade by", this.measure)), el("div", { class: "viz-mask-scroll" }, this.cells), this.scale],
   );
 

@@ -150,7 +150,7 @@ function faintCells({ n, intended, observed }, run) {
 /** Number of allowed pairs with almost no weight. @type {(found: Found) => string} */
 function faintWords({ allowed, faint }) {
   if (!faint) return `Each of the ${count(allowed)} pairs that may attend has a weight of at least ${FAINT}.`;
-  return `${count(faint)} of ${count(allowed)} pairs that may attend ${faint === 1 ? "has" : "have"} a weight under ${FAINT}: allowed is not attended.`;
+  return `${count(faint)} of ${count(allowed)} pairs that may attend ${faint === 1 ? "has" : "have"} a weight under ${FAINT}: allowed, but hardly used, which is normal.`;
 }
 
 /** What a map does not show. @type {(found: Found, leaks: number) => string} */

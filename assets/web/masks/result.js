@@ -66,7 +66,7 @@ export class Result {
     "div",
     { class: "viz-mask-result", hidden: true },
     ...[this.stale, controls(this.everywhere, this.back, this.shown)],
-    ...[this.panels.node, this.leaks.node, this.more],
+    ...[this.panels.node, this.more],
   );
   bar = controls(this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said);
   node = section(
@@ -90,7 +90,7 @@ export class Result {
     this.#asked.stop();
     Object.assign(this, { plain, home, missing, result: null, run: null, led: null, leads: false });
     this.mistake.value = NO_MISTAKE;
-    this.body.hidden = this.alone.hidden = this.mend.hidden = true;
+    for (const node of [this.body, this.leaks.node, this.alone, this.mend]) node.hidden = true;
     this.sentence.textContent = UNTRIED;
     this.panels.leave();
     this.#idle(missing);
@@ -203,7 +203,7 @@ export class Result {
     this.leads = false;
     this.alone.textContent = found.alone;
     this.alone.hidden = !found.alone;
-    this.body.hidden = false;
+    this.body.hidden = this.leaks.node.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);
     this.show();
     if (this.plain) await this.guesses.show(this.plain, run);

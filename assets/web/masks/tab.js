@@ -104,8 +104,8 @@ class MasksTab extends TabShell {
     const named = { class: "viz-mask-check", role: "group", "aria-label": "Check mine" };
     const row = el("div", named, means, passes);
     const sides = [
-      [this.paint, this.code.node],
-      [this.convention.node, this.emptyRows.node],
+      [this.result.leaks.node, this.paint, this.convention.node],
+      [this.code.node, this.emptyRows.node],
     ].map((parts) => el("div", { class: "viz-mask-side" }, ...parts));
     this.body.append(
       ...[row, presets.fault, passed.fault, this.linkSaid, this.result.node],
