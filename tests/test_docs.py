@@ -1,6 +1,7 @@
 """What docs/ says is true: its cells run, its commands work, its API pages list all there is."""
 
 import importlib.util
+import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from jaxtyping import Float
 
 import viz_encoder as vz
@@ -99,6 +101,32 @@ def test_what_carried_an_answer_runs_as_it_says():
     assert found.unexplained < 1e-5 and found.ranked(1) == ((3, 0),)
     assert found.sentence in ran.printed and ran.scope["split"].ranked(1) == ((3, 0),)
     assert ran.scope["pair"].unexplained < 1e-5
+
+
+def test_the_gallery_shows_eight_pictures_of_what_it_says():
+    ran = run_page("gallery.md")
+    carried = ran.scope["carried"]
+    assert [type(value).__name__ for value in ran.shown] == ["Figure"] * 8 + ["Cell"]
+    assert carried.sentence in ran.printed and round(carried.heads[3, 1] / carried.score, 2) == 0.04
+    assert round(float(ran.scope["trace"].attention(3, 1)[10, 2]), 2) == 0.64
+    assert "+6.14 from “keys”" in ran.scope["decided"].sentence
+
+
+def test_the_example_notebook_runs_from_top_to_bottom():
+    page = json.loads((DOCS.parent / "examples" / "first_look.ipynb").read_text("utf-8"))
+    scope: dict[str, Any] = {}
+    shown, printed = [], ""
+    for number, cell in enumerate(page["cells"]):
+        if cell["cell_type"] == "code":
+            code = TransformerManager().transform_cell("".join(cell["source"]))
+            said, value = CELLS.run_cell(code, scope, f"the notebook, cell {number}")
+            printed += said
+            shown += [] if value is None else [value]
+        assert not cell.get("outputs")
+    cell, shares, effects, own = shown
+    assert "<iframe" in cell._repr_html_() and shares.data and own.data
+    assert [*effects["answer"]] == ["are", "is"]  # without 2.0, and without 3.0
+    assert "PASS: Tokens look where they are meant to" in printed
 
 
 def test_finding_heads_runs_as_it_says():
