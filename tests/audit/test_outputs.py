@@ -100,22 +100,32 @@ def test_a_first_call_unlike_the_later_ones_is_not_called_dropout():
 
 
 class Switches(Stack):
-    """Sees the neighbors only, until a short input makes it see all, for good."""
+    """Sees the neighbors only, until an input of `most` tokens makes it see all, for good."""
 
-    narrow = True
+    def __init__(self, most, mode="near"):
+        super().__init__()
+        self.mode, self.most = mode, most
 
     def forward(self, x, keep):
-        self.narrow = self.narrow and x.shape[1] > 12
+        self.mode = self.mode if x.shape[1] > self.most else "all"
         place = torch.arange(x.shape[1])
         near = (place[:, None] - place).abs() <= 2
-        return super().forward(x, keep & near if self.narrow else keep)
+        return super().forward(x, keep & near if self.mode == "near" else keep)
 
 
-def test_a_short_input_that_switches_the_model_for_good_is_told():
-    scope = AuditScope(lengths=[24], may_leave_out=True)
-    found = audit(Switches().eval(), scope=scope).failed[0]
+@pytest.mark.parametrize(("lengths", "told"), [([24], "a sample of 10"), ([], "a batch of 7")])
+def test_a_short_input_that_switches_the_model_for_good_is_told(lengths, told):
+    model = Switches(12).eval()
+    found = audit(model, scope=AuditScope(lengths=lengths, may_leave_out=True)).failed[0]
     assert found.name == "runs" and found.code == "kept", found
-    assert "After a sample of 10 tokens" in found.evidence, found
+    assert f"After {told} tokens" in found.evidence and "mode from 'near' to 'all'" in found.cause
+    assert model.mode == "near"
+
+
+def test_a_model_that_never_ran_as_it_was_given_is_a_warning():
+    report = audit(Switches(100).eval(), scope=AuditScope(may_leave_out=True))
+    assert report.verdict == "WARN" and "never tried as given" in report.sentence, report
+    assert audit(Switches(100, mode="all").eval()).verdict == "PASS"
 
 
 def test_samples_that_mix_by_a_mean_over_the_batch():

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
+from viz_encoder.audit.after_another import after_another
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, raised
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -63,8 +64,7 @@ def ask(context: AuditContext) -> Answer:
             f"{again.amount:.2g}."
         )
         return Answer(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
-    if (found := _after_another(context)) is not None:
-        context.stopped = "a call gives another result after one of another batch"
+    if (found := after_another(context)) is not None:
         return found
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
     pads = " Rows of padding hold NaN." if bool(bad.any()) else ""
@@ -73,41 +73,6 @@ def ask(context: AuditContext) -> Answer:
         f"An input {tuple(case.x.shape)} gives {tuple(out.shape)}, one row a {row}, and the same "
         f"numbers a second time.{pads}"
     )
-
-
-def _after_another(context: AuditContext) -> Answer | None:
-    """Whether a run moves if a batch of other lengths, or one short sample, ran before it."""
-    case, setting = context.base, context.setting
-    with suppress(ModelFault, InputError):
-        apart = _moved_by(context, setting.case(case.valid.roll(1, dims=0), x=case.x))
-        if apart > 0:
-            text = f"After another batch, the same input gives what differs by {apart:.2g}."
-            return Answer(Verdict.FAIL, text, amount=apart).because(diagnose("kept"))
-    with suppress(ModelFault, InputError):
-        short = setting.alone(case, int(case.valid.sum(dim=1).argmin()))
-        if short is not None and (apart := _moved_by(context, short)) > 0:
-            text = (
-                f"After a sample of {short.valid.shape[1]} tokens, the same input gives what "
-                f"differs by {apart:.2g}."
-            )
-            cause = diagnose("kept", more="; or a short input switches the model for good")
-            return Answer(Verdict.FAIL, text, amount=apart).because(cause)
-    return None
-
-
-def _moved_by(context: AuditContext, other: Case) -> float:
-    """How far the base case moves after the other one; 0 where it does not do so each time."""
-    valid, limit = context.base.valid, context.tolerance(context.out)
-    out = _run_after(context, other)
-    apart = gap(context.out, out, valid).amount
-    if apart > limit and gap(out, _run_after(context, other), valid).amount <= limit:
-        return apart
-    return 0.0
-
-
-def _run_after(context: AuditContext, other: Case) -> Tensor:
-    context.subject.run(other)
-    return context.subject.run(context.base)
 
 
 def _raised(context: AuditContext, fault: ModelFault) -> Answer:
