@@ -157,3 +157,50 @@ def test_padding_between_tokens_that_decays_a_recurrence(n_layers):
     assert right.verdict == "PASS", str(right)
     found = wrong.failed[0]
     assert found.code == "half_masked" and found.cause.endswith("by gate."), found
+
+
+class Subtracted(nn.Module):
+    """Differential attention: the first map less the second, whose mask is `second(mask)`."""
+
+    def __init__(self, second, *, one_softmax):
+        super().__init__()
+        torch.manual_seed(0)
+        self.second, self.one_softmax = second, one_softmax
+        self.qk, self.v = nn.Linear(8, 32), nn.Linear(8, 8)
+
+    def forward(self, x, keep):
+        q, k = (part.unflatten(-1, (4, 4)).transpose(1, 2) for part in self.qk(x).chunk(2, -1))
+        scores = (q @ k.mT / 2).unflatten(1, (2, 2))
+        masks = torch.stack([keep, self.second(keep)], dim=1)[:, :, None]
+        scores = scores.masked_fill(~masks, -1e9)
+        if self.one_softmax:
+            first, second = scores.flatten(1, 2).softmax(-1).unflatten(1, (2, 2)).unbind(1)
+        else:
+            first, second = (one.softmax(-1) for one in scores.unbind(1))
+        v = self.v(x).unflatten(-1, (2, 4)).transpose(1, 2)
+        return x + ((first - 0.5 * second) @ v).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize("one_softmax", [True, False])
+@pytest.mark.parametrize(
+    ("second", "code"),
+    [
+        (torch.ones_like, "ignored"),
+        (lambda keep: keep.mT, "transposed"),
+        (lambda keep: keep | keep[:, -1:] & torch.ones_like(keep).tril(1), "sees_next"),
+    ],
+)
+def test_a_subtracted_map_that_is_masked_wrongly(second, code, one_softmax):
+    found = vz.audit_mask(Subtracted(second, one_softmax=one_softmax).eval(), causal, d_model=8)
+    cause, where = found.failed[0].cause, "heads 2 and 3 of 4" if one_softmax else "1 of 2 softmax"
+    assert found.failed[0].code == code and where in cause, found
+    assert cause.startswith(CAUSES[code].sentence) and "subtracted" in found.failed[0].cure
+
+
+@pytest.mark.parametrize("one_softmax", [True, False])
+def test_a_subtracted_map_that_is_closed_too_far(one_softmax):
+    model = Subtracted(lambda keep: keep, one_softmax=one_softmax).eval()
+    assert vz.audit_mask(model, causal, d_model=8).verdict == "PASS"
+    model.second = lambda keep: keep & torch.ones_like(keep).triu(-1)
+    found = vz.audit_mask(model, causal, d_model=8)
+    assert found.verdict == "WARN" and "softmax" in found.check("gradient").evidence, found

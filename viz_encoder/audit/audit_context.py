@@ -47,7 +47,7 @@ class AuditContext:
     lengths_tried: list[int] = field(default_factory=list)  # besides the first
     answers: dict[str, Answer] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
-    _maps: WeakKeyDictionary[Case, dict[tuple[bool, bool], Maps]] = field(
+    _maps: WeakKeyDictionary[Case, dict[tuple[bool, ...], Maps]] = field(
         default_factory=WeakKeyDictionary
     )
 
@@ -146,7 +146,10 @@ class AuditContext:
 
     def maps_on(self, case: Case, *, flat: bool = False) -> Maps:
         """Maps of any case, made once; with weights so small that all scores are nearly equal."""
-        kept, key = self._maps.setdefault(case, {}), (flat, self.subject.reorders)
+        kept, key = (
+            self._maps.setdefault(case, {}),
+            (flat, self.subject.reorders, self.subject.bare),
+        )
         if key not in kept:
             with self.subject.flattened() if flat else nullcontext():
                 kept[key] = maps_of(self.subject, case)

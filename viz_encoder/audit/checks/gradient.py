@@ -11,6 +11,7 @@ from viz_encoder.audit.diagnose.layer_cause import in_another_order
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, cure_of, unseen_attention
 from viz_encoder.audit.diagnose.pooling_cause import by_pooling
+from viz_encoder.audit.diagnose.several_softmaxes import lost_in_softmaxes
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.gradients import Gradients
@@ -35,6 +36,7 @@ def ask(context: AuditContext) -> Answer:
     return (
         fault
         or find_lost(context, context.base, found)
+        or lost_in_softmaxes(context, context.base)
         or passes(
             f"Each output of {len(found.rows)} was differentiated by all tokens: no token that it "
             f"may not know of has more than {GRADIENT:g} times the largest gradient."

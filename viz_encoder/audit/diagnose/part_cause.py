@@ -16,6 +16,7 @@ from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, dia
 from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
 from viz_encoder.audit.measure.moved_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
 from viz_encoder.audit.measure.setting import GRADIENT, Case
@@ -99,7 +100,7 @@ def _within(layer: str, part: str) -> bool:
 
 def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diagnosis:
     """Without maps: layer by layer, if modules tell them apart; else by all layers together."""
-    found = by_parts(context, case)
+    found = of_softmaxes(context, case) or by_parts(context, case)
     if found is not None:
         return found
     if len(case.allowed) > 1 or context.n_layers is None:

@@ -14,6 +14,7 @@ from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
+from viz_encoder.audit.measure.softmaxes import softmaxes_of
 from viz_encoder.audit.measure.subject import Subject, Whole
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
@@ -67,9 +68,12 @@ def maps_of(
     """Run the model and read its maps; what cannot be read is left out, and said.
 
     It runs once, and a few times more if its calls are not of whole samples in order, or where
-    `subject.reorders` says that it puts tokens or samples in another order.
+    `subject.reorders` says that it puts tokens or samples in another order. Where its maps are
+    `bare`, they are its softmaxes.
     """
     given = case if x is None else replace(case, x=x)
+    if subject.bare:
+        return Maps(tuple(softmaxes_of(subject, given, grad=grad)), grad=grad)
     try:
         with record(subject.whole, hidden=False, eager=True) as recording:
             subject.run(given, grad=grad)

@@ -91,8 +91,9 @@ READINGS = {
     ),
     "half_masked": Cause(
         "only a part of this attention is masked",
-        "Mask every sum over the keys, the normalizer, too: k = k * m beside v = v * m, with m = "
-        "valid[..., None]; and let no padding decay the sum: g = g.masked_fill(~m, 1).",
+        "Mask every sum over the keys, the normalizer and a map that is subtracted, too: k = k * m "
+        "beside v = v * m, with m = valid[..., None]; and let no padding decay the sum: "
+        "g = g.masked_fill(~m, 1).",
     ),
     "wrong_axis": Cause(
         "the softmax runs over queries: columns sum to 1, rows do not",
