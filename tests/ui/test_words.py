@@ -88,6 +88,7 @@ def test_the_readout_is_of_the_chosen_cell_once_the_pointer_leaves(shaded, trace
     page.mouse.move(2, 2)
     page.wait_for_function(is_said, arg=said(8, 2))
     page.click("[data-token='6']")
+    page.mouse.move(2, 2)  # else it points at what stands there once the findings are drawn
     page.wait_for_selector(".viz-source[data-painted$=':6']")
     page.wait_for_function(is_said, arg=said(6, 2))
     assert page.inner_text(".viz-readout:not(.viz-map-told)").endswith(f": {weights[6, 2]:.4f}")
