@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torch import nn
 
+import viz_encoder as vz
 from tests.audit.audits import audit
-from tests.audit.plants import Stack, causal
+from tests.audit.plants import Stack, causal, padding
 from viz_encoder.audit import AuditScope
 
 
@@ -50,3 +52,48 @@ def test_a_cache_may_drop_keys(kept, padded):
         wrong = "NOT TESTED" if may else "FAIL"
         assert report.check("cache").verdict == (wrong if kept else "PASS"), str(report)
         assert report.ok is (may or not kept), str(report)
+
+
+class ProbSparse(nn.Module):
+    """Two queries attend, those that stand out from a look at some keys; others take the mean."""
+
+    def __init__(self, *, among_all=False, draws=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.among_all, self.draws, self.qkv = among_all, draws, nn.Linear(8, 24)
+
+    def forward(self, x, valid):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        scores = (q @ k.mT / 3).masked_fill(~valid[:, None], -torch.inf)
+        n_tokens = x.shape[1]
+        keys = torch.randint(n_tokens, (3,)) if self.draws else torch.arange(n_tokens)
+        most = scores[:, :, keys].amax(-1).clamp(min=-99)
+        top = most.masked_fill(~valid & (not self.among_all), -100).topk(2).indices[..., None]
+        real = valid[..., None]
+        out = ((v * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)).expand_as(v)
+        attended = scores.gather(1, top.expand(-1, -1, n_tokens)).softmax(-1) @ v
+        return x + out.scatter(1, top.expand_as(attended), attended)
+
+
+def test_queries_that_are_chosen_among_real_tokens_and_among_padding():
+    def report(model):
+        return vz.audit_mask(model.eval(), padding, lambda valid: valid, d_model=8, n_layers=1)
+
+    assert report(ProbSparse()).verdict == "PASS"
+    found = report(ProbSparse(among_all=True)).failed[0]
+    assert found.code == "sampled" and found.cause.startswith("consistent with"), found
+
+
+def test_keys_that_are_drawn_in_each_call_are_not_called_dropout():
+    model = ProbSparse(draws=True).eval()
+
+    def seeded(x, valid):
+        torch.manual_seed(0)
+        return model(x, valid)
+
+    scope = AuditScope(may_leave_out=True)
+    given = {"d_model": 8, "n_layers": 1, "module": model, "scope": scope}
+    report = vz.audit_mask(model, padding, lambda valid: valid, **given)
+    assert report.verdict == "NOT TESTED" and "torch.manual_seed(0)" in str(report)
+    report = vz.audit_mask(seeded, padding, lambda valid: valid, **given)
+    assert report.verdict in ("PASS", "WARN"), str(report)

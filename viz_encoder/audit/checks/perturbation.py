@@ -77,6 +77,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     found = Answer(
         Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount
     )
+    if what == "padding" and context.passed("gradient") and context.maps.left_out:
+        return found.because(diagnose("sampled", sure=False))  # no gradient shows what is chosen
     if not context.passed("maps", "gradient") or context.is_pooled:
         return suggest_reading_ids(context, found) if context.passed("gradient") else found
     moved, cure = _changed(case, at, context.setting.seed), cure_of(case, worst.sample, at.key)

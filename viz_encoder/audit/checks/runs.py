@@ -13,7 +13,7 @@ from viz_encoder.audit.answer import Answer, Diagnosis, passes, raised
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
-from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
+from viz_encoder.audit.diagnose.unlike_itself import by_picking, unlike_itself
 from viz_encoder.audit.measure.difference import gap, nonfinite_rows
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
@@ -59,6 +59,8 @@ def ask(context: AuditContext) -> Answer:
     again = gap(out, context.again, case.valid)
     if again.amount > context.tolerance(out):
         context.stopped = "the second of two equal calls gives another result"
+        if (picking := by_picking(context)) is not None:
+            return picking
         text = (
             "The second of two equal calls gives another result, in eval mode: they differ by "
             f"{again.amount:.2g}."

@@ -1,12 +1,48 @@
 """Why runs on the same input differ in eval mode: by what an earlier call left, or by chance."""
 
-from torch import Tensor
+from typing import Any
 
-from viz_encoder.audit.answer import Diagnosis
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.audit.answer import Answer, Diagnosis, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.random_states import random_states_kept
+from viz_encoder.audit.measure.subject import NoDropout
+
+PICKS = (torch.randint, torch.randperm, torch.multinomial)
+SEEDED = (
+    "Draw the same in each call, def run(x, passed): torch.manual_seed(0); return model(x, passed),"
+    " and pass module=model; may_leave_out=True if keys are left out. If nothing is to be drawn in "
+    "eval mode, this is the fault."
+)
+
+
+class Picks(TorchFunctionMode):
+    """While it is entered, notes the functions that pick at random."""
+
+    name = ""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run it."""
+        self.name = f"torch.{func.__name__}" if func in PICKS else self.name
+        return func(*args, **(kwargs or {}))
+
+
+def by_picking(context: AuditContext) -> Answer | None:
+    """Not tested where a model picks tokens at random in each call, as sampled keys are."""
+    with NoDropout(), Picks() as picks:
+        one, other = (context.subject.run(context.base) for _ in range(2))
+    apart = gap(one, other, context.base.valid).amount
+    if not picks.name or apart <= context.tolerance(context.out):
+        return None
+    text = f"Two equal calls differ, because the model picks at random in eval mode ({picks.name})."
+    return untested(f"{text} {SEEDED}")
 
 
 def unlike_itself(context: AuditContext) -> Diagnosis:

@@ -55,10 +55,11 @@ PADDING = {
         "place, not by [:, -1].",
     ),
     "sampled": Cause(
-        "values are read at places that the tokens choose, as in deformable attention, and the "
-        "values of padding are among them",
-        "value = value.masked_fill(~valid[..., None], 0.0) before they are read, or places that "
-        "end at the last real token: place.clamp(max=valid.sum(1)[:, None, None] - 1).",
+        "which tokens are read, or attend, is chosen by the tokens, as in deformable or ProbSparse "
+        "attention, and padding is among them",
+        "value = value.masked_fill(~valid[..., None], 0.0) before values are read at places, or "
+        "places that end at the last real token: place.clamp(max=valid.sum(1)[:, None, None] - 1). "
+        "To choose queries: measure.masked_fill(~valid[:, None], -torch.inf).topk(n).",
     ),
     "positions": Cause(
         "positions count the padding: a token's position, or the row that is pooled, is counted "
