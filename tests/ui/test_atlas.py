@@ -235,6 +235,7 @@ def test_heads_of_a_layer_are_chosen_together(opened):
     assert selected(opened) == ["2.4"]
 
 
+@pytest.mark.slow
 def test_the_change_against_a_reference(fresh, minilm, trace):
     page = fresh.page
     run(fresh, SWAPPED, keep=True)

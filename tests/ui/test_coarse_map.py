@@ -64,6 +64,7 @@ def test_a_thumbnail_stands_in_until_the_map_comes(long_page, long_run):
     assert "largest of 2 × 2" in opened.page.inner_text(".viz-map h3")
 
 
+@pytest.mark.slow
 def test_the_whole_map_never_hides_what_was_zoomed_into(long_page):
     opened = long_page()
     page = opened.page

@@ -364,6 +364,7 @@ def test_two_tables_are_subtracted(opened, minilm):
     )
 
 
+@pytest.mark.slow
 def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opened):
     page = opened.page
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))
@@ -390,6 +391,7 @@ def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opene
     assert page.inner_text(".viz-corpus-finding").startswith("Over 2 texts")
 
 
+@pytest.mark.slow
 def test_back_after_run_takes_one_press(opened):
     page = opened.page
     page.wait_for_function("document.querySelector('#viz-run') !== null")

@@ -143,6 +143,7 @@ def test_strangers_send_few_patches_and_nothing_packed(scene, files):
         results.measured(small, "a.zip", packed(files), "", "", go_on)
 
 
+@pytest.mark.slow
 def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
     page = opened.page
     sent = zip(NAMES, files, strict=True)

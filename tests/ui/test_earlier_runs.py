@@ -44,6 +44,7 @@ def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm
     assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
 
 
+@pytest.mark.slow
 def test_a_saved_run_is_compared(visit, minilm, tmp_path):
     was = vz.capture(minilm, WIDE)
     was.save(tmp_path / "run.safetensors")

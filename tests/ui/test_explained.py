@@ -107,6 +107,7 @@ def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
     assert page.evaluate("window.vizTab.selection.name") == "2.3"
 
 
+@pytest.mark.slow
 def test_a_word_asked_where_it_looks_takes_what_its_head_looks_at_most(shared, minilm):
     page = shared(layer=3, head=1, query=3, key=3).page
     asked(page, ":attention:")
@@ -145,6 +146,7 @@ def test_an_answer_against_another_label_and_another_text(visit):
     assert answered(page, found)
 
 
+@pytest.mark.slow
 def test_a_changed_run_against_the_run_without_the_change(visit, minilm):
     place = {"layer": 5, "head": 11, "query": 10, "key": 2, "measure": "contribution"}
     page = visit(kind="text", a=SENTENCES[0], **place).page
@@ -164,6 +166,7 @@ def test_a_changed_run_against_the_run_without_the_change(visit, minilm):
     assert answered(page, found)
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_saved(explore, minilm):
     page = explore(query=3)
     found = vz.attribute(minilm, SENTENCES[0], of="state", token=3)
@@ -232,6 +235,7 @@ def test_on_a_phone_what_matters_keeps_its_column(explore, minilm):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 def test_a_picture_has_an_overlay_a_block(explore):
     page = explore(kind="image", example=next(iter(PICTURES)), model="scene")
     figures = page.locator(".viz-route-pictures figure")
@@ -263,6 +267,7 @@ def test_a_run_without_its_model_says_why(visit, site, minilm, tmp_path):
     opened.map_painted("2.3")
 
 
+@pytest.mark.slow
 def test_any_view_has_controls_of_its_own(shared, minilm):
     page = shared().page
     page.click("text=Any view as a Plotly figure")

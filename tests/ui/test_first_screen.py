@@ -74,6 +74,7 @@ def test_the_page_opens_on_an_answer_that_is_in_sight(visit, maps):
     assert page.evaluate(IN_SIGHT) <= 31
 
 
+@pytest.mark.slow
 def test_what_is_folded_is_loaded_once_it_is_opened_and_the_examples_come_with_the_form(visit):
     opened = visit(opening=True, folded=True)
     page = opened.page
@@ -288,6 +289,7 @@ def test_every_example_sets_its_model(shared):
     assert page.input_value("#viz-text-a textarea") == TEXT
 
 
+@pytest.mark.slow
 def test_an_example_that_a_word_decides_opens_on_the_head_that_brings_it(shared):
     opened = shared(layer=5, head=11, query=IT, key=ANIMAL)
     opened.painted()

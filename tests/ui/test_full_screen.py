@@ -124,6 +124,7 @@ def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(shared, min
     assert url.endswith("scale=sqrt&hide_special=yes&renormalize=yes")
 
 
+@pytest.mark.slow
 def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(shared):
     opened = shared(layer=3, head=5)
     opened.painted()  # from here on nothing moves from under the pointer

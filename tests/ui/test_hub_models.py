@@ -170,6 +170,7 @@ def test_a_slow_hub_holds_nobody_up(hub):
         assert waiting.result(timeout=60)["family"] == "bert"
 
 
+@pytest.mark.slow
 def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
     """Four that were left alone would fill the hub's queue."""
     impatient, ended = replace(LOCAL, left_seconds=0.1), threading.Event()
@@ -209,6 +210,7 @@ def test_a_download_that_is_stopped_keeps_the_page_free(hub):
     assert stopped.is_set() and models.cached() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "name"), [slow(1440, WIDE), (390, NARROW)])
 def test_looked_up_brought_and_run_on_the_page(hub, page, site, width, name):
     faults = []

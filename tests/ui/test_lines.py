@@ -126,6 +126,7 @@ def test_any_set_of_heads(drawn, trace):
     wait_for_count(opened, 0, 0)
 
 
+@pytest.mark.slow
 def test_hidden_tokens_have_no_lines(drawn, trace):
     opened = drawn(layer=3, head=5, hide=1)
     shown = [i for i, special in enumerate(trace.sample.special) if not special]

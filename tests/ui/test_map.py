@@ -169,6 +169,7 @@ def test_each_row_has_its_own_scale(shared, trace):
     assert "each row up to its own largest" in opened.page.inner_text(".viz-legend-title")
 
 
+@pytest.mark.slow
 def test_a_part_of_a_long_map_knows_its_rows_largest(long_page, long_run):
     opened = long_page()
     opened.page.select_option("#viz-scale", "row")
@@ -294,6 +295,7 @@ def test_a_marked_part_of_a_pooled_map_is_summed_by_the_server(long_page, long_r
     assert total == pytest.approx(expected, rel=2e-4)
 
 
+@pytest.mark.slow
 def test_any_set_of_heads(shared, trace):
     opened = shared(layer=4, head=7, kind="text", a=TEXT)
     opened.painted()

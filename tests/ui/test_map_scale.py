@@ -13,6 +13,7 @@ LONG = "The trophy does not fit in the suitcase because it is too big. " * 27
 HINT = ".viz-scale-hint"
 
 
+@pytest.mark.slow
 def test_a_nearly_white_map_is_told_and_mended_by_one_click(visit, minilm):
     opened = visit(a=LONG, layer=1, head=4)
     opened.painted()

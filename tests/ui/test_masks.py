@@ -661,6 +661,7 @@ def test_allowed_pairs_with_hardly_any_weight_are_counted_marked_and_walked_thro
     assert "allowed, but hardly attended to" in page.inner_text(".viz-mask-result .viz-readout")
 
 
+@pytest.mark.slow
 def test_a_saved_run_paints_and_does_not_run(masks, saved):
     page = masks(run=saved)
     assert page.is_disabled("#viz-mask-run")

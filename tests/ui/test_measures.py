@@ -156,6 +156,7 @@ def test_one_switch_turns_picture_heads_and_map(visit, minilm):
     assert "measure=" not in page.evaluate("location.search")
 
 
+@pytest.mark.slow
 def test_effects_are_canceled_and_asked_for_again(shared):
     page = shared(kind="text", a=MASKED[0], model=MASKED[1], measure="contribution").page
     measured(page, "contribution")

@@ -86,6 +86,7 @@ def test_two_texts_and_control_enter(shared, minilm):
     assert value_in(opened.hover(3, 17)) == pytest.approx(expected, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_a_patch_shows_where_it_looks(shared, wide_trace):
     opened = shared(kind="image", example="a wide scene", layer=1, head=2)
     opened.painted()
@@ -105,6 +106,7 @@ def test_a_patch_shows_where_it_looks(shared, wide_trace):
     assert opened.page.evaluate("window.vizTab.selection.query") == query
 
 
+@pytest.mark.slow
 def test_an_example_picture_is_one_click_away(shared):
     opened = shared()
     opened.painted()
@@ -116,6 +118,7 @@ def test_an_example_picture_is_one_click_away(shared):
     assert "resized from 160 × 160 to 40 × 40" in opened.page.inner_text(".viz-notes")
 
 
+@pytest.mark.slow
 def test_a_cell_of_the_map_marks_its_patches(shared, wide_trace):
     opened = shared(kind="image", example="a wide scene")
     opened.painted()

@@ -85,6 +85,7 @@ def test_maps_whose_check_is_not_there_are_hidden(shared, part):
     opened.faults[:] = [fault for fault in opened.faults if "503" not in fault]
 
 
+@pytest.mark.slow
 def test_a_very_long_name_does_not_hold_the_page(shared, upload, minilm):
     trace = vz.capture(minilm, SENTENCE)
     names = ("W" * 200_000, *trace.tokens[1:])

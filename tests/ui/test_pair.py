@@ -75,6 +75,7 @@ def test_a_hidden_token_is_refused_with_the_reason(site, key):
         assert answer.status_code == 404 and says in answer.json()["message"]
 
 
+@pytest.mark.slow
 def test_the_list_and_the_sentence_follow_the_switches(shared, trace):
     kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
     maps = np.stack([trace.attention(at).double().numpy() for at in range(6)])

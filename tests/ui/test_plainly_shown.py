@@ -145,6 +145,7 @@ def test_heads_that_a_run_lacks_are_told_and_none_is_made_up(visit):
     assert none[0] == 0 and "instead of heads 7, 9, head 0 is shown" in none[1]
 
 
+@pytest.mark.slow
 def test_the_reference_names_the_first_difference(shared, minilm):
     opened = shared(kind="text", a=TEXT)
     opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
@@ -206,6 +207,7 @@ def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
     )
 
 
+@pytest.mark.slow
 def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
     opened = shared(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()

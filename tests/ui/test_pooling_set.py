@@ -380,6 +380,7 @@ def test_a_set_is_called_by_its_file_or_by_where_it_is_from(topics):
     assert given_name(["a_1.png", "b_1.png"]) == "Uploaded pictures"
 
 
+@pytest.mark.slow
 def test_both_halves_name_their_model(visit, client):
     opened = visit(tab="pooling")
     page = opened.page

@@ -66,6 +66,7 @@ def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
         assert made in page.url
 
 
+@pytest.mark.slow
 def test_a_run_that_expired_is_made_again_where_it_is_looked_at(opened, forgetful):
     site, runs = forgetful
     opened.goto(site + LINK)

@@ -28,6 +28,7 @@ WRONG = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_the_mark_of_a_piece_stands_where_its_word_goes_on(visit):
     model = "all-MiniLM-L6-v2"
     page = visit(kind="text", a=TEXT, model=model, query=3, key=4, measure="effect").page

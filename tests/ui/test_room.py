@@ -88,6 +88,7 @@ def test_a_class_listens_on_the_network_as_the_public_does(monkeypatch, given, h
     assert (seen[0].host, seen[0].public, seen[0].room) == (host, public, room)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not room_addresses("0.0.0.0"), reason="this machine is in no network")
 def test_the_printed_address_answers_and_nothing_stays_behind(tmp_path):
     command = [sys.executable, "-u", "-m", "viz_encoder", "serve", "--class", "--port", "0"]

@@ -67,6 +67,7 @@ def compared(opened, texts):
     return page, page.get_attribute(".viz-side", "data-painted").split(":")[0]
 
 
+@pytest.mark.slow
 def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit, site):
     page, key = compared(visit(tab="pooling"), TEXTS)
     for layer in (6, 1):

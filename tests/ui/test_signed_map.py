@@ -149,6 +149,7 @@ def test_what_is_saved_under_the_map_is_the_change(opened, maps):
     assert name.endswith("-3.1-change-all.png")
 
 
+@pytest.mark.slow
 def test_all_heads_are_saved_as_their_changes(opened):
     page = opened.page
     page.wait_for_function("vizTab.changes.most > 0")
@@ -172,6 +173,7 @@ def test_exports_that_cannot_hold_a_change_say_so(opened):
     assert name.endswith("-3.1.csv")
 
 
+@pytest.mark.slow
 def test_the_color_scale_cannot_be_chosen_while_it_would_do_nothing(opened, maps):
     page = opened.page
     scale = page.locator("#viz-scale")

@@ -369,6 +369,7 @@ def strongest_of(row, shown, names) -> str:
     return ", ".join(f"key {at} “{names[at]}” {float(row[at]):.4f}" for at in order)
 
 
+@pytest.mark.slow
 def test_turning_and_hiding_keep_to_a_token_that_is_there(shaded):
     opened = shaded(layer=3, head=5, query=0, key=6)
     page, title = opened.page, ".viz-source h3"

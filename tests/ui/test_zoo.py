@@ -345,6 +345,7 @@ def of_group(name, other):
     return name[0] == other[0] or {name[0], other[0]} <= {"F", "H"}
 
 
+@pytest.mark.slow
 def test_the_beginners_quiz_is_ten_bugs_in_a_fixed_order(zoo_tab):
     page = zoo_tab()
     page.click("#viz-zoo-beginners")
