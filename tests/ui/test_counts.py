@@ -31,12 +31,12 @@ ROOM = {
     },
     390: {
         "Explore": (2300, 0),
-        "Hidden states": (2150, 2),
-        "Pooling": (2000, 1),
-        "Paint and check": (3650, 2),
-        "Mask zoo": (4000, 2),
-        "Learn": (1700, 3),
-        "Corpus": (3150, 1),
+        "Hidden states": (2150, 0),
+        "Pooling": (2000, 0),
+        "Paint and check": (3650, 0),
+        "Mask zoo": (4000, 0),
+        "Learn": (1700, 0),
+        "Corpus": (3150, 0),
     },
 }
 
