@@ -207,9 +207,12 @@ def test_a_forbidden_key_gives_its_weight_to_the_others(usual, row):
     assert "to [CLS]" in page.inner_text(
         ".viz-learn-headline"
     )  # the loudest of those that are left
+    score = page.locator(f"{ROWS}[data-key='{KEY}'] td:nth-of-type(2)")
+    assert score.inner_text() == "−∞" and "e^−∞ = 0" in page.inner_text(".viz-learn-main")
     page.click(".viz-learn-touched button")
     page.wait_for_selector(".viz-learn-touched", state="hidden")
     np.testing.assert_allclose(weights(page), row["weights"], atol=2e-6)
+    assert score.inner_text() != "−∞" and "e^−∞" not in page.inner_text(".viz-learn-main")
 
 
 def test_a_score_is_changed_by_arrow_keys_and_by_dragging(usual, row):
@@ -236,6 +239,9 @@ def test_a_score_is_changed_by_arrow_keys_and_by_dragging(usual, row):
 
 def test_without_the_division_the_largest_takes_nearly_all(usual, row):
     page = usual
+    wide = row["dots"].std()
+    spread = f"a standard deviation of {wide:.2f} before and {wide / 4:.2f} after it"  # ÷ √16
+    assert spread in page.inner_text(HERE)
     page.uncheck(f"{HERE} input")
     exps = np.exp(row["dots"] - row["dots"].max())
     page.wait_for_function("document.querySelector('.viz-learn-touched:not([hidden])')")
@@ -614,6 +620,12 @@ def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
         ".viz-learn-parts tbody td:last-child", "all => all.map(each => each.textContent)"
     )
     assert f"{sum(int(part.replace(',', '')) for part in parts):,}" == weights
+    beside = page.locator(".viz-learn-beside tbody tr").all_inner_texts()  # of T = 128 and D = 32
+    assert [line.split("\t")[1:] for line in beside] == [
+        ["524,288", "1", "1"],
+        ["393,216", "1", "43"],
+        ["131,072", "128", "128"],
+    ]
     page.click("text=Run it untrained on the text")
     page.wait_for_function("vizTab.run.weights === 'untrained' && vizTab.run.nHeads === 4")
     page.wait_for_selector(".viz-learn-main > .viz-masked:not([hidden])")

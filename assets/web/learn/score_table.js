@@ -10,7 +10,8 @@ import { softmax } from "./softmax.js";
 /** @import { Softmax } from "./softmax.js" */
 /** @import { SeenAttention, Shown, Texts } from "./types.d.ts" */
 /** @typedef {{ scores: number[], allowed: boolean[] }} Edited */
-/** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement }} Cells */
+/** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement,
+ *   slider: HTMLElement, minus: HTMLElement }} Cells */
 
 const MOST = 40; // rows; of a longer text the strongest
 
@@ -109,6 +110,7 @@ export class ScoreTable {
     });
     const [score, asked] = chosen ? [asksFor("score"), asksFor("weight-of-key")] : [{}, {}];
     const [exp, weight, was, bar] = [el("td"), el("span", asked), el("small", asked), el("i")];
+    const minus = el("span", {}, "−∞"); // the score of a key that is not allowed
     const pick = el(
       "button",
       { type: "button", class: "viz-learn-name", dir: "auto", onclick: () => this.choose(key) },
@@ -120,13 +122,13 @@ export class ScoreTable {
       el("th", { scope: "row" }, pick),
       ...[
         el("td", {}, fixed(ran?.dots[key] ?? 0, 2)),
-        el("td", {}, el("span", score, slider)),
+        el("td", {}, el("span", score, slider), minus),
         el("td", {}, el("label", { class: "viz-learn-box" }, check)),
         exp,
       ],
       el("td", { class: "viz-learn-weight" }, bar, " ", weight, " ", was),
     );
-    this.#cells.set(key, { weight, was, bar, exp, row });
+    this.#cells.set(key, { weight, was, bar, exp, row, slider, minus });
     return row;
   }
 
@@ -136,7 +138,8 @@ export class ScoreTable {
     this.now = softmax(edited.scores, edited.allowed, ran.sink);
     const { touched } = this;
     const exps = addingUp(this.now.exps, 4, ran.sink === null ? this.now.sum : undefined);
-    for (const [key, { weight, was, bar, exp, row }] of this.#cells) {
+    for (const [key, { weight, was, bar, exp, row, slider, minus }] of this.#cells) {
+      [slider.hidden, minus.hidden] = [!edited.allowed[key], edited.allowed[key]];
       exp.textContent = edited.allowed[key] ? fixed(exps[key], 4) : "0";
       weight.textContent = edited.allowed[key] ? fixed(this.now.weights[key], 3) : "0";
       weight.dataset.weight = String(this.now.weights[key]);

@@ -22,6 +22,8 @@ export class AttentionStep {
   titles = [el("h4"), el("h4"), el("h4")];
   products = new ProductColumns();
   sum = el("p", { class: "viz-learn-equation" });
+  why = caption();
+  minus = caption();
   touched = el("p", { class: "viz-learn-touched", role: "status", hidden: true });
   note = caption();
   /** @type {Shown | null} */
@@ -42,7 +44,7 @@ export class AttentionStep {
     const scroll = el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table.node);
     this.worked = [
       ...[this.titles[0], this.products.node, el("div", { class: "viz-learn-sumline" }, this.sum, this.products.said)],
-      ...[this.titles[1], this.touched, scroll, this.titles[2], this.values.node],
+      ...[this.titles[1], this.touched, scroll, this.minus, this.titles[2], this.values.node],
     ];
     this.node = el("div", {}, ...this.worked, this.removed.node, this.note);
   }
@@ -92,6 +94,8 @@ export class AttentionStep {
       el("span", divided ? asksFor("score") : {}, fixed(score, 2)),
       bias === undefined ? "" : words.bias(signedText(bias, 2)),
     );
+    const wide = deviation(found.dots.filter((_, at) => found.allowed[at]));
+    this.why.textContent = words.spread(query, fixed(wide, 2), divisor(found), fixed(wide * found.scale, 2));
     this.table.show(shown, found, divided);
     this.touched.hidden = divided && !this.table.touched;
     this.#edited();
@@ -122,6 +126,7 @@ export class AttentionStep {
     this.titles[1].replaceChildren(...(table.now.sum ? [words.softmax, " (", over, ")"] : [nothing]));
     this.titles[2].textContent = words.values;
     this.touched.hidden = !table.touched;
+    this.minus.textContent = table.edited.allowed.every(Boolean) ? "" : words.minus;
     const reset = el("button", { type: "button", class: "viz-small", onclick: () => this.#reset() }, shown.texts.reset);
     this.touched.replaceChildren(`${shown.texts.here} `, reset);
     const sink =
@@ -162,3 +167,10 @@ export class AttentionStep {
 /** Attention numbers with queries and keys; null if the model only kept its maps.
  * @type {(found: AttentionNumbers | null | undefined) => SeenAttention | null} */
 const seen = (found) => (found?.q && found.k && found.dots ? /** @type {SeenAttention} */ (found) : null);
+
+/** Standard deviation. @type {(values: number[]) => number} */
+export function deviation(values) {
+  const mean = (/** @type {number[]} */ all) => all.reduce((sum, each) => sum + each, 0) / all.length;
+  const middle = mean(values);
+  return Math.sqrt(mean(values.map((each) => (each - middle) ** 2)));
+}

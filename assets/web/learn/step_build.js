@@ -22,6 +22,7 @@ const CHOICES = {
   activation: ["gelu", "relu", "silu"],
 };
 const [WIDTH, HEIGHT] = [440, 180];
+const NEIGHBORS = 3; // that a convolution reads at once
 
 /** @implements {StepView} */
 export class BuildStep {
@@ -33,6 +34,7 @@ export class BuildStep {
   presets = el("div", { class: "viz-controls" });
   table = el("table", { class: "viz-learn-plain viz-learn-parts" });
   curve = el("div", { class: "viz-learn-curve" });
+  others = el("section");
   said = el("p", { class: "viz-caption", role: "status" });
   run = button("", () => this.#run());
   save = el("a", { class: "viz-caption", download: "encoder.zip" });
@@ -47,6 +49,7 @@ export class BuildStep {
       this.curve,
     ),
     el("div", { class: "viz-controls" }, this.run, this.save, this.said),
+    this.others,
   );
   /** @type {Built | null} */
   found = null;
@@ -171,6 +174,7 @@ export class BuildStep {
         words.meet(countText(found.equal_at), countText(T), Math.sign(T - found.equal_at)),
       ),
     );
+    this.others.replaceChildren(...besideOthers(T, Number(this.sizes.d_model), words));
   }
 
   async #run() {
@@ -194,6 +198,39 @@ export class BuildStep {
 // Covered where it is what an exercise asks for.
 const totalOf = (/** @type {number} */ total) =>
   el("span", asksFor("total-weights", { value: total }), countText(total));
+
+/** What attention, a convolution and a recurrent layer cost, what waits in them, and how far their first and last
+ * token are apart (Vaswani et al., 2017, arXiv:1706.03762, table 1).
+ * @type {(T: number, D: number, words: Texts["build"]) => HTMLElement[]} */
+export function besideOthers(T, D, words) {
+  const layers = words.besideLayers;
+  /** @type {[string, number, number, number][]} */
+  const rows = [
+    [layers.attention, T * T * D, 1, 1],
+    [layers.convolution, NEIGHBORS * T * D * D, 1, Math.ceil(T / NEIGHBORS)],
+    [layers.recurrent, T * D * D, T, T],
+  ];
+  return [
+    el("h4", {}, words.beside),
+    el(
+      "div",
+      { class: "viz-learn-scroll", tabindex: 0 },
+      el(
+        "table",
+        { class: "viz-learn-plain viz-learn-beside" },
+        el("thead", {}, el("tr", {}, ...words.besideColumns.map((title) => el("th", { scope: "col" }, title)))),
+        el(
+          "tbody",
+          {},
+          ...rows.map(([name, ...all]) =>
+            el("tr", {}, el("th", { scope: "row" }, name), ...all.map((each) => el("td", {}, countText(each)))),
+          ),
+        ),
+      ),
+    ),
+    el("p", { class: "viz-caption" }, words.besideNote),
+  ];
+}
 
 /** The costs over T, two straight lines and a parabola, with the chosen T.
  * @type {(T: number, found: Built, words: Texts["build"]) => SVGElement} */

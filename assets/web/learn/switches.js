@@ -25,8 +25,8 @@ export class Switches {
   /** @type {Shown | null} */
   shown = null;
 
-  /** @type {(shown: Shown, divide: HTMLInputElement | null) => void} `divide` is the switch of step 4 */
-  show(shown, divide) {
+  /** @type {(shown: Shown, step: { divide: HTMLInputElement, why: HTMLElement } | null) => void} `step` is step 4, with its switch */
+  show(shown, step) {
     const { run, place, texts } = shown;
     const words = texts.switches;
     const before = this.shown?.run;
@@ -45,9 +45,9 @@ export class Switches {
       line(words.hide(quoted(run.tokens[place.key])), this.token),
     ];
     this.list.replaceChildren(...lines);
-    this.here.hidden = !divide;
-    if (divide)
-      this.here.replaceChildren(el("h4", {}, words.here), el("div", { class: LINES }, line(words.divide, divide)));
+    this.here.hidden = !step;
+    const divided = step ? [el("div", { class: LINES }, line(words.divide, step.divide)), step.why] : [];
+    this.here.replaceChildren(el("h4", {}, words.here), ...divided);
     const codes = codesOf(run);
     this.#headCode = `h${place.layer}.${place.head}`;
     this.head.checked = codes.includes(this.#headCode);

@@ -166,7 +166,7 @@ class LearnTab extends TabShell {
     if (this.numbers.firstElementChild !== view.node) this.numbers.replaceChildren(view.node);
     view.node.hidden = Boolean(lacks);
     if (!lacks) view.show(shown);
-    this.switches.show(shown, view instanceof AttentionStep ? view.divide : null);
+    this.switches.show(shown, view instanceof AttentionStep ? view : null);
     this.#say();
     this.body.dataset.painted = `${shown.run.key}:${step}`;
   }

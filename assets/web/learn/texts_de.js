@@ -131,6 +131,9 @@ export const DE = {
     products: (query, key) =>
       `1 · Die Query von ${query} Zahl für Zahl mit dem Key von ${key} multiplizieren und die Produkte addieren`,
     sum: (n, dot, by) => `Summe der ${n} Produkte = ${dot} → ${by} = `,
+    spread: (query, wide, by, narrow) =>
+      `Warum ${by}: Die Scores von ${query} streuen davor mit einer Standardabweichung von ${wide}, danach mit ${narrow}. Eine Summe von d Produkten unabhängiger Zahlen der Varianz 1 hat die Varianz d; ungeteilt ließe der Softmax eines breiten Kopfes fast das ganze Gewicht einem Key.`,
+    minus: "Eine Maske gibt dem Score eines Keys, der nicht erlaubt ist, −∞: e^−∞ = 0, also ist sein Gewicht genau 0.",
     bias: (bias) => ` (mit dem Bias ${bias} dieses Abstands)`,
     softmax: "2 · Dasselbe für jeden Key, dann der Softmax: e^Score ÷ Summe über alle Keys",
     values: "3 · Die Values addieren, jeder mal sein Gewicht",
@@ -331,6 +334,11 @@ export const DE = {
     scores: "Scores und gewichtete Summe: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
     projections: "q, k, v und W_O: 4·T·D²",
+    beside: "Andere Schichten anstelle der Attention",
+    besideNote:
+      "Je Schicht der Breite D, wie bei Vaswani et al. (2017, Tabelle 1). Eine Faltung liest k = 3 Nachbarn auf einmal, eine rekurrente Schicht ein Token nach dem anderen. Was warten muss, kann nicht parallel laufen; der längste Weg zählt die Schritte zwischen dem ersten und dem letzten Token.",
+    besideColumns: ["Schicht", "Multiplikationen", "Schritte, die warten", "längster Weg"],
+    besideLayers: { attention: "Attention, T²·D", convolution: "Faltung, k·T·D²", recurrent: "rekurrent, T·D²" },
     meet: (equal, T, sign) =>
       `Die Scores und die gewichtete Summe kosten bei T = ${equal} so viel wie das FFN; dein T = ${T} liegt ${["darunter", "genau dort", "darüber"][sign + 1]}.`,
   },

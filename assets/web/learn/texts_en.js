@@ -146,6 +146,14 @@ export const EN = {
       `1 · Multiply the query of ${query} by the key of ${key}, number by number, and add the products`,
     sum: (/** @type {number} */ n, /** @type {string} */ dot, /** @type {string} */ by) =>
       `Sum of the ${n} products = ${dot} → ${by} = `,
+    spread: (
+      /** @type {string} */ query,
+      /** @type {string} */ wide,
+      /** @type {string} */ by,
+      /** @type {string} */ narrow,
+    ) =>
+      `Why ${by}: the scores of ${query} have a standard deviation of ${wide} before and ${narrow} after it. A sum of d products of independent numbers of variance 1 has variance d, so without it the softmax of a wide head would leave almost all weight to one key.`,
+    minus: "A mask gives −∞ to the score of a key that is not allowed: e^−∞ = 0, so its weight is exactly 0.",
     bias: (/** @type {string} */ bias) => ` (including the bias ${bias} for this distance)`,
     softmax: "2 · Do the same for every key, then take the softmax: e^score ÷ the sum of them all",
     values: "3 · Add up the values, each times its weight",
@@ -366,6 +374,11 @@ export const EN = {
     scores: "scores and weighted sum: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
     projections: "q, k, v and W_O: 4·T·D²",
+    beside: "Other layers in place of attention",
+    besideNote:
+      "Per layer of width D, as in Vaswani et al. (2017, table 1). A convolution reads k = 3 neighbors at once, a recurrent layer one token after the other. What must wait cannot run in parallel; the longest path is how many steps lie between the first token and the last.",
+    besideColumns: ["layer", "multiplications", "steps that wait", "longest path"],
+    besideLayers: { attention: "attention, T²·D", convolution: "convolution, k·T·D²", recurrent: "recurrent, T·D²" },
     meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
       `The scores and the weighted sum cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,
   },
