@@ -827,6 +827,15 @@ def test_a_row_of_the_table_is_named_by_its_id(step, grammar):
     token = TEXT.split()[QUERY - 1]
     named = page.locator(".viz-learn-vector [role=rowheader]").first.inner_text()
     assert named == f"token id {grammar.read(token).values[0, 1]}"
+    table = page.locator(".viz-learn-positions canvas")
+    table.wait_for()
+    height = table.bounding_box()["height"]
+    table.click(position={"x": 60, "y": height * 3.5 / 9})
+    page.wait_for_function("vizLearn.shown.place.query === 3")
+    table.hover(position={"x": 36, "y": height * 3.5 / 9})
+    first = dict(grammar.model.named_parameters())["embed.position"][3, 0]
+    said = page.inner_text(".viz-learn-positions .viz-caption")
+    assert said.replace("\u2212", "-") == f"Position 3, dimension 0: {first:.3f}"
 
 
 @pytest.mark.slow

@@ -223,7 +223,15 @@ def text_key(runner):
 
 def test_ids_are_those_that_entered_and_outputs_those_that_came_out(site, masked, grammar, trace):
     assert ask(site, masked).json()["ids"] == grammar.read(TEXT).values[0].tolist()
-    answer = httpx.get(f"{site}viz/run/{masked}/learn/outputs", timeout=60)
+    assert np.array_equal(vectors(site, masked, "outputs"), trace.output.numpy())
+
+
+def test_the_table_of_positions_is_what_is_added_to_each_token(site, masked, grammar, trace):
+    rows = dict(grammar.model.named_parameters())["embed.position"].detach().numpy()
+    assert np.array_equal(vectors(site, masked, "positions"), rows[: trace.n_tokens])
+
+
+def vectors(site, run, name):
+    answer = httpx.get(f"{site}viz/run/{run}/learn/{name}", timeout=60)
     shape = [int(side) for side in answer.headers["x-shape"].split(",")]
-    found = np.frombuffer(answer.content, "<f4").reshape(shape)
-    assert np.array_equal(found, trace.output.numpy())
+    return np.frombuffer(answer.content, "<f4").reshape(shape)

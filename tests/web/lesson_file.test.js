@@ -212,6 +212,10 @@ test("requests are answered by runs of this page", () => {
   const { shape, values } = asked(`${url}learn/outputs`);
   assert.deepEqual(shape, [9, 64]);
   near(values.subarray(64, 128), numbers.runs[0].output[1]);
+  const positions = asked(`${url}learn/positions`);
+  assert.deepEqual(positions.shape, [9, 64]);
+  const told = asked(`${url}learn/token?layer=0&head=0&query=3&key=0&dim=0`).embedding;
+  near(positions.values.subarray(3 * 64, 4 * 64), told.position);
   assert.equal(asked(`${url}learn/exercises?step=4&seed=0&language=en`).exercises.length, 1);
   const changed = asked(`${url}whatif/changed`, JSON.stringify({ changes: ["c", "h2.0"] })).run;
   assert.deepEqual([changed.changed.plain, changed.link.cut], [plain.key, "c,h2.0"]);

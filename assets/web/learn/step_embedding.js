@@ -2,6 +2,7 @@
 
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
+import { PositionTable } from "./position_table.js";
 import { VectorRows } from "./vector_rows.js";
 import { WordOrder } from "./word_order.js";
 
@@ -15,8 +16,9 @@ export class EmbeddingStep {
 
   constructor(/** @type {Acts} */ acts) {
     this.rows = new VectorRows((around) => acts.choose({ around }));
+    this.table = new PositionTable(acts);
     this.order = new WordOrder(acts);
-    this.node = el("div", {}, this.rows.node, this.says, this.note, this.order.node);
+    this.node = el("div", {}, this.rows.node, this.says, this.note, this.order.node, this.table.node);
   }
 
   /** @param {Shown} shown */
@@ -44,6 +46,7 @@ export class EmbeddingStep {
     this.rows.show(rows, place.around, texts, 3);
     this.says.textContent = found.says ?? "";
     this.order.show(shown);
+    this.table.show(shown, Boolean(found.position));
     const note = found.position ? words.note : found.token ? words.noteAlone : "";
     this.note.textContent = !run.grid ? note : before ? words.notePrefix : words.notePatch;
   }
@@ -51,5 +54,6 @@ export class EmbeddingStep {
   redraw() {
     this.rows.draw();
     this.order.redraw();
+    this.table.redraw();
   }
 }

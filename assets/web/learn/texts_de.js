@@ -94,6 +94,10 @@ export const DE = {
     out: "nach der Norm",
     entering: "nach 0 Blöcken",
     vectors: "Vektor des Tokens, Vektor der Stelle und ihre Summe",
+    table: "Die Vektoren aller Stellen",
+    tableSaid: (rows, columns, full) =>
+      `Zeilen sind die ${rows} Stellen dieses Textes, Spalten die ${columns} Dimensionen; Rot ist über 0, Blau darunter, ab ${full} in voller Farbe. Ein Klick auf eine Zeile wählt ihr Token.`,
+    tableCell: (row, column, value) => `Stelle ${row}, Dimension ${column}: ${value}`,
   },
   order: {
     go: "Kennt das Modell die Wortfolge? Zwei Wörter tauschen",

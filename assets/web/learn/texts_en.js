@@ -95,6 +95,11 @@ export const EN = {
     out: "after the norm",
     entering: "after 0 blocks",
     vectors: "Token vector, position vector and their sum",
+    table: "The vectors of all positions",
+    tableSaid: (/** @type {number} */ rows, /** @type {number} */ columns, /** @type {string} */ full) =>
+      `Rows are the ${rows} positions of this text, columns the ${columns} dimensions; red is above 0, blue below, in full color from ${full} on. Click a row to choose its token.`,
+    tableCell: (/** @type {number} */ row, /** @type {number} */ column, /** @type {string} */ value) =>
+      `Position ${row}, dimension ${column}: ${value}`,
   },
   order: {
     go: "Does the model know word order? Swap two words",

@@ -3,7 +3,7 @@
 import { knockOut, withoutHeads } from "./knock_out.js";
 import { predictions } from "./prediction.js";
 import { carried } from "./shares.js";
-import { tokenNumbers } from "./token_numbers.js";
+import { positions, tokenNumbers } from "./token_numbers.js";
 import { weightCounts } from "./weight_counts.js";
 import { wordOrder } from "./word_order.js";
 
@@ -41,7 +41,8 @@ export class Answers {
   /** @type {Record<string, (asked: Asked) => unknown>} */
   #routes = {
     "learn/token": ({ held, asked }) => tokenNumbers(this.runs.model, held.ran, placeOf(asked)),
-    "learn/outputs": ({ held }) => outputs(held),
+    "learn/outputs": ({ held }) => numbersOf(held.ran.last.map(({ out }) => out)), // after the final norm
+    "learn/positions": ({ held }) => numbersOf(positions(this.runs.model, held.ran)),
     "learn/order": ({ held, asked }) => {
       const { query, key } = placeOf(asked);
       return wordOrder(this.runs.model, held.read, query, key);
@@ -80,9 +81,8 @@ const placeOf = (/** @type {URLSearchParams} */ asked) => {
 const blocksOf = (/** @type {URLSearchParams} */ asked) =>
   asked.has("layer") ? Number(asked.get("layer")) : undefined;
 
-/** The vectors after the final norm. @type {(held: Held) => Numbers} */
-function outputs({ ran: { last } }) {
-  const rows = last.map(({ out }) => out);
+/** Vectors as the server sends them. @type {(rows: number[][]) => Numbers} */
+function numbersOf(rows) {
   const shape = [rows.length, rows[0].length];
   const nothing = { tops: null, total: Number.NaN, empty: 0, answer: "", about: null };
   return { shape, values: Float32Array.from(rows.flat()), step: [1, 1], ...nothing };

@@ -44,6 +44,10 @@ function embedding(model, { ids, positions, states }, token) {
   };
 }
 
+/** The vectors that are added for the positions of a run. @type {(model: Model, ran: Ran) => number[][]} */
+export const positions = (model, { ids, positions: added }) =>
+  added ? ids.map((_, at) => rowOf(tensorOf(model, "embed.position"), at)) : [];
+
 /** @type {(model: Model, block: Block, asked: Asked) => Told.ProjectionNumbers} */
 function projection(model, { first, heads }, { layer, head, query, key, dim }) {
   const name = `layers.${layer}.attn.q`;

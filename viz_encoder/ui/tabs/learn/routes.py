@@ -1,9 +1,9 @@
-"""Routes of the Learn tab: one token's numbers, and all outputs."""
+"""Routes of the Learn tab: one token's numbers, all positions, and all outputs."""
 
 from fastapi import APIRouter, Request, Response
 
 from viz_encoder.ui.tabs.learn import build_routes, carried_route, exercise_routes, order_route
-from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
+from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, positions, token_numbers
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Query, parse_index
 from viz_encoder.ui.wire.concurrency import Places
@@ -37,6 +37,12 @@ async def token_route(
         parse_index("dimension", dim, max(1, ran.v.shape[2])),
     )
     return await PLACES.answer(request, lambda: answers.plain(token_numbers(entry, asked)))
+
+
+@ROUTER.get("/run/{run}/learn/positions")
+async def positions_route(entry: Held, request: Request) -> Response:
+    """The vectors that are added for the first positions, float32 "token d_model"."""
+    return await PLACES.answer(request, lambda: answers.array(positions(entry)))
 
 
 @ROUTER.get("/run/{run}/learn/outputs")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from viz_encoder.analyses.step import (
     FeedForwardStep,
@@ -23,6 +24,7 @@ from viz_encoder.ui.state.store import Entry
 
 MOST_VALUES = 256  # tokens up to which all values of a head travel
 STRONGEST = 8
+MOST_POSITIONS = 64  # rows of the picture of all positions
 MAPS_ALONE = (
     "This model computes its softmax itself: only its maps are kept, without queries and keys."
 )
@@ -123,6 +125,14 @@ def _embedding(entry: Entry, asked: NumbersAsked) -> Told:
         "says": found.says or None,
     }
     return told, found.apart
+
+
+def positions(entry: Entry) -> Float[np.ndarray, "token d_model"]:
+    """The vector that is added for each of the first positions; no rows where none is added."""
+    source, trace = entry.source(PURPOSE), entry.trace
+    shown = range(min(trace.n_tokens, MOST_POSITIONS))
+    rows = [embedding_step(source, trace, at, entry.inputs).position for at in shown]
+    return np.array([row for row in rows if row is not None], np.float32)
 
 
 def _projection(entry: Entry, asked: NumbersAsked) -> Told:
