@@ -296,6 +296,45 @@ def in_parts(valid: Tensor) -> Tensor:
     return padding(valid) & (at[None, :] <= at[:, None] % 4)
 
 
+def thirds(back: int) -> Mask:
+    """Chunks of three tokens: its own, and so many before it."""
+
+    def mask(valid: Tensor) -> Tensor:
+        chunk = torch.arange(valid.shape[1]) // 3
+        behind = chunk[:, None] - chunk
+        return padding(valid) & (behind >= 0) & (behind <= back)
+
+    return mask
+
+
+def in_tiles(open_elsewhere: bool) -> Mask:
+    """Blocks of three keys with a causal mask each, as if each stood on the diagonal."""
+
+    def mask(valid: Tensor) -> Tensor:
+        place = torch.arange(valid.shape[1])
+        within = place % 3 <= (place % 3)[:, None]
+        apart = place // 3 != (place // 3)[:, None]
+        return padding(valid) & (within | (apart & open_elsewhere))
+
+    return mask
+
+
+def first_row(valid: Tensor) -> Tensor:
+    """The token that was put in front sees padding."""
+    return padding(valid) | (torch.arange(valid.shape[1]) == 0)[:, None]
+
+
+def put_in(valid: Tensor) -> Tensor:
+    """Three tokens behind the first are put in, and 0 into the mask for them."""
+    place = torch.arange(valid.shape[1])
+    return causal(valid) & ~((place > 0) & (place < 4)) | torch.eye(len(place), dtype=torch.bool)
+
+
+def times(rate: int) -> Mask:
+    """Lengths as they were before only every `rate`-th frame was kept."""
+    return lambda v: padding(torch.arange(v.shape[1]) < rate * v.sum(1, keepdim=True))
+
+
 MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("inverted", causal, lambda v: ~causal(v), ("inverted",), ()),
     ("padding transposed", padding, lambda v: padding(v).mT, ("transposed",), ()),
@@ -366,6 +405,14 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("registers masked at the end", padding, registers, ("shifted",), ("order",)),
     ("every third for every second", every(2), every(3), ("stride",), ()),
     ("a chunk too far ahead", chunked(0), chunked(1), ("chunks",), ()),
+    ("all chunks before", thirds(1), thirds(99), ("chunks",), ()),
+    ("a window lost", banded(3), causal, ("window_lost",), ()),
+    ("a window that gives way to a causal mask", near, causal, ("window_lost",), ()),
+    ("a causal mask for each block", causal, in_tiles(False), ("tiles",), ()),
+    ("a causal mask on the diagonal alone", causal, in_tiles(True), ("tiles",), ()),
+    ("a first row without a mask", padding, first_row, ("one_row",), ()),
+    ("tokens put in and closed", causal, put_in, ("closed_keys",), ()),
+    ("a mask from before downsampling", padding, times(2), ("not_thinned",), ()),
     (
         "globals left out",
         with_globals,

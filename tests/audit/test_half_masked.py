@@ -6,6 +6,7 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.audits import own
+from tests.audit.cause_cases import Layers
 from tests.audit.plants import causal, own_mask, padding
 from tests.slow import slow
 from viz_encoder.audit import AuditInputs
@@ -204,3 +205,18 @@ def test_a_subtracted_map_that_is_closed_too_far(one_softmax):
     model.second = lambda keep: keep & torch.ones_like(keep).triu(-1)
     found = vz.audit_mask(model, causal, d_model=8)
     assert found.verdict == "WARN" and "softmax" in found.check("gradient").evidence, found
+
+
+def test_even_weights_of_an_empty_row_are_not_called_half_masked():
+    """Every key is read there, and no score has any influence."""
+
+    def without_row_1(valid):
+        return padding(valid) & (torch.arange(valid.shape[1]) != 1)[:, None]
+
+    model = Layers("unseen").eval()
+    found = vz.audit_mask(model, padding, without_row_1, d_model=8, n_layers=2).failed[0]
+    assert found.code != "half_masked", found
+    passed = vz.audit_mask(
+        lambda x, valid: model(x, without_row_1(valid)), padding, lambda valid: valid, d_model=8
+    )
+    assert passed.failed[0].code != "half_masked", passed.failed[0]

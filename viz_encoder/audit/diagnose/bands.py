@@ -28,8 +28,11 @@ def wrong_bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
             yield Hypothesis("misses_self", _of_band(whole, -1, pattern) & keys)
             yield Hypothesis("reversed", _of_band(0, whole, pattern) & keys)
             yield from _in_blocks(keys)
+            yield from _in_tiles(keys)
             yield from _from_corner(keys)
     elif min(back, front) < whole:
+        for a, b, more in _unbounded(back, front, whole):
+            yield Hypothesis("window_lost", _of_band(a, b, pattern) & real, more, more)
         for code, a, b in dict.fromkeys(_near_bands(back, front, whole)):
             more = _widths(code, (a, b), meant)
             yield Hypothesis(code, _of_band(a, b, pattern) & real, more, f"{a}, {b}")
@@ -42,6 +45,27 @@ def _in_blocks(keys: Allowed) -> Iterator[Hypothesis]:
         number = torch.arange(n_tokens, device=keys.device) // size
         more = f" (blocks of {size})"
         yield Hypothesis("blocks", (number[:, None] >= number) & keys, more, str(size))
+
+
+def _in_tiles(keys: Allowed) -> Iterator[Hypothesis]:
+    """Blocks of keys with a causal mask each, as if all, or none, stood on the diagonal."""
+    for size in range(2, min(MOST_STEPS, keys.shape[-1])):
+        place = torch.arange(keys.shape[-1], device=keys.device)
+        within = place % size <= (place % size)[:, None]
+        apart = place // size != (place // size)[:, None]
+        for opened, words in ((within, "all of them alike"), (within | apart, "all others open")):
+            more = f" (blocks of {size}, {words})"
+            yield Hypothesis("tiles", opened & keys, more, more)
+
+
+def _unbounded(back: int, front: int, whole: int) -> Iterator[tuple[int, int, str]]:
+    """The band without one of its borders, or with a causal mask in its place."""
+    if back < whole - 1:
+        yield whole, front, ": all keys before the token are open"
+    if 0 < front < whole - 1:
+        yield back, whole, ": all keys after the token are open"
+    if back > 0 and front > 0:
+        yield whole, 0, ": a causal mask takes its place"
 
 
 def _from_corner(keys: Allowed) -> Iterator[Hypothesis]:

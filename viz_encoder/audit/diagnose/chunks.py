@@ -44,7 +44,7 @@ def wrong_repeats(pattern: Pairs) -> Iterator[Mistake]:
     """What else these chunks, or this stride, could be."""
     seen = set()
     for one in (*_wrong_chunks(pattern), *_wrong_strides(pattern)):
-        key = one.pairs.numpy().tobytes()
+        key = one.pairs.numpy().tobytes(), one.more
         if key not in seen and not torch.equal(one.pairs, pattern):
             seen.add(key)
             yield one

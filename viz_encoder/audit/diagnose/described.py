@@ -14,6 +14,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import IDS, MaskReading
 from viz_encoder.audit.diagnose.seen import Seen
 from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.shown import listed
 
 
 def reordered(seen: Sequence[Seen]) -> Diagnosis | None:
@@ -127,7 +128,7 @@ def _name(where: str) -> str:
 
 
 def described(seen: Sequence[Seen]) -> Diagnosis | None:
-    """Describe missing pairs, if nothing leaks."""
+    """Describe missing pairs, if nothing leaks; or the one token that sees more than it may."""
     each = [_missing(one) for one in seen]
     told = [one for one in each if one is not None]
     same = bool(told) and all(one == told[0] for one in told)
@@ -140,7 +141,7 @@ def _missing(seen: Seen) -> Diagnosis | None:
     if not bool(wrong.any()):
         return None
     if bool((wrong & seen.opened).any()):
-        return Diagnosis()
+        return _one_row(seen)
     both, edges = _globals(seen.pattern), _edges(seen.valid)
     wrong, meant = wrong.any(dim=1), seen.allowed & seen.rows[:, :, None]
     directions = (
@@ -153,6 +154,25 @@ def _missing(seen: Seen) -> Diagnosis | None:
             return diagnose("one_way", more=f": {words}")
         if not bool((at & ~edges).any()) and _all_but_itself(missing, allowed, at):
             return diagnose("edge", more=" (pairs are missing there, and nowhere else)")
+    missing, allowed, _ = directions[0]
+    if _all_but_itself(missing, allowed, missing > 0):
+        places = (missing > 0).any(dim=0).nonzero()[:, 0].tolist()
+        return diagnose("closed_keys", more=f": {listed([str(one) for one in places])}")
+    return Diagnosis()
+
+
+def _one_row(seen: Seen) -> Diagnosis:
+    """The first token, or the last one, that sees all of its sample, and padding."""
+    wrong = seen.wrong.any(dim=1)
+    rows = wrong.any(dim=2)
+    first, last = seen.valid.cumsum(dim=1) == 1, seen.valid.flip(1).cumsum(dim=1).flip(1) == 1
+    opened = seen.opened.all(dim=1).all(dim=2)
+    for at, words in (
+        (first & seen.valid, ": the first one"),
+        (last & seen.valid, ": the last one"),
+    ):
+        if not bool((rows & ~at).any()) and bool(opened[rows].all()):
+            return diagnose("one_row", more=words)
     return Diagnosis()
 
 

@@ -10,6 +10,7 @@ from viz_encoder.model.masks import Valid
 
 Counts = Int[Tensor, " batch"]
 MOST_STEPS = 9  # how far a mask may be moved: as far as in another order, which may look the same
+RATES = (2, 3, 4)  # of downsampling
 MULTIPLES = (4, 8, 16, 32, 64, 128)
 
 
@@ -82,6 +83,9 @@ def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, 
         changed = [*zip(counts.tolist(), other.tolist(), strict=True)]
         told = [f" (here {a} of {n_tokens} became {b})" for a, b in changed if a != b]
         yield "fraction", other, told[0] if told else "", ""
+    for rate in RATES:
+        if bool((counts * rate < n_tokens).any()):
+            yield "not_thinned", counts * rate, f": {rate} times as many", f"{rate}"
     for multiple in MULTIPLES:
         up = -(-counts // multiple) * multiple
         for way, other in (("up", up), ("down", counts // multiple * multiple)):

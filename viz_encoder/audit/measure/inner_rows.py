@@ -74,13 +74,23 @@ def _influences(
         direction[sample, query] = mixture
         others = torch.arange(case.valid.shape[1], device=whole.device) != query
         grads = torch.autograd.grad(whole, outs, direction, retain_graph=True, allow_unused=True)
-        for grad, (forbidden, open_) in zip(grads, found, strict=True):
-            if grad is not None:
-                moved = grad[sample].abs().nan_to_num(0.0)
-                moved = moved > GRADIENT * moved.max().clamp_min(1e-300)
-                forbidden |= moved[others & ~allowed[sample, query]].any(dim=0)
-                open_ |= moved[others & allowed[sample, query]].any(dim=0)
+        moved = [_moved(grad, sample) for grad in grads]
+        closed = others & ~allowed[sample, query]
+        if not any(one is not None and bool(one[closed].any()) for one in moved):
+            continue  # only where others get in does it tell anything that these do not
+        for one, (forbidden, open_) in zip(moved, found, strict=True):
+            if one is not None:
+                forbidden |= one[closed].any(dim=0)
+                open_ |= one[others & allowed[sample, query]].any(dim=0)
     return found
+
+
+def _moved(grad: Tensor | None, sample: int) -> Tensor | None:
+    """Tokens and channels of one sample that have any influence."""
+    if grad is None:
+        return None
+    amount = grad[sample].abs().nan_to_num(0.0)
+    return amount > GRADIENT * amount.max().clamp_min(1e-300)
 
 
 def _apart(inner: Sequence[SeenModule], outs: Sequence[Tensor]) -> list[frozenset[str]]:

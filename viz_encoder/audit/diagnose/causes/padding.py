@@ -54,6 +54,11 @@ PADDING = {
         "position_ids that count from the first real token, and take the last real token by its "
         "place, not by [:, -1].",
     ),
+    "not_thinned": Cause(
+        "lengths, or the mask, are those from before downsampling",
+        "Where every r-th frame is kept: mask[:, ::r], or -(-lengths // r); mask[:, :n] only cuts "
+        "it off.",
+    ),
     "sampled": Cause(
         "which tokens are read, or attend, is chosen by the tokens, as in deformable or ProbSparse "
         "attention, and padding is among them",

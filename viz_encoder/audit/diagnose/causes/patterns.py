@@ -20,6 +20,11 @@ PATTERNS = {
         "One-sided, w keys with the token itself: 0 <= i - j < w. Two-sided, r keys on each "
         "side (2r + 1 in all): abs(i - j) <= r.",
     ),
+    "window_lost": Cause(
+        "the window is lost",
+        "Combine it with what takes its place: causal & (i - j < w). is_causal=True has no window, "
+        "and may replace a mask that has one.",
+    ),
     "window_shifted": Cause(
         "the window is off by one position",
         "One-sided, w keys with the token itself: 0 <= i - j < w. Two-sided, r keys on each "
@@ -48,6 +53,11 @@ PATTERNS = {
         "it is causal from block to block only: a token sees its own block to the end",
         "Compare positions and not blocks: query >= key, at least in the blocks on the diagonal.",
     ),
+    "tiles": Cause(
+        "each block of keys has a causal mask of its own",
+        "Of blocks of keys, as in ring attention: those before the queries' block are open, their "
+        "own is causal, and those behind it are left out.",
+    ),
     "chunks": Cause(
         "the chunks are not as meant",
         "With chunks of c tokens, chunk = place // c: chunk[None, :] <= chunk[:, None] sees its "
@@ -56,6 +66,15 @@ PATTERNS = {
     "stride": Cause(
         "the pattern has a different stride (dilation) than intended",
         "Every d-th key, r of them on each side: (i - j) % d == 0 and abs(i - j) <= r * d.",
+    ),
+    "one_row": Cause(
+        "one token sees what it may not, and all others see what they may",
+        "Give its row the padding mask, too: F.pad(valid, (1, 0), value=True)[:, None, :] for all "
+        "rows, and no torch.ones for the row of [CLS].",
+    ),
+    "closed_keys": Cause(
+        "tokens at certain places are closed to all others",
+        "Where tokens are put in, such as those of a picture, put as many True into the mask.",
     ),
     "edge": Cause(
         "tokens at the edge of the sequence are treated differently from those in the middle",
