@@ -86,6 +86,27 @@ def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm
     np.testing.assert_allclose(heads, found.heads.ravel(), atol=6e-5)
 
 
+def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minilm):
+    page = visit(opening=True).page
+    asked(page, "of=state")
+    page.click(".viz-swap")
+    asked(page, "against=run")
+    now, was = SENTENCES[0].replace("tired", "wide"), SENTENCES[0]
+    found = vz.attribute(minilm, now, of="state", token=10, against=was)
+    (layer, head), *_ = found.ranked(1)
+    key = int(np.abs(found.links(layer, head)[10]).argmax())
+    page.wait_for_function(AT, arg=[layer, head, 10, key])
+    whole = vz.attribute(minilm, now, of="state", token=10).score
+    assert f"({found.score / whole:.0%} of the state’s length)" in page.inner_text(".viz-answer")
+    page.locator(".viz-share-cell[data-head='3.1']").click()
+    page.select_option("#viz-explain-against", label="nothing")
+    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
+    assert page.evaluate("vizTab.selection.name") == "3.1"
+    page.click(".viz-to-head")
+    (layer, head), *_ = vz.attribute(minilm, now, of="state", token=10).ranked(1)
+    page.wait_for_function("name => vizTab.selection.name === name", arg=f"{layer}.{head}")
+
+
 def test_a_token_is_asked_of_and_a_curve_leads_to_its_head(explore, minilm):
     page = explore(query=3)
     page.locator(".viz-route-name").nth(6).click()

@@ -94,6 +94,8 @@ test("the answer says which tokens, how much, and what the strongest head brough
     "The logit of “are” is 10.00: 70% from “a”, 20% from “b” and 10% from “c”; head 1.1 brings “a” (50%).",
   );
   assert.equal(said(FOUND, 1), "“b” ends up 70% “a”, 20% itself and 10% “c”; head 1.1 brings “a” (50%).");
+  const distance = { ...FOUND, words: "the distance between the two vectors", whole: 40 };
+  assert.match(said(distance), /^The distance between the two vectors is 10\.00 \(25% of the vector’s length\): /);
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings most \(60%\)\.$/);
   assert.deepEqual(strongestHead(FOUND.heads), { layer: 1, head: 1, name: "1.1", share: 6 });

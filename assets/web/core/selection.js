@@ -111,10 +111,14 @@ export class Selection extends Emitter {
 
   // If the findings come after the first map, go to the first, unless a place was chosen meanwhile.
   openOn(/** @type {string} */ key, /** @type {{ layer: number, head: number, query: number, key: number }} */ place) {
-    if (this.#awaits !== key) return;
+    if (this.#awaits === key) this.lead(place);
+  }
+
+  // Go to a place that the page leads to: no choice of a person's, so that the next run may open elsewhere.
+  lead(/** @type {Partial<Chosen>} */ place) {
     const chosen = this.#chosen;
     this.set(place);
-    this.#chosen = chosen; // set by the page, not by a user
+    this.#chosen = chosen;
   }
 
   // Keep query and key on the tokens they are on, wherever these stand now; false where one of them is gone.

@@ -2,7 +2,7 @@
 
 import { steadily } from "../core/changed_banner.js";
 import { codesOf } from "../core/changed_run.js";
-import { el } from "../core/dom.js";
+import { button, el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { DEFAULTS } from "../core/selection_address.js";
@@ -18,7 +18,7 @@ import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
 import { FewestWords } from "./fewest_words.js";
-import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
+import { answerSaid, effectSaid, linkOf, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
@@ -149,9 +149,10 @@ export class Explained extends Emitter {
       ? null
       : /** @type {Found & { message?: string }} */ (await fresh(run.json(`attribution?${asked}&told=true`)));
     if (found?.message) throw new Error(found.message); // answered and not refused, which browsers report as an error
+    const follows = asked !== this.#told && this.#follows(run);
     this.#told = asked;
     this.#answer(found, run.unsplit);
-    await this.#lead(run, found, fresh);
+    await this.#lead(run, found, fresh, follows);
     this.standIn.offer(run, this.question.against.twin);
     const of = measure === "effect" ? asked + this.standIn.asked : asked;
     const shown = await fresh(this.#measure(run, measure, of, found));
@@ -193,7 +194,7 @@ export class Explained extends Emitter {
     this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => (found ? toldApart(found.names, at) : "");
     const said = found
-      ? [...marked(answerSaid(found, name, this.#token, removedHeads(this.run))), this.by]
+      ? [...marked(answerSaid(found, name, this.#token, removedHeads(this.run)), () => this.#toHead()), this.by]
       : [el("span", { class: "viz-caption" }, why)];
     const same = this.#answered?.plainKey === this.run?.plainKey; // with other changes: what was clicked stays in place
     if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
@@ -232,6 +233,12 @@ export class Explained extends Emitter {
     this.heads.show(run, shown, doing);
   }
 
+  // To the head that the answer names.
+  #toHead() {
+    const { run, found } = this;
+    if (run && found) this.#latest.run((fresh) => this.#lead(run, found, fresh, true));
+  }
+
   // Ask of a token's final state from now on.
   #askOf(/** @type {number} */ query) {
     const other = this.question.askOfToken();
@@ -239,24 +246,36 @@ export class Explained extends Emitter {
     else if (other) this.ask();
   }
 
-  /** Choose what stands out of a token that was asked about: the head that brings most to the answer and the link by
-   * which it does, or what the chosen heads look at most. @type {(run: Run, found: Found | null, fresh: Fresh) => Promise<void>} */
-  async #lead(run, found, fresh) {
+  // Whether the chosen head is the one that the answer before told of: then it is that of the next answer, too. A person
+  // who chose another keeps it, and what was clicked to change this run stays under the pointer.
+  #follows(/** @type {Run} */ run) {
+    const { found, selection } = this;
+    const changed = run !== this.#answered && run.plainKey === this.#answered?.plainKey;
+    return found !== null && !changed && strongestHead(found.heads).name === selection.name;
+  }
+
+  /** Choose what stands out of a token that was asked about, or of another answer that the chosen head follows: the head
+   * that brings most and the link by which it does, or what the chosen heads look at most.
+   * @type {(run: Run, found: Found | null, fresh: Fresh, follows: boolean) => Promise<void>} */
+  async #lead(run, found, fresh, follows) {
     const { selection, question } = this;
-    const { asked } = selection;
-    if (asked < 0) return;
+    const { asked, measure } = selection;
+    if (asked < 0 && !(follows && found)) return;
     const units = run.shown(selection);
-    const row = units.places[asked];
-    const split = selection.measure !== "attention" && question.ofQuery && row >= 0 && units.length <= WHOLE;
-    const place = split && found ? strongestHead(found.heads) : {};
-    const view = { ...selection, ...place };
+    const row = units.places[selection.query];
+    const own = question.ofQuery && row >= 0 && units.length <= WHOLE; // the row that is asked about
+    const split = own && (follows || measure !== "attention");
+    const place = found && (follows || split) ? strongestHead(found.heads) : selection;
+    const link = follows && !own && found?.names.length === run.n ? linkOf(found, place) : null;
+    if (link) return selection.lead(link);
+    const { layer, head } = place;
+    const view = { ...selection, layer, head };
     const keys = /** @type {[number, number]} */ ([0, units.length]);
-    const { values } = await fresh(
-      split ? this.maps.shares(run, view, [row, row + 1], keys) : run.shownRow({ ...view, query: asked }),
-    );
-    const at = strongestAt(values);
-    const { layer, head } = view;
-    if (at >= 0 && asked === selection.asked) selection.set({ layer, head, key: units[at].tokens[0] });
+    const shares = split ? this.maps.shares(run, view, [row, row + 1], keys) : run.shownRow(view);
+    const at = strongestAt((await fresh(shares)).values);
+    const chosen = { layer, head, ...(at >= 0 && { key: units[at].tokens[0] }) };
+    if (follows) selection.lead(chosen);
+    else if (at >= 0 && asked === selection.asked) selection.set(chosen);
   }
 
   // Why there is no answer, in place of it.
@@ -304,5 +323,10 @@ function addsUp(found) {
   return `All tokens and the biases (${biases}) add up to ${whole}, to ${unexplained.toExponential(0)} of it.`;
 }
 
-/** @type {(parts: [text: string, strong: boolean][]) => (string | Node)[]} */
-const marked = (parts) => parts.map(([text, strong]) => (strong ? el("b", {}, text) : text));
+/** A head is a way to it where `toHead` is given. @type {(parts: [text: string, strong: boolean][], toHead?: () => unknown) => (string | Node)[]} */
+const marked = (parts, toHead) =>
+  parts.map(([text, strong]) => {
+    if (!strong) return text;
+    const leads = toHead && /^\d+\.\d+$/.test(text);
+    return el("b", {}, leads ? button(text, toHead, { class: "viz-to-head", title: `Choose head ${text}` }) : text);
+  });

@@ -1,6 +1,6 @@
 // Where routes stand: tokens across, of which the weak ones are folded into one column, and blocks upward.
 
-/** @import { Explained, Maybe, RouteEdge } from "../core/payloads.d.ts" */
+/** @import { Explained, Head, Maybe, RouteEdge } from "../core/payloads.d.ts" */
 /** @typedef {{ groups: number[][], nodes: number[][] }} Columns the tokens of each, and "state column" shares */
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
 /** @typedef {{ x: number, y: number, text: string }} Label */
@@ -115,13 +115,14 @@ function listed(found, name, itself, from = "") {
  * `removed` are heads that the run lacks. @type {(found: Explained, name: (token: number) => string, itself?: number,
  *   removed?: string[]) => [text: string, strong: boolean][]} */
 export function answerSaid(found, name, itself = -1, removed = []) {
-  const { name: head, share } = strongestHead(found.heads);
-  const own = found.edges.find((edge) => `${edge.layer}.${edge.head}` === head);
+  const most = strongestHead(found.heads);
+  const { name: head, share } = most;
+  const own = linkOf(found, most);
   const brings = own && own.by_head !== null && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
   const words = found.words.charAt(0).toUpperCase() + found.words.slice(1);
   /** @type {[string, boolean][]} */
   const said = [
-    [itself < 0 ? `${words} is ${found.score.toFixed(2).replace("-", "−")}: ` : `${name(itself)} ends up `, false],
+    [itself < 0 ? `${words} is ${wholeSaid(found)}: ` : `${name(itself)} ends up `, false],
   ];
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
   const what = brings ? ` ${name(brings.key)}` : " most";
@@ -129,6 +130,14 @@ export function answerSaid(found, name, itself = -1, removed = []) {
   const verb = removed.includes(head) ? " (removed) brought" : " brings";
   return [...said, ["; head ", false], [head, true], [`${verb}${what}${much && ` (${much})`}.`, false]];
 }
+
+/** A score, of a distance beside the length of what is apart. @type {(found: Explained) => string} */
+const wholeSaid = ({ score, whole, words }) =>
+  `${score.toFixed(2).replace("-", "−")}${whole ? ` (${Math.round((100 * score) / whole)}% of the ${words.includes("state") ? "state" : "vector"}’s length)` : ""}`;
+
+/** The strongest of the links that a head has most of. @type {(found: Explained, place: { layer: number, head: Head }) => RouteEdge | undefined} */
+export const linkOf = ({ edges }, { layer, head }) =>
+  edges.find((edge) => edge.layer === layer && edge.head === head);
 
 /** What a head brings, or brought before it was removed, and changes where that is measured, each with its place among
  * all; "" of an unknown head.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
+from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Routes
 from viz_encoder.attribution.weight_routes import weight_routes
 from viz_encoder.config import HeadPool
@@ -38,7 +39,16 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
         start = question.get("token", _read_at(entry, question.get("of", "")))
         return _looks(entry, weight_routes(entry.trace, start, **options)) | {"start": start}
     found = attribution_of(entry, question)
-    return split_plain(found) | {"large": found.large} | drawn(entry, found.routes(**options))
+    about = {"large": found.large, "whole": _whole(entry, question, found)}
+    return split_plain(found) | about | drawn(entry, found.routes(**options))
+
+
+def _whole(entry: Entry, question: Mapping[str, Any], found: Attribution) -> float | None:
+    """The length beside which a distance of two runs is told: that of the vector in this run."""
+    if found.unit != "length" or len(found.parts) < 2:
+        return None
+    alone = {name: value for name, value in question.items() if name != "against"}
+    return attribution_of(entry, alone).score
 
 
 def _read_at(entry: Entry, of: str) -> int | None:
