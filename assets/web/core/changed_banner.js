@@ -8,8 +8,7 @@ import { Latest } from "./latest.js";
 /** @import { ChangeProof, Said } from "./payloads.d.ts" */
 /** @import { Run } from "./run.js" */
 
-const NO_ANSWER = "Explore shows how this change affects the result.";
-const RESTORE = "Go back to the run without changes";
+const RESTORE = "Go back to the run without changes; until then, all tabs show this one";
 
 export class ChangedBanner {
   #saying = new Latest((sentence) => this.#say(sentence));
@@ -28,7 +27,6 @@ export class ChangedBanner {
       "div",
       { class: "viz-changed-line" },
       ...[el("b", {}, "Changed run"), this.chips],
-      el("span", { class: "viz-changed-until" }, "All tabs show this run until you restore it."),
       ...[this.back, this.told, this.proof],
     ),
     this.said,
@@ -74,7 +72,7 @@ export class ChangedBanner {
     if (run !== current.run) return;
     const saying = this.#saying.run(async (fresh) => {
       const { sentence, labels } = /** @type {Said} */ (await fresh(run.json("whatif/said")));
-      this.#say(labels.length || run.tasks.length ? sentence : NO_ANSWER); // what is asked about may be any state or vector
+      this.#say(labels.length || run.tasks.length ? sentence : ""); // what is asked about may be any state or vector
     });
     const proving = this.#proving.run(async (fresh) => {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));

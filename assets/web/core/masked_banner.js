@@ -21,8 +21,10 @@ export class MaskedBanner {
       { class: "viz-changed-line" },
       el("b", {}, "Masked run"),
       el("span", { class: "viz-changes", role: "group", "aria-label": "Mask" }, this.chip),
-      el("span", { class: "viz-changed-until" }, "All tabs show this run until you remove the mask."),
-      button("Remove the mask", () => this.#leave(), { id: "viz-unmask", title: "Go back to the run without a mask" }),
+      button("Remove the mask", () => this.#leave(), {
+        id: "viz-unmask",
+        title: "Go back to the run without a mask; until then, all tabs show this one",
+      }),
       this.told,
     ),
   );

@@ -5,6 +5,7 @@ import { ChangedBanner } from "./changed_banner.js";
 import { closing } from "./closed_page.js";
 import { Connection } from "./connection.js";
 import { built } from "./form.js";
+import { followForm } from "./form_ahead.js";
 import { MaskedBanner } from "./masked_banner.js";
 import { patient } from "./queue_patience.js";
 import { placed } from "./queue_place.js";
@@ -41,6 +42,7 @@ export async function mount(root, read, watch, trigger) {
   follow(read, watch, enter);
   new ChangedBanner(root);
   new MaskedBanner(root);
+  followForm(root);
   new Connection();
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return; // the text's own Enter runs it already

@@ -11,9 +11,10 @@ export const isolated = (text) => (RIGHT_TO_LEFT.test(text) ? `${FIRST_STRONG_IS
 /** A token, a word or a label in a sentence. @type {(text: string) => string} */
 export const quoted = (text) => `“${isolated(text)}”`;
 
-/** A token in a sentence, with its number where another has the same name. @type {(names: string[], at: number) => string} */
-export const toldApart = (names, at) =>
-  names.indexOf(names[at]) === names.lastIndexOf(names[at]) ? quoted(names[at]) : `${quoted(names[at])} (token ${at})`;
+/** A token in a sentence, with its number where another has the same name; a word by that of one of its tokens.
+ * @type {(names: string[], at: number, said?: (name: string) => string, token?: number) => string} */
+export const toldApart = (names, at, said = quoted, token = at) =>
+  names.indexOf(names[at]) === names.lastIndexOf(names[at]) ? said(names[at]) : `${said(names[at])} (token ${token})`;
 
 /** A token by its number and its text. @type {(at: number | string, text: string) => string} */
 export const numbered = (at, text) => `${at} ${quoted(text)}`;

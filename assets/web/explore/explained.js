@@ -134,7 +134,7 @@ export class Explained extends Emitter {
   ask(pause = PAUSE) {
     const { run } = this;
     if (!run) return null;
-    this.switch.allow((measure) => missing(run, measure));
+    this.switch.allow((measure) => missing(run, measure), run.unsplit);
     return this.#latest.run((fresh) => this.#ask(run, fresh), { pause });
   }
 

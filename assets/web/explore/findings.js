@@ -1,12 +1,12 @@
 // The answer first: the chosen pair as one sentence, a word to swap, and what else is worth a look.
 
-import { button, el, rounded } from "../core/dom.js";
+import { button, el, onWidth, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { isChanged } from "../core/run.js";
 import { oneStop } from "../views/one_stop.js";
-import { shownName, signed } from "./pair_links.js";
-import { quoted } from "../core/token_names.js";
+import { signed } from "./pair_links.js";
+import { quoted, toldApart } from "../core/token_names.js";
 import { placeSaid, shareSaid } from "./routes_layout.js";
 
 /** @import { Explained, Finding, Findings, HeadLink, PairLinksView, Run, Selection } from "./types.d.ts" */
@@ -24,12 +24,15 @@ export class FindingsView {
   actions = el("span", { class: "viz-finding-actions" });
   chips = oneStop(el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" }));
 
+  others = button("", () => this.#fit(this.others.ariaExpanded !== "true"), { hidden: true, "aria-expanded": "false" });
+
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
   constructor(selection, pair, reference) {
     this.selection = selection;
     this.pair = pair;
     this.reference = reference;
-    this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, this.chips);
+    this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, this.chips, this.others);
+    onWidth(this.chips, () => this.#fit());
     pair.on(() => this.#say());
     selection.on((changed) => {
       if (SWITCHES.some((name) => changed.has(name))) this.#qualify();
@@ -94,6 +97,18 @@ export class FindingsView {
       const brought = found && one && el("small", {}, headSaid(found, layer, head));
       chips[at]?.replaceChildren(chip, ...(brought ? [brought] : []));
     }
+    this.#fit();
+  }
+
+  // One line of whole chips, and how many more there are.
+  #fit(open = this.others.ariaExpanded === "true") {
+    this.chips.classList.remove("viz-open");
+    const [first, ...rest] = /** @type {HTMLElement[]} */ ([...this.chips.children]);
+    const below = rest.filter((chip) => chip.offsetTop > first.offsetTop + first.offsetHeight).length;
+    this.chips.classList.toggle("viz-open", open);
+    this.others.hidden = !below;
+    this.others.ariaExpanded = String(open);
+    this.others.textContent = open ? "Fewer" : `${below} more`;
   }
 
   #chip(/** @type {Finding} */ { layer, head, query, key, chip, sentence }) {
@@ -137,7 +152,9 @@ export class FindingsView {
     const { layer, head, query, key, hide, renorm } = this.selection;
     if (run.special.every(Boolean)) return [EMPTY];
     const link = this.pair.chosen;
-    const [from, to] = [query, key].map((token) => toldApart(run, this.selection, token));
+    const units = run.shown({ hide: false, words: this.selection.words });
+    const names = units.map(({ name }) => name);
+    const [from, to] = [query, key].map((token) => toldApart(names, units.places[token], String, token));
     const patches = this.#found?.found.find(
       (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
     );
@@ -154,14 +171,6 @@ export class FindingsView {
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
-}
-
-/** A token's name, with its number where another one is called the same.
- * @type {(run: Run, selection: Selection, token: number) => string} */
-export function toldApart(run, selection, token) {
-  const name = shownName(run, selection, token);
-  const alike = run.shown({ hide: false, words: selection.words }).filter((one) => one.name === name);
-  return alike.length > 1 ? `${name} (token ${token})` : name;
 }
 
 /** "brings 4%": the share of one head. @type {(found: Explained, layer: number, head: number) => string} */

@@ -83,7 +83,10 @@ export class AttentionMap extends MapSheet {
       before = signed.shows;
       if (!this.run || signed.run !== this.run) return; // another run is on its way
       if (other) this.#reload();
-      else if (before) this.draw(); // the scale's end is known
+      else if (before) {
+        this.draw(); // the scale's end is known, and the unit
+        this.tellSelected();
+      }
     });
   }
 

@@ -25,11 +25,14 @@ export class MeasureSwitch {
       for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === selection.measure));
     };
     selection.on((changed) => changed.has("measure") && mark());
-    /** Why a measure is not offered, by its name; "" where it is. @param {(measure: string) => string} why */
-    this.allow = (why) => {
+    /** Why a measure is not offered, by its name; "" where it is; `elsewhere` is said already.
+     * @type {(why: (measure: string) => string, elsewhere: string) => void} */
+    this.allow = (why, elsewhere) => {
       for (const each of all) {
         const said = why(String(each.dataset.measure));
         Object.assign(each, { disabled: Boolean(said), title: said });
+        /** @type {HTMLElement} */ (each.lastChild).textContent =
+          said && said !== elsewhere ? said : MEASURES[String(each.dataset.measure)].about;
       }
     };
     this.mark = mark;

@@ -4,7 +4,7 @@ import { el } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
 import { HeadShares } from "./head_shares.js";
 import { MEASURES } from "./measures.js";
-import { shareSaid } from "./routes_layout.js";
+import { amountSaid, briefly, unitSaid } from "./routes_layout.js";
 
 /** @import { Explained, HeadLink, Maybe, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { HeadNumbers } from "./head_shares.js" */
@@ -41,7 +41,7 @@ export class MeasuredHeads {
     const verb = MEASURES[measure].verb.replace("removed", this.#doing.replace("ing", "ed"));
     const heads = MEASURES[measure].heads.replace("removing", this.#doing);
     this.grid.show(run, measure === "attention" ? this.#weights(run) : sharesOf(shown, verb));
-    this.title.textContent = `All heads: ${measure === "attention" ? this.#pair(run) : heads}`;
+    this.title.textContent = `All heads: ${measure === "attention" ? this.#pair(run) : `${heads}, in ${unitSaid(shown)}`}`;
     this.grid.mark(layer, head);
   }
 
@@ -71,11 +71,8 @@ export class MeasuredHeads {
 const sharesOf = (shown, verb) => ({
   values: shown.heads,
   signed: true,
-  write: (share) => shareSaid(share, shown),
-  said: (share) => {
-    const part = shown.large ? ` (${((100 * share) / shown.score).toFixed(1)}%)` : "";
-    return `${verb} ${share.toFixed(4)}${part}`;
-  },
+  write: (share) => briefly(share, shown),
+  said: (share) => `${verb} ${amountSaid(share, shown)}`,
 });
 
 /** Weights of one pair, by layer and head; null where a mask forbids it.

@@ -2,8 +2,8 @@
 
 import { DEFAULTS } from "../core/selection_address.js";
 
-const CHANGED = "Effects are measured on the original run; press Restore to see them";
-const MASKED = "Effects are measured without a mask of your own; press Run to see them";
+const CHANGED = "press Restore first"; // effects are measured on the run as the model gives it
+const MASKED = "remove the mask first";
 
 /** @import { Run } from "./types.d.ts" */
 /** @typedef {{ title: string, about: string, heads: string, verb: string, how: string, map: string | null, files: boolean,
@@ -29,9 +29,8 @@ export const MEASURES = {
     heads: "what each one brings",
     verb: "brings",
     how:
-      "How much of the result sits at each token after each block, and the links that moved it. With attention, norms " +
-      "and activations held at their values in this run, each row and the later biases add up to the result. It does " +
-      "not show what would happen without a token or head.",
+      "With attention, norms and activations held at their values in this run, each row and the later biases add up to " +
+      "the result. It does not show what would happen without a token or head.",
     map: "share",
     files: true,
   },

@@ -7,12 +7,18 @@ import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { comparable, MAP_CHANGE } from "./head_statistics.js";
 import { noteReference, notedReference } from "./reference_link.js";
-import { compare, offered, unshared } from "./reference_words.js";
+import { compare, earlierOf, offered, unshared } from "./reference_words.js";
 
+/** @import { Earlier } from "./reference_words.js" */
 /** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // that are offered beside the shown one
 const WITHOUT = "the run without the change";
+const KEPT = "viz-runs"; // in the window's own memory, which a reload leaves
+
+/** @returns {Map<string, Earlier>} */
+const earlierRuns = () =>
+  new Map(JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").map((/** @type {Earlier} */ one) => [one.key, one]));
 
 export class Reference {
   #opening = new Latest((sentence) => {
@@ -26,7 +32,7 @@ export class Reference {
   /** @type {{ plain: string, text: string, earlier: HeadStatistics["reference"] } | null} the run before a change or a
    * swap, the one without changes after it, and what was compared before */
   #given = null;
-  /** @type {Map<string, Run>} */ #runs = new Map(); // made or opened in this page, by their keys
+  /** @type {Map<string, Earlier>} */ #runs = earlierRuns(); // made or opened in this window, by their keys
   /** @type {Record<string, string> | null} */ #linked; // the reference of the link, until it is here
   /** @type {[statistic: string, order: string]} */ #before = ["entropy", "layer"]; // of the atlas
   change = button("Show the change", () => this.#turn(!this.selection.change), {
@@ -158,11 +164,12 @@ export class Reference {
   }
 
   #remember(/** @type {Run} */ run) {
-    if (this.#runs.get(run.key) === run) return;
+    if ([...this.#runs.keys()].at(-1) === run.key) return;
     this.#runs.delete(run.key);
-    this.#runs.set(run.key, run);
+    this.#runs.set(run.key, earlierOf(run));
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > MOST_RUNS + 1) this.#runs.delete(oldest);
+    sessionStorage.setItem(KEPT, JSON.stringify([...this.#runs.values()]));
   }
 
   // The heads stand as they did before, once the change is shown no more.

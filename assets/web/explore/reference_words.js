@@ -2,7 +2,7 @@
 
 import { count } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
-import { inputNamed, named } from "./reference_link.js";
+import { inputNamed } from "./reference_link.js";
 
 /** @import { Compared, Run } from "./types.d.ts" */
 
@@ -53,12 +53,19 @@ function unlike(run, before) {
 
 const changeWords = (/** @type {Run} */ { changed }) => changed?.changes.map(({ words }) => words).join(", ") ?? "";
 
-/** A run to choose, and what was done to it; its model where that is not of the shown one.
- * @type {(run: Run, model: string) => string} */
-export function offered(run, model) {
+/** What is kept of a run: its link, and how it is named in a list.
+ * @typedef {{ key: string, link: Record<string, string>, model: string, input: string, made: string }} Earlier */
+
+/** @type {(run: Run) => Earlier} */
+export const earlierOf = (run) => {
   const made = run.masked ? `mask: ${run.masked}` : changeWords(run);
-  return `${run.model === model ? inputNamed(run) : named(run)}${made ? ` (${made})` : ""}`;
-}
+  return { key: run.key, link: run.link, model: run.model, input: inputNamed(run), made };
+};
+
+/** A run to choose, and what was done to it; its model where that is not of the shown one.
+ * @type {(run: Earlier, model: string) => string} */
+export const offered = ({ model, input, made }, shown) =>
+  `${model === shown ? "" : `${model}, `}${input}${made ? ` (${made})` : ""}`;
 
 /** Why no answer is told against another run, whose maps may be compared; "" where it is.
  * @type {(run: Run, other: Run) => string} */

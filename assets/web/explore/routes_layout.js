@@ -5,7 +5,7 @@
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
 /** @typedef {{ x: number, y: number, text: string }} Label */
 
-export const LETTER = 6.2; // pixels of a character of a label
+const LETTER = 6.2; // pixels of a character of a label
 const LINE = 15; // and of its line
 
 /** At most so many columns: those that hold most in some row, and last all others together.
@@ -52,6 +52,26 @@ export function shareSaid(share, { score, large }) {
   const said = large ? `${Math.round(100 * part)}%` : `${share > 0 ? "+" : ""}${share.toFixed(2)}`;
   return /^[+-]?0(\.00)?%?$/.test(said) ? "" : said.replace("-", "−");
 }
+
+/** A part of the score beside the whole, where that says much, or in its unit. @type {(share: number, found: Explained) => string} */
+export function amountSaid(share, { score, large, unit }) {
+  const amount = `${share > 0 ? "+" : ""}${share.toFixed(4)}`;
+  const said = large
+    ? `${((100 * share) / score).toFixed(1)}% (${amount} of ${score.toFixed(2)})`
+    : `${amount} ${unit === "logits" ? "logits" : "in length"}`;
+  return said.replaceAll("-", "−");
+}
+
+/** A part of the score in few characters, in a grid whose title tells the unit; "" of what would read as zero.
+ * @type {(share: number, found: Explained) => string} */
+export function briefly(share, { score, large }) {
+  const digits = Math.abs(share) >= 10 ? 0 : Math.abs(share) >= 1 ? 1 : 2;
+  const said = large ? String(Math.round((100 * share) / score)) : share.toFixed(digits).replace(/^(-?)0\./, "$1.");
+  return Number(said) === 0 ? "" : said.replace("-", "−");
+}
+
+/** The unit of parts of a score, in words. @type {(found: Explained) => string} */
+export const unitSaid = ({ large, unit }) => (large ? "%" : unit === "logits" ? "logits" : "units of length");
 
 /** A curve's label: what it moved, and the head that has most of it. @type {(edge: RouteEdge, found: Explained) => string} */
 export function linkSaid({ share, layer, head, by_head }, found) {
@@ -121,9 +141,7 @@ export function answerSaid(found, name, itself = -1, removed = []) {
   const brings = own && own.by_head !== null && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
   const words = found.words.charAt(0).toUpperCase() + found.words.slice(1);
   /** @type {[string, boolean][]} */
-  const said = [
-    [itself < 0 ? `${words} is ${wholeSaid(found)}: ` : `${name(itself)} ends up `, false],
-  ];
+  const said = [[itself < 0 ? `${words} is ${wholeSaid(found)}: ` : `${name(itself)} ends up `, false]];
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
   const what = brings ? ` ${name(brings.key)}` : " most";
   const much = shareSaid(brings?.by_head ?? share, found);
@@ -136,8 +154,7 @@ const wholeSaid = ({ score, whole, words }) =>
   `${score.toFixed(2).replace("-", "−")}${whole ? ` (${Math.round((100 * score) / whole)}% of the ${words.includes("state") ? "state" : "vector"}’s length)` : ""}`;
 
 /** The strongest of the links that a head has most of. @type {(found: Explained, place: { layer: number, head: Head }) => RouteEdge | undefined} */
-export const linkOf = ({ edges }, { layer, head }) =>
-  edges.find((edge) => edge.layer === layer && edge.head === head);
+export const linkOf = ({ edges }, { layer, head }) => edges.find((edge) => edge.layer === layer && edge.head === head);
 
 /** What a head brings, or brought before it was removed, and changes where that is measured, each with its place among
  * all; "" of an unknown head.

@@ -5,7 +5,7 @@ import { el, onWidth, slider, svg } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
-import { curves, folded, LETTER, linkSaid, roomy, shareSaid } from "./routes_layout.js";
+import { amountSaid, curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
 
 /** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -14,9 +14,9 @@ import { curves, folded, LETTER, linkSaid, roomy, shareSaid } from "./routes_lay
  *   say: (sentence: string) => unknown }} Acts */
 
 const [LEFT, NAMES] = [64, 26]; // pixels of the blocks' names, and of the tokens'
-const [ROW, NODE] = [49, 24]; // from block to block, and the height of a node
+const [ROW, NODE] = [47, 22]; // from block to block, and the height of a node
 const [WIDE, NARROW] = [84, 44]; // of a column, at most and at least
-const [THICK, THIN] = [9, 1.2]; // curves
+const [THICK, THIN] = [7, 1.2]; // curves
 const NAMED = 6; // curves that bear their share and head
 
 export class RoutesView {
@@ -86,7 +86,7 @@ export class RoutesView {
     const [x, y] = [place.x(from), place.y(edge.layer) - NODE / 2];
     const [over, top] = [place.x(to), place.y(edge.layer + 1) + NODE / 2];
     const middle = (y + top) / 2;
-    const thick = Math.max(THIN, (THICK * Math.abs(edge.share)) / Math.abs(strongest.edge.share));
+    const thick = thickness(edge, strongest);
     const kind = edge.share < 0 ? "viz-route viz-route-against" : "viz-route";
     const d = `M${x},${y} C${x},${middle} ${over},${middle} ${over},${top}`;
     const at = this.found?.edges.indexOf(edge) ?? -1;
@@ -136,18 +136,12 @@ export class RoutesView {
   #labels(drawn, place) {
     const { found } = this;
     if (!found) return [];
-    const all = drawn
-      .slice(0, NAMED)
-      .map(({ edge, from, to }) => ({
-        x: place.x(from) + 0.4 * (place.x(to) - place.x(from)),
-        y: (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4,
-        text: linkSaid(edge, found),
-      }));
-    return roomy(all).flatMap(({ x, y, text }) => {
-      const wide = LETTER * text.length + 6; // a ground of its own: no curve runs through the letters
-      const ground = { class: "viz-route-ground", x: x - wide / 2, y: y - 12, width: wide, height: 16, rx: 4 };
-      return [svg("rect", ground), svg("text", { class: "viz-route-label", x, y }, text)];
-    });
+    const all = drawn.slice(0, NAMED).map(({ edge, from, to }) => ({
+      x: place.x(from) + 0.4 * (place.x(to) - place.x(from)),
+      y: (place.y(edge.layer) + place.y(edge.layer + 1) - thickness(edge, drawn[0])) / 2 - 1, // on the curve
+      text: linkSaid(edge, found),
+    }));
+    return roomy(all).map(({ x, y, text }) => svg("text", { class: "viz-route-label", x, y }, text));
   }
 
   // A curve leads to its head and cell; a node or a name asks of that token.
@@ -166,14 +160,14 @@ export class RoutesView {
     const name = (/** @type {number} */ token) => `${token} “${found.names[token]}”`;
     if (edge) {
       const head = `${edge.layer}.${edge.head}`;
-      const by = edge.by_head === null ? "" : `, of which head ${head} has ${signed(edge.by_head)}`;
+      const by = edge.by_head === null ? "" : `, of which head ${head} has ${amountSaid(edge.by_head, found)}`;
       this.acts.say(
-        `Block ${edge.layer}: ${name(edge.key)} to ${name(edge.query)}: ${signed(edge.share)} over all heads${by}`,
+        `Block ${edge.layer}: ${name(edge.key)} to ${name(edge.query)}: ${amountSaid(edge.share, found)} over all heads${by}`,
       );
     } else if (state >= 0) {
       const tokens = this.#columns.groups[column];
       const who = tokens.length > 1 ? `${tokens.length} other tokens` : name(tokens[0]);
-      this.acts.say(`${who}, ${afterBlocks(state)}: ${signed(this.#columns.nodes[state][column])}`);
+      this.acts.say(`${who}, ${afterBlocks(state)}: ${amountSaid(this.#columns.nodes[state][column], found)}`);
     }
   }
 
@@ -193,6 +187,9 @@ export class RoutesView {
   }
 }
 
+/** @type {(edge: RouteEdge, strongest: Curve) => number} */
+const thickness = ({ share }, { edge }) => Math.max(THIN, (THICK * Math.abs(share)) / Math.abs(edge.share));
+
 // Middles of nodes.
 class Place {
   constructor(/** @type {number} */ wide, /** @type {number} */ states) {
@@ -210,4 +207,3 @@ class Place {
 }
 
 const blockName = (/** @type {number} */ state) => (state ? `block ${state - 1}` : "input");
-const signed = (/** @type {number} */ share) => `${share < 0 ? "−" : "+"}${Math.abs(share).toFixed(4)}`;

@@ -5,11 +5,10 @@ import { Emitter } from "../core/emitter.js";
 import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
-import { shareSaid } from "./routes_layout.js";
+import { amountSaid, shareSaid } from "./routes_layout.js";
 
 /** @import { Alone, Explained, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
 
-const ONE_SCALE = "red raises the result, blue lowers it; square-root scale, so that small values show";
 /** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: string, of: string }>} */
 const SAID = {
   share: {
@@ -17,7 +16,7 @@ const SAID = {
     titled: "Share of each link",
     none: "no share",
     empty: "not part of the question",
-    legend: `What each link contributes: ${ONE_SCALE}`,
+    legend: "Red raises the result, blue lowers it; square-root scale",
     of: "brings",
   },
   effect: {
@@ -25,7 +24,7 @@ const SAID = {
     titled: "Effect of cutting each link",
     none: "nothing measured",
     empty: "not measured",
-    legend: "Change of the result without the link: red = it rises, blue = it falls; square-root scale",
+    legend: "Red: the result rises without the link; blue: it falls; square-root scale",
     of: "cutting it changes the result by",
   },
 };
@@ -126,8 +125,7 @@ export class ShareMaps extends Emitter {
   cell({ value, now }) {
     const weight = Number.isNaN(now) ? "masked" : `weight ${rounded(now)}`;
     if (Number.isNaN(value)) return `${weight}; ${this.none}`;
-    const part = this.#found?.large ? ` (${((100 * value) / this.#found.score).toFixed(1)}%)`.replace("-", "−") : "";
-    return `${weight}; ${this.#said.of} ${signedText(value)}${part}`;
+    return `${weight}; ${this.#said.of} ${this.#found ? amountSaid(value, this.#found) : signedText(value)}`;
   }
 
   file(/** @type {string} */ format) {

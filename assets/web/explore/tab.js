@@ -108,11 +108,12 @@ class ExploreTab extends TabShell {
     this.more.append(this.texts.node, this.exports.node, this.any.node);
     this.belowHow.append(this.source.node);
     const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
-    this.how.append(el("div", { class: "viz-how-left" }, explained.picture, findings.said, this.belowHow), beside);
+    const picture = [explained.measures, explained.picture, findings.said, this.reference.said, this.belowHow];
+    this.how.append(el("div", { class: "viz-how-left" }, ...picture), beside);
     findings.node.prepend(this.cut.node);
     this.body.append(
       ...[this.notes, el("div", { class: "viz-asked" }, explained.question.node, findings.actions, this.facts)],
-      ...[explained.said, this.reference.said, findings.node, explained.measures, this.how, this.more],
+      ...[explained.said, findings.node, this.how, this.more],
     );
     this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));
     explained.on(() => this.findings.weigh(explained.found, explained.effect));
@@ -222,7 +223,7 @@ class ExploreTab extends TabShell {
       facts.splice(1, 0, [answer, "What the model predicts; the other labels, and those after each block, are below"]);
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
-      el("span", badge, verdict(proof)),
+      el("span", badge, ...verdict(proof)),
     );
   }
 
@@ -249,10 +250,12 @@ class ExploreTab extends TabShell {
   }
 }
 
-function verdict(/** @type {Proof | null} */ proof) {
-  if (!proof) return "Verifying the maps …";
-  if (!proof.checked) return "Not verified: hover to see why";
-  return proof.passed ? `✓ Verified: recomputed maps match (${proof.error.toExponential(0)})` : "✗ Verification failed";
+/** @type {(proof: Proof | null) => (string | Node)[]} */
+function verdict(proof) {
+  if (!proof) return ["Verifying the maps …"];
+  if (!proof.checked) return ["Not verified: hover to see why"];
+  const how = el("span", { class: "viz-wide" }, `: recomputed maps match (${proof.error.toExponential(0)})`);
+  return proof.passed ? ["✓ Verified", how] : ["✗ Verification failed"];
 }
 
 // Until the page is built, the tab has an early place; without one, its first map is prefetched

@@ -37,16 +37,11 @@ export class HeadCells {
       Array.from({ length: nHeads }, (_, head) => this.#cell(headName({ layer, head }))),
     );
     this.node.style.setProperty("--heads", String(nHeads));
-    this.node.replaceChildren(
-      ...this.cells.map((row, layer) =>
-        el(
-          "div",
-          { class: `viz-heads-layer ${kind}-layer` },
-          el("span", { "aria-hidden": "true" }, String(layer)),
-          ...row,
-        ),
-      ),
-    );
+    const number = (/** @type {number | string} */ at) => el("span", { "aria-hidden": "true" }, String(at));
+    const line = (/** @type {Node[]} */ ...nodes) => el("div", { class: `viz-heads-layer ${kind}-layer` }, ...nodes);
+    const heads = line(number(""), ...Array.from({ length: nHeads }, (_, head) => number(head)));
+    heads.classList.add("viz-heads-numbers");
+    this.node.replaceChildren(heads, ...this.cells.map((row, layer) => line(number(layer), ...row)));
     this.goTo({ layer: 0, head: 0 });
     this.#fit();
   }

@@ -68,6 +68,7 @@ def make_form(models: Models) -> Form:
         with gr.Row(visible=False, elem_classes="viz-group") as picture_group:
             picture = picture_box(
                 label="Picture",
+                show_label=False,  # it would lie on the words of the box
                 sources=["upload", "clipboard"],
                 height=96,
                 elem_id="viz-picture",
