@@ -21,7 +21,7 @@ DRAWN = {
 # anything, at 1440 px; the height, and the gaps of over 40 px, at 390 px.
 ROOM = {
     1440: {
-        "Explore": (1250, 0),
+        "Explore": (1200, 0),
         "Hidden states": (1250, 0),
         "Pooling": (900, 0),
         "Paint and check": (1650, 0),
@@ -30,7 +30,7 @@ ROOM = {
         "Corpus": (1450, 0),
     },
     390: {
-        "Explore": (2300, 0),
+        "Explore": (2200, 0),
         "Hidden states": (2150, 0),
         "Pooling": (2000, 0),
         "Paint and check": (3650, 0),
@@ -92,3 +92,22 @@ def test_the_counts_see_what_they_count(opened):
     assert len(after["empty"]) > len(before["empty"])
     assert len(after["gaps"]) == len(before["gaps"]) + 1
     assert after["height"] >= before["height"] + 400
+
+
+def test_a_removal_moves_nothing_and_all_of_it_fits(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_tab(page, "Explore")
+    page.evaluate("scrollTo(0, 0)")
+    top = page.locator(".viz-cut").bounding_box()["y"]
+    page.click("[data-cut=remove]")
+    page.wait_for_selector(".viz-changed[data-painted]")
+    page.wait_for_selector(".viz-how[data-painted*='against=run']")
+    page.wait_for_selector(".viz-answer:not(.viz-behind)")
+    assert page.evaluate("scrollY") == 0
+    assert page.locator(".viz-cut").bounding_box()["y"] == top
+    names = page.locator("#viz-tabs [role=tab] >> nth=4").bounding_box()
+    banner = page.locator(".viz-changed").bounding_box()
+    assert banner["x"] >= names["x"] + names["width"] and banner["y"] + banner["height"] <= top
+    drawn = page.locator(".viz-map-canvas").bounding_box()
+    assert drawn["y"] + drawn["height"] <= 900

@@ -201,7 +201,7 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(shared, grammar):
     for name in (first, other):
         assert f"{name} {before[name]:.3f} → {after[name]:.3f}" in said
     assert page.get_attribute(".viz-changed-said", "role") == "status"
-    assert page.inner_text(".viz-changed-sentence").startswith(
+    assert page.text_content(".viz-changed-sentence").startswith(
         "✓ Proof: Equals the output with these heads' columns of W_O zeroed"
     )
     page.click(".viz-changed-sentence")
@@ -388,7 +388,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     page.evaluate("scrollTo(0, 0)")
     banner = page.locator(".viz-changed").bounding_box()
     assert banner["y"] >= 0 and banner["height"] < 170
-    for part in ("#viz-restore", ".viz-changed-sentence", ".viz-changed-said"):
+    for part in ("#viz-restore", ".viz-changed-sentence", ".viz-changes"):
         box = page.locator(part).bounding_box()
         assert box["x"] >= banner["x"] and box["x"] + box["width"] <= banner["x"] + banner["width"]
     page.click(".viz-cut-open")

@@ -44,6 +44,22 @@ def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm
     assert page.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(change, abs=2e-6)
 
 
+def test_earlier_runs_are_offered_after_a_reload(visit):
+    opened = visit(layer=3, head=1, query=10, key=2, measure="contribution")
+    opened.painted()
+    page = opened.page
+    before = page.evaluate("vizTab.run.key")
+    page.locator(".viz-swap").click()
+    page.wait_for_selector(".viz-how[data-painted*='against=run']")
+    page.select_option(AGAINST, label="nothing")
+    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
+    page.evaluate("vizTab.selection.flush()")
+    page.reload()
+    page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")
+    compare_with(page, before)
+    page.wait_for_selector(".viz-how[data-painted*='against=run']")
+
+
 @pytest.mark.slow
 def test_a_saved_run_is_compared(visit, minilm, tmp_path):
     was = vz.capture(minilm, WIDE)

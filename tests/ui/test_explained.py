@@ -80,9 +80,9 @@ def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm
         assert f"{percent(found.tokens[at] / found.score)} {name}" in said
     assert f"head {layer}.{head} brings “{found.names[key]}”" in said
     cells = page.eval_on_selector_all(
-        ".viz-share-cell", "all => all.map((cell) => cell.ariaDescription.split(' ')[3])"
+        ".viz-share-cell", "all => all.map((cell) => cell.ariaDescription.split('(')[1])"
     )
-    heads = np.array([float(cell.replace("−", "-")) for cell in cells])
+    heads = np.array([float(cell.split()[0].replace("−", "-")) for cell in cells])
     np.testing.assert_allclose(heads, found.heads.ravel(), atol=6e-5)
 
 

@@ -138,16 +138,3 @@ def test_heads_are_points_by_their_share_and_their_effect(under_effect, grammar,
     at = plane.locator("circle[data-head='1.2']").bounding_box()
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     assert page.evaluate("vizTab.selection.name") == "1.2"
-
-
-def test_an_old_link_of_what_if_opens_its_heads_under_effect(under_effect):
-    page = under_effect(
-        "how=mean",
-        tab="whatif",
-        measure="attention",
-        **{"whatif.heads": "3.2,3.0,1.1", "whatif.how": "mean", "whatif.measure": "masked"},
-    )
-    assert page.evaluate("vizTab.selection.name") == "3.0,2"
-    assert page.input_value("#viz-explain-task") == "masked"
-    page.evaluate("vizTab.selection.flush()")
-    assert "whatif" not in page.evaluate("location.search")

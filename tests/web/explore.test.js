@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { startOf } from "../../assets/web/explore/any_view.js";
 import {
   answerSaid,
+  briefly,
   curves,
   effectSaid,
   folded,
@@ -15,6 +16,7 @@ import {
   roomy,
   shareSaid,
   strongestHead,
+  unitSaid,
 } from "../../assets/web/explore/routes_layout.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";
@@ -69,6 +71,22 @@ test("a share is a percentage where that says much, and nothing where it would r
     [1, -2.345, 0.004].map((share) => shareSaid(share, near)),
     ["+1.00", "−2.35", ""],
   );
+});
+
+test("a grid writes a share in few characters, and its title the unit", () => {
+  const [large, near] = [
+    { score: -4, large: true },
+    { score: 0.07, large: false, unit: "logits" },
+  ];
+  assert.deepEqual(
+    [1, 0.01].map((share) => briefly(share, large)),
+    ["−25", ""],
+  );
+  assert.deepEqual(
+    [-8.66, 12.4, -0.05, 0.004].map((share) => briefly(share, near)),
+    ["−8.7", "12", "−.05", ""],
+  );
+  assert.deepEqual([unitSaid(large), unitSaid(near)], ["%", "logits"]);
 });
 
 const FOUND = {
@@ -164,7 +182,7 @@ test("the map shows shares or effects of the question, and weights where the mea
   assert.deepEqual([maps.run, maps.shows, maps.ahead], [run, "share:of=state&token=3", true]);
   maps.found(FOUND);
   assert.deepEqual([maps.most, maps.write(5), maps.write(0.01)], [5, "50%", ""]);
-  assert.equal(maps.cell({ value: -0.5, now: 0.25 }), "weight 0.25; brings −0.50 (−5.0%)");
+  assert.equal(maps.cell({ value: -0.5, now: 0.25 }), "weight 0.25; brings −5.0% (−0.5000 of 10.00)");
   await maps.part(run, selection, [0, 4], [1, 4]);
   assert.match(
     asked[0],
@@ -186,8 +204,8 @@ test("the map shows shares or effects of the question, and weights where the mea
   assert.equal(maps.shows, "");
 });
 
-test("an address of the tab that is gone opens the first", () => {
-  assert.deepEqual(["?tab=flow", "?tab=masks", "?learn=4", ""].map(tabIn), ["", "masks", "learn", ""]);
+test("a step of the lesson is an address of its tab", () => {
+  assert.deepEqual(["?tab=masks", "?learn=4", ""].map(tabIn), ["masks", "learn", ""]);
 });
 
 test("a control begins at what is selected, where the view has that; else as usual", () => {

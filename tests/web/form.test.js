@@ -1,9 +1,11 @@
 // The form may be built after the first map: a text that is asked for before waits for it, and runs.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const { runText } = await import("../../assets/web/core/form.js");
+const { aheadOf } = await import("../../assets/web/core/form_ahead.js");
 
 /** A page whose form is built by hand, and whose frames are drawn by hand. */
 function page() {
@@ -35,4 +37,13 @@ test("a text asked for before the form is built runs once it is", async () => {
   assert.deepEqual(heard, ["input too wide"]); // the form takes it over before the next frame
   await drawn();
   assert.deepEqual(heard, ["input too wide", "run too wide"]);
+});
+
+test("results are told to be of another run where the form asks for another text or model", () => {
+  const link = { kind: "text", a: "The cat sat", model: "grammar" };
+  assert.equal(aheadOf({ kind: "text", a: "The cat sat ", model: "grammar" }, link), "");
+  assert.equal(aheadOf({ kind: "text", a: "", model: "grammar" }, link), ""); // a box that is not there yet
+  assert.match(aheadOf({ kind: "text", a: "The dog", model: "grammar" }, link), /^These results are of “The cat sat”;/);
+  assert.match(aheadOf({ kind: "text", a: "The cat sat", model: "everyday" }, link), /are of grammar; press Run/);
+  assert.equal(aheadOf({ kind: "text", a: "The dog", model: "grammar" }, {}), ""); // a saved run
 });

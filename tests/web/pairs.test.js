@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeSaid, toldApart } from "../../assets/web/explore/findings.js";
+import { changeSaid } from "../../assets/web/explore/findings.js";
 import { linksOf, mostChanged, reading, strongest } from "../../assets/web/explore/pair_links.js";
 import { pairAsked } from "../../assets/web/explore/pair_search.js";
 import { apart } from "../../assets/web/core/arcs.js";
@@ -99,26 +99,6 @@ test("a head in which the pair was cut comes by what it had; where all have none
   );
   const none = linksOf({ weights: [[null, null]], ratios: [[null, null]] }, [[0.4, 0.9]]);
   assert.deepEqual(mostChanged(none, 5), []);
-});
-
-test("equal words of a sentence are told apart by their numbers", () => {
-  const names = ["a dog", "saw", "a dog"].map((name) => ({ name }));
-  const run = {
-    tokens: TOKENS,
-    shown: ({ words }) =>
-      Object.assign(words ? names : TOKENS.map((name) => ({ name })), {
-        places: words ? [0, 0, 1, 2] : TOKENS.map((_, at) => at),
-      }),
-  };
-  const named = (words, token) => toldApart(run, { words }, token);
-  assert.deepEqual(
-    [1, 2, 4].map((token) => named(false, token)),
-    ["the (token 1)", "animal", "the (token 4)"],
-  );
-  assert.deepEqual(
-    [1, 2, 3].map((token) => named(true, token)),
-    ["a dog (token 1)", "saw", "a dog (token 3)"],
-  );
 });
 
 test("a change is called none only where no printed digit would show it", () => {

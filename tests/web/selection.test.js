@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf, headFrom, headsOf, mapName } from "../../assets/web/core/selection_address.js";
-import { renamed, selected, tabIn } from "../../assets/web/core/selection_address.js";
+import { selected } from "../../assets/web/core/selection_address.js";
 import { Selection } from "../../assets/web/core/selection.js";
 
 const USUAL = selected("");
@@ -50,19 +50,6 @@ test("several heads: ascending, each once, one as its number", () => {
   assert.equal(selected(`?head=${"1,".repeat(1000)}1`).head, 0);
   assert.deepEqual([headsOf(3), headsOf("1,4"), headsOf("mean")], [[3], [1, 4], []]);
   assert.deepEqual([headFrom([]), headFrom([2]), headFrom([2, 1, 2])], [0, 2, "1,2"]);
-});
-
-test("an old link of What if asks for effects: of its heads in one layer, its measure, its stand-in", () => {
-  const old = "?tab=whatif&a=x&layer=1&whatif.heads=3.4,3.0,2.1&whatif.measure=logit&whatif.words=mask";
-  const found = renamed(`${old}&whatif.twin=a+b`);
-  const { layer, head, measure } = selected(found);
-  assert.deepEqual([tabIn(found), layer, head, measure], ["", 3, "0,4", "effect"]);
-  const params = new URLSearchParams(found);
-  assert.equal(params.get("flow.answer"), "task=classify&against=a+b");
-  assert.equal(params.get("effect.how"), "patch");
-  assert.ok(!found.includes("whatif."));
-  assert.equal(new URLSearchParams(renamed("?tab=whatif&whatif.how=mean")).get("effect.how"), "mean");
-  assert.equal(renamed("?tab=masks&layer=2"), "?tab=masks&layer=2");
 });
 
 test("a map's name says its heads", () => {

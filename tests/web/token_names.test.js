@@ -22,6 +22,7 @@ test("a token has its number where another has its name", () => {
   const names = ["the", "dog", "the", "سلام"];
   const told = names.map((_, at) => toldApart(names, at));
   assert.deepEqual(told, ["“the” (token 0)", "“dog”", "“the” (token 2)", "“\u2068سلام\u2069”"]);
+  assert.equal(toldApart(["a dog", "saw", "a dog"], 2, String, 4), "a dog (token 4)"); // a word, by one of its tokens
 });
 
 test("sentences of several tokens isolate each", () => {

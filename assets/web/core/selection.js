@@ -7,7 +7,6 @@ import {
   headFrom,
   headsOf,
   PLACE,
-  renamed,
   SWITCHES,
   selected,
   tabIn,
@@ -63,10 +62,9 @@ export class Selection extends Emitter {
 
   constructor() {
     super();
-    const address = renamed(location.search);
-    Object.assign(this, selected(address));
-    const named = new URLSearchParams(address);
-    this.tab = tabIn(address);
+    Object.assign(this, selected(location.search));
+    const named = new URLSearchParams(location.search);
+    this.tab = tabIn(location.search);
     this.#notes = new Map([...named].filter(([name]) => name.includes(".")));
     this.#chosen = PLACE.some((name) => named.has(name));
     this.#measured = named.has("measure") || this.#chosen;

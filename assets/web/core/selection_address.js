@@ -68,40 +68,10 @@ export function selected(address) {
   };
 }
 
-const GONE = ["flow", "whatif"]; // tabs of old links: what they showed stands on the first
-/** @type {Record<string, string>} */
-const TASKS = { masked: "masked", logit: "classify", pooled: "pooled", state: "state" }; // by what was measured there
-
-/** An address with what What if kept in it as Explore has it: effects, the first chosen heads of a layer, and what stands
- * in for them. */
-export function renamed(/** @type {string} */ address) {
-  const params = new URLSearchParams(address);
-  const old = (/** @type {string} */ name) => params.get(`whatif.${name}`) ?? "";
-  const names = [...params.keys()].filter((name) => name.startsWith("whatif."));
-  if (params.get("tab") !== "whatif" && !names.length) return address;
-  const places = [...old("heads").matchAll(/(\d+)\.(\d+)/g)].map(([, layer, head]) => ({ layer, head: Number(head) }));
-  const [first] = places;
-  if (first) {
-    params.set("layer", first.layer);
-    params.set("head", String(headFrom(places.filter(({ layer }) => layer === first.layer).map(({ head }) => head))));
-  }
-  const asked = new URLSearchParams(params.get("flow.answer") ?? "");
-  if (TASKS[old("measure")]) asked.set("task", TASKS[old("measure")]);
-  if (old("twin")) asked.set("against", old("twin"));
-  if (String(asked)) params.set("flow.answer", String(asked));
-  const how = old("twin") ? "patch" : old("how");
-  if (how) params.set("effect.how", how);
-  for (const name of names) params.delete(name);
-  params.set("measure", "effect");
-  return `?${params}`;
-}
-
 /** Tab of an address; "" for the first. @param {string} address */
 export function tabIn(address) {
   const params = new URLSearchParams(address);
-  const tab = params.get("tab");
-  if (tab && GONE.includes(tab)) return "";
-  return tab ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
+  return params.get("tab") ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
 }
 
 /** The address of a selection in a run that `link` opens; what is as usual is left out.

@@ -2,9 +2,7 @@
 
 import { isDark } from "./dom.js";
 
-/** @import { Colors, Rgb } from "./colors.js" */
-
-const STEPS = 256;
+/** @import { Rgb } from "./colors.js" */
 
 /** @type {{ stops: Rgb[], none: Rgb }} */
 const LIGHT = {
@@ -44,12 +42,6 @@ export function signedColors({ stops, none } = theme()) {
     const mixed = (/** @type {0 | 1 | 2} */ i) => Math.round(from[i] + (place % 1) * (to[i] - from[i]));
     return [mixed(0), mixed(1), mixed(2)];
   };
-}
-
-/** The same in the form that chips take. @returns {Colors} */
-export function signedRamp(color = signedColors(), sign = 1) {
-  const ramp = Array.from({ length: STEPS }, (_, at) => color(sign * ((2 * at) / (STEPS - 1) - 1)));
-  return { ramp, packed: new Uint32Array(), masked: color(null), zero: color(0) };
 }
 
 /** Fewer cells by the number of the largest amount of each block, with its sign.

@@ -11,7 +11,6 @@ import { unshared } from "./reference_words.js";
 const OTHER = "other";
 const SAVED = "saved";
 const RUN = "run:"; // before the key of a run of this page
-const REFERENCE = "reference"; // in old links: the run that the maps are compared with, which has its own place there
 const NOTHING = "nothing"; // in a link, where another choice is the default
 const SAVED_FILE = "A .safetensors file from “Saved run” or trace.save";
 
@@ -103,7 +102,7 @@ export class Against {
 
   /** What a link has: a choice that is listed, or else typed. */
   take(/** @type {string | null} */ noted) {
-    if (!noted || noted === REFERENCE || this.reference.key) return;
+    if (!noted || this.reference.key) return;
     if (noted === NOTHING) this.select.value = "";
     else if (!choose(this.select, noted)) [this.select.value, this.rival.value] = [OTHER, noted];
     this.#reveal();

@@ -22,7 +22,7 @@ export class FindingsView {
   /** @type {Explained | null} */ #effect = null;
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
   actions = el("span", { class: "viz-finding-actions" });
-  chips = oneStop(el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" }));
+  chips = el("p", { class: "viz-finding-chips" });
 
   others = button("", () => this.#fit(this.others.ariaExpanded !== "true"), { hidden: true, "aria-expanded": "false" });
 
@@ -31,7 +31,8 @@ export class FindingsView {
     this.selection = selection;
     this.pair = pair;
     this.reference = reference;
-    this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, this.chips, this.others);
+    const row = el("div", { role: "group", "aria-label": "Findings of this run" }, this.chips, this.others);
+    this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, oneStop(row));
     onWidth(this.chips, () => this.#fit());
     pair.on(() => this.#say());
     selection.on((changed) => {

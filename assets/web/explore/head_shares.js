@@ -27,7 +27,14 @@ export class HeadShares {
     const tell = (/** @type {HeadPlace | null} */ place) => {
       if (place && this.#numbers) say(this.#sentence(this.#numbers, place));
     };
-    this.heads = new HeadCells(this.node, { kind: "viz-share", sizes: [30, 22], parts: ["span"], choose, tell });
+    this.heads = new HeadCells(this.node, {
+      kind: "viz-share",
+      sizes: [30, 22],
+      parts: ["span"],
+      numbered: true,
+      choose,
+      tell,
+    });
   }
 
   /** @type {(run: Run, numbers: HeadNumbers) => void} */

@@ -1,7 +1,6 @@
 // Heads that link one token to another: every head's weight on that pair, and its selectivity.
 
-import { makeScale, rgbText, shade } from "../core/colors.js";
-import { button, el, number, rounded } from "../core/dom.js";
+import { button, el, rounded } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { switched } from "../core/run.js";
@@ -32,7 +31,6 @@ export class PairLinksView extends Emitter {
   title = el("h3");
   what = el("p", { class: "viz-caption" });
   list = el("ol", { class: "viz-pair-list" });
-  grid = el("div", { class: "viz-pair-grid", "aria-hidden": "true", onclick: (event) => this.#select(event.target) });
   says = el("p", { class: "viz-caption", role: "status" });
 
   /** @param {Selection} selection @param {HeadStatistics} measures */
@@ -43,7 +41,7 @@ export class PairLinksView extends Emitter {
     this.node = el(
       "section",
       { class: "viz-pair", "aria-label": "Heads that link the chosen pair" },
-      ...[this.title, this.what, this.list, this.grid, this.says],
+      ...[this.title, this.what, this.list, this.says],
     );
     measures.on(() => {
       const { reference, run } = this.measures;
@@ -136,8 +134,7 @@ export class PairLinksView extends Emitter {
     const ranked = changed ? moved : strongest(this.links, LISTED);
     const most = Math.max(...ranked.map(({ weight }) => weight || 0), 0);
     this.list.replaceChildren(...ranked.map((link) => this.#line(link, most)));
-    this.#map(run, most);
-    this.list.hidden = this.grid.hidden = !ranked.length;
+    this.list.hidden = !ranked.length;
     this.#remark(changed ? "" : reading(ranked, shownName(run, this.selection, key)));
     this.#mark();
     this.node.dataset.painted = this.#of;
@@ -164,31 +161,9 @@ export class PairLinksView extends Emitter {
     return el("li", {}, line);
   }
 
-  // Map of all layers and heads, shaded by that one cell.
-  #map(/** @type {Run} */ { nLayers }, /** @type {number} */ most) {
-    const scale = makeScale("head", most);
-    this.grid.style.gridTemplateColumns = `repeat(${this.links.length / nLayers || 1}, minmax(0, 1fr))`;
-    const cells = this.links.map(({ layer, head, weight }) => {
-      const title = `Head ${layer}.${head}: ${number(weight)}`;
-      const cell = el("i", { class: "viz-pair-cell", title, "data-cell": `${layer}.${head}` });
-      cell.style.background = rgbText(shade(weight, scale));
-      return cell;
-    });
-    this.grid.replaceChildren(...cells);
-  }
-
-  #select(/** @type {EventTarget | null} */ target) {
-    const name = target instanceof HTMLElement && target.dataset.cell;
-    if (!name) return;
-    const [layer, head] = name.split(".").map(Number);
-    this.selection.set({ layer, head });
-  }
-
   #mark() {
     const name = this.selection.name;
     for (const line of this.list.querySelectorAll("button")) line.ariaPressed = String(line.dataset.link === name);
-    for (const cell of this.grid.children)
-      cell.classList.toggle("viz-chosen", /** @type {HTMLElement} */ (cell).dataset.cell === name);
     this.tell();
   }
 
@@ -196,10 +171,8 @@ export class PairLinksView extends Emitter {
   #fail(/** @type {string} */ sentence) {
     [this.links, this.#of, this.compared] = [[], "", null];
     this.node.classList.remove("viz-behind");
-    for (const part of [this.list, this.grid]) {
-      part.replaceChildren();
-      part.hidden = true; // the sentence stands in their place
-    }
+    this.list.replaceChildren();
+    this.list.hidden = true; // the sentence stands in its place
     this.what.textContent = "";
     this.#remark(sentence);
     this.tell();

@@ -5,9 +5,9 @@ import { headName, walked } from "./cells.js";
 
 /** @import { HeadPlace } from "../core/payloads.d.ts" */
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
- *   choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown }} Options
+ *   numbered?: boolean, choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown }} Options
  *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two
- *   sizes; `parts` of a cell below its name; `tell` of the head under the pointer or the focus */
+ *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `tell` of the head under the pointer or the focus */
 
 export class HeadCells {
   /** @type {HTMLButtonElement[][]} */
@@ -32,7 +32,7 @@ export class HeadCells {
 
   // New cells, of a model with so many heads.
   enter(/** @type {number} */ nLayers, /** @type {number} */ nHeads) {
-    const { kind } = this.options;
+    const { kind, numbered = false } = this.options;
     this.cells = Array.from({ length: nLayers }, (_, layer) =>
       Array.from({ length: nHeads }, (_, head) => this.#cell(headName({ layer, head }))),
     );
@@ -41,7 +41,10 @@ export class HeadCells {
     const line = (/** @type {Node[]} */ ...nodes) => el("div", { class: `viz-heads-layer ${kind}-layer` }, ...nodes);
     const heads = line(number(""), ...Array.from({ length: nHeads }, (_, head) => number(head)));
     heads.classList.add("viz-heads-numbers");
-    this.node.replaceChildren(heads, ...this.cells.map((row, layer) => line(number(layer), ...row)));
+    this.node.replaceChildren(
+      ...(numbered ? [heads] : []),
+      ...this.cells.map((row, layer) => line(number(layer), ...row)),
+    );
     this.goTo({ layer: 0, head: 0 });
     this.#fit();
   }
