@@ -21,7 +21,7 @@ DRAWN = {
 # anything, at 1440 px; the height, and the gaps of over 40 px, at 390 px.
 ROOM = {
     1440: {
-        "Explore": (1200, 0),
+        "Explore": (1210, 0),
         "Hidden states": (1250, 0),
         "Pooling": (900, 0),
         "Paint and check": (1650, 0),

@@ -388,7 +388,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     page.evaluate("scrollTo(0, 0)")
     banner = page.locator(".viz-changed").bounding_box()
     assert banner["y"] >= 0 and banner["height"] < 170
-    for part in ("#viz-restore", ".viz-changed-sentence", ".viz-changes"):
+    for part in ("#viz-restore", ".viz-changed-sentence", ".viz-changed .viz-changes"):
         box = page.locator(part).bounding_box()
         assert box["x"] >= banner["x"] and box["x"] + box["width"] <= banner["x"] + banner["width"]
     page.click(".viz-cut-open")

@@ -37,13 +37,13 @@ def test_the_first_map_is_there_before_the_page_and_stays(held):
         "performance.getEntriesByType('resource').filter((each) => /viz.first$/.test(each.name))"
     )
     assert page.evaluate(f"{asked}.length") == 1  # what the head asked for is what the script takes
-    before = page.locator(".viz-facts").bounding_box()
+    before = page.locator(".viz-answer").bounding_box()
     go_on()
     page.wait_for_selector("#viz-run")
     page.wait_for_selector("#viz-explore .viz-map[data-painted*=':3.1:']")
     assert page.query_selector(PLACE) is None
     page.wait_for_selector("#viz-explore .viz-findings[data-painted]", state="attached")
-    after = page.locator(".viz-facts").bounding_box()
+    after = page.locator(".viz-answer").bounding_box()
     moved = {side: after[side] - before[side] for side in before}
     assert max(map(abs, moved.values())) < 3, moved  # nothing jumps
     page.click(".viz-share-grid [data-head='3.4']")

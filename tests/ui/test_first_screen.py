@@ -63,8 +63,8 @@ def test_the_page_opens_on_an_answer_that_is_in_sight(visit, maps):
         ".viz-finding-chip >> nth=0": 250,
         ".viz-measures": 310,
         ".viz-share-grid": 490,
-        ".viz-routes-drawing": 700,
-        ".viz-finding": 800,
+        ".viz-routes-drawing": 740,
+        ".viz-finding": 840,
         ".viz-map-canvas": 910,
     }
     for part, least in bottoms.items():
