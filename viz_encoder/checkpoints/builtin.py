@@ -27,6 +27,15 @@ class Builtin:
     digests: dict[str, str] = field(default_factory=dict)
     declared: Declared | None = None  # as its files say, which a download may leave out
 
+    @property
+    def missing(self) -> str:
+        """How to install its files; "" where their folder is on this machine."""
+        try:
+            self.locate()
+        except CheckpointError as fault:
+            return str(fault)
+        return ""
+
     def folder(self) -> Path:
         """The folder with the model's files, each with the digest that we know."""
         folder = self.locate()

@@ -13,7 +13,7 @@ from viz_encoder.ui.form import endpoints as form_endpoints
 from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
-from viz_encoder.ui.state.examples import EXAMPLES, OPENING, PICTURES, Example
+from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, Example, opening_of
 from viz_encoder.ui.state.lesson_link import as_linked
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component
@@ -169,7 +169,8 @@ class _Events:
         query = as_linked(dict(request.query_params))
         kind = query.get("kind", "text")
         kind = kind if kind in ("text", "pair", "image") else "text"
-        texts = query.get("a", OPENING.text), query.get("b", "")
+        first, *_ = self.runner.models.names("text")
+        texts = query.get("a", opening_of(first).text), query.get("b", "")
         picture, model = _example(query.get("example", "")), query.get("model", "")
         lists = (self._choices(each, model) for each in ("text", "image"))
         return kind, *texts, picture, *reveal(kind), *lists

@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from viz_encoder.bundled import asset
-from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.checkpoints import BUILTIN, LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
 from viz_encoder.ui.page import make_page, make_theme
@@ -149,7 +149,8 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     app = make_app(settings, subject)
     shown = "127.0.0.1" if settings.host == EVERYWHERE else settings.host
     print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
-    for line in room_lines(settings.host, port) if settings.room else ():
+    missing = [entry.missing for entry in BUILTIN.values() if entry.missing]
+    for line in [*missing, *(room_lines(settings.host, port) if settings.room else ())]:
         print(line, flush=True)
     threading.Thread(target=app.state.first_run.warm, daemon=True).start()
     if settings.opened:  # it connects to the listener now, and is answered once the server runs

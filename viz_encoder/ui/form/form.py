@@ -7,7 +7,7 @@ import gradio as gr
 
 from viz_encoder.ui.form.opening_box import OpeningBox, make_opening_box
 from viz_encoder.ui.form.picture_box import picture_box
-from viz_encoder.ui.state.examples import EXAMPLES, OPENING
+from viz_encoder.ui.state.examples import EXAMPLES, opening_of
 from viz_encoder.ui.state.models import Models
 
 KIND_NAMES = {"text": "Text", "pair": "Two texts", "image": "Picture"}
@@ -63,8 +63,10 @@ def make_form(models: Models) -> Form:
             elem_id="viz-kind",
         )
         with gr.Row(elem_classes="viz-group") as text_group:
-            text_a, text_b = _text_box("Text", "viz-text-a", OPENING.text), _text_box("Text B")
-            text_model = _model_picker(models.names("text"), "viz-model")
+            names = models.names("text")
+            opening_text = opening_of(names[0]).text
+            text_a, text_b = _text_box("Text", "viz-text-a", opening_text), _text_box("Text B")
+            text_model = _model_picker(names, "viz-model")
         with gr.Row(visible=False, elem_classes="viz-group") as picture_group:
             picture = picture_box(
                 label="Picture",

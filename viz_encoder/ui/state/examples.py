@@ -64,6 +64,14 @@ EXAMPLES = (
     ),
 )
 OPENING = EXAMPLES[0]
+
+
+def opening_of(model: str) -> Example:
+    """What a page opens on where this is its first model: the model's own first text, if any."""
+    texts = (example for example in EXAMPLES if example.kind == "text" and example.model == model)
+    return next(texts, OPENING)
+
+
 LESSON = EXAMPLES[2]  # default of the Learn tab, unless a seat has its own sentence
 
 

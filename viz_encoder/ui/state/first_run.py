@@ -4,7 +4,7 @@ import contextlib
 import threading
 
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.ui.state.examples import OPENING
+from viz_encoder.ui.state.examples import opening_of
 from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
 
@@ -42,10 +42,10 @@ class FirstRun:
             return runner.again(runner.first)
         first, *others = runner.models.names("text")
         try:
-            made = runner.text(first, OPENING.text)
+            made = runner.text(first, opening_of(first).text)
         except VizEncoderError:  # an encoder of one's own may take ids alone
             if not others:
                 raise
-            made = runner.text(others[0], OPENING.text)
+            made = runner.text(others[0], opening_of(others[0]).text)
         runner.store.hold(made["key"])
         return made

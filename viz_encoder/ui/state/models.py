@@ -60,7 +60,10 @@ class Models:
         self.device, self.local = device, local
         # A person's own comes first: what is first is chosen where nothing else is.
         self._kinds = {} if own is None else {own.card.name: own.kind}
-        self._kinds |= {n: entry.kind for n, entry in BUILTIN.items() if n not in self._kinds}
+        offered = sorted(
+            BUILTIN.items(), key=lambda item: item[1].missing != ""
+        )  # those to install last
+        self._kinds |= {name: entry.kind for name, entry in offered if name not in self._kinds}
         self._offers: dict[str, Offer] = {}
         self._lock = threading.Lock()
         if own is not None:
