@@ -31,7 +31,12 @@ export class FindingsView {
     this.selection = selection;
     this.pair = pair;
     this.reference = reference;
-    const row = el("div", { role: "group", "aria-label": "Findings of this run" }, this.chips, this.others);
+    const row = el(
+      "div",
+      { class: "viz-finding-row", role: "group", "aria-label": "Findings of this run" },
+      this.chips,
+      this.others,
+    );
     this.node = el("section", { class: "viz-findings", "aria-label": "What stands out" }, oneStop(row));
     onWidth(this.chips, () => this.#fit());
     pair.on(() => this.#say());

@@ -28,6 +28,7 @@ export class MeasureSwitch {
     /** Why a measure is not offered, by its name; "" where it is; `elsewhere` is said already.
      * @type {(why: (measure: string) => string, elsewhere: string) => void} */
     this.allow = (why, elsewhere) => {
+      this.node.classList.toggle("viz-fewer", Object.keys(MEASURES).some(why));
       for (const each of all) {
         const said = why(String(each.dataset.measure));
         Object.assign(each, { disabled: Boolean(said), title: said });
