@@ -12,7 +12,7 @@ project = "viz_encoder"
 release = viz_encoder.__version__
 copyright = "viz_encoder's authors, Apache-2.0"
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser"]
-extensions += ["executed", "offline", "reference"]  # of _sphinx
+extensions += ["executed", "live_pages", "offline", "reference"]  # of _sphinx
 exclude_patterns = ["_build", "_sphinx"]
 
 # Links to what torch, numpy and Plotly document would need a network; ours must all resolve.

@@ -112,6 +112,14 @@ def test_the_gallery_shows_eight_pictures_of_what_it_says():
     assert "+6.14 from “keys”" in ran.scope["decided"].sentence
 
 
+def test_the_lesson_and_a_run_stand_beside_the_built_pages(tmp_path):
+    part("live_pages").write(tmp_path)
+    linked = set(re.findall(r'href="([^"]+)"', PAGES["gallery.md"]))
+    assert {path.name for path in tmp_path.iterdir()} == linked == {"lesson.html", "run.html"}
+    assert "viz-learn" in (tmp_path / "lesson.html").read_text("utf-8")
+    assert "animal" in (tmp_path / "run.html").read_text("utf-8")
+
+
 def test_the_example_notebook_runs_from_top_to_bottom():
     page = json.loads((DOCS.parent / "examples" / "first_look.ipynb").read_text("utf-8"))
     scope: dict[str, Any] = {}
