@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from viz_encoder.errors import TooLong
+
 MB = 10**6
 
 
@@ -83,3 +85,16 @@ PUBLIC = Limits(
     client_burst=3_000,
     client_open=400,
 )
+
+
+def require_time(seconds: float, limits: Limits) -> None:
+    """Refuse to go on after the deadline.
+
+    Raises:
+        TooLong: there is one, and it is over.
+    """
+    if limits.work_seconds is not None and seconds > limits.work_seconds:
+        raise TooLong(
+            f"This took over {limits.work_seconds:g} seconds, the limit for one job on this "
+            "server; nothing was kept. Send less at a time, or run it on your own machine."
+        )

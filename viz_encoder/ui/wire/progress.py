@@ -15,10 +15,9 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.ui.state.limits import LOCAL, Limits
+from viz_encoder.ui.state.limits import LOCAL, Limits, require_time
 from viz_encoder.ui.wire.clients import client_of
 from viz_encoder.ui.wire.concurrency import Places
-from viz_encoder.ui.wire.watch import require_time
 
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
 NO_MEMORY = "That needs more memory than is available; shorten the input."

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from gradio.context import LocalContext
 
-from viz_encoder.errors import TooLong, VizEncoderError
-from viz_encoder.ui.state.limits import Limits
+from viz_encoder.errors import VizEncoderError
+from viz_encoder.ui.state.limits import Limits, require_time
 from viz_encoder.ui.wire.listeners import LISTENERS, Listeners
 
 
@@ -52,16 +52,3 @@ def watched(limits: Limits) -> WorkWatch:
     request = LocalContext.request.get(None)
     event, session = LocalContext.event_id.get(None), getattr(request, "session_hash", None)
     return WorkWatch(limits, {name for name in (event, session) if name})
-
-
-def require_time(seconds: float, limits: Limits) -> None:
-    """Refuse to go on after the deadline.
-
-    Raises:
-        TooLong: there is one, and it is over.
-    """
-    if limits.work_seconds is not None and seconds > limits.work_seconds:
-        raise TooLong(
-            f"This took over {limits.work_seconds:g} seconds, the limit for one job on this "
-            "server; nothing was kept. Send less at a time, or run it on your own machine."
-        )
