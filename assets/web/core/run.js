@@ -1,7 +1,7 @@
 // One run on the server: fetches its numbers as raw bytes, and remembers the latest answers.
 
 import { counted } from "./dom.js";
-import { address, json, numbers } from "./server.js";
+import { address, json, numbers, picture } from "./server.js";
 import { numbered } from "./token_names.js";
 
 /** @import { Head, LayerStatistics, MapView, Numbers, Prediction, Proof, RunDescription } from "./payloads.d.ts" */
@@ -162,6 +162,11 @@ export class Run extends Described {
    * @type {(task: string, layer: number | "") => Promise<Prediction[]>} */
   predictions(task, layer) {
     return this.json(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`);
+  }
+
+  // The picture as it was cut into patches; null where there is none.
+  picture() {
+    return picture(this.url("picture.png"));
   }
 
   /** @returns {Promise<Proof>} */

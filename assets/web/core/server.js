@@ -1,11 +1,10 @@
 // The one way to ask the server: numbers, JSON or text, and a fault as the sentence that it said.
 
-import { fetchBytes } from "./bytes.js";
 import { Emitter } from "./emitter.js";
+import { fetchBytes, fetchPicture, placed, send } from "./wire.js";
 
-/** @import { Answer } from "./bytes.js" */
+/** @import { Answer, Sent } from "./wire.js" */
 /** @import { Numbers } from "./payloads.d.ts" */
-/** @typedef {{ signal?: AbortSignal, body?: BodyInit }} Sent what goes along; with a body it is posted */
 
 const EXPIRED = 410;
 const FAULT = "x-fault"; // of an answer that is told what is wrong with what was asked, not refused
@@ -15,12 +14,10 @@ const FAULT = "x-fault"; // of an answer that is told what is wrong with what wa
 export const unanswered = new Emitter();
 
 // URL of a path on the page's own server, such as "viz/zoo".
-export const address = (/** @type {string} */ path) => new URL(path, document.baseURI).href;
+export const address = (/** @type {string} */ path) => placed(path);
 
 /** @type {(path: string, sent?: Sent) => Promise<Response>} */
-export function ask(path, { signal, body } = {}) {
-  return answered(path, fetch(address(path), { method: body === undefined ? "GET" : "POST", body, signal }), signal);
-}
+export const ask = (path, sent = {}) => answered(path, send(address(path), sent), sent.signal);
 
 /** @template T @param {string} path @param {Sent} [sent] @returns {Promise<T>} */
 export async function json(path, sent) {
@@ -30,6 +27,9 @@ export async function json(path, sent) {
 
 /** @type {(path: string, sent?: Sent) => Promise<string>} */
 export const text = async (path, sent) => (await ask(path, sent)).text();
+
+/** The picture at a path, or null where there is none. @type {(path: string) => Promise<HTMLImageElement | null>} */
+export const picture = (path) => fetchPicture(address(path));
 
 /** Raw numbers with what stands in their headers.
  * @template About @param {string} path @param {AbortSignal} [signal] @returns {Promise<Numbers<About>>} */

@@ -1,7 +1,7 @@
 // The words or the picture themselves, shaded by where one token looks, or by who looks at it.
 
 import { changedRun } from "../core/changed_run.js";
-import { button, control, controls, el, loadPicture, number, onWidth, options, painted } from "../core/dom.js";
+import { button, control, controls, el, number, onWidth, options, painted } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { fullScreen } from "../views/full_screen.js";
@@ -108,7 +108,7 @@ export class InputView {
     [this.run, this.#shown, this.#wanted, this.#image, this.#pointed] = [run, null, null, null, null];
     this.node.classList.add("viz-behind");
     this.heads.show(run, null);
-    const image = run.grid ? await loadPicture(run.url("picture.png")) : null;
+    const image = run.grid ? await run.picture() : null;
     if (this.run !== run) return;
     this.#image = image;
     this.body.classList.toggle("viz-source-picture", Boolean(run.grid));

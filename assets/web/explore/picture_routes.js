@@ -1,6 +1,6 @@
 // How it got there in a picture: one small overlay a block, with the shares of its patches and its strongest links.
 
-import { el, fit, loadPicture } from "../core/dom.js";
+import { el, fit } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { patchAt, squareOf } from "../views/patch_canvas.js";
 import { strongestAt } from "./map_changes.js";
@@ -31,7 +31,7 @@ export class PictureRoutes {
     this.#shown = { run, found, token };
     if (other) {
       this.#image = null;
-      const image = await loadPicture(run.url("picture.png"));
+      const image = await run.picture();
       if (this.#shown.run !== run) return; // another one came meanwhile
       this.#image = image;
     }

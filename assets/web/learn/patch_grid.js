@@ -1,6 +1,6 @@
 // A picture as the model cuts it: its patches row by row, and the chosen one with its pixels.
 
-import { el, fit, loadPicture } from "../core/dom.js";
+import { el, fit } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
 /** @import { Run, Shown, Texts } from "./types.d.ts" */
@@ -22,7 +22,7 @@ export class PatchGrid {
     if (!run.grid) return;
     await this.#loading.run(async (fresh) => {
       if (this.found?.key !== run.key) {
-        const image = await fresh(loadPicture(run.url("picture.png")));
+        const image = await fresh(run.picture());
         this.found = image && { key: run.key, image };
       }
     });

@@ -1,7 +1,7 @@
 // The text or the picture itself, shaded by a number for each token.
 
 import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
-import { css, el, loadPicture, number, onWidth } from "../core/dom.js";
+import { css, el, number, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { overlay, PatchCanvas } from "./patch_canvas.js";
 import { descending, gradient, TOLD, tintGradient } from "./shading.js";
@@ -69,7 +69,7 @@ export class ShadedInput {
     this.body.replaceChildren(run.grid ? this.patches.canvas : this.words.text);
     this.#entering.run(async (fresh) => {
       if (!run.grid) return;
-      this.image = await fresh(loadPicture(run.url("picture.png")));
+      this.image = await fresh(run.picture());
       this.#draw();
     });
   }

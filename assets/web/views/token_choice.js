@@ -1,6 +1,6 @@
 // The tokens or the patches at the top of a tab: one is chosen, and one is pointed at.
 
-import { css, el, loadPicture, onWidth } from "../core/dom.js";
+import { css, el, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { PatchCanvas } from "./patch_canvas.js";
 import { Words } from "./token_strip.js";
@@ -65,7 +65,7 @@ export class TokenChoice {
     this.node.replaceChildren(...prefix, this.words.text, this.words.parts, ...picture);
     this.#entering.run(async (fresh) => {
       if (!grid) return;
-      this.image = await fresh(loadPicture(run.url("picture.png")));
+      this.image = await fresh(run.picture());
       this.#draw();
     });
   }

@@ -3,7 +3,7 @@
 import { Emitter } from "../../core/emitter.js";
 import { answers } from "./page_data.js";
 
-/** @import { Sent } from "../../core/server.js" */
+/** @import { Sent } from "../../core/wire.js" */
 /** @import { Numbers } from "../../core/payloads.d.ts" */
 
 /** Told of nothing: every answer comes. @type {Emitter<[path: string]>} */
@@ -17,6 +17,9 @@ export const json = async (path, { body } = {}) =>
 
 /** @template About @param {string} path @param {AbortSignal} [_signal] @returns {Promise<Numbers<About>>} */
 export const numbers = async (path, _signal) => /** @type {Numbers<About>} */ (answers.answer(path));
+
+/** The lesson reads texts. @type {(path: string) => Promise<HTMLImageElement | null>} */
+export const picture = async (_path) => null;
 
 /** Progress stream with a single line, the result. @type {(path: string) => Promise<Response>} */
 export const ask = async (path) => new Response(JSON.stringify({ result: answers.answer(path) }));
