@@ -11,7 +11,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.whole_file import require_writable, shortened, write_whole
 
-KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg")
+KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg", ".pdf")
 # No data may leave: hide Plotly's cloud button.
 CONFIG = {"displaylogo": False, "showSendToCloud": False}
 

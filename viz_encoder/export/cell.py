@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from viz_encoder.arguments import Token, public
@@ -13,6 +14,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.opening import choose_opening
 from viz_encoder.export.page import document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
+from viz_encoder.export.save import save
 from viz_encoder.export.strip import strip_facts
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
@@ -54,7 +56,9 @@ def draw_cell(
     query = None if query is None else query_of(trace, query)
     opening = choose_opening(trace, places, query)
     title = f"Attention of {_model(trace)}, {_sizes(trace)}"
-    empty = Cell(_document(trace, opening, places, _nothing()), title, _height(trace))
+    write = partial(save, trace, layer=opening[0], head=opening[1])
+    blank = _document(trace, opening, places, _nothing())
+    empty = Cell(blank, title, _height(trace), opening, write)
     room = int(max_bytes) - empty.nbytes - 200  # and the digits of its size
     packed = _pack(trace, _ordered(places, opening[:2]), room)
     if not packed.tops:

@@ -1,4 +1,4 @@
-"""Picture: a Plotly figure as .png or .svg, drawn by kaleido in a browser of its own."""
+"""Picture: a Plotly figure as .png, .svg or .pdf, drawn by kaleido in a browser of its own."""
 
 import importlib.util
 from typing import Any
@@ -7,7 +7,7 @@ from viz_encoder.errors import TraceError
 
 
 def picture(figure: Any, kind: str, *, width: int, height: int) -> bytes:
-    """The content of a .png or .svg file.
+    """The content of a .png, .svg or .pdf file.
 
     Raises:
         TraceError: kaleido is missing, or could not draw it.

@@ -10,7 +10,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.whole_file import shortened, write_whole
 
-PICTURES = (".png", ".svg")
+PICTURES = (".png", ".svg", ".pdf")
 KINDS = (".html", ".csv", ".npz", *PICTURES)
 
 
@@ -33,13 +33,13 @@ def save(
 
     Args:
         trace: the run.
-        path: ends in .html (all heads, offline), .csv, .npz, .png or .svg.
+        path: ends in .html (all heads, offline), .csv, .npz, .png, .svg or .pdf.
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
         hide_special, renormalize, words: which tokens are left out and merged, as in `csv_lines`;
-            .png and .svg show all tokens as they are.
+            a picture shows all tokens as they are.
         scale: of the colors in .html, a name of `viz_encoder.trace.map_view.SCALES`.
 
     Raises:

@@ -1,9 +1,12 @@
 """Cell: a document that displays in a frame, as a notebook cell's output."""
 
 import html
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from viz_encoder.whole_file import write_whole
 
@@ -21,21 +24,52 @@ ONLOAD = (
 UNSHOWN = "An interactive attention map; trust this notebook, or run the cell, to see it."
 
 
+def jupyter() -> Any:
+    """The shell of the Jupyter kernel that this runs in; None elsewhere."""
+    known = sys.modules.get("IPython")
+    shell = None if known is None else known.get_ipython()
+    return shell if hasattr(shell, "kernel") else None
+
+
+class ShownOnce:
+    """What Jupyter shows as soon as it is made, in a loop too, and not again at its cell's end."""
+
+    _shown_in = -1  # the count of the cell that showed it last
+
+    def outputs(self) -> dict[str, Any]:
+        """What is shown, by its media type."""
+        raise NotImplementedError
+
+    def _ipython_display_(self) -> None:
+        if (shell := jupyter()) is None:
+            print(repr(self))
+        elif shell.execution_count != self._shown_in:
+            object.__setattr__(self, "_shown_in", shell.execution_count)  # of a frozen one, too
+            shell.display_pub.publish(self.outputs())
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Cell:
-    """Attention maps for a notebook cell; displayed as a cell's last expression, without a network.
+class Cell(ShownOnce):
+    """Attention maps for a notebook cell, in one document that needs no network.
 
     document: the whole HTML document. height: initial frame height in pixels, until the document
-    reports its own.
+    reports its own. place: the layer, head and query that it opens on. write: writes that map to a
+    file of another kind than .html.
     """
 
     document: str
     title: str
     height: int
+    place: tuple[int, int, int]
+    write: Callable[[Path], int]
 
     def __repr__(self) -> str:
         """One-line text, for where nothing can be drawn."""
         return f"<{self.title}, {self.nbytes / 1000:,.0f} kB; shown in a notebook, or .save(path)>"
+
+    def outputs(self) -> dict[str, Any]:
+        """The frame, and a line for where nothing can be drawn."""
+        return {"text/plain": repr(self), "text/html": self._frame}
 
     def _repr_html_(self) -> str:
         return self._frame
@@ -54,9 +88,18 @@ class Cell:
         return len(self._frame.encode("utf-8"))
 
     def save(self, path: str | Path) -> int:
-        """Write the document to a file for any browser; return its size in bytes.
+        """Write the document to an .html for any browser, or the opened map to another file.
+
+        Args:
+            path: ends in .html; .png, .svg, .pdf (a picture of one map); .csv, .npz (its weights).
+
+        Returns:
+            The size of the file in bytes.
 
         Raises:
-            TraceError: the file cannot be written.
+            SelectionError: another ending.
+            TraceError: the file cannot be written, or what draws it is not installed.
         """
-        return write_whole([self.document.encode("utf-8")], path)
+        if Path(path).suffix.lower() == ".html":
+            return write_whole([self.document.encode("utf-8")], path)
+        return self.write(Path(path))
