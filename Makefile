@@ -37,7 +37,7 @@ test-oldest: ## the same tests but those in a browser, on the oldest versions th
 	$(call test_on,oldest,-r requirements-oldest.txt)
 
 test-newest: ## the same, on the newest versions that pyproject.toml allows
-	$(call test_on,newest,--upgrade --upgrade-strategy eager ".[arrow]")
+	$(call test_on,newest,--upgrade --upgrade-strategy eager ".[arrow,notebook]")
 
 define test_on
 	$(PYTHON) -m venv .venv-$(1)

@@ -27,7 +27,10 @@ FLAGS = [
 ]
 
 # A test that asks for one of these fixtures has that mark.
-MARKS = {"browser": {"chromium", "firefox"}, "outside": {"firefox", "lab", "cluster", "screen"}}
+MARKS = {
+    "browser": {"chromium", "firefox"},
+    "outside": {"firefox", "lab", "marimo", "cluster", "screen"},
+}
 
 # The shell is Chromium without windows: a page opens there in two thirds of the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

@@ -68,7 +68,8 @@ def test_the_bert_in_memory_stands_in_a_cell():
     assert type(ran.scope["model"]).__name__ == "BertModel"
     assert "<iframe" in ran.shown[0]._repr_html_()
     assert ran.scope["weights"].shape == (12, 12)
-    assert abs(float(ran.shown[1].sum()) - 1) < 0.06  # each is rounded to 2 decimals
+    assert (ran.shown[1]["query_token"], ran.shown[1]["key_token"]) == (["bank"], ["loan"])
+    assert abs(float(ran.shown[2].sum()) - 1) < 0.06  # each is rounded to 2 decimals
     assert ran.printed.startswith("The maps are the ones that ran: ")
 
 

@@ -27,7 +27,7 @@ RANGES = {
     for line in [*PROJECT["dependencies"], *EXTRAS]
 }
 IMPORTED_AS = {"PIL": "pillow"}
-NOT_RUN_ON = {"ray"}  # of the extras: too large for a Space, and pinned for the tests alone
+NOT_RUN_ON = {"ray", "anywidget", "traitlets"}  # of the extras: pinned for the tests alone
 
 
 def pins(name: str) -> dict[str, str]:

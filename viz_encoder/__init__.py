@@ -64,9 +64,9 @@ def __dir__() -> list[str]:
 
 
 def _show(trace: Trace, **chosen: _Any) -> _Any:
-    from viz_encoder.export.cell import draw_cell  # Plotly is slow to import
+    from viz_encoder.ui.notebook.show import show  # Plotly and FastAPI are slow to import
 
-    return draw_cell(trace, **chosen)
+    return show(trace, **chosen)
 
 
 # What a class declares and a function of a layer above it does: data does not reach up.

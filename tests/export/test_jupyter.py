@@ -19,7 +19,16 @@ import viz_encoder as vz"""
 THREE_LINES = """\
 encoder = vz.load(model, tokenizer=tokenizer)
 trace = vz.capture(encoder, "The animal didn't cross the street because it was too tired")
-trace.show(layer=3, head=1, query="it")"""
+trace.show(layer=3, head=1, query="it", live=False)"""
+LIVE = """\
+encoder = vz.load(model, tokenizer=tokenizer)
+trace = vz.capture(encoder, "The animal didn't cross the street because it was too tired")
+for head in (1, 4):
+    view = trace.show(layer=3, head=head, query="it", encoder=encoder)
+view"""
+NEXT = """\
+print("chosen", view.measure, view.layer, view.head, view.selection.query_token)
+view.head = 7"""
 THE_MODELS_OWN = """\
 import torch
 ids = tokenizer("The animal didn't cross the street because it was too tired", return_tensors="pt")
@@ -95,5 +104,37 @@ def test_three_lines_show_a_bert_that_is_in_memory(lab, chromium, tmp_path):
     )
     assert colors > 30  # a map of many weights is painted
     assert frame.locator("html").evaluate("(html) => html.scrollHeight <= innerHeight + 1")
+    assert faults == []
+    page.close()
+
+
+def test_a_live_view_and_the_next_cell_know_each_other(lab, chromium, tmp_path):
+    folder = str(BUILTIN["all-MiniLM-L6-v2"].locate())
+    notebook = tmp_path / "live.ipynb"
+    notebook.write_text(notebook_of(IN_MEMORY.format(folder=folder), LIVE, NEXT))
+    address, token = lab
+    page = chromium.new_page(viewport={"width": 1400, "height": 1100})
+    faults = []
+    page.on("pageerror", lambda fault: faults.append(str(fault)))
+    page.goto(f"{address}/tree/live.ipynb?token={token}&reset")
+    page.locator(".jp-Notebook-cell .cm-content").first.click(timeout=60_000)
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    frames = page.locator(".jp-OutputArea-output iframe")
+    last = frames.last.content_frame
+    last.locator(".viz-map h3", has_text="(3.4)").wait_for(timeout=120_000)
+    assert frames.count() == 2  # each of the loop, and the last not once more
+    last.get_by_role("button", name="Contribution").click()
+    last.locator(".viz-shares h3", has_text="brings").wait_for(timeout=60_000)
+    page.keyboard.press("Escape")
+    page.locator(".jp-Notebook-cell .cm-content").last.click()
+    page.keyboard.press("Shift+Enter")
+    said = page.locator(".jp-OutputArea-output", has_text="chosen").inner_text(timeout=60_000)
+    assert said.strip() == "chosen contribution 3 4 it"
+    last.locator(".viz-map h3", has_text="3.7").wait_for(timeout=60_000)
+    page.keyboard.press("Control+s")
+    page.locator(".jp-mod-dirty").wait_for(state="detached", timeout=60_000)
+    saved = json.loads(notebook.read_text())["cells"][1]["outputs"]
+    assert ["<iframe" in "".join(each["data"]["text/html"]) for each in saved] == [True, True]
     assert faults == []
     page.close()

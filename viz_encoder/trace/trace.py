@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -12,7 +13,6 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
-from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.proof import Proof, prove
 from viz_encoder.trace.recorded_parts import RecordedParts
 
@@ -159,11 +159,20 @@ class Trace:
         head: int | Iterable[int] | None = None,
         query: Token | None = None,
         max_bytes: int = 1_000_000,
-    ) -> Cell:
-        """Show interactive words, lines and maps as a notebook cell's output.
+        encoder: Any = None,
+        live: bool | None = None,
+    ) -> Any:
+        """Show interactive words, lines and maps below a notebook's cell, also within a loop.
 
-        The output is one self-contained document in a frame, without a server or network; it stays
-        in the saved notebook, and states how close its weights are to those that ran.
+        In a notebook with anywidget (`pip install 'viz-encoder[notebook]'`) the view is live: it is
+        the page's Explore tab, whose numbers the kernel computes when they are asked for, without a
+        server. Its `layer`, `head`, `query`, `key` and `measure` can be set and observed, and
+        `selection` is a table of what is selected.
+
+        Otherwise, and in the saved notebook, it is one document of at most `max_bytes`, without a
+        network, which states how close its weights are to those that ran.
+
+        Both have `save(path)`: .html, or a picture of the map (.png, .svg, .pdf), .csv or .npz.
 
         Args:
             layer: counted from 0; several, such as range(3); default all.
@@ -172,13 +181,16 @@ class Trace:
                 between two different words that are not adjacent.
             max_bytes: the most it may add to the notebook. Heads that do not fit are left out, the
                 chosen head's layer last, and the cell says so.
+            encoder: the model that ran, which a live view needs for contributions and effects; it
+                finds a built-in one by itself.
+            live: whether it is live; by default, where it can be.
 
         Raises:
             SelectionError: there is no such layer, head or token, several tokens have that name, or
                 nothing fits.
             TraceError: the check of the maps failed, so they are not shown.
         """
-        raise NotImplementedError  # done by export.cell
+        raise NotImplementedError  # done by ui.notebook.show
 
     def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
         ran = self.layers[read_index("layer", layer, self.n_layers)]

@@ -1,0 +1,15 @@
+// In the place of what Explore has around it on a page alone: an early place, Plotly's figures, and texts to be typed.
+
+import { el } from "../../core/dom.js";
+
+/** @import { Run } from "../types.d.ts" */
+
+export const earlyPlace = () => null;
+
+export const settle = (/** @type {HTMLElement} */ _early, /** @type {HTMLElement} */ _root) => {};
+
+export class AnyView {
+  node = el("div", { hidden: true });
+
+  show(/** @type {Run} */ _run) {}
+}

@@ -1,0 +1,37 @@
+// Explore in a notebook's cell: the run is the kernel's, and the selection is the cell's too.
+
+import { current } from "../../core/app_state.js";
+import { query } from "../../core/dom.js";
+import { Run } from "../../core/run.js";
+import { json } from "../../core/server.js";
+import { followNotebook } from "../../offline/frame.js";
+import { mount } from "../tab.js";
+import { tell } from "./kernel.js";
+
+/** @import { Chosen } from "../../core/selection_address.js" */
+
+const SHARED = /** @type {const} */ (["layer", "head", "query", "key", "measure"]);
+const { selection } = current;
+
+async function open() {
+  const run = new Run(await json("viz/first"));
+  selection.writes = () => {}; // the document has no address of its own
+  selection.held = JSON.parse(query(document, "#data-place").textContent ?? "");
+  current.enter(run);
+  mount(query(document, "main"));
+  selection.on(share);
+  current.on(share);
+  addEventListener("message", ({ source, data }) => {
+    if (source === parent && data?.place) selection.set(data.place);
+  });
+  document.body.dataset.painted = "yes";
+}
+
+// What the kernel knows of what is looked at here.
+function share() {
+  const place = Object.fromEntries(SHARED.map((name) => [name, selection[name]]));
+  tell({ place: { ...place, run: current.run?.key ?? "" } });
+}
+
+followNotebook();
+open();

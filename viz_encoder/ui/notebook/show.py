@@ -1,0 +1,63 @@
+"""show: a run in a notebook's cell; live where a kernel and anywidget are there, else static."""
+
+import importlib.util
+import sys
+from typing import Any
+
+from viz_encoder.arguments import public
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import VizEncoderError
+from viz_encoder.export.cell import draw_cell
+from viz_encoder.trace import Trace
+from viz_encoder.trace.notebook_cell import Cell, ShownOnce, jupyter
+from viz_encoder.ui.state.runner import require_showable
+
+MISSING = (
+    "A live view needs anywidget, which is not installed. Run: "
+    "pip install 'viz-encoder[notebook]'. Without it, trace.show() gives a static one."
+)
+
+
+@public
+def show(
+    trace: Trace,
+    *,
+    encoder: LoadedEncoder | None = None,
+    live: bool | None = None,
+    **chosen: Any,
+) -> ShownOnce:
+    """The view of a run, shown at once below the cell that runs in Jupyter; see `Trace.show`."""
+    cell = draw_cell(trace, **chosen)
+    view: ShownOnce = _live_view(trace, cell, encoder) if _is_live(trace, live) else cell
+    if jupyter() is not None:
+        view._ipython_display_()
+    return view
+
+
+def _is_live(trace: Trace, live: bool | None) -> bool:
+    installed = importlib.util.find_spec("anywidget") is not None
+    if live:
+        require_showable(trace)
+        if not installed:
+            raise VizEncoderError(MISSING)
+    if live is not None or not (installed and _in_notebook()):
+        return bool(live)
+    try:
+        require_showable(trace)
+    except VizEncoderError:  # the static cell shows it
+        return False
+    return True
+
+
+def _in_notebook() -> bool:
+    marimo = sys.modules.get("marimo")
+    return jupyter() is not None or (marimo is not None and marimo.running_in_notebook())
+
+
+def _live_view(trace: Trace, cell: Cell, encoder: LoadedEncoder | None) -> ShownOnce:
+    from viz_encoder.ui.notebook.live_view import LiveView  # it needs anywidget
+
+    layer, head, query = cell.place
+    key = int(trace.attention(layer, head, slice(query, query + 1))[0].argmax())
+    place = {"layer": layer, "head": head, "query": query, "key": key}
+    return LiveView(trace, cell, place, encoder)
