@@ -26,7 +26,7 @@ WEB = asset("web")
 OFFLINE = WEB / "learn" / "offline"
 STYLES = (
     "core/tokens.css",
-    "offline/theme.css",
+    "core/theme.css",
     "core/core.css",
     "views/views.css",
     "learn/tab.css",

@@ -2,9 +2,9 @@
 
 import { anyMasked, makeScale, picture, rgbText, shrink, theme } from "../core/colors.js";
 import { el, fit, onTheme, onWidth, options, query } from "../core/dom.js";
+import { followNotebook } from "../core/frame.js";
 import { walked } from "../views/cells.js";
 import { Atlas } from "./atlas.js";
-import { followNotebook } from "./frame.js";
 import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readHeads, unpack } from "./maps.js";
 import { RowReading } from "./row_reading.js";

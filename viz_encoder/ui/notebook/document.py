@@ -13,7 +13,7 @@ WEB = asset("web")
 HERE = WEB / "explore" / "notebook"
 STYLES = (
     "core/tokens.css",
-    "offline/theme.css",
+    "core/theme.css",
     "core/core.css",
     "views/views.css",
     "explore/tab.css",

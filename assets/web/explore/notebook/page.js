@@ -4,7 +4,7 @@ import { current } from "../../core/app_state.js";
 import { query } from "../../core/dom.js";
 import { Run } from "../../core/run.js";
 import { json } from "../../core/server.js";
-import { followNotebook } from "../../offline/frame.js";
+import { followNotebook } from "../../core/frame.js";
 import { mount } from "../tab.js";
 import { tell } from "./kernel.js";
 

@@ -1,6 +1,6 @@
 // The notebook around a cell: it is told how high the cell is, and shows whether its page is dark.
 
-import { context2d, el } from "../core/dom.js";
+import { context2d, el } from "./dom.js";
 
 const DARK_PAGE = 0.5; // ink brighter than this is on a dark page
 
