@@ -16,7 +16,12 @@ HOST = """async ([state, code]) => {
     sent: [],
     get: (name) => state[name],
     set: (name, value) => { state[name] = value; tell(`change:${name}`); },
-    save_changes: () => chosen(state),
+    saved: {},
+    async save_changes() {
+      const now = { ...state };
+      await chosen(now);
+      model.saved = now;
+    },
     on: (event, each) => (heard[event] ??= []).push(each),
     off: (event, each) => { heard[event] = heard[event].filter((one) => one !== each); },
     async send(content) {
@@ -41,7 +46,7 @@ def ask(view, content: dict) -> None:
 
 @contextmanager
 def hosted(chromium: Browser, view, *, ink: str = "#111") -> Iterator[Page]:
-    """The page of a view; `model.sent` there is what was asked, and any fault fails."""
+    """The page of a view; `model.sent` there is what was asked, `model.saved` what Python knows."""
     sent, faults = [], []
 
     def send(content, buffers):

@@ -36,11 +36,11 @@ def test_the_selection_goes_both_ways(chromium, animal):
         weight = float(animal.attention(2, 4)[10, animal.tokens.index("street")])
         assert f"key 8 “street”: {weight:.4f}" in said.inner_text()
         frame.get_by_role("button", name="Contribution").click()
-        page.wait_for_function("model.get('measure') === 'contribution'")
+        page.wait_for_function("model.saved.measure === 'contribution'")
         frame.locator(".viz-shares h3", has_text="brings").wait_for(timeout=30_000)
         assert (view.layer, view.head, view.measure) == (2, 4, "contribution")
         frame.locator("body").evaluate("() => vizTab.map.choose([9, 8])")  # as a click does
-        page.wait_for_function("model.get('query') === 9")
+        page.wait_for_function("model.saved.query === 9")
         assert view.selection.query_token == "because" and view.selection.key_token == "street"
 
 
@@ -76,5 +76,5 @@ def test_what_was_changed_is_the_run_that_python_sees(chromium, animal):
     with hosted(chromium, view) as page:
         frame = opened(page)
         frame.get_by_role("button", name="remove head 3.1").click(timeout=60_000)
-        page.wait_for_function("model.get('_run')", timeout=60_000)
+        page.wait_for_function("model.saved._run", timeout=60_000)
         assert view.trace.removed == ((3, 1),)
