@@ -50,8 +50,7 @@ export function kept(name) {
 /** Keep a text in the browser tab, where there is room. @type {(name: string, text: string) => void} */
 export function keep(name, text) {
   try {
-    sessionStorage.setItem(name, text);
-  } catch {
     sessionStorage.removeItem(name);
-  }
+    sessionStorage.setItem(name, text);
+  } catch {} // no room, or the browser refuses
 }

@@ -1,6 +1,7 @@
 // The run that this one is asked against and compared with: the one before a change or a swap, an earlier one of this
 // page, a saved one, or a link's.
 
+import { keep, kept } from "../core/dataset.js";
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
@@ -17,8 +18,7 @@ const WITHOUT = "the run without the change";
 const KEPT = "viz-runs"; // in the window's own memory, which a reload leaves
 
 /** @returns {Map<string, Earlier>} */
-const earlierRuns = () =>
-  new Map(JSON.parse(sessionStorage.getItem(KEPT) ?? "[]").map((/** @type {Earlier} */ one) => [one.key, one]));
+const earlierRuns = () => new Map(JSON.parse(kept(KEPT) || "[]").map((/** @type {Earlier} */ one) => [one.key, one]));
 
 export class Reference {
   #opening = new Latest((sentence) => {
@@ -169,7 +169,7 @@ export class Reference {
     this.#runs.set(run.key, earlierOf(run));
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > MOST_RUNS + 1) this.#runs.delete(oldest);
-    sessionStorage.setItem(KEPT, JSON.stringify([...this.#runs.values()]));
+    keep(KEPT, JSON.stringify([...this.#runs.values()]));
   }
 
   // The heads stand as they did before, once the change is shown no more.
