@@ -55,7 +55,7 @@ def selected(opened) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("statistic", ["entropy", "next"])
+@pytest.mark.parametrize("statistic", ["entropy", slow("next")])
 @pytest.mark.parametrize("order", ["highest", slow("lowest")])
 def test_the_order_is_that_of_the_statistic(opened, surveyed, statistic, order):
     before = shown(opened)

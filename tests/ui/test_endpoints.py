@@ -11,12 +11,10 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.conftest import serving
 from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.bundled import asset
 from viz_encoder.trace.map_view import SCALES
-from viz_encoder.ui.serve import Settings, make_app
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.static import address
 
@@ -291,10 +289,3 @@ def test_the_first_run_is_there_without_a_queue_and_stays_the_same(site):
 
 def test_another_host_name_is_refused(site):
     assert httpx.get(site, headers={"host": "evil.example"}).status_code == 400
-
-
-def test_a_public_server_behind_a_proxy_has_the_proxys_name():
-    with serving(make_app(Settings(device="cpu", public=True, trust_proxy=True))) as site:
-        assert httpx.get(site, headers={"host": "viz.example"}).status_code == 200
-    with serving(make_app(Settings(device="cpu", trust_proxy=True))) as site:
-        assert httpx.get(site, headers={"host": "viz.example"}).status_code == 400

@@ -39,3 +39,8 @@ def test_another_host_is_told_the_cure(server, caplog, host, ours):
     (record,) = caplog.records
     line = record.getMessage()
     assert line.startswith("400 GET '/viz/zoo'") and "\n" not in line and len(line) < 400
+
+
+def test_a_proxy_that_is_trusted_gives_no_name_to_ones_own_server():
+    client = TestClient(make_app(Settings(device="cpu", trust_proxy=True)), "http://127.0.0.1")
+    assert client.get("/viz/zoo", headers={"host": "viz.example"}).status_code == 400

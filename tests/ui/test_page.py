@@ -141,6 +141,9 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
     assert opened.page.locator(".viz-word").count() == saved.n_tokens
     expected = float(saved.attention(0, 0)[2, 3])
     assert value_in(opened.hover(2, 3)) == pytest.approx(expected, abs=5e-5)
+    opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
+    for part in ("[data-cut=remove]", "[data-measure=effect]"):  # its model is here
+        assert opened.page.is_enabled(part)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +185,8 @@ def test_nothing_is_wider_than_the_screen(visit, width):
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_share_copies_the_link_or_shows_it(visit):
-    page = visit(layer=2, head=7).page
-    page.wait_for_selector(".viz-map[data-painted]")
+def test_share_copies_the_link_or_shows_it(shared):
+    page = shared(layer=2, head=7).page
     page.evaluate(
         "() => (navigator.clipboard.writeText = async (text) => (window.copied = text)) && 0"
     )
@@ -198,3 +200,4 @@ def test_share_copies_the_link_or_shows_it(visit):
     assert link.evaluate("node => getSelection().toString()") == page.url
     page.keyboard.press("Tab")
     link.wait_for(state="detached")
+    page.evaluate("() => delete navigator.clipboard.writeText")

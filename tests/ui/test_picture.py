@@ -285,7 +285,7 @@ def test_registers_stand_beside_the_picture(shared, registers):
     assert f"hold {100 * row[:4].sum() / row.sum():.1f}% of the whole row" in said
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, slow(1440)])
 def test_nothing_is_wider_than_the_screen(shaded, width):
     page = shaded(**WIDE).page
     page.set_viewport_size({"width": width, "height": 844})

@@ -11,7 +11,6 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.checkpoints.cases.siglip import vision
 from tests.checkpoints.parity import Case, save
-from tests.ui.conftest import open_tab
 from tests.ui.reruns import entry_of
 from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.ui.tabs.pooling.results import pooled_plain
@@ -97,9 +96,7 @@ def test_faults_are_sentences(site, client, key):
 @pytest.fixture
 def tab(visit):
     def enter(**query):
-        opened = visit(**query)
-        opened.painted()
-        open_tab(opened.page, "Pooling")
+        opened = visit(tab="pooling", **query)
         painted(opened.page, ":")
         return opened.page
 
@@ -114,8 +111,18 @@ def drawn_padding(page, part):
     page.wait_for_selector(f".viz-pool-padding[data-painted*='{part}']", timeout=60_000)
 
 
-def test_the_page_shows_these_numbers(tab, trace):
+def test_the_page_shows_these_numbers_and_the_models_own_pooling_first(tab, trace):
     page = tab()
+    own = ".viz-pool-methods [data-method=declared]"
+    assert page.get_attribute(f"{own} button", "aria-pressed") == "true"
+    assert page.locator(".viz-pool-methods .viz-pool-own").all_inner_texts() == ["the model's own"]
+    assert page.inner_text(f"{own} .viz-pool-own") == "the model's own"
+    said = page.locator("#viz-pooling [aria-label=Methods] [role=status]")
+    words = "mean, then normalized to length 1"
+    assert (
+        f"The chosen row is the model's own pooling, as sentence-transformers computes it: {words}."
+        in said.inner_text()
+    )
     hidden = states(trace, 6)
     mean = hidden.mean(axis=0)
     cells = page.locator(".viz-pool-methods [data-method=mean] td").all_inner_texts()
@@ -124,6 +131,9 @@ def test_the_page_shows_these_numbers(tab, trace):
     shown = page.locator("#viz-pooling .viz-pool-number").all_inner_texts()
     assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(shares, abs=6e-4)
     page.click(".viz-pool-methods [data-method=max]")
+    assert said.inner_text() == (
+        f"The chosen row is max, not the model's own pooling. The model declares: {words}."
+    )
     wins = np.bincount(hidden.argmax(axis=0), minlength=len(hidden))
     first = int(np.argmax(wins))
     sentence = f"{first} “{trace.tokens[first]}” wins {wins[first]} of 384 dimensions"
@@ -141,24 +151,6 @@ def test_the_page_shows_these_numbers(tab, trace):
     drawn_padding(page, ":0:3")
     page.click("[data-cell='max:zeroed'] button")
     assert "Zero is larger" in page.inner_text(".viz-pool-padding .viz-readout")
-
-
-def test_the_models_own_pooling_is_chosen_first_and_marked(tab):
-    page = tab()
-    own = ".viz-pool-methods [data-method=declared]"
-    assert page.get_attribute(f"{own} button", "aria-pressed") == "true"
-    assert page.locator(".viz-pool-methods .viz-pool-own").all_inner_texts() == ["the model's own"]
-    assert page.inner_text(f"{own} .viz-pool-own") == "the model's own"
-    said = page.locator("#viz-pooling [aria-label=Methods] [role=status]")
-    words = "mean, then normalized to length 1"
-    assert (
-        f"The chosen row is the model's own pooling, as sentence-transformers computes it: {words}."
-        in (said.inner_text())
-    )
-    page.click(".viz-pool-methods [data-method=max]")
-    assert said.inner_text() == (
-        f"The chosen row is max, not the model's own pooling. The model declares: {words}."
-    )
 
 
 def test_a_model_that_declares_nothing_says_so(site, client):

@@ -144,7 +144,7 @@ def test_a_call_that_is_refused_is_a_sentence_and_a_line(
 def test_no_value_is_one_that_nobody_foresaw(app, key, name):
     endpoint = bound(app.state.runner, ENDPOINTS[name])
     parameters = inspect.signature(endpoint).parameters.values()
-    usual = {"key": key, "layer": 0, "head": "0", "query": 0, "token": 0}
+    usual = {"key": key, "layer": 0, "head": "0", "query": 0, "token": 0, "seeds": 1, "steps": 1}
     plain = ("" if each.default is each.empty else each.default for each in parameters)
     given = [usual.get(each.name, rest) for each, rest in zip(parameters, plain, strict=True)]
     for at, parameter in enumerate(parameters):

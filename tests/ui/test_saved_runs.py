@@ -11,7 +11,7 @@ import torch
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model, serving
 from tests.ui.reruns import changed_run
-from tests.ui.texts import LABELS, SENTENCES
+from tests.ui.texts import LABELS
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
 from viz_encoder.ui.serve import Settings, make_app
@@ -135,18 +135,6 @@ def test_a_server_that_is_started_on_a_run_has_its_model_too(grammar):
         with serving(make_app(Settings(device="cpu"), trace)) as site:
             told = httpx.get(f"{site}viz/first", timeout=60).json()
         assert (told["hasModel"], told["tokens"]) == (here, list(trace.tokens))
-
-
-def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
-    vz.capture(minilm, SENTENCES[1]).save(path := tmp_path / "run.safetensors")
-    opened = visit()
-    opened.painted()
-    before = opened.page.evaluate("vizTab.run.key")
-    opened.open_saved(path)
-    opened.page.wait_for_function("(old) => vizTab.run.key !== old", arg=before)
-    opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
-    assert opened.page.is_enabled("[data-cut=remove]")
-    assert opened.page.is_enabled("[data-measure=effect]")
 
 
 NAMED = "#viz-saved .file-preview"  # the box with a file's name in it

@@ -18,12 +18,12 @@ CELLS = ".viz-shares .viz-share-cell"
 
 
 @pytest.fixture
-def under_effect(visit):
+def under_effect(shared):
     """The page of the sentence with its effects: more of its link, and what it is painted of."""
 
     def enter(painted=":effect:", **more):
         query = {"measure": "effect", **more}
-        page = visit(kind="text", a=TEXT, model=MASKED[1], **query).page
+        page = shared(kind="text", a=TEXT, model=MASKED[1], **query).page
         measured(page, painted)
         return page
 
@@ -90,8 +90,9 @@ def test_several_heads_are_removed_together(under_effect, grammar, found):
     )
 
 
-def test_the_fewest_words_that_flip_the_answer_are_found_and_hidden(under_effect, grammar):
-    page = under_effect()
+def test_the_fewest_words_that_flip_the_answer_are_found_and_hidden(visit, grammar):
+    page = visit(kind="text", a=TEXT, model=MASKED[1], measure="effect").page
+    measured(page)
     page.get_by_role("button", name="Which fewest words change the answer?").click()
     expected = effects.flips(grammar, TEXT, most=3)
     said = page.locator(f".viz-how [data-painted='{expected.tries}']")

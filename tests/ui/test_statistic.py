@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.conftest import run_beside
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
@@ -26,8 +27,8 @@ def by_name(surveyed, statistic):
     }
 
 
-@pytest.mark.parametrize("name", ["previous", "entropy", "special"])
-@pytest.mark.parametrize("order", ["layer", "highest", "lowest"])
+@pytest.mark.parametrize("name", ["previous", slow("entropy"), slow("special")])
+@pytest.mark.parametrize("order", [slow("layer"), "highest", "lowest"])
 def test_heads_are_ranked_by_what_the_survey_measures(shared, surveyed, name, order):
     values, least = by_name(surveyed, name), order == "lowest"
     opened = shared()

@@ -71,10 +71,7 @@ def test_faults_are_sentences(site, client, key):
 
 
 def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
-    opened = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2")
-    opened.painted()
-    page = opened.page
-    open_tab(page, "Pooling")
+    page = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2", tab="pooling").page
     page.wait_for_selector("#viz-pooling .viz-pool[data-painted*=':']", timeout=60_000)
     panel = page.locator(".viz-pairs")
     panel.scroll_into_view_if_needed()

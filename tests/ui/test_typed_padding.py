@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.slow import slow
 from tests.ui.reruns import changed_run
 from tests.ui.test_masks import bits, panels, post
 from viz_encoder.audit.mask_input.presets import PRESETS
@@ -61,7 +62,7 @@ def test_what_is_taken_away_leaves_it_padding(runner, told):
     assert outcome_of(runner.store.get(key)).sentence
 
 
-@pytest.mark.parametrize("side", ["end", "start"])
+@pytest.mark.parametrize("side", [slow("end"), "start"])
 def test_padding_beside_it_is_open_until_a_mask_comes_and_the_typed_stays_closed(
     runner, told, minilm, side
 ):
