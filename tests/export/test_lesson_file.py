@@ -10,8 +10,8 @@ import pytest
 import viz_encoder as vz
 from tests.lesson.by_hand import VOCABULARY, Run, windowed, without
 from tests.slow import slow
+from tests.ui.axe import AXE, findings
 from tests.ui.firefox import firefox_path, running
-from tests.ui.test_accessibility import AXE, findings
 from viz_encoder.cli import main
 from viz_encoder.export.lesson_file import MAX_BYTES, MOST_SEATS, draw_lesson
 from viz_encoder.lesson.answer_list import asked_at

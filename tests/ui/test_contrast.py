@@ -3,7 +3,7 @@
 import pytest
 
 from tests.slow import slow
-from tests.ui.test_accessibility import SETTLED
+from tests.ui.axe import SETTLED
 
 # Each text's color and every background behind it, red, green, blue and opacity, nearest first.
 COLORS = """() => {

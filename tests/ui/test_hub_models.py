@@ -170,7 +170,6 @@ def test_a_slow_hub_holds_nobody_up(hub):
         assert waiting.result(timeout=60)["family"] == "bert"
 
 
-@pytest.mark.slow
 def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
     """Four that were left alone would fill the hub's queue."""
     impatient, ended = replace(LOCAL, left_seconds=0.1), threading.Event()
@@ -184,6 +183,7 @@ def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
 
     monkeypatch.setattr(endpoints, "watched", lambda _: watched(impatient))
     monkeypatch.setattr(Models, "look", look)
+    monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
     hub.answer.clear()
     with serving(make_app(Settings(device="cpu"))) as site:
         call = f"{site}gradio_api/call/look_up"
@@ -251,6 +251,8 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, width, name):
 def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     opened(page, site)
     page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
+    page.wait_for_timeout(500)
+    assert hub.asked == []  # typing asks nobody
     hub.answer.clear()
     page.click(button)
     page.wait_for_selector("#viz-found :text('Looking')")

@@ -120,6 +120,7 @@ def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
 def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
     impatient = replace(LOCAL, left_seconds=0.1)
     monkeypatch.setattr(endpoints, "watched", lambda _: watched(impatient))
+    monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
     left, begun = threading.Event(), threading.Event()
 
     def collection(*given, progress, **named):

@@ -264,9 +264,9 @@ def test_the_list_by_search_and_keys_and_the_last_choice_wins(zoo_tab):
     words = {one.get_attribute("data-specimen") for one in seen}
     texts = {i: " ".join(str(v) for v in vars(s).values()).lower() for i, s in SPECIMENS.items()}
     assert words == {i for i, text in texts.items() if "is_causal" in text and "window" in text}
-    page.fill("#viz-zoo-search", "H5-cache")
+    page.fill("#viz-zoo-search", "C2-transposed")
     page.press("#viz-zoo-search", "Enter")
-    page.wait_for_selector(AUDITED.format("H5-cache:wrong:0"))
+    page.wait_for_selector(AUDITED.format("C2-transposed:wrong:0"))
     page.fill("#viz-zoo-search", "")
     page.press("#viz-zoo-search", "ArrowDown")
     page.keyboard.press("ArrowDown")

@@ -1,11 +1,14 @@
-"""Every tab at two widths, counted: none asks more of its reader than it did."""
+"""Every tab of one page: what it asks of its reader, what axe finds, and what the page allows.
+
+The tests go from the page as it opens to a page in which nothing more can be looked at.
+"""
 
 import pytest
 
 from tests.slow import slow
-from tests.ui.conftest import open_tab
+from tests.ui.axe import AXE, SETTLED, findings
+from tests.ui.conftest import UNFOLD, open_tab
 from tests.ui.page_counts import counted
-from tests.ui.test_accessibility import SETTLED
 
 MOST = 25  # controls on a first screen
 DRAWN = {
@@ -38,6 +41,24 @@ ROOM = {
         "Learn": (1700, 0),
         "Corpus": (3150, 0),
     },
+}
+
+
+# Names of elements that are there twice, so that a label or a link may mean another one.
+TWICE = """() => Array.from(document.querySelectorAll("[id]"), (one) => one.id)
+  .filter((id, at, all) => all.indexOf(id) < at)"""
+# What an attacker would try, and the directive that keeps it from working.
+TRIED = {
+    "img-src": "new Image().src = 'https://elsewhere.test/x.png'",
+    "connect-src": "fetch('https://elsewhere.test/').catch(() => 0)",
+    "script-src-elem": "document.head.append(Object.assign(document.createElement('script'), "
+    "{ src: 'https://elsewhere.test/x.js' }))",
+    "frame-src": "document.body.append(Object.assign(document.createElement('iframe'), "
+    "{ src: 'https://elsewhere.test/' }))",
+    "script-src-attr": "document.body.insertAdjacentHTML('beforeend', "
+    "'<img src=x: onerror=window.ran=1>')",
+    "form-action": "{ const f = document.createElement('form'); f.action = "
+    "'https://elsewhere.test/'; document.body.append(f); f.submit(); }",
 }
 
 
@@ -77,7 +98,8 @@ def test_the_counts_see_what_they_count(opened):
     page.evaluate(
         """() => {
           const one = (tag, style, text) => Object.assign(document.createElement(tag), {
-            textContent: text, style: `position: absolute; left: 9px; ${style}` });
+            className: "planted", textContent: text,
+            style: `position: absolute; left: 9px; ${style}` });
           document.querySelector(".viz-corpus").append(
             one("button", "top: 300px; width: 20px; height: 20px; font-size: 13px", "b"),
             one("input", "top: 330px; border: 1px solid #f1f5f9; height: 30px", ""),
@@ -86,6 +108,7 @@ def test_the_counts_see_what_they_count(opened):
         }"""
     )
     after = counted(page)
+    page.evaluate("() => document.querySelectorAll('.planted').forEach((one) => one.remove())")
     more = {name: len(after[name]) - len(before[name]) for name in ("small", "odd", "faint")}
     assert more == {"small": 1, "odd": 1, "faint": 1}
     assert len(after["controls"]) == len(before["controls"]) + 2
@@ -111,3 +134,54 @@ def test_a_removal_moves_nothing_and_all_of_it_fits(opened):
     assert banner["x"] >= names["x"] + names["width"] and banner["y"] + banner["height"] <= top
     drawn = page.locator(".viz-map-canvas").bounding_box()
     assert drawn["y"] + drawn["height"] <= 900
+    page.click("#viz-restore")
+    page.wait_for_function("!vizTab.run.changed")
+
+
+@pytest.fixture(scope="module")
+def unfolded(opened):
+    """The same page with all of its folds open, and axe in it."""
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.evaluate(AXE.read_text("utf-8"))
+    page.evaluate(f"() => {{ {UNFOLD}; dispatchEvent(new Event('DOMContentLoaded')); }}")
+    return opened
+
+
+@pytest.mark.parametrize("theme", ["light", slow("dark")])
+def test_axe_finds_nothing_serious_on_any_tab(unfolded, theme):
+    page, found = unfolded.page, []
+    page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
+    for tab, drawn in DRAWN.items():
+        open_tab(page, tab)
+        page.wait_for_selector(drawn, timeout=60_000)
+        if tab == "Explore":  # a sentence with heads to click on
+            page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+            page.fill("#viz-find", "previous token over 0.3")
+            page.wait_for_selector(".viz-found-head", timeout=60_000)
+            page.wait_for_selector(".viz-plane circle", state="attached", timeout=60_000)
+        page.wait_for_selector(".viz-busy:visible", state="detached", timeout=60_000)
+        page.wait_for_function(SETTLED)
+        last = theme == "dark" and tab == [*DRAWN][-1]
+        panels = "all" if last else "shown"  # once with all that has been drawn
+        found += [f"{tab}: {told}" for told in findings(page, panels)]
+    assert not found, "\n".join(found)
+    assert page.evaluate(TWICE) == [] and unfolded.faults == []
+
+
+def test_no_tab_needs_more_than_is_allowed_and_all_else_is_stopped(unfolded):
+    page, faults = unfolded.page, unfolded.faults  # anything that the console has reported
+    open_tab(page, "Explore")
+    page.click("text=Any view as a Plotly figure")
+    page.wait_for_selector(".viz-any .main-svg", state="attached")
+    assert faults == []
+    page.evaluate(
+        "addEventListener('securitypolicyviolation', "
+        "e => (window.violated ??= []).push(e.effectiveDirective))"
+    )
+    for directive, attempt in TRIED.items():
+        page.evaluate(f"() => {{ {attempt} }}")
+        page.wait_for_function("name => window.violated?.includes(name)", arg=directive)
+    assert page.evaluate("window.ran === undefined")
+    assert sum("Content Security Policy" in said for said in faults) >= len(TRIED)
+    faults.clear()
