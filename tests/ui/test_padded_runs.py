@@ -172,17 +172,21 @@ def test_changes_of_a_link_are_of_the_padded_text_or_are_left_out():
     assert unpadded["notes"][-1].endswith("; the run is shown unchanged.")
 
 
-@pytest.mark.parametrize("width", [slow(1440), 390])
-def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width):
-    page = visit(tab="masks", width=width, **{"masks.mask": "none"}).page
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    key = page.evaluate("vizTab.run.key")
+def with_padding(page):
+    """Choose padding of three tokens; returns its mask."""
     page.select_option("#viz-mask-preset", "padding-right")
     page.wait_for_function("vizMasks.mask.n === 17")
     page.fill("[data-size=padding]", "3")
     page.wait_for_function("vizMasks.mask.n === 18")
     mask = PRESETS["padding-right"].mask(18, padding=3).numpy()
     np.testing.assert_array_equal(painted_mask(page), mask)
+    return mask
+
+
+def test_a_padding_preset_puts_real_padding_beside_the_text(masks):
+    page = masks(width=390)
+    key = page.evaluate("vizTab.run.key")
+    with_padding(page)
     page.mouse.move(*at(page, 2, 16))
     said = "Query 2 “animal” may not attend to key 16 “[PAD]”."
     page.wait_for_function(
@@ -192,11 +196,6 @@ def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width)
     page.select_option("#viz-mask-target", by_key)
     page.wait_for_selector(f"[aria-label=Code][data-painted='{by_key}']")
     assert "(key < n_tokens - 3)" in page.text_content("#viz-mask-code")
-    page.wait_for_url("**masks.pad=end*")
-    page.reload()  # painted, not run yet
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    np.testing.assert_array_equal(painted_mask(page), mask)
-    assert page.input_value("[data-size=padding]") == "3"
     page.click("#viz-mask-run")
     page.wait_for_selector(RAN, timeout=60_000)
     assert page.inner_text("#viz-mask-alone").startswith("The real tokens come out as they do wit")
@@ -209,6 +208,23 @@ def test_a_padding_preset_puts_real_padding_beside_the_text(visit, plain, width)
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.tokens.length === 18")
     assert page.evaluate("vizTab.run.tokens.slice(15)") == ["[PAD]"] * 3
+    page.wait_for_url("**pad=end*")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1440, 390])
+def test_padding_of_a_link_is_there_again_and_goes(visit, width):
+    page = visit(tab="masks", width=width, **{"masks.mask": "none"}).page
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+    mask = with_padding(page)
+    page.wait_for_url("**masks.pad=end*")
+    page.reload()  # painted, not run yet
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+    np.testing.assert_array_equal(painted_mask(page), mask)
+    assert page.input_value("[data-size=padding]") == "3"
+    page.click("#viz-mask-run")
+    page.wait_for_selector(RAN, timeout=60_000)
+    page.click("#viz-mask-everywhere")
     page.wait_for_url("**pad=end*")
     page.reload()
     page.wait_for_selector(RAN, timeout=60_000)

@@ -25,7 +25,7 @@ export class HeadPlane {
   points = [];
   x = el("select", { "aria-label": "Across" });
   y = el("select", { "aria-label": "Up" });
-  drawing = svg("svg", { class: "viz-plane", height: INSET.height, role: "img" });
+  drawing = svg("svg", { class: "viz-plane", height: INSET.height });
   told = el("p", { class: "viz-caption", role: "status" });
   tab = "";
   usual = { x: "", y: "" };
@@ -101,6 +101,7 @@ export class HeadPlane {
       ...ticks(...scales.ys).map((value) => tick(INSET.left - 6, scales.y(value) + 4, "end", value)),
     ];
     this.drawing.setAttribute("width", String(width));
+    this.drawing.setAttribute("role", "img"); // not before it has a name
     this.drawing.setAttribute("aria-label", `${known.length} heads. Up: ${titles[1]}. Across: ${titles[0]}.`);
     this.drawing.replaceChildren(frameOf("viz-plane-frame", width, INSET), ...lines, ...dots, ...names);
     this.#tell(-1);
