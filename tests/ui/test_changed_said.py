@@ -18,6 +18,7 @@ def row_said(page, ends: str) -> str:
     return page.wait_for_function(f"{there}?.textContent").json_value()
 
 
+@pytest.mark.slow
 def test_the_row_of_a_changed_run_says_what_it_was(visit, grammar):
     opened = visit(kind="text", a=TEXT, model=MODEL, cut="t2", layer=3, head=0, query=6, key=1)
     plain = vz.capture(grammar, TEXT)

@@ -347,6 +347,7 @@ def test_the_link_holds_statistic_and_head(opened, visit):
     again.page.wait_for_selector(".viz-corpus[data-painted*='entropy:3.4:']", timeout=60_000)
 
 
+@pytest.mark.slow
 def test_two_tables_are_subtracted(opened, minilm):
     page = opened.page
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))

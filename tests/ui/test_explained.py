@@ -234,6 +234,7 @@ def test_a_file_that_is_refused_says_why(explore):
     page.unroute("**/figure/routes.csv**")
 
 
+@pytest.mark.slow
 def test_on_a_phone_what_matters_keeps_its_column(explore, minilm):
     page = explore(query=3)
     page.set_viewport_size({"width": 390, "height": 844})

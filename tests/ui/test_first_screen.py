@@ -152,6 +152,7 @@ def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):
     assert opened.page.inner_text(".viz-finding").startswith(f"Head {found[0][0]}")
 
 
+@pytest.mark.slow
 def test_a_pair_is_typed_and_another_choice_is_kept(shared, maps):
     opened = shared()
     linked(opened, 0, 0)
@@ -340,6 +341,7 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
     assert page.is_hidden("#viz-run") and SENTENCES[1] in page.inner_text(".viz-to-form")
 
 
+@pytest.mark.slow
 def test_keys_step_through_heads_and_layers_but_not_in_a_field(shared):
     opened = shared(layer=3, head=11)
     opened.map_painted("3.11")

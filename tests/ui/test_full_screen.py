@@ -58,6 +58,7 @@ def test_a_view_alone_fills_the_window_and_grows(shared, name, api):
     page.evaluate(API, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["painter", *map(slow, ["panels", "lines", "zoo"])])
 def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
     """The drawing grows until the window's height or width holds no more, and shrinks back."""

@@ -85,6 +85,7 @@ def test_the_nearest_heads_are_listed_and_a_click_goes_there(shared, maps):
     assert f"layer={near[0] // 12}&head={near[0] % 12}" in page.evaluate("location.href")
 
 
+@pytest.mark.slow
 def test_a_phrase_is_clicked_and_clicked_away(shared, trace):
     page = shared().page
     shares = vz.analyses.role_shares(trace, "sink").shares

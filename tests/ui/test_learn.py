@@ -597,6 +597,7 @@ def test_a_seat_that_is_not_there_has_the_lesson_s_sentence(number):
     assert as_linked({"kind": "text", "a": "mine", "learn": "4"})["a"] == "mine"
 
 
+@pytest.mark.slow
 def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
     page = learn(12)
     page.wait_for_function(

@@ -170,6 +170,7 @@ def test_click_and_arrows_choose_the_query(drawn, trace):
     assert f"to key {strongest} “{trace.tokens[strongest]}”" in label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sides"), [slow("AB", (0, 1)), ("BA", (1, 0)), slow("BB", (1, 1))]
 )

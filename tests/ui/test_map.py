@@ -111,6 +111,7 @@ def numbers_in(text):
     return [float(found.replace(",", "")) for found in re.findall(NUMBER, text)]
 
 
+@pytest.mark.slow
 def test_search_walks_through_the_occurrences(shared, trace):
     opened = shared(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()

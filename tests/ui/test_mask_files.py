@@ -21,6 +21,7 @@ def send(page, name: str, array) -> None:
     page.set_input_files("#viz-mask-file", files=[file])
 
 
+@pytest.mark.slow
 def test_a_sample_of_an_uploaded_batch_is_chosen(masks):
     page = masks()
     assert page.is_hidden("#viz-mask-sample")

@@ -373,6 +373,7 @@ def drag(page, start, end):
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_a_cell_reaches_from_border_to_border(masks):
     page = masks()
     x, y = at(page, 0, 0)

@@ -36,6 +36,7 @@ def in_order(values: np.ndarray) -> list[str]:
     return [f"{at // 12}.{at % 12}" for at in order]
 
 
+@pytest.mark.slow
 def test_the_atlas_stands_in_the_order_of_the_table(shared, shipped):
     page = shared().page
     page.select_option("#viz-order", "highest")
@@ -75,6 +76,7 @@ def test_the_link_holds_the_choice(visit, shipped):
     page.wait_for_function("location.search.includes('atlas.over=example')")
 
 
+@pytest.mark.slow
 def test_a_table_of_another_model_is_refused_in_a_sentence(visit):
     page = visit(model="grammar", a="the keys are old", **{"atlas.over": "example"}).page
     page.wait_for_selector(KNOWN, timeout=60_000)

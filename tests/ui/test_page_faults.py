@@ -97,6 +97,7 @@ def test_a_very_long_name_does_not_hold_the_page(shared, upload, minilm):
     assert opened.page.locator(".viz-word").first.inner_text() == "W" * 39 + "…" + "W" * 39
 
 
+@pytest.mark.slow
 def test_shortening_a_long_label_is_quick(shared):
     opened = shared()
     opened.painted()
@@ -144,6 +145,7 @@ def test_the_last_click_wins(shared, hold_runs, how):
     assert tokens == ["[CLS]", "the", "third", "one", "[SEP]"]
 
 
+@pytest.mark.slow
 def test_the_slower_of_two_runs_does_not_come_back(shared):
     opened = shared()
     opened.painted()

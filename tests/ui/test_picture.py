@@ -260,6 +260,7 @@ def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):
     assert opened.page.evaluate(focused) == "viz-picture"
 
 
+@pytest.mark.slow
 def test_registers_stand_beside_the_picture(shared, registers):
     trace, path = registers
     grid = trace.grid

@@ -159,6 +159,7 @@ def test_all_heads_are_saved_as_their_changes(opened):
     assert "change from the reference" in words and "now − before" in words
 
 
+@pytest.mark.slow
 def test_exports_that_cannot_hold_a_change_say_so(opened):
     page, panel = opened.page, opened.page.locator(".viz-take")
     for name in ("Page (HTML)", "CSV, one row", "npz", "Copy Python"):

@@ -204,6 +204,7 @@ def test_arrows_walk_and_enter_chooses(shaded, trace):
     assert opened.page.evaluate(focused) == str(trace.n_tokens - 1)
 
 
+@pytest.mark.slow
 def test_merged_words_are_one_chip_and_tell_their_parts(alone, minilm):
     text = "unaffable transmogrifications"
     trace = vz.capture(minilm, text)
@@ -273,6 +274,7 @@ def test_lines_of_another_head_go_where_the_row_does_not_come(alone):
     opened.faults[:] = [fault for fault in opened.faults if "503" not in fault]
 
 
+@pytest.mark.slow
 def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     opened = shaded(layer=2, head=5, query=8)
     opened.page.get_by_role("button", name="Play the layers").click()
