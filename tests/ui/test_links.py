@@ -56,9 +56,8 @@ def chosen(page):
     return {name: value for name, value in found.items() if name not in ("run", "ref.run")}
 
 
-def test_a_comparison_is_restored_on_another_server(visit, reopened, minilm):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
-    opened.painted()
+def test_a_comparison_is_restored_on_another_server(shared, reopened, minilm):
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     page = opened.page
     before = page.evaluate("vizTab.run.key")
     page.locator(".viz-swap").click()
