@@ -181,7 +181,8 @@ def test_record_runs_as_it_says():
     ran = run_page("record.md")
     trace = ran.scope["trace"]
     assert trace.proof.passed and float(trace.attention(1, 3)[:, 3].abs().max()) == 0
-    assert len(ran.printed.splitlines()) == 2
+    grid, *calls = ran.printed.splitlines()
+    assert grid == "Grid(n_rows=5, n_cols=5, n_prefix=1)" and len(calls) == 2
     assert ran.scope["block"].apart < 1e-6
 
 

@@ -85,7 +85,7 @@ def test_a_softmax_that_is_no_layer_is_named(x, kinds, missing):
 
 @pytest.mark.parametrize("kinds", [("sdpa", "sdpa"), ("eager", "eager")])
 def test_a_whole_recording_says_nothing_of_the_kind(x, kinds):
-    trace = recorded(Model(*kinds), x).trace()
+    trace = recorded(Model(*kinds), x).trace(sample=0)
     assert trace.n_layers == 2
     assert not [note for note in trace.notes if "softmax over" in note or "sequence" in note]
     mixed = recorded(Model("sdpa", "eager"), x, eager=True).trace()
@@ -163,7 +163,7 @@ def test_a_removed_head_is_said_in_either_order(x):
     assert not [note for note in outer.trace(run=1).notes if "ablate" in note]
 
 
-@pytest.mark.parametrize("wrong", ["a", 1.5, True, None])
+@pytest.mark.parametrize("wrong", ["a", 1.5, True])
 def test_run_and_sample_are_whole_numbers(x, wrong):
     recording = recorded(Model("sdpa"), x)
     for name in ("run", "sample"):

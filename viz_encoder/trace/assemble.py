@@ -8,8 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from viz_encoder.errors import InputError, TraceError
-from viz_encoder.inputs import Grid, Sample
+from viz_encoder.errors import InputError
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.left_out import notes_of_left_out
 from viz_encoder.trace.mask_parsing import NEVER
@@ -17,10 +16,10 @@ from viz_encoder.trace.module_scope import modules_within
 from viz_encoder.trace.one_stack import Chosen, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
+from viz_encoder.trace.recorded_sample import Meant, names_of
 from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.trace import Trace
 
-BRACKETS = ("[]", "<>")
 BETWEEN = (
     "No hidden states are kept: the model computes something between its blocks, such as a "
     "residual that is added outside, so a block's output is not the next block's input."
@@ -35,17 +34,15 @@ def assemble(
     chosen: Chosen,
     facts: RunFacts,
     module: nn.Module,
-    tokens: Sequence[str] | None,
+    meant: Meant,
     key_tokens: Sequence[str] | None,
     valid: Tensor | None,
-    grid: Grid | None,
 ) -> Trace:
     """Build the trace of one sample of the chosen calls."""
     calls = one_stack(chosen)
-    n_tokens = _n_tokens(calls, tokens)
+    n_tokens = _n_tokens(calls, meant.tokens)
     apart = chosen.cross or chosen.keyed  # keys and queries are different tokens
     layers = tuple(_layer(call, chosen.sample, n_tokens, apart) for call in calls)
-    names = _names(tokens, n_tokens, "tokens")
     changed = _changed_between(calls)
     between = (BETWEEN,) if changed else ()
     hidden, output = (
@@ -60,9 +57,9 @@ def assemble(
         hidden_states=hidden,
         output=output,
         valid=real,
-        sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
+        sample=meant.sample(facts.given, n_tokens, chosen.sample),
         origin=_origin(calls[0], module),
-        key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if apart else (),
+        key_tokens=names_of(key_tokens, layers[0].k.shape[1], "key_tokens") if apart else (),
         notes=(
             *between,
             *_again(calls, changed),
@@ -81,18 +78,6 @@ def _n_tokens(calls: list[RecordedCall], tokens: Sequence[str] | None) -> int:
     if tokens is not None and len(tokens) > ran and calls[0].attention.ragged:
         return len(tokens)
     return ran
-
-
-def _names(given: Sequence[str] | None, count: int, what: str) -> tuple[str, ...]:
-    if given is None:
-        return tuple(str(number) for number in range(count))
-    if len(given) != count:
-        raise TraceError(f"{what} has {len(given)} names, but the run has {count} of them.")
-    return tuple(given)
-
-
-def _is_special(name: str) -> bool:
-    return len(name) > 2 and name[0] + name[-1] in BRACKETS
 
 
 def _layer(call: RecordedCall, sample: int, n_tokens: int, apart: bool) -> LayerTrace:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NoReturn
 
 from torch import Tensor, nn
@@ -20,8 +21,9 @@ from viz_encoder.trace.diagnose import (
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.left_out import unseen_beside
 from viz_encoder.trace.module_stack import ModuleStack
-from viz_encoder.trace.one_stack import Chosen
+from viz_encoder.trace.one_stack import Chosen, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.recorded_sample import Meant
 from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.trace import Trace
@@ -95,19 +97,28 @@ class Recording:
         self,
         *,
         tokens: Sequence[str] | None = None,
-        sample: int = 0,
+        tokenizer: Annotated[Any, AS_IT_IS] = None,
+        image: Annotated[Any, AS_IT_IS] = None,
+        grid: Grid | tuple[int, int] | None = None,
+        sample: int | None = None,
         run: int = -1,
         within: str = "",
         cross: bool = False,
         key_tokens: Sequence[str] | None = None,
         valid: Annotated[Tensor | None, AS_IT_IS] = None,
-        grid: Grid | None = None,
     ) -> Trace:
         """Build the Trace of one sequence of one run.
 
         Args:
             tokens: a name for each token; default numbers.
-            sample: which sequence of the batch.
+            tokenizer: in place of tokens, a tokenizer of transformers or tokenizers: it names the
+                ids that the model was called with.
+            image: the picture as the model saw it, for overlays: a path, bytes, a PIL image or a
+                uint8 array. How its patches lie is found from the pixels that the model was called
+                with; tokens that are left over stand before them.
+            grid: rows and columns of the patches, where they cannot be found.
+            sample: which sequence of the batch; None is the first, and a note says how many there
+                are. `traces` gives all of them.
             run: which call of the module in the block; 0 is the first, -1 the last.
             within: limit to the module of this name and everything in it, such as "encoder"; or, if
                 no module has that name, to those whose names match this regular expression, such as
@@ -119,13 +130,50 @@ class Recording:
                 different number of keys than queries (a KV cache, pooled keys).
             valid: "token", True = a real token. By default, a token is real if any query of any
                 layer may attend to it.
-            grid: the patch grid of an image.
 
         Raises:
             TraceError: nothing was captured, several stacks match, or no maps cover the whole
                 sequence; the message says what to do.
             InputError: `valid` is not one bool per token, or marks none as real.
         """
+        keyed = key_tokens is not None
+        chosen, facts = self._chosen(run, within, cross, sample or 0, keyed)
+        meant = Meant(tokens, tokenizer, grid, image)
+        trace = assemble(chosen, facts, self.module, meant, key_tokens, valid)
+        count = one_stack(chosen)[0].shape[0]
+        if sample is not None or count == 1:
+            return trace
+        note = f"This is the first of {count} sequences: sample= chooses one, traces() gives all."
+        return replace(trace, notes=(*trace.notes, note))
+
+    @public(fault=TraceError)
+    def traces(
+        self,
+        *,
+        tokenizer: Annotated[Any, AS_IT_IS] = None,
+        images: Sequence[Any] | None = None,
+        grid: Grid | tuple[int, int] | None = None,
+        run: int = -1,
+        within: str = "",
+    ) -> list[Trace]:
+        """The Trace of each sequence of one run's batch; `images` are their pictures.
+
+        Raises:
+            TraceError: as for `trace`, or there are more or fewer images than sequences.
+        """
+        chosen, _ = self._chosen(run, within, False, 0, False)
+        count = one_stack(chosen)[0].shape[0]
+        pictures = [None] * count if images is None else list(images)
+        if len(pictures) != count:
+            raise TraceError(
+                f"There are {len(pictures)} images for {count} sequences; give one each."
+            )
+        same: dict[str, Any] = {"tokenizer": tokenizer, "grid": grid, "run": run, "within": within}
+        return [self.trace(image=picture, sample=at, **same) for at, picture in enumerate(pictures)]
+
+    def _chosen(
+        self, run: int, within: str, cross: bool, sample: int, keyed: bool
+    ) -> tuple[Chosen, RunFacts]:
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault
         if not self._calls:
@@ -137,10 +185,9 @@ class Recording:
             )
         calls = self._of_run(run)
         facts = self._facts[calls[0].run]
-        keyed, full = key_tokens is not None, way_to_full_attention(self.module)
-        unseen = unseen_beside(facts.softmaxes, calls)
-        chosen = Chosen(calls, self.modules.keys(), within, cross, sample, keyed, full, unseen)
-        return assemble(chosen, facts, self.module, tokens, key_tokens, valid, grid)
+        full, unseen = way_to_full_attention(self.module), unseen_beside(facts.softmaxes, calls)
+        names = self.modules.keys()
+        return Chosen(calls, names, within, cross, sample, keyed, full, unseen), facts
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise with advice when a recording is used as a trace."""

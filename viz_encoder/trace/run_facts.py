@@ -64,6 +64,7 @@ class RunFacts:
 
     raised: bool = False
     sizes: frozenset[int] = frozenset()  # from the first two axes of the module's arguments
+    given: tuple[Tensor, ...] = ()  # ids and pixels that the module was called with
     softmaxes: list[SeenIn] = field(default_factory=list)
     said: dict[str, None] = field(default_factory=dict)
 
@@ -76,6 +77,7 @@ class RunFacts:
         """Called when the module ends; `kwargs` is None if it raised."""
         self.raised = kwargs is None
         given = [x for x in (*args, *(kwargs or {}).values()) if isinstance(x, Tensor)]
+        self.given = tuple(x for x in given if _names_tokens(x))
         wide = [x for x in given if not x.is_nested and x.ndim >= 2]
         unbatched = any(x.ndim == 2 and x.is_floating_point() for x in wide)
         if wide and not unbatched:
@@ -102,6 +104,13 @@ class RunFacts:
             "that the model was given. So a sample here may be a head or a window, and a layer "
             "may be one sample's: look at recording.calls."
         )
+
+
+def _names_tokens(x: Tensor) -> bool:
+    """Ids "batch token", or pixels "batch channel height width"."""
+    if x.is_nested:
+        return False
+    return x.ndim == 4 if x.is_floating_point() else x.ndim == 2 and x.dtype.itemsize > 1
 
 
 def _uneven(calls: Sequence[RecordedCall]) -> str:
