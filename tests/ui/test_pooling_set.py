@@ -337,12 +337,12 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.fill("#viz-learn-steps input[type=number]", "20")
     page.press("#viz-learn-steps input[type=number]", "Tab")
     page.click("#viz-learn-train")
-    page.wait_for_selector("#viz-learn .viz-pool[data-painted]", timeout=120_000)
-    page.wait_for_selector("#viz-learn .viz-pool-shares[data-painted*='run/']", timeout=30_000)
-    numbers = page.locator("#viz-learn .viz-pool-number").all_inner_texts()
+    page.wait_for_selector("#viz-learned .viz-pool[data-painted]", timeout=120_000)
+    page.wait_for_selector("#viz-learned .viz-pool-shares[data-painted*='run/']", timeout=30_000)
+    numbers = page.locator("#viz-learned .viz-pool-number").all_inner_texts()
     assert sum(map(float, numbers)) == pytest.approx(1, abs=0.0005 * len(numbers))
-    assert page.locator("#viz-learn polyline").count() == 3
-    answer = page.inner_text("#viz-learn .viz-pool-answer")
+    assert page.locator("#viz-learned polyline").count() == 3
+    answer = page.inner_text("#viz-learned .viz-pool-answer")
     assert "the set above" in answer and "after 6 blocks" in answer
     page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
 

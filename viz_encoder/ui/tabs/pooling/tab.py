@@ -89,7 +89,7 @@ def _learn_part(place: TabContext, events: PoolingEvents, shown: gr.HTML) -> Non
         start = gr.Button("Train", variant="primary", size="sm", elem_id="viz-learn-train")
         stop = gr.Button("Stop", size="sm", visible=False, elem_id="viz-learn-stop")
     notice = gr.HTML("", elem_id="viz-learn-notice", apply_default_css=False)
-    learned = script_view("pooling/learn.js", elem_id="viz-learn")
+    learned = script_view("pooling/learn.js", elem_id="viz-learned")
     given = [shown, place.form.text_model, layer, seeds, steps]
     _connect(start, stop, events.learn, given, [learned, notice], events)
 
