@@ -16,11 +16,16 @@ from tests.audit.correct_transformers import bert
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 
+VALID = torch.arange(7) < torch.tensor([[7], [4]])
 NO_PADDING = AuditInputs(valid=torch.ones(3, 7, dtype=torch.bool))
 
 
 def heads(x, qkv):
-    return (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in qkv(x).chunk(3, -1))
+    return split(qkv(x), 3)
+
+
+def split(x, n_parts):
+    return (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in x.chunk(n_parts, -1))
 
 
 def merged(mixed):
@@ -288,6 +293,36 @@ def test_cross_attention_is_said_not_to_be_judged_or_is_judged():
     wrong = vz.audit_mask(Decoder(causal_by_mistake).eval(), causal, d_model=8, scope=scope)
     assert own(wrong) == ["cross_attention"], str(wrong)
     assert wrong.check("cross_attention").code == "cross_causal"
+
+
+class Written(Decoder):
+    """The same, in a forward pass that attends to the memory itself, of as many tokens as given."""
+
+    def __init__(self, n_keys, seen):
+        super().__init__()
+        self.memory, self.seen = nn.Parameter(torch.randn(1, n_keys, 8)), seen
+
+    def forward(self, x, keep):
+        ignore = (~keep).repeat_interleave(2, dim=0)
+        x = x + self.itself(x, x, x, attn_mask=ignore, need_weights=False)[0]
+        k, v = (one.expand(len(x), -1, -1, -1) for one in split(self.memory.repeat(1, 1, 2), 2))
+        seen = self.seen(torch.ones(x.shape[1], k.shape[2], dtype=torch.bool))
+        return x + merged(F.scaled_dot_product_attention(*split(x, 1), k, v, attn_mask=seen))
+
+
+@pytest.mark.parametrize("n_keys", [3, 7, 12])
+def test_a_memory_of_any_number_of_tokens_is_not_taken_for_the_tokens_themselves(n_keys):
+    def all_of_it(valid):
+        return torch.ones(*valid.shape, n_keys, dtype=torch.bool)
+
+    scope, right = AuditScope(cross=all_of_it), Written(n_keys, lambda all_: all_).eval()
+    quiet = vz.audit_mask(right, causal, d_model=8)
+    assert quiet.verdict == "PASS" and "Not judged: cross-attention" in quiet.sentence, str(quiet)
+    one = vz.audit_batch(right, (torch.randn(2, 7, 8), causal(VALID)), lambda given: given[1])
+    assert one.verdict == "PASS" and "Not judged: cross-attention" in one.sentence, str(one)
+    assert "nowhere else" in vz.audit_mask(right, causal, d_model=8, scope=scope).sentence
+    wrong = vz.audit_mask(Written(n_keys, torch.tril).eval(), causal, d_model=8, scope=scope)
+    assert own(wrong) == ["cross_attention"], str(wrong)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -141,7 +141,7 @@ class AuditContext:
             longer = self.setting.case(valid)
             crossed = self.crossed(self.base.valid)
             declared = None if crossed is None else tuple(crossed.shape[1:])
-            self.subject.fixed_keys = fixed_keys(self.subject, self.base, longer, declared)
+            self.subject.fixed_keys |= fixed_keys(self.subject, self.base, longer, declared)
         return maps_of(self.subject, self.base) if self.subject.fixed_keys else found
 
     def maps_on(self, case: Case, *, flat: bool = False) -> Maps:

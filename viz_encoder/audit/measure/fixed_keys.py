@@ -11,6 +11,8 @@ from viz_encoder.trace.left_out import may_be_attention
 from viz_encoder.trace.record import Recording
 from viz_encoder.trace.recorded_call import RecordedCall
 
+SAME = 1e-6  # relative to the largest value
+
 
 def attended(recording: Recording) -> Sequence[RecordedCall]:
     """The calls of a run; beside other kinds, only those softmaxes that may be attention."""
@@ -26,6 +28,26 @@ def _may_be(call: RecordedCall, sizes: Collection[tuple[int, int]]) -> bool:
         return True
     seen = call.attention.softmax
     return seen is None or may_be_attention(seen, sizes)
+
+
+def memories(calls: Sequence[RecordedCall], n_tokens: int) -> dict[int, FixedKeys]:
+    """Calls whose values are the same in all samples, which tokens that differ cannot give.
+
+    Not where the first call's are, too: then the samples may be the same.
+    """
+    alike = [_is_alike(call) for call in calls]
+    return {
+        number: "memory"
+        for number, call in enumerate(calls)
+        if alike[number] and not alike[0] and not call.cross and call.shape[2] == n_tokens
+    }
+
+
+def _is_alike(call: RecordedCall) -> bool:
+    values = call.attention.v
+    if call.attention.ragged or not values.numel() or len(values) == 1:
+        return False
+    return bool((values - values[:1]).abs().max() < SAME * values.abs().max())
 
 
 def fixed_keys(

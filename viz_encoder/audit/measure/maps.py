@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.measure.fixed_keys import attended
+from viz_encoder.audit.measure.fixed_keys import attended, memories
 from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
@@ -87,6 +87,7 @@ def maps_of(
         subject.run(given, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
     ran, kinds = attended(recording), subject.fixed_keys
+    kinds |= memories(ran, case.valid.shape[1])
     calls = [one for n, one in enumerate(ran) if n not in kinds]
     aside = [(kinds[n], one) for n, one in enumerate(ran) if n in kinds]
     layers = [_layer(call, case) for call in calls]
