@@ -44,6 +44,7 @@ def test_a_right_batch_passes_and_says_what_was_not_tried():
     assert report.verdict == "PASS", str(report)
     assert "2 to 9 real tokens of 9" in report.check("length").evidence
     assert any("Gradients" in line for line in report.not_tested)
+    assert "norms and convolutions: audit_mask compares" in report.sentence, report.sentence
     assert report.check("maps").verdict == report.check("pad_id").verdict == "PASS"
 
 
@@ -81,6 +82,14 @@ def test_cut_texts_and_sorted_samples_are_told():
     assert cut.verdict == "INFO" and "3 of 4 samples fill it completely" in cut.evidence
     assert "sorted by length" in cut.evidence
     assert "sorted" not in vz.audit_batch(Reader().eval(), batch(), intent).check("length").evidence
+
+
+def test_rows_of_tokens_that_are_only_queries_are_told_not_to_be_judged():
+    """As of frames of which each looks at the first; in the intent, they are like padding."""
+    told = vz.audit_batch(Reader().eval(), batch((4, 2, 3)), intent).check("length")
+    assert told.verdict == "INFO" and "rows of 5 tokens that none may attend to" in told.evidence
+    full = vz.audit_batch(Reader().eval(), batch(), intent).check("length")
+    assert "rows of" not in full.evidence
 
 
 def test_what_cannot_be_an_intent_is_answered():

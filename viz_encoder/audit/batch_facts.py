@@ -8,6 +8,7 @@ from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
+from viz_encoder.shown import counted
 
 
 def ids_of_padding(case: Case, pad_id: int | None) -> Answer:
@@ -53,6 +54,9 @@ def lengths_of(case: Case) -> Answer:
     counts, n_tokens = valid.sum(dim=1), valid.shape[1]
     full = int((counts == n_tokens).sum())
     told = [f"{int(counts.min())} to {int(counts.max())} real tokens of {n_tokens}"]
+    if n_unseen := int((~valid.any(dim=0)).sum()):
+        rows = f"rows of {counted(n_unseen, 'token')}"
+        told.append(f"{rows} that none may attend to are taken for padding, and not judged")
     if full > 1 and full > len(counts) // 10:
         told.append(f"{full} of {len(counts)} samples fill it completely, as truncated texts do")
     steps = counts.diff()

@@ -58,16 +58,19 @@ def how_much_was_judged(context: AuditContext) -> Judged:
 
 
 def _beside_attention(context: AuditContext) -> str:
-    """What maps do not show, where inputs longer than the tokens keep outputs from being compared.
+    """What maps do not show, where there is one batch, or inputs are longer than the tokens.
 
     A norm or a convolution of waveforms, say, may mix padding into real tokens before any layer.
     """
+    beside = "what runs besides attention, such as norms and convolutions"
+    if context.base.own:
+        return f"{beside}: audit_mask compares outputs"
     width = context.base.x.shape[1] if context.base.x.ndim > 1 else 0
     if width == context.base.valid.shape[1] or any(_was_asked(context, n) for n in BY_OUTPUTS):
         return ""
     return (
-        "what runs besides attention, such as norms and convolutions over padded inputs: no output "
-        "was compared, because the inputs have no axis of tokens"
+        f"{beside} over padded inputs: no output was compared, because the inputs have no axis of "
+        "tokens"
     )
 
 
