@@ -330,7 +330,7 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
     assert page.is_hidden("#viz-run") and TEXT in page.inner_text(".viz-to-form")
     page.click(".viz-to-form")
     page.wait_for_function(
-        "document.querySelector('#viz-run').getBoundingClientRect().top < innerHeight"
+        "document.querySelector('#viz-run').getBoundingClientRect().top < innerHeight / 2"
     )
     page.fill("#viz-text-a textarea", SENTENCES[1])
     page.click("#viz-run")

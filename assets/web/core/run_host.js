@@ -58,7 +58,7 @@ export async function mount(root, read, watch, trigger) {
 }
 
 // A run folds the form until it is used again: what comes with its focus covers no result, and on a narrow screen one
-// line with the text stands for it, which is below the result.
+// line with the text stands for it, and opens it on top; until something ran it is below the result's place.
 function foldForm() {
   const form = document.getElementById("viz-inputs");
   const open = () => form?.removeAttribute("data-ran");
@@ -68,7 +68,8 @@ function foldForm() {
     current.on((run) => run && line.replaceChildren(`✎ ${run.link.a ?? "Change the input"}`));
     line.addEventListener("click", () => {
       open();
-      form?.scrollIntoView();
+      form?.setAttribute("data-asked", "");
+      form?.scrollIntoView({ block: "nearest" });
       /** @type {HTMLElement | null} */ (form?.querySelector("textarea, input"))?.focus({ preventScroll: true });
     });
   });
