@@ -1,5 +1,6 @@
 // The answer first: the chosen pair as one sentence, a word to swap, and what else is worth a look.
 
+import { codesOf } from "../core/changed_run.js";
 import { button, el, onWidth, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
@@ -7,9 +8,9 @@ import { isChanged } from "../core/run.js";
 import { oneStop } from "../views/one_stop.js";
 import { signed } from "./pair_links.js";
 import { quoted, toldApart } from "../core/token_names.js";
-import { placeSaid, shareSaid } from "./routes_layout.js";
+import { partSaid, placeSaid } from "./routes_layout.js";
 
-/** @import { Explained, Finding, Findings, HeadLink, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Explained, Finding, Findings, Head, HeadLink, PairLinksView, Run, Selection } from "./types.d.ts" */
 /** @import { Reference } from "./reference.js" */
 
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
@@ -100,7 +101,7 @@ export class FindingsView {
     const chips = this.chips.querySelectorAll("button");
     for (const [at, { layer, head, chip }] of (this.#found?.found ?? []).entries()) {
       const one = chip.startsWith(`${layer}.${head} `); // not of several heads
-      const brought = found && one && el("small", {}, headSaid(found, layer, head));
+      const brought = found && one && el("small", {}, this.#brings(found, layer, head));
       chips[at]?.replaceChildren(chip, ...(brought ? [brought] : []));
     }
     this.#fit();
@@ -145,6 +146,16 @@ export class FindingsView {
     runText(text);
   }
 
+  /** "brings 4%": the share of one head. @type {(found: Explained, layer: number, head: number) => string} */
+  #brings(found, layer, head) {
+    return this.#removed(layer, head) ? " removed" : ` brings ${partSaid(found.heads[layer][head] ?? 0, found)}`;
+  }
+
+  /** @type {(layer: number, head: Head) => boolean} */
+  #removed(layer, head) {
+    return codesOf(this.#run).includes(`h${layer}.${head}`);
+  }
+
   // The sentence of what is chosen: that of a finding, or the same words for any other pair.
   #say() {
     const said = this.#run && this.#sentence(this.#run);
@@ -169,7 +180,7 @@ export class FindingsView {
     if (patches && !isChanged(this.selection)) return [patches.sentence];
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
-    const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`);
+    const removed = this.#removed(layer, head);
     const place =
       this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head, removed) : "";
     const more = [why, place].filter(Boolean).map((each) => ` ${each}`);
@@ -178,10 +189,6 @@ export class FindingsView {
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
 }
-
-/** "brings 4%": the share of one head. @type {(found: Explained, layer: number, head: number) => string} */
-const headSaid = (found, layer, head) =>
-  ` brings ${shareSaid(found.heads[layer][head] ?? 0, found) || (found.large ? "0%" : "0.00")}`;
 
 const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";
 

@@ -71,7 +71,19 @@ export function briefly(share, { score, large }) {
 }
 
 /** The unit of parts of a score, in words. @type {(found: Explained) => string} */
-export const unitSaid = ({ large, unit }) => (large ? "%" : unit === "logits" ? "logits" : "units of length");
+export const unitSaid = (found) =>
+  found.large ? `%${ofTwoSaid(found)}` : found.unit === "logits" ? "logits" : "units of length";
+
+/** What two runs are apart by, which a part of it must not hide: it is no part of either run. "" of one run.
+ * @type {(found: Explained) => string} */
+function ofTwoSaid({ words = "", large }) {
+  const what = words.startsWith("the distance") ? "distance" : words.includes("in this run minus") ? "difference" : "";
+  return what && ` ${large ? "of" : "to"} the ${what}`;
+}
+
+/** "4%", or of two runs "4% of the distance". @type {(share: number, found: Explained) => string} */
+export const partSaid = (share, found) =>
+  `${shareSaid(share, found) || (found.large ? "0%" : "0.00")}${ofTwoSaid(found)}`;
 
 /** A curve's label: what it moved, and the head that has most of it. @type {(edge: RouteEdge, found: Explained) => string} */
 export function linkSaid({ share, layer, head, by_head }, found) {
@@ -145,8 +157,8 @@ export function answerSaid(found, name, itself = -1, removed = []) {
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
   const what = brings ? ` ${name(brings.key)}` : " most";
   const much = shareSaid(brings?.by_head ?? share, found);
-  const verb = removed.includes(head) ? " (removed) brought" : " brings";
-  return [...said, ["; head ", false], [head, true], [`${verb}${what}${much && ` (${much})`}.`, false]];
+  const whose = removed.includes(head) ? "; removing head " : "; head ";
+  return [...said, [whose, false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
 }
 
 /** A score, of a distance beside the length of what is apart. @type {(found: Explained) => string} */
@@ -156,8 +168,8 @@ const wholeSaid = ({ score, whole, words }) =>
 /** The strongest of the links that a head has most of. @type {(found: Explained, place: { layer: number, head: Head }) => RouteEdge | undefined} */
 export const linkOf = ({ edges }, { layer, head }) => edges.find((edge) => edge.layer === layer && edge.head === head);
 
-/** What a head brings, or brought before it was removed, and changes where that is measured, each with its place among
- * all; "" of an unknown head.
+/** What a head brings, or its removal does to what two runs are apart by, and changes where that is measured, each with
+ * its place among all; "" of an unknown head, and of a removed one in its run alone.
  * @type {(found: Explained, effect: Explained | null, layer: number, head: number, removed?: boolean) => string} */
 export function placeSaid(found, effect, layer, head, removed = false) {
   const place = (/** @type {Explained} */ { heads }) => {
@@ -166,8 +178,8 @@ export function placeSaid(found, effect, layer, head, removed = false) {
     return `${1 + all.filter((each) => each !== null && Math.abs(each) > own).length} of ${all.length}`;
   };
   const share = found.heads[layer]?.[head];
-  if (share == null) return "";
-  const brings = `${removed ? "Without the change it brought" : "The head brings"} ${shareSaid(share, found) || (found.large ? "0%" : "0.00")} (rank ${place(found)})`;
+  if (share == null || (removed && !ofTwoSaid(found))) return "";
+  const brings = `${removed ? "Its removal" : "The head"} brings ${partSaid(share, found)} (rank ${place(found)})`;
   const without = effect?.heads[layer]?.[head];
   if (!effect || without == null) return `${brings}.`;
   return `${brings}; removing it changes the result by ${changed(without, effect)} (rank ${place(effect)}).`;
