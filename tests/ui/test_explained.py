@@ -43,13 +43,13 @@ def percent(share):
 
 
 def answered(page, found):
-    """Whether the page tells this score, and the head that brings most to it, or did before."""
+    """Whether the page tells this score, and the head that brings most to it, or was removed."""
     said = page.inner_text(".viz-answer").replace("−", "-")
     (layer, head), *_ = found.ranked(1)
     score = f"{found.words[1:]} is {found.score:.2f}"
     gone = f"{layer}.{head}" in page.evaluate("vizTab.run.changed?.changes.map((c) => c.words)+''")
-    brings = "(removed) brought" if gone else "brings"
-    return score in said and f"head {layer}.{head} {brings}" in said
+    removing = "removing " if gone else ""
+    return score in said and f"; {removing}head {layer}.{head} brings" in said
 
 
 def drawn(page, shape):
@@ -181,6 +181,13 @@ def test_a_changed_run_against_the_run_without_the_change(visit, minilm):
     plain = vz.capture(minilm, SENTENCES[0])
     found = vz.attribute(minilm, changed, of="state", token=10, against=plain)
     assert answered(page, found)
+    page.fill("#viz-text-a textarea", "Another text")
+    page.wait_for_selector(".viz-unrun:not([hidden])")
+    ends, starts = page.evaluate(
+        """() => [document.querySelector('.viz-changed-proof').getBoundingClientRect().right,
+          document.querySelector('.viz-unrun').getBoundingClientRect().left]"""
+    )
+    assert ends <= starts  # both are read, on one line
     page.reload()
     asked(page, "against=run")
     assert page.input_value("#viz-explain-against").startswith("run:")

@@ -41,7 +41,7 @@ export function followForm(/** @type {HTMLElement} */ root) {
     const said = current.run ? aheadOf(asked(), current.run.link) : "";
     if (said === node.textContent) return;
     steadily(() => {
-      node.textContent = said;
+      node.textContent = node.title = said;
       node.hidden = !said;
     });
   };
