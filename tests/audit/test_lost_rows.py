@@ -1,5 +1,7 @@
 """An output that loses rows to padding fails; one that has another length by design does not."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -28,6 +30,19 @@ def filled(x, keep):
     return F.pad(MODEL(x, keep), (0, 0, 0, -x.shape[1] % 8))
 
 
+def packed(x, keep, *, back=False):
+    """Real tokens to the front, as in a nested tensor (pytorch#90866), and back to their places."""
+    valid = keep.any(dim=1)
+    order = (~valid).long().argsort(dim=1, stable=True)
+    valid = valid.gather(1, order)
+    inside = MODEL(by(order, x), padding(valid)).masked_fill(~valid[:, :, None], 0.0)
+    return by(order.argsort(dim=1), inside) if back else inside
+
+
+def by(order, x):
+    return x.gather(1, order[:, :, None].expand_as(x))
+
+
 def of_one_batch(model, valid):
     batch = (torch.randn(3, 8, 8), padding(valid))
     return vz.audit_batch(model, batch, lambda given: given[1], module=MODEL)
@@ -51,3 +66,12 @@ def test_an_output_of_another_length_by_design_does_not_fail():
     assert report.verdict == "PASS", str(report)
     assert any("12 tokens the output has 16 rows" in line for line in report.not_tested)
     assert vz.audit_mask(filled, padding, scope=AuditScope(lengths=[8]), **OPTIONS).ok
+
+
+def test_rows_that_are_not_put_back_into_their_places_are_named():
+    holes = torch.tensor([[1, 0, 1, 1, 1, 0, 1, 0], [1, 1, 0, 0, 1, 1, 1, 1], [0] + [1] * 7]).bool()
+    given = {"inputs": AuditInputs(valid=holes), **OPTIONS}
+    report = vz.audit_mask(packed, padding, **given)
+    assert own(report) == ["padding_invariance"], str(report)
+    assert report.check("padding_invariance").code == "row_order", str(report)
+    assert vz.audit_mask(partial(packed, back=True), padding, **given).verdict == "PASS"

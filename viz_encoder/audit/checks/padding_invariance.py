@@ -16,7 +16,7 @@ from viz_encoder.audit.cut_samples import (
     of_left_out,
 )
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
-from viz_encoder.audit.diagnose.mixing import by_first
+from viz_encoder.audit.diagnose.mixing import by_first, by_moved_rows
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.ignored_input import find_ignored
@@ -29,10 +29,6 @@ from viz_encoder.audit.report import Verdict
 from viz_encoder.shown import continued
 
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
-BESIDES = (
-    "consistent with: positions counted from the padding, scores that depend on the padded length, "
-    "pooling over padding, or a part besides attention that counts padded tokens."
-)
 
 
 def ask(context: AuditContext) -> Answer:
@@ -117,10 +113,20 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         return found.because(diagnose("positions"))
     if not context.passed("gradient"):
         return found
-    if (of_first := by_first(context, case, out)) is not None:
-        return found.because(of_first)
-    cause = _of_pooled(context, case, out, worst.sample) if out.ndim == 2 else None
-    return found._replace(cause=BESIDES) if cause is None else found.because(cause)
+    cause = by_first(context, case, out) or by_moved_rows(context, case, out)
+    if cause is None and out.ndim == 2:
+        cause = _of_pooled(context, case, out, worst.sample)
+    return found._replace(cause=_besides(context)) if cause is None else found.because(cause)
+
+
+def _besides(context: AuditContext) -> str:
+    """What may change a sample, though its attention is right or cannot be seen."""
+    filled = "keys that fill up a window at its ends and are not masked, "
+    return (
+        "consistent with: positions counted from the padding, scores that depend on the padded "
+        f"length, pooling over padding, {'' if context.maps.layers else filled}or a part besides "
+        "attention that counts padded tokens."
+    )
 
 
 def _of_pooled(context: AuditContext, case: Case, out: Tensor, sample: int) -> Diagnosis | None:

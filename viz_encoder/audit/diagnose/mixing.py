@@ -77,6 +77,25 @@ def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None
     return diagnose("sample_order", more=f" (sample {', sample '.join(pairs)})")
 
 
+def by_moved_rows(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
+    """Whether the rows of each sample alone are in its output, but not in their places."""
+    moved = False
+    for sample, real in enumerate(case.valid):
+        single = None if out.ndim < 3 else context.setting.alone(case, sample)
+        if single is None:  # its padding cannot be cut off
+            continue
+        try:
+            alone = context.subject.run(single)[0].flatten(1)
+        except ModelFault:
+            return None
+        away = torch.cdist(out[sample].flatten(1).float(), alone.float(), p=torch.inf)
+        fits = away <= context.tolerance(out)  # "row token"
+        if not bool((fits.sum(dim=0) == 1).all()):
+            return None
+        moved |= not bool(fits[real].diagonal().all())
+    return diagnose("row_order") if moved else None
+
+
 def _of_one_sample(context: AuditContext, case: Case) -> Diagnosis | None:
     """Whether attention is right in this batch, and wrong in one of its samples by itself."""
     if not case.padded and is_right_on(context, case) is True:

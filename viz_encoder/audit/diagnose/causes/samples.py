@@ -11,6 +11,11 @@ SAMPLES = {
         "outputs come back in a different order from the samples",
         "Undo the sorting: out[order.argsort()].",
     ),
+    "row_order": Cause(
+        "real tokens stand in other places inside, and their outputs are not put back",
+        "Put them back: out.gather(1, order.argsort(1)[:, :, None].expand_as(out)), where order is "
+        "what the input was gathered by.",
+    ),
     "other_sample": Cause(
         "some samples use the mask of another sample",
         "Index the mask by sample, and expand it over heads: mask[:, None].expand(-1, n_heads, "
