@@ -119,6 +119,14 @@ def test_an_example_picture_is_one_click_away(shared):
 
 
 @pytest.mark.slow
+def test_the_kind_picture_has_a_picture_to_run(shared):
+    opened = shared()
+    opened.page.get_by_label("Picture", exact=True).check()
+    opened.page.wait_for_selector("#viz-picture img")
+    opened.page.click("#viz-run")
+    opened.page.wait_for_function("vizTab.run.grid")
+
+
 def test_a_cell_of_the_map_marks_its_patches(shared, wide_trace):
     opened = shared(kind="image", example="a wide scene")
     opened.painted()

@@ -124,6 +124,7 @@ class _Events:
         form.saved.upload(self.show_saved, form.saved, self.result, **self.running)
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
         form.kind.change(reveal, form.kind, form.shown, **quick)
+        form.kind.change(_first_picture, [form.kind, form.picture], form.picture, **quick)
         for button, example in zip(form.examples, EXAMPLES, strict=True):
             filled = button.click(_filler(example), None, form.filled, **quick)
             self._connect_run(filled, example)
@@ -245,6 +246,11 @@ def _anew(description: RunDescription) -> str:
 def _example(name: str) -> Image.Image | None:
     """An example's pixels: Gradio serves no file of ours by its path."""
     return Image.open(asset(PICTURES[name])) if name in PICTURES else None
+
+
+def _first_picture(kind: str, picture: str | None) -> Any:
+    """A picture for an empty box, so that Run runs as it does with a text."""
+    return gr.skip() if picture or kind != "image" else _example(next(iter(PICTURES)))
 
 
 def _filler(example: Example) -> Callable[[], tuple[Any, ...]]:

@@ -72,6 +72,7 @@ def make_form(models: Models) -> Form:
                 label="Picture",
                 show_label=False,  # it would lie on the words of the box
                 sources=["upload", "clipboard"],
+                format="png",  # an example keeps its pixels
                 height=96,
                 elem_id="viz-picture",
             )
