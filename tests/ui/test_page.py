@@ -193,6 +193,10 @@ def test_nothing_is_wider_than_the_screen(visit, width):
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+AS_FOLDED = """folded => [...document.styleSheets].forEach((sheet) => {
+  if (sheet.ownerNode.textContent.startsWith('#viz-inputs #viz-tries')) sheet.disabled = folded; })"""
+
+
 def test_share_copies_the_link_or_shows_it(shared):
     page = shared(layer=2, head=7).page
     page.evaluate(
@@ -201,6 +205,12 @@ def test_share_copies_the_link_or_shows_it(shared):
     page.click("#viz-link")
     page.get_by_role("button", name="Link copied").wait_for()
     assert page.evaluate("window.copied") == page.url and "head=7" in page.url
+    assert page.evaluate("document.querySelector('#viz-link').scrollWidth") <= 100
+    page.evaluate(AS_FOLDED, True)
+    page.wait_for_selector("#viz-tries", state="hidden")
+    page.focus("#viz-text-a textarea")
+    page.wait_for_selector("#viz-tries")
+    page.evaluate(AS_FOLDED, False)
     page.evaluate("() => (navigator.clipboard.writeText = () => Promise.reject()) && 0")
     page.click("#viz-link")
     link = page.get_by_label("Link to copy")

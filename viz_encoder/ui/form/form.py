@@ -78,7 +78,7 @@ def make_form(models: Models) -> Form:
             )
             picture_model = _model_picker(models.names("image"), "viz-picture-model")
         run = gr.Button("Run", variant="primary", elem_id="viz-run", scale=0, min_width=96)
-        gr.Button("Share", elem_id="viz-link", scale=0, min_width=84)
+        gr.Button("Share", elem_id="viz-link", scale=0, min_width=100)
     notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
     with gr.Row(elem_id="viz-tries"):
         examples = _examples()
