@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from viz_encoder.audit.mask_input.conventions import Convention, from_bool, to_bool
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.audit.mask_input.recognized import KNOWN, Recognized, recognized
 
@@ -27,12 +28,15 @@ def test_a_preset_is_named(name):
         (~PRESETS["documents"].mask(N, length=4), "Packed documents, length 4"),
     ],
 )
-def test_a_mistake_is_named_with_the_line_that_mends_it(mask, meant):
-    found = recognized(mask)
+@pytest.mark.parametrize("convention", ["keep", "ignore", "ones", "added"])
+def test_a_mistake_is_named_with_the_line_that_mends_it(mask, meant, convention):
+    found = recognized(mask, convention=Convention(convention))
     assert found.says.startswith(f"This mask is “{meant}”, ") and found.wrong
     assert found.says.endswith(f": write {found.line}")
-    mended = eval(found.line, {"mask": mask, "torch": torch, "len": len})  # as a reader does
-    assert recognized(mended) == Recognized(f"This mask is “{meant}”.")
+    passed = from_bool(mask, convention)
+    mended = eval(found.line, {"mask": passed, "torch": torch, "len": len})  # as a reader does
+    again = to_bool(mended, convention)
+    assert recognized(again) == Recognized(f"This mask is “{meant}”.")
 
 
 def test_a_mask_is_held_against_what_is_meant():
@@ -40,7 +44,9 @@ def test_a_mask_is_held_against_what_is_meant():
     meant = "Causal", causal
     assert recognized(causal, meant, "Your file") == Recognized("Your file is “Causal”.")
     upside = "Your file is “Causal”, upside down: write ~mask"
-    assert recognized(~causal, meant, "Your file") == Recognized(upside, "~mask", wrong=True)
+    assert recognized(~causal, meant, "Your file") == Recognized(
+        upside, "~mask", "upside down", wrong=True
+    )
     more, less = int((window & ~causal).sum()), int((causal & ~window).sum())
     said = recognized(window, meant).says  # a preset, and not the one that is meant
     assert said == (

@@ -67,6 +67,37 @@ def test_a_file_that_is_upside_down_is_named_with_the_line_that_mends_it(masks):
     page.wait_for_selector(verdict, state="hidden")
 
 
+def test_a_file_is_held_against_what_was_chosen_before_and_a_refused_one_has_no_verdict(masks):
+    page, verdict = masks(), "#viz-mask-verdict"
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    leaking = np.tri(15, dtype=bool)
+    leaking[3, 9] = True
+    send(page, "one.npy", leaking)
+    page.wait_for_selector(f"{verdict}:has-text('it allows 1 pair that “Causal” forbids')")
+    assert page.input_value("#viz-mask-preset") == "causal"
+    np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))  # what is meant
+    send(page, "floats.npy", np.zeros((15, 15), np.float32))
+    page.wait_for_selector(".viz-alert:has-text('floats.npy: The mask is float32')")
+    assert page.is_hidden(verdict)
+    assert page.inner_text(".viz-mask-file-name") == "floats.npy"
+
+
+def test_what_a_run_found_is_not_said_of_a_mask_that_came_after_it(masks):
+    page, sentence = masks(), "#viz-mask-sentence"
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    page.click("#viz-mask-run")
+    page.wait_for_function("vizMasks.result.result && vizMasks.result.node.dataset.painted")
+    before = page.inner_text(sentence)
+    page.select_option("#viz-mask-preset", "window")
+    page.wait_for_selector(f"{sentence}:has-text('The mask has changed since this run')")
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function(
+        "said => document.querySelector('#viz-mask-sentence').textContent === said", arg=before
+    )
+
+
 def test_rows_of_a_batch_are_read_as_a_key_padding_mask(masks):
     page = masks()
     real = np.arange(15) < np.array([9, 15, 4])[:, None]

@@ -216,7 +216,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     np.testing.assert_array_equal(painted_mask(page), causal.numpy())
     assert page.evaluate("vizTab.run.masked") == f"causal, 105 of 225 pairs forbidden, in {WORDS}"
     page.fill("#viz-mask-heads", "")  # another scope than the one that ran
-    page.wait_for_selector("text=The mask has changed since")
+    page.wait_for_selector("text=The mask has changed since this run")
     page.wait_for_url("**masks.scope=3-5*")
 
 

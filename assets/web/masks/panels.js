@@ -168,7 +168,7 @@ function factsOf(found, leaks) {
   const [extra, missing] = [result.extra[layer], result.missing[layer]];
   const passed =
     extra || missing
-      ? `Layer ${layer} got a different mask from yours: ${count(extra)} more pairs allowed, ${count(missing)} more forbidden.`
+      ? `Layer ${layer} got a different mask from yours: ${count(extra)} more pairs allowed, ${count(missing)} more forbidden.${run.valid.includes(false) ? " Queries that are padding are left out." : ""}`
       : `Layer ${layer} got your mask, pair by pair${scope.everyHead ? "" : `, in ${scope.heads.length === 1 ? "head" : "heads"} ${scope.heads.join(", ")}`}.`;
   const leaking = leaks
     ? `${count(leaks)} leaking ${leaks === 1 ? "cell" : "cells"} in this map.`

@@ -30,10 +30,14 @@ export class PassedFile {
   samples = control("Sample of the batch", this.sample);
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
   nodes = [this.choose, this.field, this.loaded, control("as", this.convention), this.samples];
-  #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
+  #asked = new Latest((sentence) => {
+    this.acts.tell(NO_VERDICT); // the mask stays as it was
+    this.#say(sentence);
+  });
 
-  /** `made` gets the file's mask where it is what is meant, `tell` what it is, and `loads` its name.
-   * @param {{ made: (mask: Mask, run: Run) => unknown, tell: (verdict: Verdict) => unknown,
+  /** `meant` is what a person said is meant, `made` gets the file's mask where that is the file, `tell` what it is,
+   * and `loads` its name.
+   * @param {{ meant: () => Origin | null, made: (mask: Mask, run: Run) => unknown, tell: (verdict: Verdict) => unknown,
    *   loads: (name: string) => unknown }} acts */
   constructor(acts) {
     this.acts = acts;
@@ -55,12 +59,12 @@ export class PassedFile {
     if (file.size > this.most)
       return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(this.most)} are allowed here.`);
     this.#batch(1, 0);
-    return this.#read(file, null);
+    return this.#read(file, this.acts.meant());
   }
 
-  /** What is loaded, as what is meant. */
+  /** What is loaded, once more. */
   read() {
-    return this.file && this.#read(this.file, null);
+    return this.file && this.#read(this.file, this.acts.meant());
   }
 
   /** Hold the file against what is meant, as a preset makes it. @param {Origin} by */
@@ -72,16 +76,16 @@ export class PassedFile {
   #read(file, meant) {
     const { home, shown } = this;
     if (!home || !shown) return;
+    this.file = file;
+    this.name.textContent = file.name;
+    this.loaded.hidden = false;
+    this.choose.textContent = "Another file …";
     const asked = { convention: this.convention.value, sample: Number(this.sample.value), meant };
     return this.#asked.run(async (fresh) => {
       const read = async (/** @type {Run} */ run) => ({ run, ...(await uploaded(run, file, asked)) });
       const other = (/** @type {Error} */ fault) => (shown === home ? Promise.reject(fault) : read(home));
       const { run, mask, samples, ...verdict } = await fresh(read(shown).catch(other)); // of the text with its padding, or alone
       this.#say("");
-      this.file = file;
-      this.name.textContent = file.name;
-      this.loaded.hidden = false;
-      this.choose.textContent = "Another file …";
       this.acts.loads(file.name);
       this.#batch(samples, asked.sample);
       if (!meant) this.acts.made(mask, run);

@@ -33,6 +33,7 @@ export class Presets {
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
   custom = el("option", { value: CUSTOM, disabled: true }, PAINTED);
   #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
+  #chosen = false; // by a person, in this run
 
   /** `made` gets each mask with what made it and its run; `asFile` is called for the mask of the file.
    * @param {(mask: Mask, by: Origin, run: Run) => unknown} made @param {() => unknown} asFile */
@@ -45,9 +46,15 @@ export class Presets {
   show(run, { presets }) {
     Object.assign(this, { run, presets });
     this.#asked.stop();
+    this.#chosen = false;
     this.choice.replaceChildren(...options(presets.map(({ name, label }) => [name, label])), this.custom);
     this.#controls();
     this.#say("");
+  }
+
+  /** What a person said is meant; null where they did not, or meant the file. @returns {Origin | null} */
+  get meant() {
+    return this.#chosen ? this.#origin() : null;
   }
 
   // Whether a mask of padding puts real [PAD] beside the text.
@@ -81,7 +88,8 @@ export class Presets {
   }
 
   #choose() {
-    if (this.choice.value === CUSTOM) return this.asFile();
+    this.#chosen = this.choice.value !== CUSTOM;
+    if (!this.#chosen) return this.asFile();
     this.#controls();
     this.#make();
   }

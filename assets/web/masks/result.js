@@ -1,7 +1,7 @@
 // A run with the mask: asked for, waited for, and what it shows.
 
 import { current } from "../core/app_state.js";
-import { button, caption, control, controls, el, options } from "../core/dom.js";
+import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { section } from "../views/headed.js";
@@ -17,6 +17,7 @@ import { result, runWith } from "./requests.js";
 /** @import { Verdict } from "./passed_file.js" */
 
 const NO_MISTAKE = "none";
+const CHANGED = "The mask has changed since this run: run with it to see what it does.";
 const UNTRIED = "Run with this mask to see what it changes.";
 
 export class Result {
@@ -43,7 +44,6 @@ export class Result {
   verdict = el("h2", { class: "viz-lead", id: "viz-mask-verdict", role: "status", hidden: true });
   sentence = el("h2", { class: "viz-lead", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
-  stale = caption("The mask has changed since; run again to see its effect.");
   mend = button("Apply the mask correctly", () => this.begin(NO_MISTAKE), {
     id: "viz-mask-mend",
     class: "viz-small viz-mask-run",
@@ -65,7 +65,7 @@ export class Result {
   body = el(
     "div",
     { class: "viz-mask-result", hidden: true },
-    ...[this.stale, controls(this.everywhere, this.back, this.shown)],
+    ...[controls(this.everywhere, this.back, this.shown)],
     ...[this.panels.node, this.more],
   );
   bar = controls(this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said);
@@ -73,6 +73,7 @@ export class Result {
     ...[/** @type {const} */ ("viz-mask-box"), "Run with the mask", this.verdict],
     ...[this.sentence, this.alone, this.bar, this.warning, this.body],
   );
+  #ofFile = NO_MISTAKE; // the mistake that passing the file is
   #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
 
   // `made` gets each run with a mask.
@@ -101,7 +102,7 @@ export class Result {
   follow(mask, scope, wrong) {
     if (this.led && !mask.equals(this.ranWith)) this.#takeBack(); // the mistake was planted by the opening, not by the user
     Object.assign(this, { mask, scope, wrong });
-    this.stale.hidden = !this.result || (mask.equals(this.ranWith) && scope === this.ranIn);
+    this.#tell();
     this.start.disabled = this.#refused;
   }
 
@@ -110,8 +111,19 @@ export class Result {
     this.verdict.hidden = !says;
     this.verdict.textContent = says;
     this.verdict.classList.toggle("viz-mask-wrong", wrong);
-    this.mistake.value = mistake || NO_MISTAKE;
+    this.mistake.value = this.#ofFile = mistake || NO_MISTAKE;
     this.#warn();
+  }
+
+  // What the run found; nothing of a mask that was changed since, whose maps stay pale below.
+  #tell() {
+    const { result } = this;
+    if (!result) return;
+    const stale = !this.mask.equals(this.ranWith) || this.scope !== this.ranIn;
+    this.sentence.textContent = stale ? CHANGED : result.sentence;
+    this.body.classList.toggle("viz-mask-before", stale);
+    this.alone.hidden = stale || !result.alone;
+    this.mend.hidden = stale || result.mistake === NO_MISTAKE;
   }
 
   // Scope of the shown result's mask.
@@ -196,13 +208,10 @@ export class Result {
     Object.assign(this, { run, result: found, ranWith: mask });
     this.#idle("");
     this.made(run);
-    this.sentence.textContent = found.sentence;
-    this.mend.hidden = found.mistake === NO_MISTAKE;
     if (this.leads && mask.equals(this.mask)) this.led = strongestLeak(found);
     else if (this.leads) this.#takeBack(); // another mask was chosen meanwhile
     this.leads = false;
     this.alone.textContent = found.alone;
-    this.alone.hidden = !found.alone;
     this.body.hidden = this.leaks.node.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);
     this.show();
@@ -219,7 +228,11 @@ export class Result {
   #warn() {
     const [chosen] = this.mistake.selectedOptions;
     this.warning.hidden = !chosen || chosen.value === NO_MISTAKE;
-    this.warning.textContent = `A mistake is planted: the mask is passed to the model, and ${chosen?.textContent}. Any weight on a pair that the mask forbids is a leak.`;
+    const what =
+      this.mistake.value === this.#ofFile
+        ? "Passing your file is the same as if"
+        : "A mistake is planted: the mask is passed, and";
+    this.warning.textContent = `${what} ${chosen?.textContent}. Any weight on a pair that is meant to be forbidden is a leak.`;
   }
 }
 

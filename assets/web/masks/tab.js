@@ -73,6 +73,7 @@ class MasksTab extends TabShell {
     () => this.passed.read(),
   );
   passed = new PassedFile({
+    meant: () => this.presets.meant,
     made: (mask, run) => this.#made(mask, null, run),
     tell: (verdict) => this.result.judge(verdict),
     loads: (name) => this.presets.loads(name),

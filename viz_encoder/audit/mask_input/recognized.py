@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.mask_input.conventions import Convention
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.shown import counted
 
@@ -31,31 +32,59 @@ class Recognized:
 
     says: str = ""
     line: str = ""  # that mends it, where it is a known mask under a usual mistake
+    mistake: str = ""  # that mistake, in words
     wrong: bool = False  # it is not what was meant
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """How a mask is not what was meant, and the line that makes it so."""
+    """How a mask is not what was meant, and what makes it so: of True = may attend, and as lines.
+
+    A line mends `mask`, a tensor, in the convention that a code passes.
+    """
 
     words: str
-    line: str
     mended: Callable[[Mask], Mask]
+    keep: str
+    ignore: str
+    ones: str
+    added: str
+
+    def line(self, convention: Convention) -> str:
+        """The line to write where the mask is passed in that convention."""
+        if convention is Convention.ADDED:
+            return self.added
+        if convention in (Convention.ONES, Convention.KEY_ONES):
+            return self.ones
+        return self.keep if convention is Convention.KEEP else self.ignore
 
 
+EYE = "torch.eye(len(mask), dtype=mask.dtype)"
+CLOSED = "torch.where({} == 0, -torch.inf, 0.0)"
+UPSIDE, ASKEW = "upside down", "transposed (its rows are keys)"
 MISTAKES = (
-    Mistake("upside down", "~mask", lambda mask: ~mask),
-    Mistake("transposed (its rows are keys)", "mask.T", lambda mask: mask.T),
+    Mistake(UPSIDE, lambda m: ~m, "~mask", "~mask", "1 - mask", CLOSED.format("mask")),
+    Mistake(ASKEW, lambda m: m.T, *["mask.T"] * 4),
     Mistake(
         "without the diagonal (no token may attend to itself)",
-        "mask | torch.eye(len(mask), dtype=torch.bool)",
-        lambda mask: mask | torch.eye(len(mask), dtype=torch.bool),
+        lambda m: m | torch.eye(len(m), dtype=torch.bool),
+        keep=f"mask | {EYE}",
+        ignore=f"mask & ~{EYE}",
+        ones=f"torch.maximum(mask, {EYE})",
+        added="mask.fill_diagonal_(0.0)",
     ),
-    Mistake("upside down and transposed", "~mask.T", lambda mask: ~mask.T),
+    Mistake(
+        "upside down and transposed",
+        lambda m: ~m.T,
+        *("~mask.T", "~mask.T", "1 - mask.T", CLOSED.format("mask.T")),
+    ),
     Mistake(
         "shifted (tokens may attend to the next one)",
-        "mask.tril()",
-        lambda mask: _up_to_next(mask),
+        lambda m: _up_to_next(m),
+        keep="mask.tril()",
+        ignore="mask | torch.ones_like(mask).triu(1)",
+        ones="mask.tril()",
+        added="mask + torch.full_like(mask, -torch.inf).triu(1)",
     ),
 )
 
@@ -64,6 +93,7 @@ def recognized(
     mask: Bool[Tensor, "query key"],
     meant: tuple[str, Bool[Tensor, "query key"]] | None = None,
     what: str = "This mask",
+    convention: Convention = Convention.KEEP,
 ) -> Recognized:
     """Name the mask by a preset, or by a preset under a usual mistake.
 
@@ -71,6 +101,7 @@ def recognized(
         mask: rows = queries, columns = keys, True = may attend.
         meant: the label and the mask it should be; without it, each preset is tried.
         what: the mask in the sentence.
+        convention: in which a code passes it, and in which the line is written.
     """
     if meant is None and (mask.all() or not mask.any()):
         return Recognized()
@@ -82,8 +113,9 @@ def recognized(
         mended = mistake.mended(mask)
         for label, candidate in candidates:
             if torch.equal(mended, candidate):
-                says = f"{what} is “{label}”, {mistake.words}: write {mistake.line}"
-                return Recognized(says, mistake.line, wrong=True)
+                line = mistake.line(convention)
+                says = f"{what} is “{label}”, {mistake.words}: write {line}"
+                return Recognized(says, line, mistake.words, wrong=True)
     return Recognized() if meant is None else _differing(mask, *meant, what)
 
 

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.mask_panels import mask_panels
-from viz_encoder.audit.mask_input.recognized import recognized
+from viz_encoder.audit.mask_input.conventions import Convention
+from viz_encoder.audit.mask_input.recognized import ASKEW, UPSIDE, recognized
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.painted_mask import Mistake
@@ -32,7 +33,7 @@ from viz_encoder.whole_file import shortened
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/mask", route_class=ToldRoute)
 PLACES = Places(1)
-MADE_BY = {"~mask": str(Mistake.INVERTED), "mask.T": str(Mistake.TRANSPOSED)}
+MADE_BY = {UPSIDE: str(Mistake.INVERTED), ASKEW: str(Mistake.TRANSPOSED)}
 
 
 async def _size(entry: Held) -> int:
@@ -103,8 +104,8 @@ async def upload(
     def work() -> Response:
         mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
         wanted = requests.meant_by(read_json(meant.encode()), n_tokens) if meant else None
-        found = recognized(mask, wanted, "Your file")
-        mistake = MADE_BY.get(found.line, "") if wanted else ""
+        found = recognized(mask, wanted, "Your file", Convention(convention))
+        mistake = MADE_BY.get(found.mistake, "") if wanted else ""
         told = {"says": found.says, "wrong": found.wrong, "mistake": mistake}
         return _bits(mask, **{"x-about": json.dumps({"samples": samples, **told})})
 
