@@ -193,8 +193,8 @@ def test_nothing_is_wider_than_the_screen(visit, width):
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-AS_FOLDED = """folded => [...document.styleSheets].forEach((sheet) => {
-  if (sheet.ownerNode.textContent.startsWith('#viz-inputs #viz-tries')) sheet.disabled = folded; })"""
+AS_FOLDED = """folded => { for (const sheet of document.styleSheets)
+  if (sheet.ownerNode.textContent.startsWith('#viz-inputs #viz-tries')) sheet.disabled = folded; }"""
 
 
 def test_share_copies_the_link_or_shows_it(shared):
