@@ -194,7 +194,7 @@ def test_nothing_is_wider_than_the_screen(visit, width):
 
 
 AS_FOLDED = """folded => { for (const sheet of document.styleSheets)
-  if (sheet.ownerNode.textContent.startsWith('#viz-inputs #viz-tries')) sheet.disabled = folded; }"""
+  if (sheet.ownerNode.textContent.startsWith('#viz-inputs #viz-')) sheet.disabled = folded; }"""
 
 
 def test_share_copies_the_link_or_shows_it(shared):

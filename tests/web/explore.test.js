@@ -49,13 +49,24 @@ test("curves lead from the key's column to the query's, and none stays within on
   );
 });
 
-test("a weaker label leaves its place to a stronger one", () => {
-  const label = (x, y, text) => ({ x, y, text });
-  const all = [label(0, 0, "27%"), label(10, 0, "4%"), label(10, 30, "3%"), label(200, 0, "2%")];
+test("a weaker label leaves its place to a stronger one and to its curve, or moves", () => {
+  const label = (text, xs, y, span) => ({ text, xs, y, span });
+  const all = [
+    label("27% (5.11: 22%)", [100], 0, [20, 300]),
+    label("4% (5.10: 2%)", [240, 250], 0, [220, 300]), // on the curve
+    label("3%", [100], 30, [80, 300]), // of another block
+    label("2%", [305, 330], 0, [300, 400]), // moves off the curve's end
+  ];
   assert.deepEqual(
-    roomy(all).map(({ text }) => text),
-    ["27%", "3%", "2%"],
+    roomy(all).map(({ text, x }) => [text, x]),
+    [
+      ["27% (5.11: 22%)", 100],
+      ["3%", 100],
+      ["2%", 330],
+    ],
   );
+  const beside = [label("5% (3.1: 4%)", [100], 0, [80, 120]), label("3% (3.9: 2%)", [186], 0, [150, 220])];
+  assert.equal(roomy(beside).length, 1); // 12 letters each: they would run into each other
 });
 
 test("a share is a percentage where that says much, and nothing where it would read as zero", () => {

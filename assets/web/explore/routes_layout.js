@@ -3,10 +3,12 @@
 /** @import { Explained, Head, Maybe, RouteEdge } from "../core/payloads.d.ts" */
 /** @typedef {{ groups: number[][], nodes: number[][] }} Columns the tokens of each, and "state column" shares */
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
-/** @typedef {{ x: number, y: number, text: string }} Label */
+/** @typedef {{ xs: number[], y: number, text: string, span: [left: number, right: number] }} Label of a curve: where its
+ *   middle may be, the best place first, and from where to where the curve goes */
 
-const LETTER = 6.2; // pixels of a character of a label
+const LETTER = 7.4; // pixels of a character of a label
 const LINE = 15; // and of its line
+const GAP = 8; // between two labels
 
 /** At most so many columns: those that hold most in some row, and last all others together.
  * @type {(columns: Columns, most: number) => Columns} */
@@ -33,14 +35,21 @@ export function curves(edges, groups) {
   });
 }
 
-/** The labels that lie on no earlier one. @template {Label} Kind @param {Kind[]} labels @returns {Kind[]} */
+/** Each label at the first of its places where it lies on no earlier label and on no earlier label's curve; one without
+ * such a place is left out. @param {Label[]} labels */
 export function roomy(labels) {
-  /** @type {Kind[]} */ const kept = [];
-  const wide = (/** @type {Label} */ { text }) => text.length * LETTER;
-  for (const each of labels) {
-    const over = (/** @type {Label} */ one) =>
-      Math.abs(one.y - each.y) < LINE && Math.abs(one.x - each.x) < (wide(one) + wide(each)) / 2 + 4;
-    if (!kept.some(over)) kept.push(each);
+  /** @type {{ x: number, y: number, text: string }[]} */ const kept = [];
+  const half = (/** @type {string} */ text) => (text.length * LETTER) / 2;
+  for (const [at, { xs, y, text }] of labels.entries()) {
+    const onLabel = (/** @type {number} */ x) =>
+      kept.some((one) => Math.abs(one.y - y) < LINE && Math.abs(one.x - x) < half(one.text) + half(text) + GAP);
+    const onCurve = (/** @type {number} */ x) =>
+      labels.slice(0, at).some(({ y: row, span: [left, right] }) => {
+        const beside = x + half(text) < left || x - half(text) > right;
+        return Math.abs(row - y) < LINE && !beside;
+      });
+    const x = xs.find((each) => !onLabel(each) && !onCurve(each));
+    if (x !== undefined) kept.push({ x, y, text });
   }
   return kept;
 }

@@ -18,6 +18,7 @@ const [ROW, NODE] = [47, 22]; // from block to block, and the height of a node
 const [WIDE, NARROW] = [84, 44]; // of a column, at most and at least
 const [THICK, THIN] = [7, 1.2]; // curves
 const NAMED = 6; // curves that bear their share and head
+const PLACES = [0.4, 0.6, 0.25, 0.75]; // of a label on its curve
 
 export class RoutesView {
   /** @type {Run | null} */ run = null;
@@ -136,11 +137,13 @@ export class RoutesView {
   #labels(drawn, place) {
     const { found } = this;
     if (!found) return [];
-    const all = drawn.slice(0, NAMED).map(({ edge, from, to }) => ({
-      x: place.x(from) + 0.4 * (place.x(to) - place.x(from)),
-      y: (place.y(edge.layer) + place.y(edge.layer + 1) - thickness(edge, drawn[0])) / 2 - 1, // on the curve
-      text: linkSaid(edge, found),
-    }));
+    const all = drawn.slice(0, NAMED).map(({ edge, from, to }) => {
+      const [start, end] = [place.x(from), place.x(to)];
+      const y = (place.y(edge.layer) + place.y(edge.layer + 1) - thickness(edge, drawn[0])) / 2 - 1; // on the curve
+      const xs = PLACES.map((part) => start + part * (end - start));
+      const span = /** @type {[number, number]} */ ([Math.min(start, end), Math.max(start, end)]);
+      return { xs, y, span, text: linkSaid(edge, found) };
+    });
     return roomy(all).map(({ x, y, text }) => svg("text", { class: "viz-route-label", x, y }, text));
   }
 
