@@ -270,8 +270,12 @@ def test_a_picture_has_an_overlay_a_block(explore):
     figures = page.locator(".viz-route-pictures figure")
     n_layers = page.evaluate("window.vizTab.run.nLayers")
     assert figures.count() == n_layers + 1
-    assert figures.last.inner_text().startswith("input")
-    figures.last.locator("canvas").click(position={"x": 70, "y": 70})
+    assert figures.first.inner_text().startswith("input")  # blocks from left to right
+    with page.expect_download() as download:
+        page.click(".viz-how .viz-figure-take >> text=PNG")
+    picture = Image.open(download.value.path())
+    assert len(picture.convert("RGB").getcolors(10**6)) > 1000  # the overlays are in it
+    figures.first.locator("canvas").click(position={"x": 70, "y": 70})
     asked(page, "of=state")
     query = page.evaluate("window.vizTab.selection.query")
     assert page.inner_text(".viz-answer").startswith(

@@ -18,6 +18,7 @@ import {
   strongestHead,
   unitSaid,
 } from "../../assets/web/explore/routes_layout.js";
+import { partsOf } from "../../assets/web/explore/fewest_words.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
 import { Run } from "../../assets/web/core/run.js";
 import { tabIn } from "../../assets/web/core/selection_address.js";
@@ -255,4 +256,8 @@ test("views stand where they say, in their order; a view without a place stands 
   assert.deepEqual(await names("hidden", "query"), ["first", "second"]);
   assert.deepEqual(await names("hidden", "none"), []);
   assert.deepEqual([run.real(), run.real(true), run.named(1)], [[0, 1], [1], "1 “cat”"]);
+});
+
+test("what is hidden to change an answer is patches of a picture and words of a text", () => {
+  assert.deepEqual([partsOf({ grid: { rows: 2, cols: 2, prefix: 1 } }), partsOf({ grid: null })], ["patches", "words"]);
 });

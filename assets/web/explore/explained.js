@@ -223,8 +223,8 @@ export class Explained extends Emitter {
     this.pictures.node.hidden = !picture;
     if (picture) this.pictures.show(run, shown, token);
     else this.routes.show(run, shown, token);
-    const [png, drawing, ...tables] = [...this.saves.querySelectorAll("button")].slice(0, 4);
-    png.hidden = drawing.hidden = this.routes.least.node.hidden = picture;
+    const tables = [...this.saves.querySelectorAll("button")].slice(2, 4);
+    this.routes.least.node.hidden = picture;
     for (const file of tables) file.hidden = !files;
     if (measure !== "attention") this.maps.found(shown);
     const { hide, words } = this.selection;
@@ -296,7 +296,8 @@ export class Explained extends Emitter {
   }
 
   #drawing() {
-    return svgFile(this.routes.drawing, this.#stem(), this.found?.sentence ?? "How it got there");
+    const { drawing } = this.run?.grid ? this.pictures : this.routes;
+    return svgFile(drawing, this.#stem(), this.found?.sentence ?? "How it got there");
   }
 
   #stem() {

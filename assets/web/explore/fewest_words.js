@@ -1,4 +1,4 @@
-// The fewest words whose hiding changes the model's answer, looked for when it is asked.
+// The fewest words or patches whose hiding changes the model's answer, looked for when it is asked.
 
 import { hiding } from "../core/change_codes.js";
 import { changedRun } from "../core/changed_run.js";
@@ -12,7 +12,6 @@ import { quoted } from "../core/token_names.js";
 
 const ANSWERS = ["masked", "classify"]; // heads whose answer can flip
 const MOST = 3;
-const LOOKING = "Looking for the fewest words that change the answer …";
 
 export class FewestWords {
   #latest = new Latest((sentence) => this.#say(sentence));
@@ -27,15 +26,16 @@ export class FewestWords {
     this.#of = of;
     this.#latest.stop();
     delete this.node.dataset.painted;
-    const find = button("Which fewest words change the answer?", () => this.#find(run), { class: "viz-small" });
-    this.node.replaceChildren(find);
+    const asked = `Which fewest ${partsOf(run)} change the answer?`;
+    this.node.replaceChildren(button(asked, () => this.#find(run), { class: "viz-small" }));
   }
 
   #find(/** @type {Run} */ run) {
-    this.#say(LOOKING);
+    const looking = `Looking for the fewest ${partsOf(run)} that change the answer …`;
+    this.#say(looking);
     return this.#latest.run(async (fresh) => {
       const tell = (/** @type {number} */ done) => {
-        if (!fresh.signal.aborted) this.#say(`${LOOKING} ${Math.round(100 * done)}%`);
+        if (!fresh.signal.aborted) this.#say(`${looking} ${Math.round(100 * done)}%`);
       };
       const url = run.url(`whatif/flips?most=${MOST}`);
       const { sentence, sets, tries } = /** @type {FlipsFound} */ (
@@ -53,3 +53,5 @@ export class FewestWords {
     this.node.replaceChildren(...parts);
   }
 }
+
+export const partsOf = (/** @type {Pick<Run, "grid">} */ { grid }) => (grid ? "patches" : "words");

@@ -1,6 +1,6 @@
 // How it got there in a picture: one small overlay a block, with the shares of its patches and its strongest links.
 
-import { el, fit } from "../core/dom.js";
+import { css, el, fit, svg } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { patchAt, squareOf } from "../views/patch_canvas.js";
 import { strongestAt } from "./map_changes.js";
@@ -12,6 +12,7 @@ import { shareSaid } from "./routes_layout.js";
 
 const SIDE = 132; // pixels of a picture
 const LINKS = 3; // of each block
+const LINE = 14; // pixels of a line of a file, and between its pictures
 const STRONG = 0.9; // opacity of the largest share
 const [FOR, AGAINST] = ["rgb(255 96 32)", "rgb(56 140 255)"]; // seen on dark and on light pictures
 
@@ -49,7 +50,7 @@ export class PictureRoutes {
       const name = state ? `block ${state - 1}` : "input";
       return el("figure", {}, canvas, el("figcaption", {}, name, beside(shown, row)));
     });
-    this.node.replaceChildren(...all.reverse());
+    this.node.replaceChildren(...all);
   }
 
   /** @type {(canvas: HTMLCanvasElement, shown: Shown, row: number[], largest: number, state: number) => void} */
@@ -85,6 +86,25 @@ export class PictureRoutes {
       [context.strokeStyle, context.lineWidth] = ["#fff", 1.5];
       context.strokeRect(x, y, side, side);
     }
+  }
+
+  /** All of it in a row, for a file. */
+  get drawing() {
+    const figures = [...this.node.querySelectorAll("figure")];
+    const canvases = figures.map((figure) => /** @type {HTMLCanvasElement} */ (figure.querySelector("canvas")));
+    const [wide, high] = [Math.max(...canvases.map((each) => each.offsetWidth)), canvases[0].offsetHeight];
+    const name = { y: high + LINE, fill: css("--body-text-color"), "font-size": 12, "text-anchor": "middle" };
+    const parts = canvases.flatMap((canvas, at) => {
+      const x = at * (wide + LINE);
+      const box = { x, y: 0, width: canvas.offsetWidth, height: canvas.offsetHeight };
+      const said = figures[at].querySelector("figcaption")?.textContent ?? "";
+      return [
+        svg("image", { ...box, href: canvas.toDataURL() }),
+        svg("text", { ...name, x: x + wide / 2, "font-family": "sans-serif" }, said),
+      ];
+    });
+    const [width, height] = [canvases.length * (wide + LINE) - LINE, high + 2 * LINE];
+    return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, ...parts);
   }
 
   #press(/** @type {MouseEvent} */ { target, offsetX, offsetY }) {

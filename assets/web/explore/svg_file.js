@@ -26,7 +26,10 @@ export function svgFile(drawing, stem, title) {
   const [from, to] = [drawing, copy].map((node) => [...node.querySelectorAll("*")]);
   for (const [at, node] of from.entries()) {
     const style = getComputedStyle(node);
-    for (const name of STYLED) to[at].setAttribute(name, style.getPropertyValue(name));
+    for (const name of STYLED) {
+      const value = style.getPropertyValue(name);
+      if (value) to[at].setAttribute(name, value); // a drawing for a file alone has no style
+    }
   }
   copy.prepend(svg("title", {}, title));
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
