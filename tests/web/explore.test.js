@@ -125,9 +125,17 @@ test("the answer says which tokens, how much, and what the strongest head brough
   );
   assert.equal(said(FOUND, 1), "“b” ends up 70% “a”, 20% itself and 10% “c”; head 1.1 brings “a” (50%).");
   const distance = { ...FOUND, words: "the distance between the two vectors", whole: 40 };
-  assert.match(said(distance), /^The distance between the two vectors is 10\.00 \(25% of the vector’s length\): /);
+  assert.match(
+    said(distance),
+    /^The distance between the two vectors is 10\.00 \(25% of the vector’s length in this run, 40\.00\): /,
+  );
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
-  assert.match(said(spread), /; head 1\.1 brings most \(60%\)\.$/);
+  assert.match(said(spread), /; head 1\.1 brings the largest share of it \(60%\)\.$/);
+  const other = { layer: 0, query: 2, key: 0, share: 5.5, head: 0, by_head: 5.5 }; // more of “a” than by 1.1's own link
+  assert.match(
+    said({ ...FOUND, edges: [...FOUND.edges, other] }),
+    /; head 1\.1 brings the largest share of it \(60%\)\.$/,
+  );
   assert.deepEqual(strongestHead(FOUND.heads), { layer: 1, head: 1, name: "1.1", share: 6 });
 });
 

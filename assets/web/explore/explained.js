@@ -318,9 +318,10 @@ const removedHeads = (run) => codesOf(run).flatMap((code) => (code.startsWith("h
 
 /** That the parts are all of the score. @type {(found: Found) => string} */
 function addsUp(found) {
-  const { score, unexplained, unit } = found;
+  const { score, unexplained, unit, whole: beside } = found;
   const biases = shareSaid(found.biases, found) || (found.large ? "0%" : "0.00");
-  const whole = `${score.toFixed(2)} (${unit === "logits" ? "logits" : "its length"})`.replace("-", "−");
+  const whole =
+    `${score.toFixed(2)} (${unit === "logits" ? "logits" : beside ? "the distance" : "its length"})`.replace("-", "−");
   return `All tokens and the biases (${biases}) add up to ${whole}, to ${unexplained.toExponential(0)} of it.`;
 }
 

@@ -158,21 +158,33 @@ function listed(found, name, itself, from = "") {
 export function answerSaid(found, name, itself = -1, removed = []) {
   const most = strongestHead(found.heads);
   const { name: head, share } = most;
-  const own = linkOf(found, most);
-  const brings = own && own.by_head !== null && Math.abs(own.by_head) >= Math.abs(share) / 2 ? own : null; // most of it by one link
+  const brings = namedLink(found, most);
   const words = found.words.charAt(0).toUpperCase() + found.words.slice(1);
   /** @type {[string, boolean][]} */
   const said = [[itself < 0 ? `${words} is ${wholeSaid(found)}: ` : `${name(itself)} ends up `, false]];
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
-  const what = brings ? ` ${name(brings.key)}` : " most";
+  const what = brings ? ` ${name(brings.key)}` : " the largest share of it";
   const much = shareSaid(brings?.by_head ?? share, found);
   const whose = removed.includes(head) ? "; removing head " : "; head ";
   return [...said, [whose, false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
 }
 
+/** The link by which a head brings most of its share, if no other head brings more of that token by one link.
+ * @type {(found: Explained, most: { layer: number, head: number, share: number }) => RouteEdge | null} */
+function namedLink(found, most) {
+  const own = linkOf(found, most);
+  const amount = Math.abs(own?.by_head ?? 0);
+  const more = found.edges.some(({ key, by_head }) => key === own?.key && Math.abs(by_head ?? 0) > amount);
+  return own && amount && amount >= Math.abs(most.share) / 2 && !more ? own : null;
+}
+
 /** A score, of a distance beside the length of what is apart. @type {(found: Explained) => string} */
-const wholeSaid = ({ score, whole, words }) =>
-  `${score.toFixed(2).replace("-", "−")}${whole ? ` (${Math.round((100 * score) / whole)}% of the ${words.includes("state") ? "state" : "vector"}’s length)` : ""}`;
+function wholeSaid({ score, whole, words }) {
+  const said = score.toFixed(2).replace("-", "−");
+  if (!whole) return said;
+  const what = words.includes("state") ? "state" : "vector";
+  return `${said} (${Math.round((100 * score) / whole)}% of the ${what}’s length in this run, ${whole.toFixed(2)})`;
+}
 
 /** The strongest of the links that a head has most of. @type {(found: Explained, place: { layer: number, head: Head }) => RouteEdge | undefined} */
 export const linkOf = ({ edges }, { layer, head }) => edges.find((edge) => edge.layer === layer && edge.head === head);
