@@ -13,6 +13,7 @@ import viz_encoder as vz
 from tests.ui.conftest import of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.attribution import weight_routes
+from viz_encoder.bundled import asset
 
 NODES = """() => [...document.querySelectorAll('.viz-route-node')].map((node) =>
   [node.dataset.state, node.dataset.column, node.textContent])"""
@@ -264,6 +265,28 @@ def test_on_a_phone_what_matters_keeps_its_column(explore, minilm):
     last = drawn(page, (len(found.states), shown + 1))[:, -1]
     assert last.tolist() == [percent(share) for share in rest / found.score]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_picture_opens_on_the_head_that_its_answer_names_and_its_strongest_link(visit):
+    name = list(PICTURES)[1]
+    page = visit(opening=True, kind="image", example=name, model="scene").page
+    asked(page)
+    found = vz.attribute(vz.load("scene", device="cpu"), asset(PICTURES[name]))
+    (layer, head), *_ = found.ranked(1)
+    links = found.links(layer, head)
+    query, key = map(int, np.unravel_index(np.abs(links).argmax(), links.shape))
+    assert f"head {layer}.{head} brings" in page.inner_text(".viz-answer")
+    page.wait_for_function(AT, arg=[layer, head, query, key])
+
+
+def test_a_cell_of_the_map_is_chosen_in_its_head_and_keeps_it(visit):
+    page = visit(opening=True).page
+    asked(page, "of=state")
+    page.click("[data-measure=attention]")
+    asked(page, ":attention:")
+    page.evaluate("vizTab.map.choose([13.5, 2.5])")
+    asked(page, "token=13")
+    assert page.evaluate(AT, [5, 11, 13, 2])
 
 
 @pytest.mark.slow

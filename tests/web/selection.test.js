@@ -151,6 +151,11 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
   assert.deepEqual(place(selection), [5, 11, 1, 2], "once");
   selection.enter(run("b", { opening: { ...found, layer: 2 } }));
   assert.deepEqual(place(selection), [2, 11, 1, 2], "going there is no choice of a person");
+  assert.deepEqual(
+    ["a", "b"].map((key) => selection.isLed(key)),
+    [false, true],
+    "its answer may choose another head",
+  );
   selection.openOn("b", found);
   assert.deepEqual(place(selection), [2, 11, 1, 2], "a run that was opened on a finding");
   selection.enter(run("c"));
@@ -165,6 +170,13 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
   selection.enter(run("e"));
   selection.openOn("e", found);
   assert.deepEqual(place(selection), [0, 0, 3, 0], "and stays chosen in the next");
+  for (const [key, measure] of [["f"], ["g", "contribution"]]) {
+    const opened = new Selection();
+    opened.enter(run(key, { opening: { ...found, ...(measure && { measure }) } }));
+    assert.equal(opened.isLed(key), !measure, "an opening on the answer is not led elsewhere");
+    opened.set({ key: 3 });
+    assert.ok(!opened.isLed(key), "nor is a choice");
+  }
   globalThis.location.search = "?layer=3";
   const linked = new Selection();
   linked.enter(run("a"));

@@ -48,6 +48,7 @@ export class Selection extends Emitter {
   #chosen = false; // whether a person, or the link, has chosen anything
   #measured = false; // and whether a measure
   #awaits = ""; // the key of a run that goes to its first finding once that is known
+  #leads = ""; // the key of a run whose opening was chosen before its answer was known
   #model = "";
   #key = "";
   /** @type {Tokens | null} */ #tokens = null; // of the run that was there last
@@ -103,6 +104,7 @@ export class Selection extends Emitter {
     else if (!this.held && this.#key) Object.assign(this, NOWHERE); // for another run
     if (anew && !opening && !this.#measured) this.measure = DEFAULTS.measure;
     this.#awaits = anew && !opening ? key : "";
+    this.#leads = anew && opening && !opening.measure ? key : "";
     [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;
   }
@@ -110,6 +112,11 @@ export class Selection extends Emitter {
   // If the findings come after the first map, go to the first, unless a place was chosen meanwhile.
   openOn(/** @type {string} */ key, /** @type {{ layer: number, head: number, query: number, key: number }} */ place) {
     if (this.#awaits === key) this.lead(place);
+  }
+
+  /** Whether the answer of a run may still choose its head: nobody has chosen a place in it. @type {(key: string) => boolean} */
+  isLed(key) {
+    return this.#leads === key;
   }
 
   // Go to a place that the page leads to: no choice of a person's, so that the next run may open elsewhere.
@@ -147,7 +154,7 @@ export class Selection extends Emitter {
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {
-    if (PLACE.some((name) => name in changes)) [this.#awaits, this.asked] = ["", -1]; // also where it is the place that is shown
+    if (PLACE.some((name) => name in changes)) [this.#awaits, this.#leads, this.asked] = ["", "", -1]; // also where it is the place that is shown
     const names = /** @type {(keyof Chosen)[]} */ (Object.keys(changes));
     const changed = names.filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;

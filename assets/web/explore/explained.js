@@ -18,7 +18,7 @@ import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
 import { FewestWords } from "./fewest_words.js";
-import { answerSaid, effectSaid, linkOf, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
+import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
@@ -26,7 +26,7 @@ import { StandIn } from "./stand_in.js";
 import { pngOf, svgFile } from "./svg_file.js";
 import { WHOLE } from "./tiles.js";
 
-/** @import { Explained as Found, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { Explained as Found, PairLinksView, Range, Run, Selection } from "./types.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Reference } from "./reference.js" */
 
@@ -41,6 +41,7 @@ export class Explained extends Emitter {
   /** @type {Found | null} */ found = null; // what carried the score, whatever measure is shown
   #told = ""; // the question of which the answer stands there
   /** @type {Run | null} */ #answered = null;
+  #answeredQuery = -1;
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
@@ -199,7 +200,7 @@ export class Explained extends Emitter {
     const same = this.#answered?.plainKey === this.run?.plainKey; // with other changes: what was clicked stays in place
     if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
     else this.said.replaceChildren(...said);
-    this.#answered = this.run;
+    [this.#answered, this.#answeredQuery] = [this.run, this.#query];
     this.tell();
   }
 
@@ -247,11 +248,15 @@ export class Explained extends Emitter {
   }
 
   // Whether the chosen head is the one that the answer before told of: then it is that of the next answer, too. A person
-  // who chose another keeps it, and what was clicked to change this run stays under the pointer.
+  // who chose another keeps it, or a query by its place, as on the map, and what was clicked to change this run stays
+  // under the pointer.
   #follows(/** @type {Run} */ run) {
     const { found, selection } = this;
-    const changed = run !== this.#answered && run.plainKey === this.#answered?.plainKey;
-    return found !== null && !changed && strongestHead(found.heads).name === selection.name;
+    const same = run === this.#answered;
+    const changed = !same && run.plainKey === this.#answered?.plainKey;
+    const placed = same && this.#query !== this.#answeredQuery && selection.asked < 0;
+    const named = found !== null && strongestHead(found.heads).name === selection.name;
+    return selection.isLed(run.key) || (named && !changed && !placed);
   }
 
   /** Choose what stands out of a token that was asked about, or of another answer that the chosen head follows: the head
@@ -262,18 +267,16 @@ export class Explained extends Emitter {
     const { asked, measure } = selection;
     if (asked < 0 && !(follows && found)) return;
     const units = run.shown(selection);
-    const row = units.places[selection.query];
-    const own = question.ofQuery && row >= 0 && units.length <= WHOLE; // the row that is asked about
-    const split = own && (follows || measure !== "attention");
+    const [row, n, own] = [units.places[selection.query], units.length, question.ofQuery];
+    const split = row >= 0 && n <= WHOLE && (follows || (own && measure !== "attention"));
     const place = found && (follows || split) ? strongestHead(found.heads) : selection;
-    const link = follows && !own && found?.names.length === run.n ? linkOf(found, place) : null;
-    if (link) return selection.lead(link);
     const { layer, head } = place;
     const view = { ...selection, layer, head };
-    const keys = /** @type {[number, number]} */ ([0, units.length]);
-    const shares = split ? this.maps.shares(run, view, [row, row + 1], keys) : run.shownRow(view);
+    /** @type {Range[]} */ const [all, asks] = [[0, n], own ? [row, row + 1] : [0, n]]; // which rows are asked about
+    const shares = split ? this.maps.shares(run, view, asks, all) : run.shownRow(view);
     const at = strongestAt((await fresh(shares)).values);
-    const chosen = { layer, head, ...(at >= 0 && { key: units[at].tokens[0] }) };
+    const query = split && !own && at >= 0 ? units[Math.floor(at / n)].tokens[0] : selection.query;
+    const chosen = { layer, head, ...(at >= 0 && { query, key: units[at % n].tokens[0] }) };
     if (follows) selection.lead(chosen);
     else if (at >= 0 && asked === selection.asked) selection.set(chosen);
   }

@@ -172,7 +172,7 @@ export function answerSaid(found, name, itself = -1, removed = []) {
 /** The link by which a head brings most of its share, if no other head brings more of that token by one link.
  * @type {(found: Explained, most: { layer: number, head: number, share: number }) => RouteEdge | null} */
 function namedLink(found, most) {
-  const own = linkOf(found, most);
+  const own = found.edges.find(({ layer, head }) => layer === most.layer && head === most.head); // the strongest first
   const amount = Math.abs(own?.by_head ?? 0);
   const more = found.edges.some(({ key, by_head }) => key === own?.key && Math.abs(by_head ?? 0) > amount);
   return own && amount && amount >= Math.abs(most.share) / 2 && !more ? own : null;
@@ -185,9 +185,6 @@ function wholeSaid({ score, whole, words }) {
   const what = words.includes("state") ? "state" : "vector";
   return `${said} (${Math.round((100 * score) / whole)}% of the ${what}’s length in this run, ${whole.toFixed(2)})`;
 }
-
-/** The strongest of the links that a head has most of. @type {(found: Explained, place: { layer: number, head: Head }) => RouteEdge | undefined} */
-export const linkOf = ({ edges }, { layer, head }) => edges.find((edge) => edge.layer === layer && edge.head === head);
 
 /** What a head brings, or its removal does to what two runs are apart by, and changes where that is measured, each with
  * its place among all; "" of an unknown head, and of a removed one in its run alone.

@@ -40,8 +40,6 @@ def _brought(entry: Entry, query: int) -> dict[str, int | str] | None:
     (layer, head), *_ = found.ranked(1)
     rows = slice(None) if answer else slice(query, query + 1)
     links = np.abs(found.links(layer, head, rows=rows))
-    for at, token in enumerate(range(entry.trace.n_tokens)[rows]):
-        links[at, token] = 0  # what a token keeps of itself is no link
     row, key = np.unravel_index(links.argmax(), links.shape)
     place = {"layer": layer, "head": head, "query": int(row) if answer else query, "key": int(key)}
     return {**place, "measure": "contribution"}
