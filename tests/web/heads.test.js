@@ -118,6 +118,18 @@ test("a change is of two known numbers", () => {
   assert.deepEqual([changeOf("entropy"), changeOf("change:entropy")], ["change:entropy", "change:entropy"]);
 });
 
+test("a run that was made anew is compared with no run of its key", () => {
+  const found = new HeadStatistics();
+  const run = (key) => ({ key, vocabulary: { statistics: {} } });
+  const old = run("old");
+  found.enter(old);
+  found.keep(old);
+  found.enter(run("new"));
+  assert.equal(found.other, old);
+  found.enter(run("old"));
+  assert.equal(found.other, null);
+});
+
 test("statistics are learned layer by layer, then the change of maps", async () => {
   const answers = { "change?reference=old&layer=0": [0.5], "change?reference=old&layer=1": [0.25] };
   const run = (key) => ({

@@ -124,6 +124,12 @@ export class HeadStatistics extends Emitter {
     this.tell();
   }
 
+  /** The run that the shown one is compared with: not itself, which may have been made anew. @returns {Run | null} */
+  get other() {
+    const { reference, run } = this;
+    return reference && reference.run.key !== run?.key ? reference.run : null;
+  }
+
   get comparable() {
     return comparable(this.reference?.run, this.run);
   }

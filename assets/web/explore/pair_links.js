@@ -44,9 +44,8 @@ export class PairLinksView extends Emitter {
       ...[this.title, this.what, this.list, this.says],
     );
     measures.on(() => {
-      const { reference, run } = this.measures;
-      const other = (reference?.run ?? null) !== this.#against; // another reference, or none any more
-      if (other && this.#run && this.#run === run) this.load();
+      const { other, run } = this.measures;
+      if (other !== this.#against && this.#run && this.#run === run) this.load(); // another reference, or none any more
     });
     selection.on((changed) => {
       if (!this.#run) return;
@@ -72,7 +71,8 @@ export class PairLinksView extends Emitter {
     const run = this.#run;
     if (!run) return;
     const of = `${run.key}:${kept}:${query}:${key}`;
-    this.#entitle(run, Boolean(this.measures.reference && this.measures.reference.run !== run));
+    const reference = this.measures.other;
+    this.#entitle(run, reference !== null);
     const hidden = [query, key].find((token) => this.selection.hide && run.special[token]);
     if (hidden !== undefined) {
       this.#latest.stop();
@@ -81,9 +81,8 @@ export class PairLinksView extends Emitter {
       );
     }
     const cell = `query=${query}&key=${key}&${switched(this.selection)}`;
-    const reference = this.measures.reference?.run ?? null;
     this.#against = reference;
-    const before = reference && reference !== run ? `compared?reference=${reference.key}&${cell}` : "";
+    const before = reference ? `compared?reference=${reference.key}&${cell}` : "";
     this.node.classList.add("viz-behind");
     return this.#latest.run(
       async (fresh) => {

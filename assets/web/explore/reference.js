@@ -55,8 +55,7 @@ export class Reference {
 
   /** The other run; null where there is none. @returns {Run | null} */
   get run() {
-    const { reference, run } = this.measures;
-    return reference && reference.run.key !== run?.key ? reference.run : null;
+    return this.measures.other;
   }
 
   /** The key of what is chosen, or on its way; "" of none. */
