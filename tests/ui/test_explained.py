@@ -158,6 +158,9 @@ def test_an_answer_against_another_label_and_another_text(visit):
     asked(page, "label=is")
     assert answered(page, vz.attribute(grammar, MASKED[0], label="is"))
     page.select_option("#viz-explain-against", "other")
+    typed = page.locator("#viz-explain-rival")
+    assert typed.get_attribute("placeholder") == "A label, word or text; Enter asks"
+    assert typed.bounding_box()["width"] > 300
     page.fill("#viz-explain-rival", other)
     page.press("#viz-explain-rival", "Enter")
     asked(page, "against=the")

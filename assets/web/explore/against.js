@@ -21,7 +21,7 @@ export class Against {
   #usual = ""; // the default for this run
   select = el("select", { id: "viz-explain-against", onchange: () => this.#chose() });
   rival = el("input", {
-    ...{ type: "text", id: "viz-explain-rival", class: "viz-typed", placeholder: "label, word or text" },
+    ...{ type: "text", id: "viz-explain-rival", class: "viz-typed" },
     ...{ "aria-label": "Another label, word or text to subtract", onchange: () => this.changed() },
   });
   file = el("input", {
@@ -51,6 +51,7 @@ export class Against {
       ...(runs.length ? [el("optgroup", { label: "Runs of this page" }, ...options(runs))] : []),
       ...options([[SAVED, "a saved run …"], ...(run.unsplit ? [] : typed)]),
     );
+    this.rival.placeholder = `${ofHead ? "A label, word or text" : "Another text"}; Enter asks`;
     [this.#run, this.#ofHead, this.#listed] = [run, ofHead, this.#listing(run)];
     this.#usual = ofHead ? (texts[0]?.[0] ?? "") : "";
     if (reference.key) choose(select, RUN + reference.key);
