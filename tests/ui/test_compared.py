@@ -166,7 +166,10 @@ def test_what_cannot_be_compared_is_said(site, client, keys):
     assert "4 layers × 4 heads" in other["why"] and other["aligned"]
     assert other["cell"] is other["row"] is None and other["heads"] == []
     alone = ask(site, keys["wide"], keys["tired"], "&query=10&key=13").json()
-    assert alone["why"] == "“wide” has no counterpart in the reference, so its change is unknown."
+    replaced = "“wide” takes the place of “tired” in the reference. "
+    assert alone["why"] == f"{replaced}Weights are compared between equal tokens only."
+    longer = ask(site, keys["really exhausted"], keys["tired"], "&query=10&key=13").json()
+    assert longer["why"].startswith("“really” has no counterpart in the reference")
     assert alone["cell"]["was"][3][1] is None and alone["cell"]["now"][3][1] > 0
     assert alone["heads"] == [] and alone["row"][3][1] > 0.1
     for asked, says in [

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.compare import Comparison, compare
+from viz_encoder.attribution.columns import columns_of
 from viz_encoder.errors import SelectionError
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
@@ -126,9 +127,27 @@ def _lonely(found: Comparison, query: int | None, key: int | None) -> str:
     alone = [token for token in chosen if found.partner(token) is None]
     if not alone:
         return _masked(found, query, key)
-    names = " and ".join(quoted(printable(found.trace.tokens[token])) for token in alone)
-    verb, its = ("have", "their") if len(alone) > 1 else ("has", "its")
+    replaced = _replaced(found)
+    lonely = [token for token in alone if token not in replaced]
+    if not lonely:
+        taken = " and ".join(replaced[token] for token in alone)
+        return f"{taken}. Weights are compared between equal tokens only."
+    names = " and ".join(quoted(printable(found.trace.tokens[token])) for token in lonely)
+    verb, its = ("have", "their") if len(lonely) > 1 else ("has", "its")
     return f"{names} {verb} no counterpart in the reference, so {its} change is unknown."
+
+
+def _replaced(found: Comparison) -> dict[int, str]:
+    """Tokens that stand for another of the reference in the answer's columns, and for which."""
+    columns = columns_of(found.trace, found.reference)
+    theirs = {column: at for at, column in enumerate(columns.there) if column >= 0}
+    said = {}
+    for token, column in enumerate(columns.here):
+        if column in theirs and found.partner(token) is None:
+            names = found.trace.tokens[token], found.reference.tokens[theirs[column]]
+            ours, its = (quoted(printable(name)) for name in names)
+            said[token] = f"{ours} takes the place of {its} in the reference"
+    return said
 
 
 def _masked(found: Comparison, query: int | None, key: int | None) -> str:
