@@ -1,7 +1,6 @@
 // Which heads link a pair: what is typed, how heads are ranked, and what is said of them.
 
 import "./address.js";
-import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeSaid } from "../../assets/web/explore/findings.js";
