@@ -12,6 +12,7 @@ import pytest
 
 import viz_encoder
 from viz_encoder.export.cell import draw_cell
+from viz_encoder.ui.notebook.show import show
 
 PACKAGE = Path(viz_encoder.__file__).parent
 OWN = re.compile(r"viz_encoder(\.\w*)*")
@@ -47,18 +48,26 @@ def test_a_module_that_is_named_is_found(planted):
 
 
 METHODS = [
-    (kind, name, draw_cell if name == "show" else function)  # which is imported late
+    (kind, name, function)
     for kind, functions in viz_encoder._METHODS.items()
     for name, function in functions.items()
+    if name != "show"
 ]
+
+
+def taken(one) -> list[inspect.Parameter]:
+    parameters = inspect.signature(one).parameters.values()
+    return [each.replace(annotation=each.empty) for each in parameters]
+
+
+def test_show_takes_what_a_cell_and_a_live_view_take():
+    _, *of_cell = taken(draw_cell)
+    of_view = [each for each in taken(show) if each.kind is each.KEYWORD_ONLY]
+    assert taken(viz_encoder.Trace.show)[1:] == of_cell + of_view
 
 
 @pytest.mark.parametrize(("kind", "name", "function"), METHODS)
 def test_a_function_takes_what_the_method_declares(kind, name, function):
-    def taken(one) -> list[inspect.Parameter]:
-        parameters = inspect.signature(one).parameters.values()
-        return [each.replace(annotation=each.empty) for each in parameters]
-
     declared, done = taken(getattr(kind, name)), taken(function)
     if not isinstance(vars(kind)[name], staticmethod):
         assert declared.pop(0).name == "self" and done.pop(0).default is inspect.Parameter.empty
