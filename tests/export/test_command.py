@@ -69,7 +69,7 @@ def test_the_scale_of_the_page(run, tmp_path):
         ("a.html", ["--head", "1,,2"], "no head '1,,2'"),
         ("a.npz", ["--head", "9999999999999"], "no head"),
         ("a.csv", ["--query", "14"], "no query 14"),
-        ("a.pdf", [], "choose one of .html, .csv"),
+        ("a.tiff", [], "choose one of .html, .csv"),
         ("none/a.csv", [], "cannot be written: No such file"),
     ],
 )
