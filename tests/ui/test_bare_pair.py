@@ -11,7 +11,7 @@ PAIR = """async () => {
   const compared = { aligned: [[0, 0]], cell: null, why: "" };
   const links = { weights: [[0.5]], ratios: [[2]] };
   run.json = async (path) => (path.startsWith("pair") ? links : compared);
-  const view = new PairLinksView(selection, { reference: { run: reference }, run, on: () => {} });
+  const view = new PairLinksView(selection, { other: reference, run, on: () => {} });
   await view.show(run);
   const known = [view.of({ query: 1, key: 0 }), view.of({ query: 0, key: 1 })];
   const runs = [[run, reference], [run, other], [other, reference]];

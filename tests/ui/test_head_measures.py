@@ -76,7 +76,8 @@ def test_the_nearest_heads_are_listed_and_a_click_goes_there(shared, maps):
     apart = js_distances(maps, 3, 1).ravel()
     near = [int(at) for at in np.argsort(apart, kind="stable") if at != 3 * 12 + 1][:5]
     expected = [f"{at // 12}.{at % 12}{apart[at]:.2f}" for at in near]
-    assert page.locator(".viz-similar h3").inner_text() == "Heads like 3.1"
+    page.locator(".viz-similar").scroll_into_view_if_needed()  # what is above it may have grown
+    page.wait_for_selector(".viz-similar h3:has-text('Heads like 3.1')")
     assert page.locator("[data-similar]").all_inner_texts() == expected
     page.locator("[data-similar]").first.click()
     first = f"{near[0] // 12}.{near[0] % 12}"

@@ -34,7 +34,7 @@ def test_the_selection_goes_both_ways(chromium, animal):
         choose(page, view, layer=2, head=4, key="street")
         title(frame, "(2.4)")
         weight = float(animal.attention(2, 4)[10, animal.tokens.index("street")])
-        assert f"key 8 “street”: {weight:.4f}" in said.inner_text()
+        said.filter(has_text=f"2.4 query 10 “it” → key 8 “street”: {weight:.4f}").wait_for()
         frame.get_by_role("button", name="Contribution").click()
         page.wait_for_function("model.saved.measure === 'contribution'")
         frame.locator(".viz-shares h3", has_text="brings").wait_for(timeout=30_000)
@@ -75,6 +75,8 @@ def test_what_was_changed_is_the_run_that_python_sees(chromium, animal):
     view = animal.show(layer=3, head=1, query="it", live=True)
     with hosted(chromium, view) as page:
         frame = opened(page)
-        frame.get_by_role("button", name="remove head 3.1").click(timeout=60_000)
         page.wait_for_function("model.saved._run", timeout=60_000)
+        first = page.evaluate("model.saved._run")
+        frame.get_by_role("button", name="remove head 3.1").click(timeout=60_000)
+        page.wait_for_function("first => model.saved._run !== first", arg=first, timeout=60_000)
         assert view.trace.removed == ((3, 1),)
