@@ -12,6 +12,7 @@ import { tell } from "./kernel.js";
 
 const SHARED = /** @type {const} */ (["layer", "head", "query", "key", "measure"]);
 const { selection } = current;
+let [heard, toldRun] = ["", ""]; // the place that Python set last, which is not told back over what it sets next
 
 async function open() {
   const run = new Run(await json("viz/first"));
@@ -22,15 +23,20 @@ async function open() {
   selection.on(share);
   current.on(share);
   addEventListener("message", ({ source, data }) => {
-    if (source === parent && data?.place) selection.set(data.place);
+    if (source !== parent || !data?.place) return;
+    heard = JSON.stringify(SHARED.map((name) => data.place[name]));
+    selection.set(data.place);
   });
   document.body.dataset.painted = "yes";
 }
 
 // What the kernel knows of what is looked at here.
 function share() {
+  const run = current.run?.key ?? "";
+  if (run === toldRun && heard === JSON.stringify(SHARED.map((name) => selection[name]))) return;
+  [heard, toldRun] = ["", run];
   const place = Object.fromEntries(SHARED.map((name) => [name, selection[name]]));
-  tell({ place: { ...place, run: current.run?.key ?? "" } });
+  tell({ place: { ...place, run } });
 }
 
 followNotebook();
