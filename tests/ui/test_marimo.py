@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.started import started
+
 APP = """
 import marimo
 
@@ -33,25 +35,11 @@ def marimo(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = ["run", "app.py", "--headless", "--no-token", "--port", str(port)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "marimo", *command],
-        cwd=tmp_path,
-        env={**os.environ, **places, "PYTHONPATH": str(Path(__file__).parents[2])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if str(port) in line:
-            yield f"http://127.0.0.1:{port}"
-            break
-    else:
-        pytest.fail("".join(said))
-    process.terminate()
-    process.communicate(timeout=30)
+    command = [sys.executable, "-m", "marimo", "run", "app.py", "--headless", "--no-token"]
+    env = {**os.environ, **places, "PYTHONPATH": str(Path(__file__).parents[2])}
+    given = {"cwd": tmp_path, "env": env, "stderr": subprocess.STDOUT}
+    with started([*command, "--port", str(port)], str(port), **given):
+        yield f"http://127.0.0.1:{port}"
 
 
 def test_a_live_view_is_answered_by_its_kernel(marimo, chromium):

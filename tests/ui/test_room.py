@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import subprocess
 import sys
 from importlib import import_module
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.started import started
 from viz_encoder import cli
 from viz_encoder.ui.wire import addresses
 from viz_encoder.ui.wire.addresses import room_addresses, room_lines
@@ -93,18 +93,10 @@ def test_a_class_listens_on_the_network_as_the_public_does(monkeypatch, given, h
 def test_the_printed_address_answers_and_nothing_stays_behind(tmp_path):
     command = [sys.executable, "-u", "-m", "viz_encoder", "serve", "--class", "--port", "0"]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "GRADIO_TEMP_DIR": ""}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
-        try:
-            said = ""
-            while "Stop the server after the lesson" not in said:
-                line = server.stdout.readline()
-                assert line, said
-                said += line
-            address = re.search(r"in the room: (http://\S+)", said)[1]
-            assert "127.0.0.1" not in address
-            told = httpx.get(f"{address}/viz/learn/seat", params={"seed": 17}, timeout=60)
-            assert told.json()["seed"] == 17
-            assert list(tmp_path.glob("viz_encoder-*"))
-        finally:
-            server.terminate()
+    with started(command, "Stop the server after the lesson", env=environment) as said:
+        address = re.search(r"in the room: (http://\S+)", said)[1]
+        assert "127.0.0.1" not in address
+        told = httpx.get(f"{address}/viz/learn/seat", params={"seed": 17}, timeout=60)
+        assert told.json()["seed"] == 17
+        assert list(tmp_path.glob("viz_encoder-*"))
     assert not list(tmp_path.glob("viz_encoder-*"))
