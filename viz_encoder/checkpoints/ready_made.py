@@ -203,12 +203,10 @@ def _sample(
         names = [(n in known_to and tokenizer and tokenizer.id_to_token(n)) or str(n) for n in ids]
         special = [n in known for n in ids]
     elif config.embedding is Embedding.PATCH:
-        across = row.shape[-1] // config.patch_size
-        n_prefix = len(config.prefix)
-        places = range(n_tokens - n_prefix)
-        names = [*config.prefix, *(f"r{at // across}c{at % across}" for at in places)]
-        special = [at < n_prefix for at in range(n_tokens)]
-        grid = Grid(row.shape[-2] // config.patch_size, across, n_prefix)
+        height, width = (side // config.patch_size for side in row.shape[-2:])
+        grid = Grid(height, width, len(config.prefix))
+        names = [*config.prefix, *grid.patches]
+        special = [at < grid.n_prefix for at in range(n_tokens)]
     special = [its or not true for its, true in zip(special, real.tolist(), strict=True)]
     told = tuple(segments.tolist()) if isinstance(segments, Tensor) else ()
     return Sample(tuple(names), tuple(special), segments=told, grid=grid, notes=notes)

@@ -118,10 +118,9 @@ class ImageReader:
             notes.append(FLAT)
         n_prefix, size = len(self.prefix), self.patch_size
         grid = Grid(pixels.shape[0] // size, pixels.shape[1] // size, n_prefix)
-        patches = [f"r{row}c{col}" for row in range(grid.n_rows) for col in range(grid.n_cols)]
         return Sample(
-            tokens=(*self.prefix, *patches),
-            special=(*[True] * n_prefix, *[False] * len(patches)),
+            tokens=(*self.prefix, *grid.patches),
+            special=(*[True] * n_prefix, *[False] * len(grid.patches)),
             grid=grid,
             picture=pixels,
             notes=tuple(notes),

@@ -17,6 +17,11 @@ class Grid:
     n_cols: int
     n_prefix: int
 
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """The names of the patches, row by row: r0c0, r0c1, …"""
+        return tuple(f"r{row}c{col}" for row in range(self.n_rows) for col in range(self.n_cols))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample(OneLine):

@@ -63,8 +63,7 @@ class Meant:
         if self.tokens is None and self.image is not None and grid is not None:
             several = tuple(f"[{at}]" for at in range(grid.n_prefix))
             prefix = ("[CLS]",) if grid.n_prefix == 1 else several
-            places = [f"r{at}c{col}" for at in range(grid.n_rows) for col in range(grid.n_cols)]
-            return (*prefix, *places), tuple(at < grid.n_prefix for at in range(n_tokens))
+            return (*prefix, *grid.patches), tuple(at < grid.n_prefix for at in range(n_tokens))
         names = names_of(self.tokens, n_tokens, "tokens")
         return names, tuple(map(is_special, names))
 
@@ -121,10 +120,10 @@ def _tokenized(
             f"tokenizer is {type(tokenizer).__name__}; give one of transformers or tokenizers, or "
             "the names: tokens=[…]."
         )
-    put = [
-        number in marks and name not in MASKS for number, name in zip(numbers, names, strict=True)
-    ]
-    return names, tuple(one or is_special(name) for one, name in zip(put, names, strict=True))
+    return names, tuple(
+        is_special(name) or (number in marks and name not in MASKS)
+        for number, name in zip(numbers, names, strict=True)
+    )
 
 
 def _is_ids(x: Tensor, n_tokens: int) -> bool:
