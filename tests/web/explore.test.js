@@ -180,11 +180,12 @@ test("a head's place says what it brings, and what removing it changes once that
 });
 
 test("a share of what two runs are apart by is told as that, of a removed head too", () => {
-  const distance = { ...FOUND, words: "the distance between the two vectors" };
+  const distance = { ...FOUND, words: "the distance between the two vectors", apart: "distance" };
   assert.equal(placeSaid(distance, null, 1, 0), "The head brings 5% of the distance (rank 4 of 4).");
   assert.equal(placeSaid(distance, null, 1, 1, true), "Its removal brings 60% of the distance (rank 1 of 4).");
   assert.equal(unitSaid(distance), "% of the distance");
-  const logit = { ...FOUND, words: "the logit of “7”, in this run minus in the other,", large: false };
+  const words = "the logit of “7”, in this run minus in the other,";
+  const logit = { ...FOUND, words, apart: "difference", large: false };
   assert.equal(placeSaid(logit, null, 0, 1, true), "Its removal brings −3.00 to the difference (rank 2 of 4).");
   assert.equal(placeSaid(FOUND, null, 0, 1, true), "");
   assert.match(plain(answerSaid(distance, named, -1, ["1.1"])), /; removing head 1\.1 brings “a” \(50%\)\.$/);

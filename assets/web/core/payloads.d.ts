@@ -101,6 +101,7 @@ export interface Explained {
   start?: number | null; // of attention: the token whose state is read; null: all together
   adds?: boolean; // whether its numbers may be summed; else they are effects
   large: boolean; // whether percentages of it say much
+  apart?: "distance" | "difference" | ""; // what two runs differ by; "" of one run
   whole?: number | null; // of a distance: the length of the vector in this run
   names: string[];
   tokens: number[];

@@ -83,12 +83,9 @@ export function briefly(share, { score, large }) {
 export const unitSaid = (found) =>
   found.large ? `%${ofTwoSaid(found)}` : found.unit === "logits" ? "logits" : "units of length";
 
-/** What two runs are apart by, which a part of it must not hide: it is no part of either run. "" of one run.
+/** " of the distance": the whole of which a part is told where it is the difference of two runs; "" of one run.
  * @type {(found: Explained) => string} */
-function ofTwoSaid({ words = "", large }) {
-  const what = words.startsWith("the distance") ? "distance" : words.includes("in this run minus") ? "difference" : "";
-  return what && ` ${large ? "of" : "to"} the ${what}`;
-}
+const ofTwoSaid = ({ apart, large }) => (apart ? ` ${large ? "of" : "to"} the ${apart}` : "");
 
 /** "4%", or of two runs "4% of the distance". @type {(share: number, found: Explained) => string} */
 export const partSaid = (share, found) =>

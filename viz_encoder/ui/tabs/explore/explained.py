@@ -39,13 +39,25 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
         start = question.get("token", _read_at(entry, question.get("of", "")))
         return _looks(entry, weight_routes(entry.trace, start, **options)) | {"start": start}
     found = attribution_of(entry, question)
-    about = {"large": found.large, "whole": _whole(entry, question, found)}
-    return split_plain(found) | about | drawn(entry, found.routes(**options))
+    whole = {"whole": _whole(entry, question, found)}
+    return split(found) | whole | drawn(entry, found.routes(**options))
+
+
+def split(found: Attribution) -> dict[str, Any]:
+    """A score and its parts, and how they are told."""
+    return split_plain(found) | {"large": found.large, "apart": _apart(found)}
+
+
+def _apart(found: Attribution) -> str:
+    """What two runs are apart by; "" of one run."""
+    if len(found.parts) < 2:
+        return ""
+    return "distance" if found.unit == "length" else "difference"
 
 
 def _whole(entry: Entry, question: Mapping[str, Any], found: Attribution) -> float | None:
     """The length beside which a distance of two runs is told: that of the vector in this run."""
-    if found.unit != "length" or len(found.parts) < 2:
+    if _apart(found) != "distance":
         return None
     alone = {name: value for name, value in question.items() if name != "against"}
     return attribution_of(entry, alone).score

@@ -20,11 +20,10 @@ from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.changed import runnable
 from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.explore.explained import asked, drawn
+from viz_encoder.ui.tabs.explore.explained import asked, drawn, split
 from viz_encoder.ui.tabs.explore.measured_row import MeasuredRow
 from viz_encoder.ui.tabs.explore.stand_ins import each_replaced, together
 from viz_encoder.ui.wire.arguments import MAX_SIDE
-from viz_encoder.ui.wire.attributions import split_plain
 from viz_encoder.ui.wire.bytes import finite
 
 CHANGED = "Effects are measured on the run without changes; take the changes back to see them."
@@ -59,8 +58,7 @@ def removed(entry: Entry, given: Mapping[str, str], tell: Progress) -> dict[str,
     nodes = [[known[tokens[0]] if len(tokens) == 1 else 0.0 for tokens in graph["groups"]]]
     above = [[0.0] * len(nodes[0])] * entry.trace.n_layers
     return {
-        **split_plain(found),
-        "large": found.large,
+        **split(found),
         "adds": False,
         "tokens": known,
         "heads": finite(heads),
