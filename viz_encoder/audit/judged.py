@@ -58,7 +58,7 @@ def how_much_was_judged(context: AuditContext) -> Judged:
 
 
 def _beside_attention(context: AuditContext) -> str:
-    """What maps do not show, where there is one batch, or inputs are longer than the tokens.
+    """What maps do not show, for a single batch or for inputs longer than the tokens.
 
     A norm or a convolution of waveforms, say, may mix padding into real tokens before any layer.
     """

@@ -149,7 +149,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     app = make_app(settings, subject)
     shown = "127.0.0.1" if settings.host == EVERYWHERE else settings.host
     print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
-    missing = [entry.missing for entry in BUILTIN.values() if entry.missing]
+    missing = [said for entry in BUILTIN.values() if (said := entry.missing)]
     for line in [*missing, *(room_lines(settings.host, port) if settings.room else ())]:
         print(line, flush=True)
     threading.Thread(target=app.state.first_run.warm, daemon=True).start()

@@ -114,7 +114,7 @@ export class Selection extends Emitter {
     if (this.#awaits === key) this.lead(place);
   }
 
-  /** Whether the answer of a run may still choose its head: nobody has chosen a place in it. @type {(key: string) => boolean} */
+  /** Whether the answer of a run may still choose its head, because no place was chosen in it. @type {(key: string) => boolean} */
   isLed(key) {
     return this.#leads === key;
   }

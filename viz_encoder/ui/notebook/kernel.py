@@ -84,7 +84,7 @@ def _scope(path: str, body: str | None) -> dict[str, Any]:
 
 
 def _receive(body: str | None) -> Any:
-    """What the app reads: the body, and then nothing, for nobody goes away."""
+    """The app's receive channel: the body, then no event, since a kernel never disconnects."""
     sent = iter([{"type": "http.request", "body": (body or "").encode(), "more_body": False}])
 
     async def receive() -> dict[str, Any]:

@@ -60,9 +60,8 @@ class Models:
         self.device, self.local = device, local
         # A person's own comes first: what is first is chosen where nothing else is.
         self._kinds = {} if own is None else {own.card.name: own.kind}
-        offered = sorted(
-            BUILTIN.items(), key=lambda item: item[1].missing != ""
-        )  # those to install last
+        # What is still to be installed comes last.
+        offered = sorted(BUILTIN.items(), key=lambda item: item[1].missing != "")
         self._kinds |= {name: entry.kind for name, entry in offered if name not in self._kinds}
         self._offers: dict[str, Offer] = {}
         self._lock = threading.Lock()

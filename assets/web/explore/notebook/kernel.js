@@ -22,7 +22,7 @@ export function send(path, { signal, body }) {
   const id = `${FRAME}:${++asked}`;
   const { readable, writable } = new TransformStream();
   const parts = writable.getWriter();
-  parts.closed.catch(() => tell({ id, stop: true })); // nobody reads on
+  parts.closed.catch(() => tell({ id, stop: true })); // the reader has canceled
   return new Promise((done, fail) => {
     waiting.set(id, ({ status, headers, bytes, more }) => {
       if (status) done(new Response(readable, { status, headers }));
