@@ -172,7 +172,7 @@ def test_the_planted_bug_is_found_and_mended():
 def test_pooling_runs_as_it_says():
     ran = run_page("pooling.md")
     assert len(ran.scope["found"].table()) == 9
-    assert abs(ran.shown[2] - 1) < 1e-6
+    assert abs(ran.shown[3] - 1) < 1e-6
     moved = ran.shown[-1].set_index("case")["relative"]
     assert moved["masked"] < 1e-5 and min(moved.drop("masked")) > 0.1
 

@@ -27,7 +27,7 @@ def hidden(minilm, *, masked):
 
 
 def test_with_the_mask_nothing_moves(drift):
-    for method in ("cls", "mean", "max", "last", "cls_mean", "first_last", "pooler"):
+    for method in ("cls", "mean", "max", "last", "cls_mean", "first_last", "received", "pooler"):
         row = drift.row(method, "masked")
         assert row.largest <= 2e-6 * np.abs(drift.alone[method]).max()
         assert row.relative <= 2e-6 and abs(row.cosine) <= 1e-6

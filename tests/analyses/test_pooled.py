@@ -30,6 +30,20 @@ def rows(trace, layer):
     return (trace.hidden(layer) if layer < 6 else trace.output).numpy().astype(np.float64)
 
 
+def received(trace, layer):
+    """Attention that each token got before this state: naive softmaxes, head by head and row by
+    row; even before the first block."""
+    real = trace.valid.numpy()
+    total = np.zeros(trace.n_tokens)
+    if layer:
+        ran = trace.layers[layer - 1]
+        for q, k in zip(ran.q.double().numpy(), ran.k.double().numpy(), strict=True):
+            for query in q[real]:
+                scores = np.exp(k[real] @ query / np.sqrt(q.shape[1]))
+                total[real] += scores / scores.sum()
+    return total / total.sum() if layer else real / real.sum()
+
+
 @pytest.mark.parametrize("layer", range(7))
 def test_vectors_of_every_layer(run, result, layer):
     h, first = rows(run, layer), rows(run, min(1, layer))
@@ -40,6 +54,7 @@ def test_vectors_of_every_layer(run, result, layer):
         "last": h[-1],
         "cls_mean": np.concatenate([h[0], h[1:].mean(axis=0)]),
         "first_last": (h.mean(axis=0) + first.mean(axis=0)) / 2,
+        "received": received(run, layer) @ h,
     }
     for method, vector in wanted.items():
         assert np.allclose(result.vectors[method][layer], vector, atol=2e-6)
@@ -75,6 +90,9 @@ def test_shares_add_up_and_are_the_tokens_parts(run, result):
         parts = (h + rows(run, min(1, layer))) / 2 / len(h)
         wanted = parts @ parts.sum(axis=0) / (parts.sum(axis=0) ** 2).sum()
         assert np.allclose(result.shares["first_last"][layer], wanted, atol=1e-5)
+        parts = received(run, layer)[:, None] * h
+        wanted = parts @ parts.sum(axis=0) / (parts.sum(axis=0) ** 2).sum()
+        assert np.allclose(result.shares["received"][layer], wanted, atol=1e-5)
         both = np.concatenate([h[0], h[1:].mean(axis=0)])
         wanted = float(h[0] @ h[0]) / float(both @ both)
         assert result.shares["cls_mean"][layer, 0] == pytest.approx(wanted, abs=1e-5)
@@ -116,6 +134,10 @@ def test_padding_takes_no_share(minilm):
     for shares in found.shares.values():
         assert (shares[:, n_real:] == 0).all()
     assert found.shares["last"][6, n_real - 1] == 1
+    by_hand = received(short, 6) @ short.output.double().numpy()
+    given = vz.pool(short.output, short.valid, "received", received=short.received())
+    assert np.allclose(found.vectors["received"][6], by_hand, atol=2e-6)
+    assert np.allclose(given, by_hand, atol=2e-6)
 
 
 def test_padding_at_the_start_takes_no_share_either(minilm, run):

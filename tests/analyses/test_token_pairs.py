@@ -23,6 +23,9 @@ def runs(minilm):
     return [vz.capture(minilm, text) for text in TEXTS]
 
 
+METHODS = ("mean", "cls", "last", "cls_mean", "received", "declared", "first_last")
+
+
 def vectors(trace, layer, method):
     """One part a token, in float64, by its definition."""
     h = (trace.hidden(layer) if layer < trace.n_layers else trace.output).double().numpy()
@@ -37,12 +40,13 @@ def vectors(trace, layer, method):
         "last": last,
         "cls_mean": np.concatenate([first, rest], axis=1),
         "declared": h / n,
+        "received": trace.received(layer - 1)[:, None].double().numpy() * h,
         "first_last": (h + trace.hidden(min(1, layer)).double().numpy()) / 2 / n,
     }[method]
 
 
-@pytest.mark.parametrize("layer", [slow(0), 3, slow(6)])
-@pytest.mark.parametrize("method", ["mean", "cls", "last", "cls_mean", "declared", "first_last"])
+@pytest.mark.parametrize("layer", [slow(1), 3, slow(6)])
+@pytest.mark.parametrize("method", METHODS)
 def test_parts_are_the_definition_and_sum_to_the_cosine(minilm, runs, method, layer):
     found = token_pairs(*runs, method, layer=layer, encoder=minilm)
     a, b = (vectors(run, layer, method) for run in runs)

@@ -38,7 +38,7 @@ def extras(hidden):
     """What the methods need beside the hidden states."""
     n = hidden.shape[-1]
     given = {"first": hidden * 2 + 1, "query": torch.arange(float(n)), "head": head}
-    return {**given, "encoder": Encoder()}
+    return {**given, "received": hidden.square().sum(dim=-1), "encoder": Encoder()}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -75,6 +75,8 @@ def test_each_method_by_hand():
         assert pool(hidden, mask, method).tolist() == [values]
     first = torch.tensor([[[0.0, 2.0], [2.0, 4.0], [77.0, 77.0]]])
     assert pool(hidden, mask, "first_last", first=first).tolist() == [[1.5, 0.0]]
+    looked = torch.tensor([[0.6, 0.2, 0.2]])
+    assert pool(hidden, mask, "received", received=looked)[0].tolist() == pytest.approx([1.5, -2.5])
 
 
 def test_attention_is_a_softmax_over_the_real_tokens(rng):
@@ -138,6 +140,8 @@ def test_things_of_another_kind_are_answered_in_a_sentence(given, says):
     ("method", "more", "says"),
     [
         ("first_last", {"first": 3}, "first is of type int; it must be a tensor"),
+        ("received", {"received": torch.ones(2)}, r"must be a number for each token.* \(3,\)"),
+        ("received", {"received": torch.zeros(3)}, "weighs nothing; choose mean"),
         ("attention", {"query": [3]}, "query is of type list"),
         ("pooler", {"head": 3}, r"head is of type int; give .*heads\['pool'\]"),
         ("cls_mean", {"n_prefix": "1"}, "n_prefix is '1'; it must be a whole number"),

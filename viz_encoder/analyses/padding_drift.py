@@ -19,7 +19,7 @@ from viz_encoder.trace.states import (
     States,
     choose_layers,
     choose_methods,
-    read_through,
+    states_of_batch,
     unlike_declared,
 )
 
@@ -104,9 +104,9 @@ def padding_drift(
     n_tokens = int(single.valid.sum())
     n_padding = padded.valid.shape[1] - n_tokens  # with what was typed
     last = int(single.valid[0].nonzero()[-1])
-    before = _states(encoder, single, at)
-    masked, attended = (
-        _states(encoder, each, at) for each in (padded, replace(padded, padded=False))
+    before, masked, attended = (
+        states_of_batch(encoder, run(encoder, each), each.valid, at, chosen)
+        for each in (single, padded, replace(padded, padded=False))
     )
     everything = torch.ones_like(padded.valid)
     cases = {
@@ -152,11 +152,6 @@ def _padded(encoder: LoadedEncoder, single: Inputs, n_padding: int) -> Inputs:
     valid = behind(single.valid, False)
     ids = behind(single.values, encoder.reader.pad_id)
     return Inputs(ids, valid, single.samples, segments, padded=True)
-
-
-def _states(encoder: LoadedEncoder, inputs: Inputs, layers: tuple[int, ...]) -> States:
-    ran = run(encoder, inputs)
-    return read_through(encoder, ran.hidden, ran.output, inputs.valid, layers)
 
 
 def _zeroed(states: States) -> States:
@@ -242,4 +237,6 @@ def _why(
             f"Padding is larger than all of the text's own values in {raised} of {len(alone)} "
             "dimensions."
         )
+    if method == "received":
+        return f"{n_padding} of {total} tokens that look and are looked at are padding." + too
     return f"{n_padding} of {total} tokens in the mean are padding." + too

@@ -18,7 +18,7 @@ from viz_encoder.trace.token_selection import shown_tokens
 
 MAX_PAIRS = 2**24  # 128 MiB of parts
 SMALL = 0.1  # a part below it has too few digits with two decimals
-SUMS = ("mean", "cls", "last", "cls_mean", "first_last", "declared")  # those that add tokens up
+SUMS = ("mean", "cls", "last", "cls_mean", "first_last", "received", "declared")  # add tokens up
 OF_THE_MODEL = ("first_last", "declared")  # read more than the hidden states of one layer
 WHY_NOT = {
     "max": "max takes each number from one token, so its cosine is not a sum over pairs of tokens",
@@ -140,8 +140,8 @@ def token_pairs(
     Args:
         trace: the run of one text, or picture.
         other: that of another, of the same model.
-        method: "mean", "cls", "last", "cls_mean"; with the encoder also "first_last" and
-            "declared", where the model's own pooling adds up tokens.
+        method: "mean", "cls", "last", "cls_mean", "received"; with the encoder also "first_last"
+            and "declared", where the model's own pooling adds up tokens.
         layer: 0 = embeddings, -1 = the output.
         encoder: the model that ran; needed for earlier layers of a model with a final norm, through
             which all layers are read.
@@ -217,7 +217,11 @@ def _states(run: Trace, layer: int, method: str, encoder: LoadedEncoder | None) 
         )
     batch, n_prefix = after[None], run.grid.n_prefix if run.grid else 1
     valid = run.valid[None].to(after.device)
-    return States((at,), (batch,), batch, valid, n_prefix, n_prompt=run.sample.n_prompt)
+    return States(
+        *((at,), (batch,), batch, valid, n_prefix),
+        n_prompt=run.sample.n_prompt,
+        ran=(run.layers,),
+    )
 
 
 def _require_declared(encoder: LoadedEncoder, run: Trace) -> None:

@@ -12,7 +12,7 @@ from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model import EncoderOutput
 from viz_encoder.trace.batches import joined
 from viz_encoder.trace.capture import run
-from viz_encoder.trace.states import choose_methods, read_through, unlike_declared
+from viz_encoder.trace.states import choose_methods, states_of_batch, unlike_declared
 
 DECLARED = "declared"
 
@@ -57,7 +57,7 @@ def _pooled(
 ) -> Float[np.ndarray, "text d_pooled"]:
     """Prompts of the model's own are told apart: ready-made inputs of a batch may have several."""
     last = (encoder.config.n_layers,)
-    states = read_through(encoder, ran.hidden, ran.output, padded.valid, last)
+    states = states_of_batch(encoder, ran, padded.valid, last, (method,))
     prompts = [sample.n_prompt for sample in padded.samples]
     by_prompt = {n: replace(states, n_prompt=n).pooled(method, 0) for n in set(prompts)}
     found = torch.stack([by_prompt[n][at] for at, n in enumerate(prompts)])

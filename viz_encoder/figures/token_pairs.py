@@ -43,8 +43,8 @@ def token_pairs(
         trace: the run of the first text.
         other: the second text, or its run; without it, the second of a pair, each read alone, or
             the first text itself.
-        method: a pooling that adds up tokens: "mean", "cls", "last", "cls_mean", "first_last" or
-            "declared".
+        method: a pooling that adds up tokens: "mean", "cls", "last", "cls_mean", "first_last",
+            "received" or "declared".
         layer: after how many blocks; 0 = embeddings, -1 = the output.
 
     Raises:

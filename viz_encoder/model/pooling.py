@@ -27,13 +27,21 @@ METHODS = {  # name: what it is; some read something beside the hidden states: N
     "last": "the last token",
     "cls_mean": "the first token and the mean of the tokens after the prefix, side by side",
     "first_last": "the mean over the tokens of the first and the last layer",
+    "received": "a mean weighted by the attention that each token received",
     "attention": "a mean weighted by a learned query",
     "pooler": "the model's own pooler",
 }
-NEEDS = {"declared": "encoder", "first_last": "first", "attention": "query", "pooler": "head"}
+NEEDS = {
+    "declared": "encoder",
+    "first_last": "first",
+    "received": "received",
+    "attention": "query",
+    "pooler": "head",
+}
 HELP = {
     "encoder": "the model that ran, for its files: encoder=encoder",
     "first": "hidden states after the first block: first=trace.hidden(1)",
+    "received": "how much attention each token received: received=trace.received()",
     "query": "a learned query of d_model numbers: query=...",
     "head": "the model's own head: head=encoder.model.heads['pool'], if it has one",
 }
@@ -45,6 +53,7 @@ def pool(
     method: str = "mean",
     *,
     first: Shaped[Tensor, "*axes_of_first"] | None = None,
+    received: Shaped[Tensor, "*axes_of_received"] | None = None,
     query: Float[Tensor, " d_query"] | None = None,
     head: PoolerHead | None = None,
     n_prefix: int = 1,
@@ -58,12 +67,15 @@ def pool(
         valid: bool, True = a real token, False = padding. Always needed: without it, the vectors
             of padding would be pooled too.
         method: "cls", "mean", "max", "last", "cls_mean" (2 · d_model numbers, as DINOv2's linear
-            evaluation has it, arXiv:2304.07193), "first_last", "attention", "pooler" or
+            evaluation has it, arXiv:2304.07193), "first_last", "received", "attention", "pooler" or
             "declared": what sentence-transformers gives (Reimers & Gurevych, 2019,
             arXiv:1908.10084), dense layers and normalizing included.
         first: for "first_last": hidden states after the first block, as BERT-flow (Li et al.,
             2020, arXiv:2011.05864) and BERT-whitening (Su et al., 2021, arXiv:2103.15316) take
             them, and not the embeddings, which no block has mixed yet.
+        received: for "received": how much attention each token received, as in
+            `trace.received()`: the sum over heads and queries by which PoWER-BERT (Goyal et al.,
+            2020, arXiv:2001.08950) ranks tokens, here the weights of a mean.
         query: for "attention": weights are softmax(hidden · query / √d_model).
         head: for "pooler": the model's own head, called with hidden states and mask.
         n_prefix: for "cls_mean": how many tokens at the front ([CLS], registers) stay out of the
@@ -77,7 +89,7 @@ def pool(
         InputError: what is given is no tensor or does not fit, or a sequence is all padding; for
             "declared", more tokens than the model's own vectors use.
     """
-    given = {"first": first, "query": query, "head": head, "encoder": encoder}
+    given = {"first": first, "received": received, "query": query, "head": head, "encoder": encoder}
     _check_method(method, given)
     _check_kinds(hidden, valid, {**given, "n_prefix": n_prefix, "n_prompt": n_prompt})
     assert valid is not None
@@ -102,6 +114,9 @@ def pool(
             assert first is not None
             _check_first(first, hidden)
             pooled = (mean(first.reshape(states.shape), real) + mean(states, real)) / 2
+        case "received":
+            assert received is not None
+            pooled = weigh(states, real, _received(received, valid))
         case "attention":
             assert query is not None
             pooled = attend(states, real, query)
@@ -167,6 +182,35 @@ def after_prefix(valid: Valid, n_prefix: int) -> Valid:
             "average; choose cls."
         )
     return kept
+
+
+def weigh(hidden: Hidden, valid: Valid, weights: Float[Tensor, "batch token"]) -> Pooled:
+    """The mean weighted by `received_shares`."""
+    kept = torch.where(valid[:, :, None], hidden, 0)
+    return (received_shares(valid, weights).to(hidden)[:, :, None] * kept).sum(dim=1)
+
+
+def received_shares(
+    valid: Valid, weights: Float[Tensor, "batch token"]
+) -> Float[Tensor, "batch token"]:
+    """The weights of the valid tokens over their sum; 0 at padding."""
+    kept = torch.where(valid, weights.to(valid.device), 0)
+    total = kept.sum(dim=1, keepdim=True)
+    if not bool((kept >= 0).all() and (total > 0).all()):
+        raise InputError(
+            "The attention received has NaN or a negative number, or is 0 at every real token, so "
+            "it weighs nothing; choose mean."
+        )
+    return kept / total
+
+
+def _received(received: Tensor, valid: Tensor) -> Float[Tensor, "batch token"]:
+    if received.shape != valid.shape or not received.is_floating_point():
+        raise InputError(
+            f"received is {received.dtype} of shape {tuple(received.shape)}; it must be a number "
+            f"for each token, floating point of shape {tuple(valid.shape)}: trace.received()."
+        )
+    return received[None].flatten(0, -2)
 
 
 def attend(hidden: Hidden, valid: Valid, query: Float[Tensor, " d_query"]) -> Pooled:
@@ -265,7 +309,7 @@ def _check_kinds(hidden: object, valid: object, given: dict[str, object]) -> Non
             f"The hidden states are {hidden.dtype} of shape {tuple(hidden.shape)}; pooling needs "
             "floating point of shape (token, d_model), with a batch axis or without."
         )
-    for name in ("first", "query"):
+    for name in ("first", "received", "query"):
         if given[name] is not None and not isinstance(given[name], Tensor):
             raise InputError(f"{name} is {_kind(given[name])}; it must be a tensor.")
     for name in ("n_prefix", "n_prompt"):

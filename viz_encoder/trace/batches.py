@@ -11,7 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TraceError
 from viz_encoder.inputs import Inputs, Sample, TextReader
 from viz_encoder.trace.capture import run
-from viz_encoder.trace.states import States, read_through
+from viz_encoder.trace.states import States, states_of_batch
 
 BATCH_TOKENS = 1024  # more is no faster on a CPU and uses more memory
 PICTURES = 8  # number read at a time
@@ -33,6 +33,7 @@ def batches(
     sources: Sequence[Any],
     layers: tuple[int, ...],
     *,
+    methods: Sequence[str] = (),
     read: Read | None = None,
     progress: Progress | None = None,
     batch_tokens: int = BATCH_TOKENS,
@@ -43,6 +44,7 @@ def batches(
         encoder: the model.
         sources: texts, pairs or pictures, as `capture` takes them.
         layers: the layers whose hidden states are returned, each from 0 to n_layers.
+        methods: the poolings that are asked of the states.
         read: turns a source into inputs; default `encoder.read`.
         progress: called with the items done and the total; return False to stop.
         batch_tokens: the most tokens in a batch of texts, including padding.
@@ -58,9 +60,9 @@ def batches(
     for numbers, inputs in _planned(encoder, sources, read, batch_tokens):
         padded = joined(encoder, inputs)
         ran = run(encoder, padded)
-        states = read_through(encoder, ran.hidden, ran.output, padded.valid, layers)
+        states = states_of_batch(encoder, ran, padded.valid, layers, methods)
         states = replace(states, n_prompt=padded.samples[0].n_prompt)  # shared by the batch
-        del ran  # frees queries, keys and values too
+        del ran  # frees queries, keys and values too, unless a pooling reads them
         yield Batch(tuple(numbers), states, padded.samples)
         done += len(numbers)
         if progress is not None and progress(done, total) is False and done < total:

@@ -257,10 +257,7 @@ def _sample_trace(
     put: Mapping[int, Tensor],
 ) -> Trace:
     return Trace(
-        layers=tuple(
-            _layer_trace(record, index, f"layers.{number}.attn", put.get(number))
-            for number, record in enumerate(result.records)
-        ),
+        layers=layers_of(result, index, put),
         hidden_states=tuple(state[index] for state in result.hidden),
         output=result.output[index],
         valid=inputs.valid[index],
@@ -268,6 +265,17 @@ def _sample_trace(
         origin=origin,
         notes=(*inputs.samples[index].notes, *notes),
         removed=removed,
+    )
+
+
+def layers_of(
+    result: EncoderOutput, index: int, put: Mapping[int, Tensor] | None = None
+) -> tuple[LayerTrace, ...]:
+    """The layers of one row of a run, as views of what it keeps."""
+    put = put or {}
+    return tuple(
+        _layer_trace(record, index, f"layers.{number}.attn", put.get(number))
+        for number, record in enumerate(result.records)
     )
 
 

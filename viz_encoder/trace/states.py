@@ -11,6 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
+from viz_encoder.model import EncoderOutput
 from viz_encoder.model.declared import Declared
 from viz_encoder.model.head import Head
 from viz_encoder.model.pooling import (
@@ -20,7 +21,11 @@ from viz_encoder.model.pooling import (
     attention_shares,
     head_shares,
     pool,
+    received_shares,
 )
+from viz_encoder.trace.capture import layers_of
+from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.received import received
 from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
 
@@ -44,6 +49,7 @@ class States:
     head: Callable[[Tensor, Tensor], Tensor] | None = None
     declared: Declared | None = None
     n_prompt: int = 0  # leading tokens of the model's own prompt
+    ran: tuple[tuple[LayerTrace, ...], ...] = ()  # by sequence, for "received"
 
     def pooled(
         self,
@@ -56,6 +62,7 @@ class States:
         """Pool each sequence after layers[place], over the tokens `within`.
 
         "first_last" is the mean of this layer and the first block; at layer 0, it is layer 0 alone.
+        "received" weighs by the attention that led to this layer; at layer 0, none has: the mean.
         """
         hidden = self.after[place]
         first = self.first if self.layers[place] else hidden
@@ -68,6 +75,7 @@ class States:
                 valid,
                 method,
                 first=first,
+                received=self.received(place) if method == "received" else None,
                 query=None if query is None else query.to(hidden),
                 head=self.head,
                 n_prefix=self.n_prefix,
@@ -109,11 +117,22 @@ class States:
             case "first_last":
                 first = self.first[0].cpu().double() if self.layers[place] else kept
                 return even * (kept + torch.where(valid[0, :, None], first, 0)) / 2
+            case "received":
+                weights = received_shares(valid, self.received(place)[:1].cpu().double())
+                return weights[0][:, None] * kept
             case "attention":
                 assert query is not None
                 weights = attention_shares(self.after[place][:1], self.valid[:1], query)
                 return weights[0].cpu().double()[:, None] * kept
         return one
+
+    def received(self, place: int) -> Float[Tensor, "batch token"]:
+        """How much attention each token received in the block before layers[place]."""
+        if not self.layers[place]:
+            return self.valid.float()
+        block = self.layers[place] - 1
+        each = [received(one[block], real) for one, real in zip(self.ran, self.valid, strict=True)]
+        return torch.stack(each)
 
     @property
     def has_query(self) -> bool:
@@ -138,7 +157,21 @@ def states_of(
     chosen = choose_layers(layers, encoder.config.n_layers)
     batch = tuple(state[None] for state in trace.hidden_states)
     states = read_through(encoder, batch, trace.output[None], trace.valid[None], chosen)
-    return replace(states, n_prompt=trace.sample.n_prompt), chosen
+    return replace(states, n_prompt=trace.sample.n_prompt, ran=(trace.layers,)), chosen
+
+
+def states_of_batch(
+    encoder: LoadedEncoder,
+    ran: EncoderOutput,
+    valid: Bool[Tensor, "batch token"],
+    layers: tuple[int, ...],
+    methods: Sequence[str],
+) -> States:
+    """States of a batch that ran; its queries and keys are held for "received" alone."""
+    states = read_through(encoder, ran.hidden, ran.output, valid, layers)
+    if "received" not in methods:
+        return states
+    return replace(states, ran=tuple(layers_of(ran, at) for at in range(len(valid))))
 
 
 def read_through(

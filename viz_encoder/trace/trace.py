@@ -14,6 +14,7 @@ from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
 from viz_encoder.trace.proof import Proof, prove
+from viz_encoder.trace.received import received
 from viz_encoder.trace.recorded_parts import RecordedParts
 
 
@@ -126,6 +127,22 @@ class Trace:
         ran, heads = self._choose(layer, head)
         weights = ran.weights(heads, forward_rows(rows))
         return weights if head is None else weights[0]
+
+    @public
+    def received(self, layer: int | None = None) -> Float[Tensor, " token"]:
+        """How much attention each token received: the mean over heads and real queries.
+
+        It sums to 1, or to less where an attention sink takes the rest; `vz.pool(…, "received")`
+        weighs by it. The map is never held whole.
+
+        Args:
+            layer: counted from 0; default the last, whose output is pooled.
+
+        Raises:
+            SelectionError: there is no such layer, or the keys are other tokens than the queries.
+        """
+        ran, _ = self._choose(self.n_layers - 1 if layer is None else layer, None)
+        return received(ran, self.valid)
 
     @public
     def blocks(

@@ -208,7 +208,7 @@ def collection(
     lengths: dict[int, int] = {}
     sources = [item.source for item in given]
     reads = partial(encoder.read, prompt=prompt, declared="declared" in chosen)
-    for batch in batches(encoder, sources, at, read=reads, progress=progress):
+    for batch in batches(encoder, sources, at, methods=chosen, read=reads, progress=progress):
         samples |= dict(zip(batch.numbers, batch.samples, strict=True))
         lengths |= dict(zip(batch.numbers, batch.states.valid.sum(dim=1).tolist(), strict=True))
         words = _words(batch, given) if WORD in chosen else None
