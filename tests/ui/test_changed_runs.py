@@ -54,6 +54,22 @@ def last(answer):
     return lines[-1]
 
 
+def test_how_far_a_change_moved_a_state_is_told_beside_its_effect(site, ask, run, grammar):
+    """The distance is of all directions; the effect of the one that the state had."""
+    plain = vz.attribute(grammar, SENTENCE, of="state", token=6)
+    cut = effects.changed(grammar, SENTENCE, ["h3.0"])
+    changed = vz.attribute(grammar, cut, of="state", token=6)
+    key = change(ask, "h3.0")["run"]["key"]
+    asked = {"of": "state", "token": 6, "against": f"run:{run['key']}"}
+    told = httpx.get(f"{site}viz/run/{key}/attribution", params=asked, timeout=60).json()
+    assert told["whole"] == pytest.approx(changed.score, rel=1e-5)
+    effect = vz.effect(grammar, SENTENCE, measure=plain).values[0, 3, 0]
+    assert told["along"] == pytest.approx(effect / plain.score, abs=2e-5)
+    back = asked | {"against": f"run:{key}"}
+    told = httpx.get(f"{site}viz/run/{run['key']}/attribution", params=back, timeout=60).json()
+    assert "along" not in told
+
+
 def test_a_changed_run_is_the_one_that_python_makes(site, ask, run, grammar):
     made = change(ask, "h3.0", "t2")
     assert made["plain"]["key"] == run["key"]

@@ -1,8 +1,8 @@
 """Explore's question: its answer, routes and heads are those of `vz.attribute`, and lead on."""
 
 import base64
-import html
 import io
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -211,13 +211,14 @@ def test_what_is_drawn_is_saved(explore, minilm):
         with open(download.value.path(), "rb") as file:
             files[kind] = file.read()
     assert files["SVG"].startswith(b"<svg") and b"animal" in files["SVG"]
-    assert f"<title>{found.sentence}</title>" in html.unescape(files["SVG"].decode())
-    size = page.evaluate(
-        "(({ width, height }) => [width, height].map((one) => 2 * "
-        "one.baseVal.value))(document.querySelector('.viz-routes-drawing'))"
+    drawing = ElementTree.fromstring(files["SVG"])
+    title, *texts = (
+        node.text or "" for node in drawing if node.tag.split("}")[1] in ("title", "text")
     )
+    assert title == page.inner_text(".viz-answer") and " ".join(texts).startswith(title)
+    size = [2 * int(drawing.get(side)) for side in ("width", "height")]
     picture = Image.open(io.BytesIO(files["PNG"]))
-    assert picture.size == tuple(map(int, size)) and len(picture.convert("RGB").getcolors(9999)) > 9
+    assert list(picture.size) == size and len(picture.convert("RGB").getcolors(9999)) > 9
     saved = np.load(io.BytesIO(files["npz"]))
     values = next(saved[name] for name in saved.files if saved[name].shape == found.states.shape)
     np.testing.assert_allclose(values, found.states, atol=1e-6)

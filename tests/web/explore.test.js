@@ -129,6 +129,7 @@ test("the answer says which tokens, how much, and what the strongest head brough
     said(distance),
     /^The distance between the two vectors is 10\.00 \(25% of the vector’s length in this run, 40\.00\): /,
   );
+  assert.match(said({ ...distance, along: -0.254 }), / this run, 40\.00; −25% along the vector before\): /);
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings the largest share of it \(60%\)\.$/);
   const other = { layer: 0, query: 2, key: 0, share: 5.5, head: 0, by_head: 5.5 }; // more of “a” than by 1.1's own link
@@ -182,11 +183,11 @@ test("a head's place says what it brings, and what removing it changes once that
 test("a share of what two runs are apart by is told as that, of a removed head too", () => {
   const distance = { ...FOUND, words: "the distance between the two vectors", apart: "distance" };
   assert.equal(placeSaid(distance, null, 1, 0), "The head brings 5% of the distance (rank 4 of 4).");
-  assert.equal(placeSaid(distance, null, 1, 1, true), "Its removal brings 60% of the distance (rank 1 of 4).");
+  assert.equal(placeSaid(distance, null, 1, 1, true), "Its removal brings 60% of the distance.");
   assert.equal(unitSaid(distance), "% of the distance");
   const words = "the logit of “7”, in this run minus in the other,";
   const logit = { ...FOUND, words, apart: "difference", large: false };
-  assert.equal(placeSaid(logit, null, 0, 1, true), "Its removal brings −3.00 to the difference (rank 2 of 4).");
+  assert.equal(placeSaid(logit, null, 0, 1, true), "Its removal brings −3.00 to the difference.");
   assert.equal(placeSaid(FOUND, null, 0, 1, true), "");
   assert.match(plain(answerSaid(distance, named, -1, ["1.1"])), /; removing head 1\.1 brings “a” \(50%\)\.$/);
 });

@@ -6,10 +6,8 @@ import { button, el } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { DEFAULTS } from "../core/selection_address.js";
-import { ask } from "../core/server.js";
 import { streamed } from "../core/streamed.js";
 import { quoted, toldApart } from "../core/token_names.js";
-import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
 import { strongestAt } from "./map_changes.js";
 import { MeasuredHeads } from "./measured_heads.js";
@@ -18,12 +16,12 @@ import { MeasureSwitch } from "./measure_switch.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
 import { FewestWords } from "./fewest_words.js";
+import { routesSaves } from "./routes_files.js";
 import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
 import { StandIn } from "./stand_in.js";
-import { pngOf, svgFile } from "./svg_file.js";
 import { WHOLE } from "./tiles.js";
 
 /** @import { Explained as Found, PairLinksView, Range, Run, Selection } from "./types.d.ts" */
@@ -42,6 +40,8 @@ export class Explained extends Emitter {
   #told = ""; // the question of which the answer stands there
   /** @type {Run | null} */ #answered = null;
   #answeredQuery = -1;
+  /** @type {[text: string, strong: boolean][]} */ #parts = []; // of the answer
+  #headline = ""; // of the picture in its measure
   #query = -1; // of which the question is, where it is of the chosen token
   #token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
@@ -70,12 +70,10 @@ export class Explained extends Emitter {
     this.routes = new RoutesView({ token, link, say });
     this.pictures = new PictureRoutes(token);
     this.heads = new MeasuredHeads(selection, pair, say);
-    this.saves = saveRow("Save how it got there", [
-      ["PNG", "The drawing, in twice its pixels", () => pngOf(this.#drawing(), this.#stem())],
-      ["SVG", "The drawing", () => this.#drawing()],
-      ["CSV", "The shares, as a table", () => this.#file("csv")],
-      ["npz", "The shares, for numpy", () => this.#file("npz")],
-    ]);
+    this.saves = routesSaves(() => {
+      const { drawing } = this.run?.grid ? this.pictures : this.routes;
+      return { drawing, title: this.#headline, run: this.run, options: this.question.options() };
+    });
     this.saves.append(this.routes.least.node);
     this.several = new SeveralHeads(selection);
     this.heads.section.append(this.several.node);
@@ -194,8 +192,9 @@ export class Explained extends Emitter {
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
     const name = (/** @type {number} */ at) => (found ? toldApart(found.names, at) : "");
+    this.#parts = found ? answerSaid(found, name, this.#token, removedHeads(this.run)) : [[why, false]];
     const said = found
-      ? [...marked(answerSaid(found, name, this.#token, removedHeads(this.run)), () => this.#toHead()), this.by]
+      ? [...marked(this.#parts, () => this.#toHead()), this.by]
       : [el("span", { class: "viz-caption" }, why)];
     const same = this.#answered?.plainKey === this.run?.plainKey; // with other changes: what was clicked stays in place
     if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
@@ -218,6 +217,7 @@ export class Explained extends Emitter {
       effect: () => effectSaid(shown, name, doing),
     };
     const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
+    this.#headline = (said.length ? said : this.#parts).map(([text]) => text).join("");
     this.how.replaceChildren(...marked(said), said.length ? " " : "", el("span", { class: "viz-caption" }, how));
     const picture = run.grid !== null;
     this.routes.node.hidden = picture;
@@ -296,23 +296,6 @@ export class Explained extends Emitter {
 
   #behind(/** @type {boolean} */ behind) {
     for (const node of [this.said, this.picture, this.heads.section]) node.classList.toggle("viz-behind", behind);
-  }
-
-  #drawing() {
-    const { drawing } = this.run?.grid ? this.pictures : this.routes;
-    return svgFile(drawing, this.#stem(), this.found?.sentence ?? "How it got there");
-  }
-
-  #stem() {
-    return `${this.run?.model ?? "run"}-routes`;
-  }
-
-  async #file(/** @type {"csv" | "npz"} */ kind) {
-    const { run } = this;
-    const options = this.question.options();
-    if (!run || !options) return null;
-    const response = await ask(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
-    return { blob: await response.blob(), name: `${this.#stem()}.${kind}` };
   }
 }
 

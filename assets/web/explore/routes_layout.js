@@ -175,16 +175,22 @@ function namedLink(found, most) {
   return own && amount && amount >= Math.abs(most.share) / 2 && !more ? own : null;
 }
 
-/** A score, of a distance beside the length of what is apart. @type {(found: Explained) => string} */
-function wholeSaid({ score, whole, words }) {
+/** A score, of a distance beside the length of what is apart, and the effect that a change had on it.
+ * @type {(found: Explained) => string} */
+function wholeSaid({ score, whole, along, words }) {
   const said = score.toFixed(2).replace("-", "−");
   if (!whole) return said;
   const what = words.includes("state") ? "state" : "vector";
-  return `${said} (${Math.round((100 * score) / whole)}% of the ${what}’s length in this run, ${whole.toFixed(2)})`;
+  const beside = `${Math.round((100 * score) / whole)}% of the ${what}’s length in this run, ${whole.toFixed(2)}`;
+  const effect = along === undefined ? "" : `; ${changeSaid(along)} along the ${what} before`;
+  return `${said} (${beside}${effect})`;
 }
 
-/** What a head brings, or its removal does to what two runs are apart by, and changes where that is measured, each with
- * its place among all; "" of an unknown head, and of a removed one in its run alone.
+/** @type {(part: number) => string} */
+const changeSaid = (part) => `${part > 0 ? "+" : "−"}${Math.round(100 * Math.abs(part))}%`;
+
+/** What a head brings and changes, where that is measured, each with its place among all, or what its removal brings to
+ * what two runs are apart by; "" of an unknown head, and of a removed one in its run alone.
  * @type {(found: Explained, effect: Explained | null, layer: number, head: number, removed?: boolean) => string} */
 export function placeSaid(found, effect, layer, head, removed = false) {
   const place = (/** @type {Explained} */ { heads }) => {
@@ -194,7 +200,8 @@ export function placeSaid(found, effect, layer, head, removed = false) {
   };
   const share = found.heads[layer]?.[head];
   if (share == null || (removed && !ofTwoSaid(found))) return "";
-  const brings = `${removed ? "Its removal" : "The head"} brings ${partSaid(share, found)} (rank ${place(found)})`;
+  if (removed) return `Its removal brings ${partSaid(share, found)}.`;
+  const brings = `The head brings ${partSaid(share, found)} (rank ${place(found)})`;
   const without = effect?.heads[layer]?.[head];
   if (!effect || without == null) return `${brings}.`;
   return `${brings}; removing it changes the result by ${changed(without, effect)} (rank ${place(effect)}).`;

@@ -1,6 +1,7 @@
 """What carried an answer as the page draws it, and in the same form where heads look."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
@@ -14,7 +15,7 @@ from viz_encoder.figures.options import read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
 from viz_encoder.figures.views import VIEWS
 from viz_encoder.trace.prediction_heads import choose_head, tasks
-from viz_encoder.ui.state.attributed import attribution_of
+from viz_encoder.ui.state.attributed import RUN, attribution_of
 from viz_encoder.ui.state.readable import readable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.attributions import split_plain
@@ -39,8 +40,7 @@ def explained(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
         start = question.get("token", _read_at(entry, question.get("of", "")))
         return _looks(entry, weight_routes(entry.trace, start, **options)) | {"start": start}
     found = attribution_of(entry, question)
-    whole = {"whole": _whole(entry, question, found)}
-    return split(found) | whole | drawn(entry, found.routes(**options))
+    return split(found) | _beside(entry, question, found) | drawn(entry, found.routes(**options))
 
 
 def split(found: Attribution) -> dict[str, Any]:
@@ -55,12 +55,25 @@ def _apart(found: Attribution) -> str:
     return "distance" if found.unit == "length" else "difference"
 
 
-def _whole(entry: Entry, question: Mapping[str, Any], found: Attribution) -> float | None:
-    """The length beside which a distance of two runs is told: that of the vector in this run."""
+def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> dict[str, float]:
+    """What a distance of two runs is told beside.
+
+    whole: the length of what is apart in this run; along: if the other is this run without its
+        changes, how far they moved it along what it was, as a part of that length: its effect.
+    """
     if _apart(found) != "distance":
-        return None
+        return {}
     alone = {name: value for name, value in question.items() if name != "against"}
-    return attribution_of(entry, alone).score
+    whole = attribution_of(entry, alone).score
+    other = RUN.fullmatch(str(question["against"]))
+    before = entry.store.get(other[1]) if other else None
+    if before is None or before is entry or before.trace.n_tokens != entry.trace.n_tokens:
+        return {"whole": whole}
+    if before.recipe != replace(entry.recipe, changes=()):
+        return {"whole": whole}
+    was = attribution_of(before, alone).score
+    along = (whole**2 + was**2 - found.score**2) / (2 * was)  # the law of cosines
+    return {"whole": whole, "along": along / was - 1}
 
 
 def _read_at(entry: Entry, of: str) -> int | None:

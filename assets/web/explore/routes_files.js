@@ -1,0 +1,96 @@
+// How it got there, as files: the drawing as SVG without a style sheet and as PNG, and its numbers as a table.
+
+import { context2d, svg } from "../core/dom.js";
+import { ask } from "../core/server.js";
+import { canvasPng } from "../views/canvas_png.js";
+import { saveRow } from "../views/save_row.js";
+
+/** @import { Saved } from "../views/save_row.js" */
+/** @import { Run } from "./types.d.ts" */
+
+const [LINE, LETTER] = [18, 6.8]; // pixels of the title's lines, and of its letters as they are wrapped
+const SHARP = 2; // pixels of a PNG for each of the drawing
+const STYLED = [
+  "fill",
+  "stroke",
+  "font-size",
+  "font-family",
+  "font-weight",
+  "text-anchor",
+  "opacity",
+  "paint-order",
+  "stroke-width",
+];
+
+/** @typedef {{ blob: Blob, name: string }} File */
+/** @typedef {{ drawing: SVGElement, title: string, run: Run | null, options: Record<string, string> | null }} Shown what
+ *   is drawn of a question, and the answer that stands over it */
+
+/** @type {(shown: () => Shown) => HTMLElement} */
+export function routesSaves(shown) {
+  const drawn = () => svgFile(shown());
+  /** @type {(kind: string) => Promise<File | null>} */
+  const table = async (kind) => {
+    const { run, options } = shown();
+    if (!run || !options) return null;
+    const response = await ask(run.url(`figure/routes.${kind}?${new URLSearchParams(options)}`));
+    return { blob: await response.blob(), name: `${stemOf(run)}.${kind}` };
+  };
+  return saveRow("Save how it got there", [
+    ["PNG", "The drawing, in twice its pixels", () => pngOf(drawn(), stemOf(shown().run))],
+    ["SVG", "The drawing", drawn],
+    ["CSV", "The shares, as a table", () => table("csv")],
+    ["npz", "The shares, for numpy", () => table("npz")],
+  ]);
+}
+
+const stemOf = (/** @type {Run | null} */ run) => `${run?.model ?? "run"}-routes`;
+
+/** The title stands above the drawing, and is what viewers and screen readers say of it. @type {(shown: Shown) => File} */
+function svgFile({ drawing, title, run }) {
+  const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
+  const [from, to] = [drawing, copy].map((node) => [...node.querySelectorAll("*")]);
+  for (const [at, node] of from.entries()) {
+    const style = getComputedStyle(node);
+    for (const name of STYLED) {
+      const value = style.getPropertyValue(name);
+      if (value) to[at].setAttribute(name, value); // a drawing for a file alone has no style
+    }
+  }
+  copy.prepend(svg("title", {}, title), ...above(copy, title));
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  return { blob: new Blob([copy.outerHTML], { type: "image/svg+xml" }), name: `${stemOf(run)}.svg` };
+}
+
+/** The title's lines, for which the drawing gets room. @type {(copy: SVGElement, title: string) => SVGElement[]} */
+function above(copy, title) {
+  const [width, height] = ["width", "height"].map((name) => Number(copy.getAttribute(name)));
+  const lines = wrapped(title, Math.floor(width / LETTER));
+  const room = LINE * lines.length + 8;
+  copy.setAttribute("viewBox", `0 ${-room} ${width} ${height + room}`);
+  copy.setAttribute("height", String(height + room));
+  const { color, fontFamily } = getComputedStyle(document.body);
+  const style = { "font-size": 14, "font-family": fontFamily, fill: color };
+  return lines.map((line, at) => svg("text", { x: 4, y: LINE * (at + 0.8) - room, ...style }, line));
+}
+
+/** @type {(text: string, most: number) => string[]} */
+function wrapped(text, most) {
+  const lines = [""];
+  for (const word of text.split(" "))
+    if (lines[lines.length - 1].length + word.length < most) lines.push(`${lines.pop()} ${word}`.trim());
+    else lines.push(word);
+  return lines.filter(Boolean);
+}
+
+/** The same as a PNG. @type {(file: File, stem: string) => Promise<Saved>} */
+async function pngOf({ blob }, stem) {
+  const image = new Image();
+  image.src = URL.createObjectURL(blob);
+  await image.decode().finally(() => URL.revokeObjectURL(image.src));
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width * SHARP, image.height * SHARP];
+  context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvasPng(canvas, stem);
+}
