@@ -28,7 +28,7 @@ test-all: $(STAMPS)/chromium $(STAMPS)/firefox check ## the same with every case
 
 define test_with
 	$(BIN)/node --test --test-reporter=dot tests/web/*.test.js
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile $(1)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(1)
 endef
 
 # On Linux the plain torch wheel brings CUDA, some gigabytes: name a CPU wheel with TORCH=FILE where there is one.
@@ -46,7 +46,7 @@ define test_on
 	.venv-$(1)/bin/python -m pip install --quiet --no-deps --requirement requirements-lxt.txt --editable .
 	@.venv-$(1)/bin/python -m pip list --format=freeze | \
 		awk -F== 'NR == FNR { pinned[$$1]; next } $$1 in pinned' requirements.txt -
-	OMP_NUM_THREADS=1 .venv-$(1)/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile -m "not browser" $(TESTS)
+	OMP_NUM_THREADS=1 .venv-$(1)/bin/python -m pytest -n auto --dist loadfile -m "not browser" $(TESTS)
 endef
 
 check: $(STAMPS)/dev $(MODULES)/.package-lock.json ## format, lint, types and import contracts

@@ -3,6 +3,7 @@
 import functools
 import gc
 import inspect
+import os
 import shutil
 import ssl
 from collections.abc import Iterator
@@ -58,6 +59,11 @@ def pytest_collection() -> Iterator[None]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores: a test of a page waits for its browser a third of its time."""
+    return min(8, 1 + (os.cpu_count() or 1))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -261,6 +261,7 @@ def test_transformers_own_events_count_the_optimizers_steps():
         _ = watch.off_train_begin
 
 
+@pytest.mark.slow
 def test_a_real_trainer(tmp_path):
     pytest.importorskip("accelerate")
     model, looks = hf.BertForTokenClassification(bert().config), []

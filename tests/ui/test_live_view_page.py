@@ -62,6 +62,7 @@ def test_a_picture_is_there_with_its_patches(chromium):
         assert sum("picture.png" in path for path in page.evaluate("model.sent")) >= 1
 
 
+@pytest.mark.slow
 def test_8192_tokens_are_zoomed_into_without_the_whole_map(chromium):
     view = random_trace(8192, 1, 1).show(live=True, max_bytes=300_000)
     with hosted(chromium, view) as page:
