@@ -76,7 +76,8 @@ class Row:
 
 
 def audit(given: MaskedModel, seed: int) -> MaskReport:
-    with shapes_checked(seed == 0):  # further draws have the shapes of the first
+    with shapes_checked(seed == 0), torch.random.fork_rng(devices=[]):  # a bug may draw
+        torch.manual_seed(seed)
         return audit_mask(given.model, given.intent, given.make_mask, seed=seed, **given.options)
 
 

@@ -276,7 +276,7 @@ def test_small_leaking_cells_show_their_weight(masks, minilm):
           const grid = vizMasks.result.panels.grids.observed;
           const one = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
           return cells.map(([row, col]) => {
-            one.drawImage(grid.tinted, col, row, 1, 1, 0, 0, 1, 1);
+            one.drawImage(grid.cells, col, row, 1, 1, 0, 0, 1, 1);
             return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
           });
         }""",

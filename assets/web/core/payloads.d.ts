@@ -480,6 +480,7 @@ export interface Audit {
   identifier: string;
   fixed: boolean;
   seed: number;
+  kept: boolean; // made with this version, and not now
   report: { verdict: string; sentence: string; checks: AuditCheck[]; not_tested: string[]; seconds: number };
   pictures: AuditPicture[];
 }
@@ -502,6 +503,7 @@ export interface AuditCheck {
 export interface AuditPicture {
   title: string;
   source: "audit" | "run";
+  cell: [query: number, key: number]; // that the verdict names, or the first that is wrong
   layer: Maybe;
   head: Maybe;
   sample: number;

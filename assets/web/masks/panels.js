@@ -26,8 +26,6 @@ const TITLES = {
 };
 
 const FAINT = 0.001; // as the server counts: of a query’s weight
-const OUTLINED = 60; // cells a side beyond which not every cell has room for an outline
-const TINTED = "leaking, by weight, where cells are too small for an outline";
 
 export class Panels extends MaskPanels {
   /** @type {Found | null} */
@@ -87,9 +85,8 @@ export class Panels extends MaskPanels {
       forbidden,
       "weight exactly 0": theme().zero,
       [`may attend, weight under ${FAINT}`]: faint,
-      [`leaking (${count(leaking.length)} cells)`]: "border: 2px solid var(--viz-leak)",
+      [`leaking (${count(leaking.length)} cells), by weight`]: leakTints(),
     };
-    if (leaking.length && n > OUTLINED) squares[TINTED] = leakTints();
     this.explain(squares, scale, "attention weight (share of the query’s total)");
     this.facts.textContent = factsOf(found, leaking.length);
     this.faintSaid.textContent = faintWords(found);

@@ -20,7 +20,7 @@ const LIGHT = {
   faint: rgb("#d6d9de"),
   line: "rgb(255 255 255 / 0.55)",
 };
-const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), faint: rgb("#4b5260"), line: "rgb(0 0 0 / 0.45)" };
+const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), faint: rgb("#2c313b"), line: "rgb(0 0 0 / 0.45)" };
 export const maskColors = () => (isDark() ? DARK : LIGHT);
 
 export class TokenGrid {
@@ -47,14 +47,10 @@ export class TokenGrid {
   rectangle = null;
   /** @type {number[]} */
   outlined = [];
-  /** The color of an outlined cell that is too small for an outline. @type {((at: number) => Rgb) | null} */
-  tint = null;
   /** Image to draw if the cells are a mask's. @type {BitImage | null} */
   bits = null;
   /** @type {HTMLCanvasElement | null} */
   cells = null;
-  /** @type {HTMLCanvasElement | null} */
-  tinted = null;
   /** @type {(at: number) => Rgb} */
   color = () => maskColors().allowed;
 
@@ -87,7 +83,7 @@ export class TokenGrid {
     if (this.view.n !== names.length) this.view = new Viewport(names.length);
     const [row, col] = this.chosen;
     this.chosen = [Math.min(row, names.length - 1), Math.min(col, names.length - 1)];
-    this.cells = this.tinted = null;
+    this.cells = null;
     this.layout();
   }
 
@@ -113,18 +109,16 @@ export class TokenGrid {
     if (!this.side) return;
     const { context, view } = this;
     const cell = this.side / view.span;
-    const outlined = this.outlined.length > 0;
-    const tinted = outlined && this.tint !== null && cell < OUTLINED;
-    if (changed) this.cells = this.tinted = null;
+    if (changed) this.cells = null;
     const [left, top] = [this.left - view.col * cell, this.top - view.row * cell];
     context.clearRect(0, 0, this.width, this.height);
     this.#clipped(context, () => {
       context.imageSmoothingEnabled = false;
-      const cells = tinted ? this.#tinted() : this.bits ? null : this.#plain();
+      const cells = this.bits ? null : this.#plain();
       if (cells) context.drawImage(cells, left, top, view.n * cell, view.n * cell);
       else this.bits?.draw(context, view, this);
       if (cell >= LINES) this.#lines(cell);
-      if (outlined && !tinted) this.#outline(cell);
+      if (cell >= OUTLINED) this.#outline(cell);
     });
     drawLabels(this);
     this.drawOver();
@@ -181,14 +175,6 @@ export class TokenGrid {
   #plain() {
     this.cells ??= pixelsOf(this.view.n, this.color);
     return this.cells;
-  }
-
-  #tinted() {
-    if (this.tinted) return this.tinted;
-    const { tint, color } = this;
-    const outlined = new Set(this.outlined);
-    this.tinted = pixelsOf(this.view.n, (at) => (tint && outlined.has(at) ? tint(at) : color(at)));
-    return this.tinted;
   }
 
   /** @type {(context: CanvasRenderingContext2D, draw: () => void) => void} */

@@ -10,7 +10,7 @@ import { gradient } from "./shading.js";
 /** @import { Rgb, Scale, Values } from "../core/colors.js" */
 /** @import { Cell } from "./mask_grid.js" */
 /** @typedef {"intended" | "passed" | "observed"} Panel */
-/** @typedef {ArrayLike<number | boolean>} Flags by cell, row by row: whether it may attend */
+/** @typedef {ArrayLike<number | boolean | null>} Flags by cell, row by row: whether it may attend; null = no such pair */
 /** @typedef {{ intended: Flags, passed: Flags | null, observed: Values }} Parts */
 
 class Grid extends TokenGrid {
@@ -77,16 +77,20 @@ export class MaskPanels {
   fill(names, parts, captions, leaking, losing = [], faint = () => false) {
     const { intended, passed, observed } = this.grids;
     const { allowed, forbidden, faint: hardly } = maskColors();
-    const scale = makeScale("head", largest(parts.observed));
-    const may = (/** @type {Flags} */ flags) => (/** @type {number} */ at) => (flags[at] ? allowed : forbidden);
+    const scale = aboveZero(largest(parts.observed));
+    const leaks = new Set(leaking);
+    const of = (/** @type {Flags[0]} */ may) => (may ? allowed : may === null ? hardly : forbidden);
+    const may = (/** @type {Flags} */ flags) => (/** @type {number} */ at) => of(flags[at]);
     this.n = names.length;
     this.#all((panel) => this.captions[panel].replaceChildren(captions[panel]));
     [observed.outlined, observed.dashed] = [leaking, losing];
-    observed.tint = (at) => leakTint(parts.observed[at], scale);
     passed.node.hidden = !parts.passed;
     intended.show(names, may(parts.intended));
     passed.show(names, may(parts.passed ?? []));
-    observed.show(names, (at) => (faint(at) ? hardly : shade(parts.observed[at], scale)));
+    observed.show(names, (at) => {
+      if (leaks.has(at)) return leakTint(parts.observed[at], scale);
+      return faint(at) || parts.intended[at] === null ? hardly : shade(parts.observed[at], scale);
+    });
     return scale;
   }
 
@@ -148,8 +152,16 @@ export class MaskPanels {
   }
 }
 
-// A leaking cell too small for an outline, which would hide its weight: red, the stronger the larger the weight.
-const TINTS = { light: [rgb("#fca5a5"), rgb("#7f1d1d")], dark: [rgb("#7f1d1d"), rgb("#fecaca")] };
+const FLOOR = 0.16; // of the ramp: where the smallest weight begins, so that it is told from 0 at a glance
+
+/** A scale from 0 to the largest weight, without the ramp's end that looks like 0. @type {(high: number) => Scale} */
+function aboveZero(high) {
+  const scale = makeScale("head", high);
+  return { ...scale, share: (value) => FLOOR + (1 - FLOOR) * scale.share(value) };
+}
+
+// A leaking cell is red, the stronger the larger the weight, and outshines all that may be attended to.
+const TINTS = { light: [rgb("#fca5a5"), rgb("#7f1d1d")], dark: [rgb("#8f2222"), rgb("#fecaca")] };
 
 /** @type {(value: number, scale: Scale) => Rgb} */
 export function leakTint(value, scale) {

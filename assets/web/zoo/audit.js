@@ -18,7 +18,7 @@ export class Audit {
   /** @type {Guess | null} */
   guess = null;
   panels = new Panels();
-  report = new Report();
+  report = new Report(() => this.#ask(true));
   said = el("span", { class: "viz-caption", role: "status" });
   fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
   title = el("h3");
@@ -27,7 +27,7 @@ export class Audit {
   results = el(
     "div",
     { class: "viz-zoo-results", hidden: true },
-    ...[this.report.verdict, this.panels.node, this.report.node],
+    ...[this.report.verdict, this.report.made, this.panels.node, this.report.node],
   );
   // On a fault the audit before stays.
   #asked = new Latest((sentence) => {
@@ -65,7 +65,7 @@ export class Audit {
   }
 
   hideNames(/** @type {boolean} */ hidden) {
-    for (const node of [this.bar, this.report.verdict, this.report.node]) node.hidden = hidden;
+    for (const node of [this.bar, this.report.verdict, this.report.made, this.report.node]) node.hidden = hidden;
     this.title.textContent = hidden ? "Intended, passed and observed" : "The audit";
   }
 
@@ -79,10 +79,12 @@ export class Audit {
     this.#refuse(`The seed is ${this.seed.value || "empty"}; choose a whole number from 0 to ${seeds - 1}.`);
   }
 
-  async #ask() {
+  // The wrong line's with seed 0 is kept; `anew` it is made again.
+  async #ask(anew = false) {
     const { specimen } = this;
     if (!specimen) return;
     const asked = new URLSearchParams({ fixed: String(this.right.checked), seed: this.seed.value });
+    const kept = !anew && this.wrong.checked && this.seed.value === "0";
     const tell = (/** @type {number} */ seconds) => {
       this.said.textContent = `Auditing … ${seconds} s`;
     };
@@ -91,7 +93,7 @@ export class Audit {
     delete this.node.dataset.painted;
     await this.#asked.run(
       async (fresh) => {
-        const path = `viz/zoo/${specimen.identifier}?${asked}`;
+        const path = `viz/zoo/${specimen.identifier}${kept ? "/kept" : `?${asked}`}`;
         this.#fill(await fresh(json(path, { signal: fresh.signal })), specimen);
       },
       { tell },
@@ -121,6 +123,7 @@ export class Audit {
     this.panels.show(found);
     this.guess?.(found.pictures[0]);
     this.guess = null;
+    this.node.dataset.kept = String(found.kept);
     this.node.dataset.painted = `${found.identifier}:${found.fixed ? "right" : "wrong"}:${found.seed}`;
   }
 }

@@ -3,7 +3,7 @@
 import { theme } from "../core/colors.js";
 import { control, count, el, number, options } from "../core/dom.js";
 import { maskColors } from "../views/mask_grid.js";
-import { MaskPanels } from "../views/mask_panels.js";
+import { leakTints, MaskPanels } from "../views/mask_panels.js";
 
 /** @import { Audit, AuditPicture } from "../core/payloads.d.ts" */
 /** @import { Cell } from "../views/mask_grid.js" */
@@ -37,8 +37,9 @@ const OBSERVED = {
   },
 };
 
-/** @typedef {{ picture: AuditPicture, intended: boolean[], passed: boolean[] | null, observed: Float64Array,
- *   leaks: number[], lost: number[] }} Shown cells row by row; of leaks and what is lost, their numbers */
+/** @typedef {{ picture: AuditPicture, n: number, intended: (boolean | null)[], passed: (boolean | null)[] | null,
+ *   observed: Float64Array, leaks: number[], lost: number[] }} Shown cells of a square row by row, null or NaN where
+ *   there is no such pair; of leaks and what is lost, their numbers */
 
 export class Panels extends MaskPanels {
   /** @type {AuditPicture[]} */
@@ -85,10 +86,9 @@ export class Panels extends MaskPanels {
     this.#begin();
   }
 
-  // The first cell that is wrong, where it may be told.
+  // The pair that the verdict names, where it may be told.
   #begin() {
-    const [first = 0] = [...this.#marked.leaks, ...this.#marked.lost];
-    this.mark([Math.floor(first / this.n), first % this.n]);
+    this.mark((this.outlined && this.parts?.picture.cell) || [0, 0]);
   }
 
   /** @returns {Pick<Shown, "leaks" | "lost">} */
@@ -100,19 +100,20 @@ export class Panels extends MaskPanels {
   // In the colors of the theme that is on.
   draw() {
     if (!this.parts) return;
-    const { picture, observed } = this.parts;
+    const { picture, n, intended, observed } = this.parts;
     const { leaks, lost } = this.#marked;
+    const gap = observed.some((value, at) => Number.isNaN(value) && intended[at] !== null);
     const seen = OBSERVED[picture.observed_is];
     const captions = {
-      intended: `Intended: ${picture.layer === null ? "which tokens a token may know about" : "which query may attend to which key"}`,
+      intended: `Intended: ${picture.observed_is === "gradients" ? "which tokens an output may depend on" : "which query may attend to which key"}`,
       passed: picture.passed
         ? `Passed to the model, read as “${picture.passed_as}”`
         : "Passed: nothing that can be read as a mask",
       observed: `Observed: ${seen.panel}`,
     };
-    const names = picture.intended.map((_, at) => `${at}${isPadding(picture, at) ? " ·" : ""}`);
+    const names = Array.from({ length: n }, (_, at) => `${at}${isPadding(picture, at) ? " ·" : ""}`);
     const scale = this.fill(names, this.parts, captions, leaks, lost);
-    const { allowed, forbidden } = maskColors();
+    const { allowed, forbidden, faint } = maskColors();
     const { zero, masked } = theme();
     this.title.textContent = `${picture.title}: ${seen.heading}`;
     const squares = {
@@ -120,10 +121,11 @@ export class Panels extends MaskPanels {
       forbidden,
       "exactly 0": zero,
       ...(this.outlined && {
-        [`leaking (${count(leaks.length)})`]: "border: 2px solid var(--viz-leak)",
+        [`leaking (${count(leaks.length)})`]: leakTints(),
         [`allowed, gets nothing (${count(lost.length)})`]: "border: 2px dashed var(--viz-lost)",
       }),
-      ...(observed.some(Number.isNaN) && { [seen.gap]: masked }),
+      ...(gap && { [seen.gap]: masked }),
+      ...(intended.includes(null) && { "no such pair": faint }),
     };
     this.explain(squares, picture.observed && scale, seen.unit);
     this.facts.textContent = `${sizeOf(picture)}${picture.source === "run" ? ` ${this.#calm(picture)}` : ""}`;
@@ -133,7 +135,7 @@ export class Panels extends MaskPanels {
   #calm(/** @type {AuditPicture} */ { observed }) {
     if (this.passing) return "Nothing failed; this is how it ran in eval mode.";
     return observed
-      ? "No check drew a picture, because what fails does not show in a map; this is how it ran in eval mode."
+      ? "No check draws a map of this; here is one that ran, in eval mode."
       : "The model raised an error before it attended.";
   }
 
@@ -144,7 +146,8 @@ export class Panels extends MaskPanels {
     const { leaks, lost } = this.#marked;
     const { name, none } = OBSERVED[picture.observed_is];
     const at = row * this.n + col;
-    const may = (/** @type {boolean[]} */ flags) => (flags[at] ? "may attend" : "forbidden");
+    if (intended[at] === null) return `Query ${row} → key ${col}: there is no such pair.`;
+    const may = (/** @type {(boolean | null)[]} */ flags) => (flags[at] ? "may attend" : "forbidden");
     const token = (/** @type {number} */ place) => `${place}${isPadding(picture, place) ? " (padding)" : ""}`;
     const value = Number.isNaN(observed[at]) ? none : `${name} ${number(observed[at])}`;
     const ends = leaks.includes(at) ? ": a leak" : lost.includes(at) ? ": it should get some weight" : "";
@@ -155,23 +158,21 @@ export class Panels extends MaskPanels {
 /** @type {(picture: AuditPicture) => Shown} */
 function shownOf(picture) {
   const { intended, passed, observed, leaks, lost } = picture;
-  const values = observed?.flat() ?? Array(intended.length ** 2).fill(null);
+  const n = Math.max(intended.length, intended[0].length);
+  /** @template T @param {T[][]} rows @returns {(T | null)[]} */
+  const square = (rows) => Array.from({ length: n * n }, (_, at) => rows[Math.floor(at / n)]?.[at % n] ?? null);
+  const placesOf = (/** @type {boolean[][]} */ rows) => square(rows).flatMap((is, at) => (is ? [at] : []));
   return {
-    picture,
-    intended: intended.flat(),
-    passed: passed?.flat() ?? null,
-    leaks: placesOf(leaks),
-    lost: placesOf(lost),
-    observed: Float64Array.from(values, (value) => value ?? NaN),
+    ...{ picture, n, intended: square(intended), passed: passed && square(passed) },
+    ...{ leaks: placesOf(leaks), lost: placesOf(lost) },
+    observed: Float64Array.from(square(observed ?? []), (value) => value ?? NaN),
   };
 }
 
-const placesOf = (/** @type {boolean[][]} */ rows) => rows.flat().flatMap((is, at) => (is ? [at] : []));
-
 const isPadding = (/** @type {AuditPicture} */ { real }, /** @type {number} */ at) => real !== null && !real[at];
 
-const nameOf = (/** @type {AuditPicture} */ { title, intended, observed_is: observed, leaks }) =>
-  `${title}, ${intended.length} tokens, ${observed}, ${placesOf(leaks).length} leaking`;
+const nameOf = (/** @type {AuditPicture} */ { title, intended: [row], observed_is: observed, leaks }) =>
+  `${title}, ${row.length} tokens, ${observed}, ${leaks.flat().filter(Boolean).length} leaking`;
 
-const sizeOf = (/** @type {AuditPicture} */ { intended, real }) =>
-  `${intended.length} tokens${real ? `, ${real.filter(Boolean).length} of them real, the rest padding (·)` : ""}.`;
+const sizeOf = (/** @type {AuditPicture} */ { intended: [row], real }) =>
+  `${row.length} tokens${real ? `, ${real.filter(Boolean).length} of them real, the rest padding (·)` : ""}.`;

@@ -30,7 +30,7 @@ export class Quiz {
     this.easy = easy;
     this.specimens = tab.specimens.filter(({ missed }) => !missed);
     this.specimen = this.specimens[0];
-    this.next = button("Another one", () => tab.surprise(this.easyAt >= 0), { hidden: true });
+    this.next = button("", () => this.#next(), { hidden: true });
     this.node = section(
       ...["viz-zoo-box viz-zoo-quiz", "Quiz", "What is wrong here?"],
       ...[this.words, this.answers, this.truth, controls(this.ask, this.next, this.score), this.hint],
@@ -76,6 +76,8 @@ export class Quiz {
     const { ask, choices, code } = this.questions[this.at];
     const which = this.easyAt < 0 ? "" : `Bug ${this.easyAt + 1} of ${this.easy.length}, `;
     const number = `question ${this.at + 1} of ${this.questions.length}`;
+    this.next.hidden = true;
+    this.truth.replaceChildren();
     this.words.replaceChildren(el("strong", {}, ask), ` (${which}${number})`);
     this.answers.replaceChildren(
       ...choices.map((choice, at) => {
@@ -92,8 +94,13 @@ export class Quiz {
     this.ask.hidden = true;
   }
 
+  // What is right stays until the person goes on.
   #answer(/** @type {number} */ chosen) {
     const { right, because } = this.questions[this.at];
+    for (const [at, answer] of [...this.answers.querySelectorAll("button")].entries()) {
+      answer.disabled = true;
+      if (at === right) answer.classList.add("viz-zoo-right");
+    }
     this.tab.audit.panels.outline(true);
     this.asked += 1;
     this.right += Number(chosen === right);
@@ -101,20 +108,23 @@ export class Quiz {
     this.truth.replaceChildren(verdict, ...because.map((part, i) => (i % 2 ? el("code", {}, part) : part)));
     this.score.textContent = `${this.right} of ${this.asked} right`;
     this.at += 1;
-    if (this.at < this.questions.length) {
-      this.#pose();
-      this.answers.querySelector("button")?.focus({ preventScroll: true }); // where the keyboard was
-    } else this.#end();
+    if (this.at === this.questions.length) this.#end();
+    else this.next.textContent = "Next question";
+    this.next.hidden = false;
+    this.next.focus({ preventScroll: true }); // where the keyboard was
+  }
+
+  #next() {
+    if (this.at >= this.questions.length) return this.tab.surprise(this.easyAt >= 0);
+    this.#pose();
+    this.answers.querySelector("button")?.focus({ preventScroll: true });
   }
 
   #end() {
     const last = this.easyAt === this.easy.length - 1;
     this.words.textContent = last ? "That was the last of the ten bugs." : "The whole bug is shown below.";
-    this.answers.replaceChildren();
-    this.answers.hidden = this.ask.hidden = this.hint.hidden = true;
+    this.ask.hidden = this.hint.hidden = true;
     this.next.textContent = last ? "Start again" : "Another one";
-    this.next.hidden = false;
-    this.next.focus({ preventScroll: true });
     this.tab.reveal();
   }
 }

@@ -1,6 +1,6 @@
 // Report of an audit: its verdict in a sentence, then each check with its cause and fix.
 
-import { caption, el } from "../core/dom.js";
+import { button, caption, el } from "../core/dom.js";
 import { table } from "../views/headed.js";
 
 /** @import { Audit, AuditCheck, Specimen } from "../core/payloads.d.ts" */
@@ -8,18 +8,31 @@ import { table } from "../views/headed.js";
 /** @type {Record<string, string>} */
 const SIGNS = { PASS: "✓", FAIL: "✗", ERROR: "✗", WARN: "!", INFO: "i", "NOT TESTED": "–" };
 
+const KEPT = "Kept from when this version was made: random seed 0, on a tiny model with random weights.";
+
 export class Report {
   verdict = el("p", { class: "viz-zoo-sentence", role: "status" });
+  made = caption(); // when it was audited
   node = el("div", { class: "viz-zoo-report" });
 
+  /** `run` audits it now. @param {() => unknown} run */
+  constructor(run) {
+    this.run = run;
+  }
+
   /** @type {(found: Audit, specimen: Specimen) => void} */
-  show({ report, fixed }, specimen) {
+  show({ report, fixed, kept }, specimen) {
     const { checks, not_tested: untested } = report;
     const shown = checks.filter((check) => !check.follows_from && check.verdict !== "NOT TESTED");
     const rows = shown.map((check) => rowOf(check, checks, fixed ? "" : specimen.flagged_by));
     const says = "Checks, in the order they ran";
     const reasons = untested.map((reason) => el("li", {}, reason));
     this.verdict.replaceChildren(badge(report.verdict), " ", report.sentence);
+    this.made.replaceChildren(
+      ...(kept
+        ? [KEPT, " ", button("Audit it now", this.run, { id: "viz-zoo-anew" })]
+        : [`Audited in ${report.seconds.toFixed(2)} s, on a tiny model with random weights.`]),
+    );
     this.node.replaceChildren(
       el(
         "div",
@@ -27,7 +40,6 @@ export class Report {
         table("viz-zoo-checks", ["Verdict", "Check", "What was found"], rows, says),
       ),
       folded("viz-zoo-untested", `Not tested (${untested.length})`, reasons),
-      caption(`Audited in ${report.seconds.toFixed(2)} s, on a tiny model with random weights.`),
     );
   }
 }

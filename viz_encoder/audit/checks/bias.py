@@ -7,6 +7,7 @@ and is not judged.
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -19,8 +20,9 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
+from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Picture, Verdict
 from viz_encoder.errors import InputError
 
 APART = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -77,6 +79,7 @@ def _ask(context: AuditContext, batch: Case, functions: tuple[Bias, ...]) -> Ans
                 "input to input, so positions reach the scores in another way, too."
             )
         answer = _fault(number, apart, observed, meant)
+        answer = answer._replace(pictures=(_shot(context, case, observed, answer),))
         code, more = _code(bias, observed, context, case, number, tolerance)
         if batch is not context.base:
             now, before = batch.valid.shape[1], context.base.valid.shape[1]
@@ -95,6 +98,12 @@ def _fault(number: int, apart: Weights, observed: Weights, meant: Weights) -> An
     )
     found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, key=key)
     return found._replace(amount=float(apart.max()))
+
+
+def _shot(context: AuditContext, case: Case, observed: Weights, answer: Answer) -> Picture:
+    place = answer.layer or 0, answer.head or 0, answer.sample or 0
+    drawn = picture_of_map(context, case, observed[place[2], place[1]], place)
+    return replace(drawn, title=f"{drawn.title}, with equal tokens")
 
 
 def _equal_tokens(context: AuditContext, case: Case) -> tuple[Case, ...]:

@@ -11,6 +11,7 @@ from viz_encoder.audit.diagnose.groups import up_to_last
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
+from viz_encoder.audit.pictures import picture_of_cross
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
@@ -55,9 +56,11 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
         text = f"gives {amount:.3g} of its attention to memory {key}, which it may not attend to"
     text = f"Cross-attention in {layer.name}, head {head}, sample {sample}: query {query} {text}."
     opened = layer.looked_at(MASS)
-    return Answer(
-        Verdict.FAIL, text, head=head, sample=sample, query=query, key=key, amount=amount
-    ).because(_cause(opened, allowed, rows))
+    weights = layer.map(sample, head)
+    shot = picture_of_cross(layer.name, allowed[sample], weights, rows[sample], (head, sample))
+    found = Answer(Verdict.FAIL, text, head=head, sample=sample, query=query, key=key)
+    found = found._replace(amount=amount, pictures=(shot,))
+    return found.because(_cause(opened, allowed, rows))
 
 
 def _key(layer: LayerRun, allowed: Tensor, row: tuple[int, int, int], leaks: bool) -> int:

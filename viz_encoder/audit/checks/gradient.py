@@ -19,7 +19,11 @@ from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.audit.never_read import find_unread
-from viz_encoder.audit.pictures import picture_of_gradient
+from viz_encoder.audit.pictures import (
+    picture_of_gradient,
+    picture_of_other_sample,
+    picture_of_pooled,
+)
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
@@ -92,9 +96,13 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | 
             f"The output of token {query} of sample {sample} changes with token {key} of sample "
             f"{other}, by a gradient {amount:.2g} times that of the token it changes most with."
         )
-        return Answer(
-            Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount
-        ).because(diagnose_mixing(context, case, context.subject.run(case)))
+        square = relative.new_zeros(case.valid.shape[1], case.valid.shape[1])
+        for number, (one, token) in enumerate(found.rows):
+            square[token] = relative[number, other] if one == sample else square[token]
+        shot = picture_of_other_sample(square, case.valid[sample], sample, other)
+        answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
+        diagnosis = diagnose_mixing(context, case, context.subject.run(case))
+        return answer._replace(pictures=(shot,)).because(diagnosis)
     return _leak(context, case, found, leaks, (sample, query, key, amount))
 
 
@@ -115,7 +123,9 @@ def _leak(
     )
     answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
-        return answer.because(_of_pooled(context))
+        known = context.may(case)[sample]
+        shot = picture_of_pooled(found.within(case)[sample, query], known, sample)
+        return answer._replace(pictures=(shot,)).because(_of_pooled(context))
     square = found.within(case)
     judged = context.maps.layers and not context.failed("maps", "cross_attention")
     if not context.failed("maps") and (unjudged := _unjudged(context)):

@@ -1,6 +1,7 @@
 """Whether masks hold in training mode as well, with every dropout at 0."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import without_dropout
+from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.shown import continued
@@ -160,8 +162,11 @@ def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Answer | N
                         f"In training mode, with dropout{at}: layer {number} head {head}, sample "
                         f"{sample}: token {query} looks at token {key}, which it may not attend to."
                     )
+                    place = number, head, sample
+                    shot = picture_of_map(context, case, layer.map(sample, head), place)
+                    shot = replace(shot, title=f"{shot.title}, in training mode")
                     found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample)
-                    found = found._replace(query=query, key=key)
+                    found = found._replace(query=query, key=key, pictures=(shot,))
                     return found.because(diagnose("mask_dropout"))
             if on_cpu and torch.equal(before, torch.get_rng_state()):
                 break  # nothing was drawn, so another run would be the same

@@ -8,14 +8,25 @@ from reprlib import repr as shown  # truncates: client input can be of any lengt
 from typing import Any
 
 import numpy as np
+import torch
 
 from viz_encoder.audit import MaskReport, Picture, audit_mask
 from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.tabs.zoo.kept import kept_answers
 from viz_encoder.ui.tabs.zoo.own_code import own_code
-from viz_encoder.ui.tabs.zoo.pictures import NOTHING, as_it_ran, context_of, real_tokens_in
+from viz_encoder.ui.tabs.zoo.pictures import (
+    NOTHING,
+    Like,
+    as_it_ran,
+    cell_of,
+    context_of,
+    first_of,
+    led_by,
+    real_tokens_in,
+)
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
@@ -66,13 +77,28 @@ def _plain(one: Specimen) -> dict[str, str]:
     return {name: getattr(one, name) for name in names} | told
 
 
+def kept(identifier: str) -> dict[str, Any]:
+    """The audit of the wrong line with seed 0, as it was kept.
+
+    Raises:
+        SelectionError: there is no such specimen.
+    """
+    return kept_answers()[_known(identifier)]
+
+
+def _known(identifier: object) -> str:
+    if not isinstance(identifier, str) or identifier not in SPECIMENS:
+        known = ", ".join(SPECIMENS)
+        raise SelectionError(f"There is no specimen {shown(identifier)}; choose one of {known}.")
+    return identifier
+
+
 class Audits:
     """The latest audits of the zoo; one at a time, and the same one never twice."""
 
     def __init__(self, audit: Callable[..., MaskReport] = audit_mask) -> None:
         self._audit = audit
         self._kept: OrderedDict[tuple[str, bool, int], dict[str, Any]] = OrderedDict()
-        self._first: dict[tuple[str, int], Picture | None] = {}
         self._lock = threading.RLock()
 
     def of(
@@ -89,11 +115,7 @@ class Audits:
         Raises:
             SelectionError: there is no such specimen or seed.
         """
-        if not isinstance(identifier, str) or identifier not in SPECIMENS:
-            known = ", ".join(SPECIMENS)
-            raise SelectionError(
-                f"There is no specimen {shown(identifier)}; choose one of {known}."
-            )
+        identifier = _known(identifier)
         if not isinstance(fixed, bool):
             raise SelectionError(f"fixed is {shown(fixed)}; it must be true or false.")
         key = identifier, fixed, parse_index("seed", seed, SEEDS)
@@ -108,32 +130,43 @@ class Audits:
     def _made(
         self, identifier: str, fixed: bool, seed: int, tell: Progress | None
     ) -> dict[str, Any]:
-        like = self._like(identifier, seed, tell) if fixed else None
         given = SPECIMENS[identifier].build(seed, fixed=fixed)
-        report = self._audit(
-            given.model, given.intent, given.make_mask, **given.options, progress=tell
-        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)  # a bug may draw, such as dropout
+            report = self._audit(
+                given.model, given.intent, given.make_mask, **given.options, progress=tell
+            )
         given = SPECIMENS[identifier].build(seed, fixed=fixed)  # as fresh as the audit found it
         context = context_of(given)
-        own = [] if report.ok else _distinct(report.pictures)
-        if not fixed:
-            self._first[identifier, seed] = own[0] if own else None
-        pictures = [_picture(context, one, "audit") for one in own]
-        if not own:
-            pictures = [_picture(context, as_it_ran(context, report, like), "run")]
+        found = self._pictures(
+            context, report, self._like(identifier, seed, tell) if fixed else None
+        )
         return {
             "identifier": identifier,
             "fixed": fixed,
             "seed": seed,
+            "kept": False,
             "report": json.loads(report.to_json()),
-            "pictures": pictures,
+            "pictures": found,
         }
 
-    def _like(self, identifier: str, seed: int, tell: Progress | None) -> Picture | None:
-        """The worst picture of the wrong line, whose place is shown again when it is corrected."""
-        if (identifier, seed) not in self._first:
-            self.of(identifier, False, seed, tell)
-        return self._first.get((identifier, seed))
+    def _pictures(
+        self, context: AuditContext, report: MaskReport, like: Like | None
+    ) -> list[dict[str, Any]]:
+        own = [] if report.ok else _distinct(report.pictures)
+        check = first_of(report)
+        all_of_it = [as_it_ran(context, like)] if like and not own else led_by(check, context, own)
+        return [
+            _picture(context, one, cell_of(check, one, first=at == 0), drawn=one in own)
+            for at, one in enumerate(all_of_it)
+        ]
+
+    def _like(self, identifier: str, seed: int, tell: Progress | None) -> Like:
+        """The place of the wrong line's first picture, shown again when it is corrected."""
+        found = kept_answers()[identifier] if seed == 0 else self.of(identifier, False, seed, tell)
+        first = found["pictures"][0]
+        place = (first["layer"], first["head"], first["sample"])
+        return Like(*place, len(first["intended"][0]), first["observed_is"])
 
 
 AUDITS = Audits()
@@ -147,14 +180,17 @@ def _distinct(pictures: tuple[Picture, ...]) -> list[Picture]:
     return list(found.values())
 
 
-def _picture(context: AuditContext, one: Picture, source: str) -> dict[str, Any]:
+def _picture(
+    context: AuditContext, one: Picture, cell: tuple[int, int], *, drawn: bool
+) -> dict[str, Any]:
     measured: np.ndarray = np.ones((len(one.intended), 1), dtype=bool)
     if one.observed_is == "gradients":  # padding, and some rows of long texts, have none
         measured = np.asarray(one.observed.any(axis=1, keepdims=True))
     observed = finite(np.where(measured, one.observed, np.nan))
     return {
         "title": one.title,
-        "source": source,  # "audit", or "run" where no check drew one
+        "source": "audit" if drawn else "run",  # where no check drew one
+        "cell": list(cell),  # which is told of first
         "layer": one.layer,
         "head": one.head,
         "sample": one.sample,

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from viz_encoder.ui.tabs.zoo.results import AUDITS, zoo
+from viz_encoder.ui.tabs.zoo.results import AUDITS, kept, zoo
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.bytes import FRESH
@@ -18,6 +18,12 @@ PLACES = Places(1)
 def specimens() -> Response:
     """The specimens by section, and how to audit one's own model."""
     return answers.plain(zoo(), FRESH)
+
+
+@ROUTER.get("/{identifier}/kept")
+def kept_audit(identifier: str) -> Response:
+    """The audit of the wrong line with seed 0, as it was kept when this version was made."""
+    return answers.plain(kept(identifier), FRESH)
 
 
 @ROUTER.get("/{identifier}")
