@@ -75,6 +75,7 @@ def notebook(lab, chromium, tmp_path):
         folder = str(BUILTIN["all-MiniLM-L6-v2"].locate())
         file.write_text(notebook_of(IN_MEMORY.format(folder=folder), *cells))
         page.goto(f"{address}/tree/{file.name}?token={token}&reset")
+        page.get_by_text("| Idle").wait_for(timeout=60_000)  # what is run before is not run
         page.locator(".jp-Notebook-cell .cm-content").first.click(timeout=60_000)
         return page, file
 
@@ -108,11 +109,11 @@ def test_three_lines_show_a_bert_that_is_in_memory(notebook):
     assert frame.locator("html").evaluate("(html) => html.scrollHeight <= innerHeight + 1")
 
 
-def test_a_live_view_and_the_next_cell_know_each_other(notebook):
+def test_a_live_view_and_the_next_cell_know_each_other(notebook, lab):
     page, file = notebook(LIVE, NEXT)
     page.keyboard.press("Shift+Enter")
     page.keyboard.press("Shift+Enter")
-    frames = page.locator(".jp-OutputArea-output iframe")
+    frames = page.locator(".jp-OutputArea-output iframe:visible")
     last = frames.last.content_frame
     last.locator(".viz-map h3", has_text="(3.4)").wait_for(timeout=120_000)
     assert frames.count() == 2  # each of the loop, and the last not once more
@@ -127,4 +128,15 @@ def test_a_live_view_and_the_next_cell_know_each_other(notebook):
     page.keyboard.press("Control+s")
     page.locator(".jp-mod-dirty").wait_for(state="detached", timeout=60_000)
     saved = json.loads(file.read_text())["cells"][1]["outputs"]
-    assert ["<iframe" in "".join(each["data"]["text/html"]) for each in saved] == [True, True]
+    static = ["<iframe" in "".join(each["data"]["text/html"]) for each in saved]
+    assert static == [False, True, False, True]  # each below its live view
+    server, (_, token) = page.url.split("/lab")[0], lab
+    for session in page.request.get(f"{server}/api/sessions?token={token}").json():
+        page.request.delete(f"{server}/api/sessions/{session['id']}?token={token}")
+    page.goto(f"{server}/lab/tree/cells.ipynb?token={token}&reset")
+    frames.first.content_frame.locator("body[data-painted]").wait_for(timeout=60_000)
+    lost = page.locator(".jupyter-widgets", has_text="model not found")
+    lost.nth(1).wait_for(state="attached", timeout=60_000)
+    of_ours = page.locator(".jp-Cell", has_text="trace.show").locator(lost)
+    assert of_ours.count() == 2 and not any(each.is_visible() for each in of_ours.all())
+    assert frames.count() == 2

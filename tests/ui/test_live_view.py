@@ -146,6 +146,9 @@ def test_a_saved_notebook_keeps_the_static_cell(trace):
     data, _ = view._repr_mimebundle_()
     still = trace.show(layer=3, head=0, live=False)
     assert data["text/html"] == still._repr_html_()
+    live, below = view.outputs()
+    assert still._repr_html_() in below["text/html"] and "<iframe" not in live["text/html"]
+    assert below.keys() == {"text/plain", "text/html"}
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == view.model_id
     assert data["text/plain"] == "<live view of Attention of grammar, 4 layers × 4 heads, 9 tokens>"
 

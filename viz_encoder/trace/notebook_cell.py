@@ -2,7 +2,7 @@
 
 import html
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,8 +36,8 @@ class ShownOnce:
 
     _shown_in = -1  # the count of the cell that showed it last
 
-    def outputs(self) -> dict[str, Any]:
-        """What is shown, by its media type."""
+    def outputs(self) -> Iterator[dict[str, Any]]:
+        """What is shown, one below the other, each by its media type."""
         raise NotImplementedError
 
     def _ipython_display_(self) -> None:
@@ -45,7 +45,8 @@ class ShownOnce:
             print(repr(self))
         elif shell.execution_count != self._shown_in:
             object.__setattr__(self, "_shown_in", shell.execution_count)  # of a frozen one, too
-            shell.display_pub.publish(self.outputs())
+            for output in self.outputs():
+                shell.display_pub.publish(output)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,9 +68,9 @@ class Cell(ShownOnce):
         """One-line text, for where nothing can be drawn."""
         return f"<{self.title}, {self.nbytes / 1000:,.0f} kB; shown in a notebook, or .save(path)>"
 
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> Iterator[dict[str, Any]]:
         """The frame, and a line for where nothing can be drawn."""
-        return {"text/plain": repr(self), "text/html": self._frame}
+        yield {"text/plain": repr(self), "text/html": self._frame}
 
     def _repr_html_(self) -> str:
         return self._frame

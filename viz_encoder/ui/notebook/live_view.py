@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -27,6 +28,12 @@ from viz_encoder.ui.wire.arguments import parse_head
 
 SHARED = ("layer", "head", "query", "key", "measure")
 MEASURES = ("attention", "contribution", "effect")
+# The static cell below a live view, which hides it (widget.js). Where the notebook is opened without
+# its kernel, it is seen, in place of JupyterLab's line "Error displaying widget: model not found".
+BELOW = (
+    "<style>.jp-OutputArea-child:has(+ .jp-OutputArea-child [data-viz-still])"
+    " .jupyter-widgets:not(:has(*)){{display:none}}</style><div data-viz-still='{name}'>{cell}</div>"
+)
 
 
 def joined(head: Any, _: Any = None) -> Any:
@@ -75,6 +82,7 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
     _title = traitlets.Unicode("").tag(sync=True)
     _still = traitlets.Unicode("").tag(sync=True)  # shown until the kernel answers, or if none does
     _height = traitlets.Int(600).tag(sync=True)
+    _name = traitlets.Unicode("").tag(sync=True)  # of the static cell below
 
     def __init__(
         self,
@@ -87,6 +95,7 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
         self._first, self._encoder, self._cell = trace, encoder, cell
         self._asked: dict[str, asyncio.Task[None]] = {}
         still = {"_title": cell.title, "_still": cell.document, "_height": cell.height}
+        still["_name"] = uuid4().hex
         super().__init__(**place, **still)
         self.on_msg(self._heard)
 
@@ -119,13 +128,20 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
         return f"<live view of {self._cell.title}>"
 
     def _repr_mimebundle_(self, **named: Any) -> Any:
-        """The widget, and the static cell for where no kernel runs: a saved notebook, nbviewer."""
-        return self.outputs(), {}
+        """The widget, and the static cell for where widgets are unknown."""
+        static = next(self._cell.outputs())
+        return {**self._widget, **static, "text/plain": repr(self)}, {}
 
-    def outputs(self) -> dict[str, Any]:
-        """The widget, and the static cell."""
-        widget, _ = super()._repr_mimebundle_() or ({}, {})
-        return {**widget, **self._cell.outputs(), "text/plain": repr(self)}
+    def outputs(self) -> Iterator[dict[str, Any]]:
+        """The widget, and the static cell for where no kernel runs: a saved notebook, nbviewer."""
+        yield {**self._widget, "text/html": "", "text/plain": repr(self)}
+        static = next(self._cell.outputs())
+        yield {**static, "text/html": BELOW.format(name=self._name, cell=static["text/html"])}
+
+    @property
+    def _widget(self) -> dict[str, Any]:
+        bundle, _ = super()._repr_mimebundle_() or ({}, {})
+        return dict(bundle)
 
     @traitlets.validate("layer", "head", "query", "key", "measure")
     def _checked(self, proposed: Any) -> Any:

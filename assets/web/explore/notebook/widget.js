@@ -32,9 +32,14 @@ function render({ model, el }) {
   window.addEventListener("message", heard);
   model.on("msg:custom", answered);
   for (const name of SHARED) model.on(`change:${name}`, place);
+  // The same below, for where no kernel runs, is hidden while this view lives.
+  const hidden = document.createElement("style");
+  hidden.textContent = `[data-viz-still="${model.get("_name")}"]{display:none}`;
+  document.head.append(hidden);
   el.append(frame);
   model.send({ id: page, path: "page" });
   return () => {
+    hidden.remove();
     window.removeEventListener("message", heard);
     model.off("msg:custom", answered);
     for (const name of SHARED) model.off(`change:${name}`, place);
