@@ -28,11 +28,12 @@ from viz_encoder.ui.wire.arguments import parse_head
 
 SHARED = ("layer", "head", "query", "key", "measure")
 MEASURES = ("attention", "contribution", "effect")
-# The static cell below a live view, which hides it (widget.js). Where the notebook is opened without
-# its kernel, it is seen, in place of JupyterLab's line "Error displaying widget: model not found".
+# The static cell below a live view, which hides it (widget.js). Where the notebook is opened
+# without its kernel, it stands in place of JupyterLab's "Error displaying widget: model not found".
 BELOW = (
     "<style>.jp-OutputArea-child:has(+ .jp-OutputArea-child [data-viz-still])"
-    " .jupyter-widgets:not(:has(*)){{display:none}}</style><div data-viz-still='{name}'>{cell}</div>"
+    " .jupyter-widgets:not(:has(*)){{display:none}}</style>"
+    "<div data-viz-still='{name}'>{cell}</div>"
 )
 
 
