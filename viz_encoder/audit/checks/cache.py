@@ -9,6 +9,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
+from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_steps
 from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import gap
@@ -16,17 +17,15 @@ from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.model.mask_mods import n_needed
+from viz_encoder.shown import listed
 
 SAME = "Token by token and in pieces, it gives the same as the whole sequence at once."
-IN_STEPS = "Compare the positions (position_ids, rotary) that a step gets with those of one run."
 MOST_ROWS = 8  # of a longer text, to ask whether they know too much
 MOST_TOKENS = 16  # of a longer text, to ask whether they are known: a ring loses the first ones
-# Causes that are not known, and which mask it is not.
 NO_MASK = Diagnosis(
     "",
-    "not known: that token knows of all that it may know of, and of nothing else, so it is not "
-    "the mask.",
-    IN_STEPS,
+    "not known: over all layers, that token knows of all that it may know of, and of nothing else.",
+    f"{IN_STEPS} Then compare the mask of each layer in a step with the rows of intent(valid).",
 )
 NO_PADDING = Diagnosis(
     "", "not known: no padding reaches real tokens, so it is not that padding is open.", IN_STEPS
@@ -139,7 +138,10 @@ def _with_other(case: Case, token: int) -> Tensor:
 
 
 def _cause(context: AuditContext, case: Case, sizes: list[int], row: int) -> Diagnosis:
-    """The wrong corner where that row knows of as many tokens as stand before it in its piece."""
+    """By the maps of the steps; else the wrong corner, where it knows of as many tokens as that."""
+    by_maps = of_steps(context, case, sizes, row)
+    if by_maps is not None and by_maps is not UNKNOWN:
+        return by_maps
     start = max(end for end in accumulate(sizes, initial=0) if end <= row)
     meant = context.must(case)[:, row, :row].all(dim=0)
     known, out = torch.zeros_like(meant), _stepped(context, case, sizes)
@@ -147,9 +149,14 @@ def _cause(context: AuditContext, case: Case, sizes: list[int], row: int) -> Dia
         moved = _stepped(context, case, sizes, fed=_with_other(case, token))
         known[token] = gap(moved[:, row:][:, :1], out[:, row:][:, :1]).amount > 0
     if torch.equal(known, meant):
-        return NO_MASK
+        return NOT_THE_MASK if context.n_layers == 1 else NO_MASK
     cornered = torch.arange(row, device=known.device) <= row - start
-    return diagnose("corner", sure=False) if torch.equal(known, cornered) else UNKNOWN
+    if torch.equal(known, cornered):
+        return diagnose("corner", sure=False)
+    if bool((known & ~meant).any()):
+        return UNKNOWN
+    lost = listed([str(n) for n in (meant & ~known).nonzero()[:, 0].tolist()])
+    return diagnose("cache_short", more=f": token {row} does not know of {lost}")
 
 
 def takes_mask(step: Any) -> bool:

@@ -16,7 +16,7 @@ from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.measure.subject import without_dropout
+from viz_encoder.audit.measure.subject import NoDropout, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
@@ -167,10 +167,21 @@ def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Answer | N
                     shot = replace(shot, title=f"{shot.title}, in training mode")
                     found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample)
                     found = found._replace(query=query, key=key, pictures=(shot,))
-                    return found.because(diagnose("mask_dropout"))
+                    return _undrawn(context, case, at) or found.because(diagnose("mask_dropout"))
             if on_cpu and torch.equal(before, torch.get_rng_state()):
                 break  # nothing was drawn, so another run would be the same
     return None
+
+
+def _undrawn(context: AuditContext, case: Case, at: str) -> Answer | None:
+    """What is wrong even where dropout drops nothing: then it is not drawn, but another path."""
+    with NoDropout():
+        maps = maps_of(context.subject, case, grad=not context.grad_fault)
+        found = wrong_maps.find_fault(context, case, maps)
+    if found is None:
+        return None
+    start = f"In training mode, where a rate of dropout is above 0{at}"
+    return found._replace(evidence=f"{start}: {continued(found.evidence)}")
 
 
 def _draws(context: AuditContext, case: Case) -> bool:

@@ -21,6 +21,12 @@ BESIDES = {
         "Of n tokens that a query may see, the last is memory < n: neither memory <= n nor "
         "memory < n - 1.",
     ),
+    "cross_moved": Cause(
+        "queries look at what other queries may look at in the memory",
+        "Of chunks of c tokens, the last token of a chunk is the first that may see what was found "
+        "for that chunk: queries begin at x[:, c - 1 :], and F.pad(out, (0, 0, c - 1, 0)) puts "
+        "them back.",
+    ),
     "input_unused": Cause(
         "something else that is as long as the input, such as a prefix or a cache, is read in its "
         "place",
@@ -32,6 +38,17 @@ BESIDES = {
         "missing there, or a ring buffer overwrites keys before they are read",
         "Pass the causal mask for pieces of several tokens, too: torch.ones(n_queries, "
         "n_keys).tril(n_keys - n_queries).bool(); read a ring buffer before it is overwritten.",
+    ),
+    "cache_pattern": Cause(
+        "with a cache, a token sees all tokens so far: the window, or what else your intent asks "
+        "for, is lost",
+        "Count a step's tokens from the start of the text: place = n_cached + torch.arange(n_new); "
+        "place[:, None] - torch.arange(n_cached + n_new) < w.",
+    ),
+    "cache_short": Cause(
+        "with a cache, tokens that may still be attended to are dropped, or closed",
+        "For a window of w keys, keep the last w - 1 tokens beside the new ones, at the step that "
+        "fills the window, too.",
     ),
     "cache_padding": Cause(
         "with a cache, the padding of the prompt is no longer masked",

@@ -1,0 +1,128 @@
+"""Why decoding with a cache differs from one run: by the maps of its steps, where they are seen."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.answer import Diagnosis
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
+from viz_encoder.audit.measure.fixed_keys import attended
+from viz_encoder.audit.measure.layer import LayerRun
+from viz_encoder.audit.measure.setting import MASS, Case
+from viz_encoder.audit.measure.subject import Whole, modules_of
+from viz_encoder.errors import TraceError
+from viz_encoder.model.mask_mods import n_needed
+from viz_encoder.trace import record
+from viz_encoder.trace.recorded_call import RecordedCall
+
+Rows = Bool[Tensor, "batch #head row key"]
+IN_STEPS = "Compare the positions (position_ids, rotary) that a step gets with those of one run."
+NOT_THE_MASK = Diagnosis(
+    "", "not known: each layer of each step looks where it may, so it is not the mask.", IN_STEPS
+)
+
+
+class StepRows(NamedTuple):
+    """What one layer opened to the tokens of one step, beside what it was meant to open."""
+
+    layer: int
+    start: int  # tokens before this step
+    opened: Rows
+    meant: Bool[Tensor, "batch row key"]  # of all tokens so far
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the cache holds fewer tokens than there were."""
+        return self.opened.shape[3] < self.meant.shape[2]
+
+    def is_open_as(self, pairs: Tensor) -> bool:
+        """Whether each head is open there, and nowhere else."""
+        return self.opened.shape[3] == pairs.shape[-1] and bool((self.opened == pairs).all())
+
+
+def of_steps(context: AuditContext, case: Case, sizes: Sequence[int], row: int) -> Diagnosis | None:
+    """The cause that the first wrong map shows; None where no map can be seen.
+
+    Args:
+        context: of the audit.
+        case: a batch without padding.
+        sizes: how many tokens each step takes.
+        row: the first token whose output differs; later steps are left out.
+    """
+    try:
+        steps = [one for one in _steps(context, case, sizes) if one.start <= row]
+    except (TraceError, LookupError):
+        return None
+    whole = [one for one in steps if not one.is_short]
+    wrong = next((one for one in whole if not one.is_open_as(one.meant[:, None])), None)
+    if wrong is not None:
+        return _cause(context, case, wrong)
+    short = next((one for one in steps if one.is_short and _n_open(one) != _n_meant(one)), None)
+    if short is not None:
+        few = _n_open(short) < _n_meant(short)
+        more = f": token {short.start} sees {_n_open(short)} tokens, and may see {_n_meant(short)}"
+        return diagnose("cache_short", more=more) if few else UNKNOWN
+    return NOT_THE_MASK if steps and len(whole) == len(steps) else None
+
+
+def _n_open(one: StepRows) -> int:
+    return int(one.opened[0, 0, 0].sum())
+
+
+def _n_meant(one: StepRows) -> int:
+    return int(one.meant[0, 0].sum())
+
+
+def _cause(context: AuditContext, case: Case, wrong: StepRows) -> Diagnosis:
+    """The mask that these rows would have under each cause."""
+    n_rows, n_keys = wrong.meant.shape[1:]
+    fits = {
+        "cache_pattern": torch.ones_like(wrong.meant).tril(wrong.start),
+        "corner": context.intent(case, wrong.layer)[:, :n_rows, :n_keys],
+    }
+    found = [code for code, pairs in fits.items() if wrong.is_open_as(pairs[:, None])]
+    return diagnose(found[0]) if len(found) == 1 else UNKNOWN
+
+
+def _steps(context: AuditContext, case: Case, sizes: Sequence[int]) -> Iterator[StepRows]:
+    """Each layer of each step, in order."""
+    step, cache, start = context.scope.step, None, 0
+    assert step is not None
+    takes_mask = n_needed(step) == 3
+    whole = Whole(lambda x, more: step(x, *more), modules_of(step)).eval()
+    for size in sizes:
+        seen = slice(start + size)
+        more: list[Any] = [cache]
+        if takes_mask:
+            more.append(context.setting.passed(case.valid[:, seen], case.x[:, seen]))
+        with torch.no_grad(), record(whole, hidden=False, eager=True) as recording:
+            _, cache = whole(case.x[:, start : start + size].clone(), more)
+        calls = _of_layers(attended(recording), len(context.maps.layers))
+        for number, call in enumerate(calls):
+            yield _rows(context, case, call, number, (start, size))
+        start += size
+
+
+def _of_layers(calls: Sequence[RecordedCall], n_layers: int) -> Sequence[RecordedCall]:
+    """The calls of self-attention; where a cache is passed beside the tokens, all look crossed."""
+    own = [one for one in calls if not one.cross] if len(calls) > n_layers else calls
+    if not own or len(own) != n_layers:
+        raise LookupError
+    return own
+
+
+def _rows(
+    context: AuditContext, case: Case, call: RecordedCall, number: int, at: tuple[int, int]
+) -> StepRows:
+    start, size = at
+    ran = call.attention
+    n_queries = ran.shape[2]
+    if ran.ragged or n_queries < size or ran.shape[3] > start + size:
+        raise LookupError
+    opened = LayerRun(call.name, ran, len(case.valid)).looked_at(MASS)[:, :, n_queries - size :]
+    meant = context.intent(case, number)[:, start : start + size, : start + size]
+    return StepRows(number, start, opened, meant)
