@@ -1,6 +1,6 @@
 """Trees of tokens, and choices that share a question: bugs with the cause of each, and mended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -70,7 +70,8 @@ def choices(seen: str = "own", shared: int = 2) -> Pairs:
     return pairs
 
 
-BUGS: tuple[tuple[str, Pairs, Pairs, tuple[str, ...]], ...] = (
+Branch = tuple[str, Pairs, Pairs, tuple[str, ...]]  # its name, what is meant, wrong, the cause
+BUGS: tuple[Branch, ...] = (
     ("a tree as a text", ancestors(two_each), line, ("tree",)),
     ("siblings in a tree", ancestors(two_each), with_siblings(two_each), ("tree",)),
     ("the levels of a tree", ancestors(two_each), levels, ("tree",)),
@@ -95,6 +96,11 @@ def _mask(pairs: Pairs) -> Mask:
 
 def cases(mended: bool = False) -> list[CauseCase]:
     """Each bug on each kernel, wrong or mended."""
+    return branches(BUGS, mended)
+
+
+def branches(bugs: Sequence[Branch], mended: bool) -> list[CauseCase]:
+    """Each of these on each kernel."""
     return [
         CauseCase(
             f"{name}, {kind}",
@@ -105,6 +111,6 @@ def cases(mended: bool = False) -> list[CauseCase]:
             _mask(meant),
             right,
         )
-        for name, meant, wrong, right in BUGS
+        for name, meant, wrong, right in bugs
         for kind in KERNELS
     ]

@@ -137,7 +137,9 @@ def _other_calls(context: AuditContext) -> list[str]:
 
 
 def _crossed(context: AuditContext) -> list[str]:
-    """Cross-attention of which it is not said what it may look at."""
+    """Cross-attention of which it is not said what it may look at, or not in its own sizes."""
+    if context.scope.cross and context.maps.cross and not _was_asked(context, "cross_attention"):
+        return [continued(context.answers["cross_attention"].evidence).removesuffix(".")]
     names = () if context.scope.cross else named_once([one.name for one in context.maps.cross])
     to_give = "AuditScope(cross=…)"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"

@@ -8,6 +8,7 @@ from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.groups import up_to_last
+from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
@@ -102,7 +103,24 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
         if torch.equal(opened[judged], one[:, None].expand_as(opened)[judged])
     ]
     fits = ["corner"] if "corner" in fits else [*dict.fromkeys(fits)]
-    return either(fits) if len(fits) > 1 else diagnose(fits[0]) if fits else Diagnosis()
+    if not fits:
+        return _moved(opened, allowed, judged) or Diagnosis()
+    return either(fits) if len(fits) > 1 else diagnose(fits[0])
+
+
+def _moved(opened: Tensor, allowed: Tensor, judged: Tensor) -> Diagnosis | None:
+    """Queries that look at what those may look at that stand so many places later, or earlier."""
+    n_queries = allowed.shape[1]
+    for step in range(1, min(MOST_STEPS, n_queries - 2) + 1):
+        for by, words in ((-step, "later"), (step, "earlier")):
+            rows = slice(0, n_queries - step) if by < 0 else slice(step, None)
+            one = allowed.roll(by, 1)[:, None].expand_as(opened)
+            if torch.equal(
+                opened[:, :, rows][judged[:, :, rows]], one[:, :, rows][judged[:, :, rows]]
+            ):
+                places = f"{step} places" if step > 1 else "one place"
+                return diagnose("cross_moved", more=f": those that stand {places} {words}")
+    return None
 
 
 def _beside(allowed: Tensor) -> tuple[Tensor, Tensor]:

@@ -73,6 +73,45 @@ def _is_joined(seen: Seen, grouped: Bool[Tensor, "batch token"]) -> bool:
     return not alone and seen.is_open_as(opened[:, None])
 
 
+def framed(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Which blocks of tokens, such as frames, look at other blocks; whole ones, and no others."""
+    sizes = [(one, _block_size(one)) for one in seen if bool(one.wrong.any())]
+    if any(size and _between_blocks(one, one.opened, size) is None for one, size in sizes):
+        return None
+    told = next(((one, size) for one, size in sizes if size), None)
+    if told is None:
+        return None
+    return diagnose("frames", more=f" ({told[1]} tokens each): {_first_block(*told)}")
+
+
+def _block_size(seen: Seen) -> int:
+    """The most tokens of which whole blocks look at whole blocks; 0 if there are no blocks."""
+    n_tokens, pattern = seen.allowed.shape[1], seen.pattern[:, None]
+    sizes = [one for one in range(n_tokens // 2, 1, -1) if n_tokens % one == 0]
+    return next((one for one in sizes if _between_blocks(seen, pattern, one) is not None), 0)
+
+
+def _between_blocks(seen: Seen, pairs: Tensor, size: int) -> Tensor | None:
+    """Which block looks at which; None where a part of one does, or samples or heads differ."""
+    n_samples, n_tokens = seen.valid.shape
+    cut = (-1, n_tokens // size, size, n_tokens // size, size)
+    pairs = pairs.expand(n_samples, -1, n_tokens, n_tokens)
+    real = (seen.rows[:, :, None] & seen.valid[:, None, :])[:, None].expand_as(pairs)
+    opened, closed = (
+        (one & real).reshape(cut).any(dim=4).any(dim=2).any(dim=0) for one in (pairs, ~pairs)
+    )
+    return None if bool((opened & closed).any()) else opened
+
+
+def _first_block(seen: Seen, size: int) -> str:
+    """The first block that is not as meant, in words."""
+    meant, found = (_between_blocks(seen, x, size) for x in (seen.pattern[:, None], seen.opened))
+    assert meant is not None and found is not None
+    number = int((meant != found).any(dim=1).nonzero()[0])
+    told = [listed([str(n) for n in x[number].nonzero()[:, 0].tolist()]) for x in (found, meant)]
+    return f"block {number} looks at {told[0] or 'none'}, where {told[1] or 'none'} was meant"
+
+
 def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
     """The tensor that the maps obey on every batch: a mask made wrong, or no mask at all."""
     followed = _held(seen, lambda one, reading: one.is_open_as(reading.allowed[:, None]))

@@ -18,7 +18,7 @@ def wrong_grids(pattern: Allowed) -> Iterator[Hypothesis]:
     """
     if not torch.equal(pattern, pattern.mT) or not bool(pattern.diagonal().all()):
         return
-    near = _by_distance(pattern)
+    near = by_distance(pattern)
     if not (bool(near.all()) or torch.equal(near, pattern)):
         yield Hypothesis("by_distance", near)
     size = int(pattern[0].sum())
@@ -27,7 +27,7 @@ def wrong_grids(pattern: Allowed) -> Iterator[Hypothesis]:
             yield Hypothesis("folded", folded, f": {size} at a time")
 
 
-def _by_distance(pattern: Tensor) -> Tensor:
+def by_distance(pattern: Tensor) -> Tensor:
     """Every pair that is as far apart, and in that direction, as any that is open."""
     n_tokens = len(pattern)
     place = torch.arange(n_tokens, device=pattern.device)

@@ -13,6 +13,7 @@ from torch import Tensor
 from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbered_padding, numbers_of
+from viz_encoder.audit.diagnose.graphs import wrong_graphs
 from viz_encoder.audit.diagnose.grids import wrong_grids
 from viz_encoder.audit.diagnose.groups import wrong_groups
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis
@@ -85,6 +86,7 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         yield Hypothesis(code, pairs.to(keys.device) & keys, more, more)
     for grid in wrong_grids(pattern[0].cpu()) if _is_shared(pattern) else ():
         yield grid._replace(opened=grid.opened.to(keys.device) & keys)
+    yield from wrong_graphs(pattern, valid)
     glob = pattern.all(dim=1) & pattern.all(dim=2)
     if bool(glob.any()) and not bool(pattern.all()):
         yield Hypothesis("globals_lost", without(pattern, glob) & keys)

@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
-from viz_encoder.audit.diagnose.described import described, joined_groups, obeyed, reordered
+from viz_encoder.audit.diagnose.described import described, framed, joined_groups, obeyed, reordered
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
 from viz_encoder.audit.diagnose.hypotheses import Heads, hypotheses
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
@@ -49,7 +49,7 @@ def diagnose_maps(
         return diagnose(code, more=more if len(found) == 1 or seen[0].with_itself else "")
     if found:
         return either(_codes(found))
-    told = reordered(seen) or described(seen) or joined_groups(seen)
+    told = reordered(seen) or described(seen) or joined_groups(seen) or framed(seen)
     return told or obeyed(seen) or UNKNOWN
 
 

@@ -11,11 +11,15 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.tried import is_right_on
 from viz_encoder.audit.measure.difference import gap, own_rows
+from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.parts import mixing_parts
+from viz_encoder.audit.measure.places import places_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
+from viz_encoder.errors import TraceError
+from viz_encoder.trace import record
 
 MOST_SAMPLES = 5  # whose orders are all tried
 UNKNOWN = Diagnosis(
@@ -36,6 +40,7 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
     return (
         (_by_axes(found) if found else None)
         or _by_earlier_mask(context, case)
+        or _by_rows(context, case)
         or (_by_packed_order(case, found) if found else None)
         or _by_divisor(context, case, out)
         or by_first(context, case, out)
@@ -179,6 +184,26 @@ def _fits(context: AuditContext, found: Gradients, allowed: Case, case: Case) ->
         for number, (sample, query) in enumerate(found.rows)
         if bool(allowed.valid[sample, query] & case.valid[sample, query])
     )
+
+
+def _by_rows(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether, in calls with more rows than samples, keys are of another sample than queries."""
+    try:
+        with record(context.subject.whole, hidden=False, eager=True) as recording:
+            context.subject.run(case)
+    except TraceError:
+        return None
+    fixed = context.subject.fixed_keys
+    calls = [one for n, one in enumerate(attended(recording)) if n not in fixed]
+    if all(one.shape[0] in (1, len(case.valid)) for one in calls):
+        return None
+    for place in places_of(context.subject, case, calls, context.subject.run) or ():
+        queries, keys = place.samples
+        own = queries[:, :1]
+        told = bool((queries == own).all() & (queries >= 0).all() & (keys >= 0).all())
+        if told and len(queries) > len(case.valid) and bool((keys != own).any(dim=1).any()):
+            return diagnose("row_samples")
+    return None
 
 
 def _by_packed_order(case: Case, found: Gradients) -> Diagnosis | None:

@@ -35,6 +35,7 @@ def joined(
 ) -> list[RecordedCall] | None:
     """Join calls into layers, once each slot's token is known."""
     found, whole = _Layers(case.valid), {}
+    calls = [_own_kind(*one, len(case.valid)) for one in zip(calls, places, strict=True)]
     for number, (call, place) in enumerate(zip(calls, places, strict=True)):
         pieces = _pieces(call, place, case.valid)
         if pieces is None:
@@ -47,6 +48,12 @@ def joined(
             return None
         whole[number] = replace(calls[number], ran=ran)
     return [whole[number] for number in sorted(whole)]
+
+
+def _own_kind(call: RecordedCall, place: TokenPlaces, n_samples: int) -> RecordedCall:
+    """The call; as self-attention, where its keys are tokens of other rows, such as frames."""
+    crossed = len(place.tokens[1]) in (1, n_samples) or bool((place.tokens[1] < 0).all())
+    return replace(call, cross=call.cross and crossed)
 
 
 def _pieces(
@@ -135,8 +142,9 @@ def _built(pieces: Sequence[Piece], case: Case, *, cross: bool) -> AttentionCall
     first, valid, judged = pieces[0].ran, case.valid, case.judged
     if len({_kind(piece.ran) for piece in pieces}) != 1:
         return None
-    n_tokens = first.shape[3] if cross else valid.shape[1]
-    named = pieces if cross else _with_padding(pieces, valid)
+    named, n_tokens = _with_padding(pieces, valid), valid.shape[1]
+    if cross:
+        named, n_tokens = _side_by_side(pieces, len(valid))
     columns = [_columns(piece.keys, n_tokens) for piece in named]
     n_keys = max([n_tokens, *(int(one.max()) + 1 for one in columns if len(one))])
     n_groups = 1 + max(piece.group for piece in pieces)
@@ -145,7 +153,28 @@ def _built(pieces: Sequence[Piece], case: Case, *, cross: bool) -> AttentionCall
         if not whole.put(piece, at):
             return None
     covered = whole.covered.all(dim=1) | ~valid
-    return whole.call() if bool(covered.all()) else None
+    return whole.call() if cross or bool(covered.all()) else None
+
+
+def _side_by_side(pieces: Sequence[Piece], n_samples: int) -> tuple[list[Piece], int]:
+    """A sample's memories one after another, in the order of its rows, and how many keys there are.
+
+    Where all of its rows have the same one, there is only that.
+    """
+    values, n_keys = pieces[0].ran.v, pieces[0].ran.shape[3]
+    n_rows = len(values)
+    per_sample = n_rows // n_samples
+    in_order = all(one.group == 0 and one.sample == one.row // max(1, per_sample) for one in pieces)
+    if n_rows % n_samples or per_sample < 2 or not in_order or _is_shared(values, per_sample):
+        return [*pieces], n_keys
+    moved = [replace(one, keys=one.keys + one.row % per_sample * n_keys) for one in pieces]
+    return moved, per_sample * n_keys
+
+
+def _is_shared(values: Tensor, per_sample: int) -> bool:
+    """Whether each sample's rows have the same; not known of a product without values."""
+    each = values.unflatten(0, (-1, per_sample))
+    return values.shape[3] > 0 and bool((each == each[:, :1]).all())
 
 
 def _kind(ran: AttentionCall) -> tuple[object, ...]:

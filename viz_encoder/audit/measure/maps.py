@@ -151,7 +151,8 @@ def is_single(call: RecordedCall, case: Case) -> bool:
 
 def _is_odd(call: RecordedCall, layer: LayerRun | None, case: Case) -> bool:
     """Whether its batch is not that of the samples, or its tokens are not these."""
-    return is_single(call, case) or (layer is None and not call.cross)
+    folded = len(call.attention.v) not in (1, len(case.valid))
+    return is_single(call, case) or (layer is None and (folded or not call.cross))
 
 
 def _layer(call: RecordedCall, case: Case) -> LayerRun | None:

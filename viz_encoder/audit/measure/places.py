@@ -16,6 +16,7 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.fixed_keys import attended
+from viz_encoder.audit.measure.products import Products
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
@@ -132,7 +133,8 @@ def _places(
         samples, tokens = (
             [_apart(one, each[number]) for each in runs] for runs in (by_sample, by_token)
         )
-        found.append(_spelled(samples, tokens, n_samples, n_tokens))
+        held = one.k if one.k.shape[3] else one.v
+        found.append(_spelled(samples, tokens, n_samples, n_tokens, held))
     moved = any(bool((one.samples[1] != NONE).any()) for one in found)
     return found if moved else None  # nothing that the model reads was changed
 
@@ -169,10 +171,11 @@ def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
     """Its calls, always with the same dropout; none where it raises."""
     kept = random_states_kept([subject.device])
     try:
-        with kept, record(subject.whole, hidden=False, eager=True) as found:
+        with kept, Products() as products, record(subject.whole, hidden=False, eager=True) as found:
             run(case)
         seen = [c for n, c in enumerate(attended(found)) if n not in subject.fixed_keys]
-        return [in_rows(c.attention, case.valid.shape[1]) for c in seen]
+        calls = products.put_into(one.attention for one in seen)
+        return [in_rows(one, case.valid.shape[1]) for one in calls]
     except (ModelFault, TraceError):
         return []
 
@@ -186,7 +189,7 @@ def _apart(one: AttentionCall, other: AttentionCall) -> Pair:
     if keys is None:
         assert row is not None
         return row.expand(-1, n_queries), row.expand(-1, n_keys)
-    if q is None:
+    if q is None:  # not known how its scores were made
         square = n_queries == n_keys
         q = keys if square else keys.amax(dim=1, keepdim=True).expand(-1, n_queries)
     return q, keys
@@ -199,9 +202,9 @@ def _moved(one: Tensor | None, other: Tensor | None) -> Float[Tensor, "row slot"
 
 
 def _spelled(
-    samples: Sequence[Pair], tokens: Sequence[Pair], n_samples: int, n_tokens: int
+    samples: Sequence[Pair], tokens: Sequence[Pair], n_samples: int, n_tokens: int, held: Tensor
 ) -> TokenPlaces:
-    """The numbers of both, of queries and of keys."""
+    """The numbers of both, of queries and of keys; `held` is what the keys hold."""
     sides = []
     for side in (0, 1):
         own = _numbers([pair[side] for pair in samples], n_samples)
@@ -212,9 +215,25 @@ def _spelled(
             token = torch.full_like(token, UNCLEAR)  # tokens cannot be changed one by one
         own, token = torch.where(token == NONE, NONE, own), torch.where(own == NONE, NONE, token)
         twice = _stand_twice(own * n_tokens + token, (own >= 0) & (token >= 0))
+        if side == 1 and bool(twice.any()):
+            twice &= ~_are_copies(held, token, twice)
         sides.append((own, token.masked_fill(twice, UNCLEAR)))
     queries, keys = sides
     return TokenPlaces((queries[0], keys[0]), (queries[1], keys[1]))
+
+
+def _are_copies(
+    held: Tensor, token: Numbers, twice: Bool[Tensor, "row slot"]
+) -> Bool[Tensor, "row slot"]:
+    """Keys that seem to hold one token, and that hold the same: it stands there twice."""
+    alike = torch.zeros_like(twice)
+    known = len(held) == len(token) and held.shape[3]
+    for row in twice.any(dim=1).nonzero()[:, 0].tolist() if known else ():
+        slots = twice[row].nonzero()[:, 0]
+        content = held[row][:, slots].transpose(0, 1).flatten(1)
+        same = (content[:, None] == content).all(dim=-1)
+        alike[row, slots] = torch.equal(same, token[row, slots][:, None] == token[row, slots])
+    return alike
 
 
 def _stand_twice(numbers: Numbers, known: Bool[Tensor, "row slot"]) -> Bool[Tensor, "row slot"]:

@@ -66,6 +66,7 @@ class WholeCall:
         if bool(opened_in(row)[0, :, judged][..., piece.keys == OTHER].any()):
             return False
         rows, columns = piece.queries[queries], columns[keys]
+        row, keys, columns = _each_once(row, keys, columns)
         again = self.held[at][columns]
         for whole, part in ((self.k, row.k), (self.v, row.v)):
             held = part[0][:, keys]
@@ -91,6 +92,27 @@ class WholeCall:
         }
         parts["mask"] = parts["mask"] if self.maps is None else None
         return self.like._replace(**parts, signature=None, ragged=False)
+
+
+def _each_once(
+    row: AttentionCall, keys: Tensor, columns: Tokens
+) -> tuple[AttentionCall, Tensor, Tokens]:
+    """A token that stands twice among a row's keys is one: open if either is, their weights added.
+
+    So it is in video, where the frame before the first one is the first one again.
+    """
+    single, which = columns.unique(return_inverse=True)
+    if len(single) == len(columns):
+        return row, keys, columns
+    first = torch.stack([(which == n).nonzero()[0, 0] for n in range(len(single))])
+    changed: dict[str, Any] = {}
+    for name in ("mask", "maps"):
+        if (square := getattr(row, name)) is not None:
+            own = square[..., keys]
+            added = own.new_zeros(*own.shape[:3], len(single), dtype=row.v.dtype)
+            added = added.index_add_(3, which, own.to(added.dtype)).to(own.dtype)
+            changed[name] = square.clone().index_copy_(3, keys[first], added)
+    return row._replace(**changed), keys[first], single
 
 
 def _row(ran: AttentionCall, row: int) -> AttentionCall:

@@ -30,9 +30,10 @@ PADDING = {
     ),
     "counted": Cause(
         "in the mask, all padding stands at the end; among the tokens, it stands between parts, "
-        "such as a text and a picture",
-        "Join the masks as the tokens are joined, torch.cat([text_mask, picture_mask], 1); lengths "
-        "do not tell where padding in the middle stands.",
+        "such as a text and a picture, or a text and a [CLS] behind it",
+        "Join the masks as the tokens are joined, torch.cat([text_mask, picture_mask], 1), or "
+        "F.pad(text_mask, (0, 1), value=True) for a [CLS] behind the text, not (1, 0); lengths do "
+        "not tell where padding in the middle stands.",
     ),
     "reshaped": Cause(
         "the mask is cut into pieces along other axes than the tokens",

@@ -67,6 +67,29 @@ PATTERNS = {
         "the pattern has a different stride (dilation) than intended",
         "Every d-th key, r of them on each side: (i - j) % d == 0 and abs(i - j) <= r * d.",
     ),
+    "frames": Cause(
+        "blocks of tokens, such as frames, look at other blocks than meant",
+        "Take keys frame by frame: k.view(batch, n_frames, n_tokens, d)[:, former], with former = "
+        "(torch.arange(n_frames) - 1).clamp(min=0) for the frame before; in a mask, frame = place "
+        "// n_tokens.",
+    ),
+    "edges_one_way": Cause(
+        "each edge of the graph is open in one direction only, and both were meant",
+        "Edges that are stored once need their reverse, too: adjacency | adjacency.mT.",
+    ),
+    "edges_both_ways": Cause(
+        "edges of the graph are open in both directions, and one was meant",
+        "No adjacency | adjacency.mT, and no list of edges that has their reverse, too.",
+    ),
+    "self_loops": Cause(
+        "whether a token sees itself is not as meant",
+        "Nodes that see themselves: adjacency | torch.eye(n_tokens).bool(); else adjacency & "
+        "~torch.eye(n_tokens).bool().",
+    ),
+    "hops": Cause(
+        "tokens see the neighbors of their neighbors, too",
+        "One layer looks one edge far: adjacency, not (adjacency @ adjacency) > 0.",
+    ),
     "one_row": Cause(
         "one token sees what it may not, and all others see what they may",
         "Give its row the padding mask, too: F.pad(valid, (1, 0), value=True)[:, None, :] for all "

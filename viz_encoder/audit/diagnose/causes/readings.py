@@ -23,7 +23,7 @@ READINGS = {
     "transposed": Cause(
         "rows and columns are swapped: queries are masked instead of keys",
         "Mask the keys: keep[:, None, None, :], not keep[:, None, :, None]; for (query, key) "
-        "masks, mask.mT.",
+        "masks, mask.mT; of edges (source, target), keep[target, source] = True.",
     ),
     "ignored": Cause(
         "every token looks at every token, as with no mask at all",

@@ -45,6 +45,12 @@ SAMPLES = {
         "Repeat x and the mask alike: both by repeat_interleave(n, dim=0), or both by torch.cat "
         "([…, …]) or repeat(n, 1).",
     ),
+    "row_samples": Cause(
+        "where frames, windows or heads are folded into the batch, keys stand in rows of another "
+        "sample than their queries",
+        "Repeat and fold both alike: x.repeat_interleave(n, 0) has the order of (batch, n), and "
+        "x.repeat(n, 1, 1) that of (n, batch).",
+    ),
     "axes": Cause(
         "batch and sequence axes are mixed up",
         "Set batch_first=True, or pass x.transpose(0, 1); a (batch, token) mask is a "

@@ -1,0 +1,110 @@
+"""Keys of other rows: frames that see other frames, and chunks that see a memory of their own."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import viz_encoder as vz
+from tests.audit.public_cases import triangle
+from viz_encoder.audit import AuditInputs, AuditScope
+
+N_FRAMES, N_TOKENS, CHUNK, N_FOUND = 4, 3, 3, 2
+
+
+class Attend(nn.Module):
+    """Attention with a softmax of its own, whose queries only a product shows."""
+
+    def __init__(self, by="matmul"):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(8, 8) for _ in range(3))
+        self.by = by
+
+    def forward(self, x, others, keep=None):
+        if self.by == "matmul":
+            scores = self.q(x) @ self.k(others).mT
+        else:
+            scores = torch.einsum("b i d, b j d -> b i j", self.q(x), self.k(others))
+        scores = scores if keep is None else scores.masked_fill(~keep, -torch.inf)
+        return torch.einsum("bij,bjd->bid", scores.softmax(-1), self.v(others))
+
+
+class Video(nn.Module):
+    """Each frame sees the first one and the one before it; before the first, it is the first."""
+
+    def __init__(self, wrong, by):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers, self.wrong = nn.ModuleList(Attend(by) for _ in range(2)), wrong
+
+    def forward(self, x, _):
+        before = torch.arange(N_FRAMES) if self.wrong == "own" else torch.arange(-1, N_FRAMES - 1)
+        for layer in self.layers:
+            frames = x.unflatten(1, (N_FRAMES, N_TOKENS))
+            first = frames[:, :1].expand_as(frames).flatten(0, 1)
+            if self.wrong == "repeat":
+                first = frames[:, 0].repeat(N_FRAMES, 1, 1)
+            keys = torch.cat([first, frames[:, before.clamp(min=0)].flatten(0, 1)], dim=1)
+            x = x + layer(frames.flatten(0, 1), keys).view_as(x)
+        return x
+
+
+def first_and_before(valid):
+    number = torch.arange(valid.shape[1]) // N_TOKENS
+    pairs = (number == 0) | (number == (number[:, None] - 1).clamp(min=0))
+    return pairs.expand(len(valid), -1, -1)
+
+
+@pytest.mark.parametrize("by", ["matmul", "einsum"])
+@pytest.mark.parametrize("wrong, code", [("", ""), ("own", "frames"), ("repeat", "row_samples")])
+def test_frames_that_see_other_frames_are_judged_frame_by_frame(wrong, code, by):
+    inputs = AuditInputs(valid=torch.ones(3, N_FRAMES * N_TOKENS, dtype=torch.bool))
+    model = Video(wrong, by).eval()
+    report = vz.audit_mask(model, first_and_before, lambda v: None, d_model=8, inputs=inputs)
+    assert report.verdict == ("FAIL" if wrong else "PASS"), str(report)
+    assert wrong or "2 layers" in report.check("maps").evidence
+    assert [one.code for one in report.failed][:1] == ([code] if wrong else [])
+
+
+class Retrieving(nn.Module):
+    """What was found for a chunk is seen from the chunk's last token on, and no earlier."""
+
+    def __init__(self, late):
+        super().__init__()
+        torch.manual_seed(0)
+        self.own, self.cross, self.late = Attend(), Attend(), late
+
+    def forward(self, x, _):
+        n_samples, n_tokens, _ = x.shape
+        x = x + self.own(x, x, torch.ones(n_tokens, n_tokens).tril().bool())
+        n_chunks = -(-n_tokens // CHUNK)
+        drawn = torch.randn(1, n_chunks, N_FOUND, 8, generator=torch.Generator().manual_seed(1))
+        queries = F.pad(x[:, self.late :], (0, 0, 0, n_chunks * CHUNK - n_tokens + self.late))
+        found = drawn.expand(n_samples, -1, -1, -1).flatten(0, 1)
+        out = self.cross(queries.reshape(-1, CHUNK, 8), found).reshape(n_samples, -1, 8)
+        return x + F.pad(out, (0, 0, self.late, 0))[:, :n_tokens]
+
+
+def of_chunks(valid):
+    n_tokens = valid.shape[1]
+    last = (torch.arange(n_tokens) - CHUNK + 1).div(CHUNK, rounding_mode="floor")
+    memory = torch.arange(-(-n_tokens // CHUNK) * N_FOUND) // N_FOUND
+    return (last[:, None] == memory).expand(len(valid), -1, -1)
+
+
+@pytest.mark.parametrize("late", [CHUNK - 1, 0])
+def test_chunked_cross_attention_is_judged_chunk_by_chunk(late):
+    scope = AuditScope(cross=of_chunks)
+    model = Retrieving(late).eval()
+    report = vz.audit_mask(model, triangle, lambda v: None, d_model=8, scope=scope)
+    found = report.check("cross_attention")
+    assert (report.verdict, found.code) == (("PASS", "") if late else ("FAIL", "cross_moved"))
+    assert late or found.cause.endswith("those that stand 2 places later.")
+
+
+def test_cross_attention_in_other_sizes_than_were_said_is_told_in_the_first_sentence():
+    scope = AuditScope(cross=lambda valid: torch.ones(*valid.shape, 5, dtype=torch.bool))
+    model = Retrieving(CHUNK - 1).eval()
+    report = vz.audit_mask(model, triangle, lambda v: None, d_model=8, scope=scope)
+    told = "Not judged: cross-attention: cross has 7 queries and 6 keys"
+    assert told in report.sentence and not report.ok, report.sentence
