@@ -4,6 +4,7 @@ import base64
 import io
 from xml.etree import ElementTree
 
+import httpx
 import numpy as np
 import pytest
 from gradio_client import Client
@@ -85,6 +86,18 @@ def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm
     )
     heads = np.array([float(cell.split()[0].replace("−", "-")) for cell in cells])
     np.testing.assert_allclose(heads, found.heads.ravel(), atol=6e-5)
+
+
+def test_a_text_of_a_paragraph_opens_on_its_answer_too(site, minilm):
+    text = " ".join([SENTENCES[0]] * 8)
+    sent = {"kind": "text", "a": text, "model": "all-MiniLM-L6-v2"}
+    opening = httpx.post(f"{site}viz/open/link", json=sent).json()["opening"]
+    found = vz.attribute(minilm, text, of="state", token=opening["query"])
+    (layer, head), *_ = found.ranked(1)
+    key = int(np.abs(found.links(layer, head)[opening["query"]]).argmax())
+    assert len(found.names) > 100
+    expected = {"layer": layer, "head": head, "key": key, "measure": "contribution"}
+    assert opening == {"query": opening["query"], **expected}
 
 
 def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minilm):

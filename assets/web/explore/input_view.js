@@ -79,14 +79,13 @@ export class InputView {
     inLink("attention.shade", this.measure);
     if (selection.noted("attention.who")) this.#direction = "who";
     this.heads = new PictureHeads(selection, say);
-    this.aside = el("div", { class: "viz-source-aside" }, this.heads.node);
     const other = el("details", { class: "viz-source-more viz-folded" }, el("summary", {}, "Shading and playback"));
     this.player = new Player(selection, () => this.#loading);
     this.node = el(
       "section",
       { class: "viz-source", "aria-label": "The words or the picture in place" },
       ...[this.title, this.words.parts, this.body, this.told, other],
-      this.aside,
+      el("div", { class: "viz-source-aside" }, this.heads.node),
     );
     other.append(
       controls(

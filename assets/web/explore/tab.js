@@ -106,7 +106,7 @@ class ExploreTab extends TabShell {
     const columns = el("div", { class: "viz-columns" }, left, right);
     this.more.append(controls(...menus), columns, this.plane.node, this.lines.node);
     this.more.append(this.texts.node, this.exports.node, this.any.node);
-    this.belowHow.append(this.source.node);
+    this.belowHow.append(this.source.node, this.predictions.node);
     const beside = el("div", { class: "viz-how-beside" }, explained.heads.section, this.map.node, this.readout);
     const picture = [explained.measures, explained.picture, findings.said, this.reference.said, this.belowHow];
     this.how.append(el("div", { class: "viz-how-left" }, ...picture), beside);
@@ -154,7 +154,6 @@ class ExploreTab extends TabShell {
     this.atlas.enter(run);
     const notes = [...changedRun.plainNotes(run), this.selection.fallen].filter(Boolean);
     this.notes.replaceChildren(...notes.map((note) => el("li", {}, note)));
-    this.#arrange(run);
     this.cut.show(run);
     this.#tell(run, null);
     this.#sync(run);
@@ -189,11 +188,6 @@ class ExploreTab extends TabShell {
     this.#moreLatest.run(async (fresh) => {
       for (const part of [this.atlas, this.statistic, this.lines]) await fresh(part.show(run));
     });
-  }
-
-  // A picture has its prediction beside it.
-  #arrange(/** @type {Run} */ run) {
-    (run.grid ? this.source.aside : this.belowHow).append(this.predictions.node);
   }
 
   // Maps that are not the ones that ran are not shown.

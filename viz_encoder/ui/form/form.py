@@ -110,7 +110,7 @@ def _text_box(label: str, elem_id: str = "viz-text-b", value: str = "") -> gr.Te
         value,
         label=label,
         lines=1,
-        max_lines=8,
+        max_lines=3,
         show_label=False,
         container=False,
         scale=4,

@@ -12,7 +12,7 @@ from viz_encoder.ui.state.examples import swap_of
 from viz_encoder.ui.state.store import Entry
 
 MOST_TOKENS = 256  # a longer run goes to its first finding after its first map
-MOST_SPLIT = 64  # of a longer run the answer comes after the first map
+MOST_WORK = 8e9  # tokens × weights, half a second: of more the answer comes after the first map
 
 
 def opening_of(entry: Entry) -> dict[str, int | str] | None:
@@ -28,25 +28,31 @@ def opening_of(entry: Entry) -> dict[str, int | str] | None:
 
 def _brought(entry: Entry, query: int) -> dict[str, int | str] | None:
     """The head that brought most to what the page asks for first, and the link by which it did."""
-    if entry.encoder is None or entry.trace.n_tokens > MOST_SPLIT:
+    if entry.encoder is None:
         return None
-    answer = _decided(entry, entry.encoder)
+    n_weights = sum(each.numel() for each in entry.encoder.model.parameters())
+    if entry.trace.n_tokens * n_weights > MOST_WORK:
+        return None
+    question = _question(entry, entry.encoder, query)
     try:
-        found = attribution_of(entry, answer or {"of": "state", "token": query})
+        found = attribution_of(entry, question)
     except VizEncoderError:
         return None  # the answer says why
     if len(found.names) > entry.trace.n_tokens:
         return None  # a twin of another length has columns of its own
     (layer, head), *_ = found.ranked(1)
-    rows = slice(None) if answer else slice(query, query + 1)
+    of_query = question["of"] == "state"
+    rows = slice(query, query + 1) if of_query else slice(None)
     links = np.abs(found.links(layer, head, rows=rows))
     row, key = np.unravel_index(links.argmax(), links.shape)
-    place = {"layer": layer, "head": head, "query": int(row) if answer else query, "key": int(key)}
-    return {**place, "measure": "contribution"}
+    link = {"query": query if of_query else int(row), "key": int(key)}
+    return {"layer": layer, "head": head, **link, "measure": "contribution"}
 
 
-def _decided(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any] | None:
-    """The question of an answer that a word decides: against the text with its counterpart."""
+def _question(entry: Entry, encoder: LoadedEncoder, query: int) -> dict[str, Any]:
+    """What the page asks first: a state, or an answer, against the text's counterpart if any."""
     texts, asked = entry.trace.sample.texts, tasks(encoder)
+    if not asked:
+        return {"of": "state", "token": query}
     swap = swap_of(texts[0]) if entry.plain and len(texts) == 1 else None
-    return {"of": asked[0], "against": texts[0].replace(*swap)} if swap and asked else None
+    return {"of": asked[0]} | ({"against": texts[0].replace(*swap)} if swap else {})
