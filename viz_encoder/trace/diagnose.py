@@ -50,6 +50,7 @@ def why_nothing_was_captured(
             f"{start}{ran[0].lower()}{ran[1:]}, but its weights do not "
             "meet the values whole: they are cut into parts before, as in windowed, sparse and "
             "chunked attention, or changed in a way that cannot be followed."
+            f"{own_weights(module)}"
         )
     return f"{start}it ran, but without any attention that record() can see. {SEEN}"
 
@@ -59,6 +60,13 @@ def way_to_full_attention(module: nn.Module) -> str:
     if getattr(getattr(module, "config", None), "attention_type", None) != "block_sparse":
         return ""
     return " Load the model with attention_type='original_full', with which it has whole maps."
+
+
+def own_weights(module: nn.Module) -> str:
+    """Where a model of transformers gives the weights of its parts itself."""
+    if not hasattr(getattr(module, "config", None), "output_attentions"):
+        return ""
+    return " model(…, output_attentions=True) gives them as the model has them, part by part."
 
 
 def compiled_function(modules: Iterable[nn.Module]) -> str:

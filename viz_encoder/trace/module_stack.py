@@ -21,6 +21,7 @@ from viz_encoder.trace.given_sequences import is_cross, is_given_heads, sequence
 from viz_encoder.trace.kept_weights import keep, keep_norm
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.same_bits import is_freed
+from viz_encoder.trace.windows import cut_of, order_of, sides_of
 
 CALL = nn.Module._call_impl.__code__
 
@@ -32,6 +33,7 @@ class _Known(NamedTuple):
     numbered: bool
     is_norm: bool
     calls_none: bool  # a torch module without children: nothing attends in it
+    windowed: bool  # a block that cuts its picture into windows
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +47,8 @@ class _Frame:
     fed: set[int] = field(default_factory=set)  # tensors that its children were given
     own: list[RecordedCall] = field(default_factory=list)
     within: list[RecordedCall] = field(default_factory=list)  # self-attention only
+    cut: list[Tensor] = field(default_factory=list)  # of a windowed block: what it may cut
+    sides: list[tuple[int, int]] = field(default_factory=list)  # and its rows and columns
 
 
 class _Output(NamedTuple):
@@ -99,6 +103,8 @@ class ModuleStack:
         if args and self.hidden and not known.calls_none and (known.numbered or not inside):
             with detached_from_caller():
                 frame.before = self._copy(args[0])
+        if known.windowed:
+            frame.cut, frame.sides = [x for x in args if isinstance(x, Tensor)][:1], sides_of(args)
         self._stack.append(frame)
 
     @property
@@ -127,6 +133,8 @@ class ModuleStack:
                 self._attended(frame, args, kwargs or {}, _first(out))
         elif frame.known.is_norm and self._last is not None and args:
             self._normed(module, args[0], _first(out), self._last)
+        if frame.known.is_norm and self._stack and self._stack[-1].known.windowed:
+            self._stack[-1].cut += [x for x in (_first(out),) if x is not None]
         if not self._stack:
             self._last = None
             self.copies.forget()
@@ -168,6 +176,16 @@ class ModuleStack:
             if sizes is not None:
                 call.given = sizes
             call.unfold_heads()
+            if given:
+                self._look_for_windows(call, given[0])
+
+    def _look_for_windows(self, call: RecordedCall, given: Tensor) -> None:
+        """The tokens of the windows that attention was given, if a block around it cut them."""
+        block = next((each for each in reversed(self._stack) if each.known.windowed), None)
+        cut = None if block is None else cut_of(block.module)
+        if block is not None and cut is not None:
+            call.window = cut.window
+            call.order = order_of(cut, block.sides, given, block.cut)
 
     def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:
         """Keep references to the weights of torch's own layer, or of attention outside a layer."""
@@ -211,7 +229,8 @@ def _runs_twice(module: nn.Module) -> bool:
 def _known(name: str, module: nn.Module) -> _Known:
     kind = type(module)
     calls_none = not module._modules and kind.__module__.startswith("torch.nn.modules.")
-    return _Known(name, _is_numbered(name), "norm" in kind.__name__.lower(), calls_none)
+    is_norm, windowed = "norm" in kind.__name__.lower(), cut_of(module) is not None
+    return _Known(name, _is_numbered(name), is_norm, calls_none, windowed)
 
 
 def _look_for_parts(calls: list[RecordedCall], given: list[Tensor]) -> None:

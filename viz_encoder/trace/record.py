@@ -27,6 +27,7 @@ from viz_encoder.trace.recorded_sample import Meant
 from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.trace import Trace
+from viz_encoder.trace.windows import whole
 
 Eager = Literal["auto"] | bool
 
@@ -220,11 +221,11 @@ class Recording:
         try:
             for call in calls:
                 _ = call.attention  # recomputes what a fused kernel ran on
+            return [whole(call) for call in calls]
         except TraceError:
             raise
         except Exception as fault:
             raise self._not_captured(fault) from fault
-        return calls
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """Called when a module starts."""

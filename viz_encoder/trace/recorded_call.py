@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from jaxtyping import Int
 from torch import Tensor
 
 from viz_encoder.trace.attention_call import AttentionCall, Kind, LaterCall, Shape
@@ -26,6 +27,8 @@ class RecordedCall:
     batch_first: bool = True
     part: KeptPart | None = field(default=None, repr=False)  # torch's own module it belongs to
     norm: KeptNorm | None = field(default=None, repr=False)  # the norm that gave `normed`
+    window: tuple[int, int] | None = None  # rows and columns, where a block around it cuts windows
+    order: Int[Tensor, "window place"] | None = field(default=None, repr=False)  # tokens by window
 
     @property
     def attention(self) -> AttentionCall:

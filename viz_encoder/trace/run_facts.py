@@ -15,6 +15,11 @@ from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.whole_map import is_uneven
 
 _here = local()
+WINDOWS = (
+    "A sample here is a window of {} × {} patches. Windows are put together into the map of the "
+    "whole picture where they divide it without padding, and the maps of a layer need at most "
+    "1 GiB: give the model a picture of such a size."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +104,8 @@ class RunFacts:
         n_samples = calls[0].shape[0]  # one stack has one size
         if not self.sizes or n_samples in self.sizes:
             return ""
+        if window := calls[0].window:
+            return WINDOWS.format(*window)
         return (
             f"Each attention call ran on {counted(n_samples, 'sequence')}, which is not the batch "
             "that the model was given. So a sample here may be a head or a window, and a layer "
