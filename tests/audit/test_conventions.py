@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool, to_bool
-from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_array, read_mask, read_masks
+from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS
 from viz_encoder.errors import InputError, SelectionError, TooLong, UnsafeFile
 
@@ -140,12 +140,12 @@ SQUARE = [each for each in Convention if not each.by_key]
 def test_a_saved_array_is_read_as_it_was(tmp_path, convention, order):
     passed = from_bool(ALLOWED, convention).numpy()
     np.save(tmp_path / "mask.npy", np.asarray(passed, order=order))
-    assert torch.equal(read_mask(tmp_path / "mask.npy", convention), ALLOWED)
+    assert torch.equal(read_masks(tmp_path / "mask.npy", convention)[0], ALLOWED)
 
 
 def test_one_batch_and_one_head_are_taken_off(tmp_path):
     np.save(tmp_path / "mask.npy", ALLOWED.numpy()[None, None])
-    assert torch.equal(read_mask(tmp_path / "mask.npy", "keep"), ALLOWED)
+    assert torch.equal(read_masks(tmp_path / "mask.npy", "keep")[0], ALLOWED)
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (3, 1, 4), (3, 1, 1, 4)])
@@ -165,8 +165,6 @@ def test_each_sample_of_a_batch_has_its_own_mask(tmp_path, axes):
     saved = batch.numpy() if not axes else np.repeat(batch.numpy()[:, None], axes[0], axis=1)
     np.save(tmp_path / "mask.npy", saved)
     assert torch.equal(read_masks(tmp_path / "mask.npy", "keep"), batch)
-    with pytest.raises(InputError, match="masks of 3 samples"):
-        read_mask(tmp_path / "mask.npy", "keep")
     np.save(tmp_path / "mask.npy", batch.numpy()[:, None, :1])  # (batch, 1, 1, token)
     assert torch.equal(read_masks(tmp_path / "mask.npy", "keep"), batch[:, 0])
 
@@ -193,7 +191,7 @@ def test_a_batch_that_is_no_mask_is_refused_by_the_name_of_its_file(
 @pytest.mark.parametrize("dtype", [">i4", "<f8", "|u1", ">f2"])
 def test_bytes_in_either_order(tmp_path, dtype):
     np.save(tmp_path / "mask.npy", ALLOWED.numpy().astype(dtype))
-    assert torch.equal(read_mask(tmp_path / "mask.npy", "ones"), ALLOWED)
+    assert torch.equal(read_masks(tmp_path / "mask.npy", "ones")[0], ALLOWED)
 
 
 @pytest.mark.parametrize(
@@ -209,13 +207,13 @@ def test_bytes_in_either_order(tmp_path, dtype):
 def test_a_table_is_read(tmp_path, text, convention):
     (tmp_path / "mask.csv").write_text(text, encoding="utf-8")
     expected = torch.ones(2, 2).tril().bool()
-    assert torch.equal(read_mask(tmp_path / "mask.csv", convention), expected)
+    assert torch.equal(read_masks(tmp_path / "mask.csv", convention)[0], expected)
 
 
 @pytest.mark.parametrize("text", ["1,1,0\n", "1\n1\n0\n"])
 def test_one_row_or_column_is_the_valid_tokens(tmp_path, text):
     (tmp_path / "valid.csv").write_text(text)
-    assert read_mask(tmp_path / "valid.csv", "ones").tolist() == [True, True, False]
+    assert read_masks(tmp_path / "valid.csv", "ones")[0].tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +233,7 @@ def test_one_row_or_column_is_the_valid_tokens(tmp_path, text):
 def test_a_damaged_file_is_refused_in_words(tmp_path, name, content, says):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=says):
-        read_array(tmp_path / name)
+        read_masks(tmp_path / name, "ones")
 
 
 def header_of(shape: str, descr: str = "'<f8'") -> bytes:
@@ -248,13 +246,13 @@ def header_of(shape: str, descr: str = "'<f8'") -> bytes:
 def test_a_header_that_claims_too_much_allocates_nothing(tmp_path):
     (tmp_path / "mask.npy").write_bytes(header_of("(100000000, 100000000)"))
     with pytest.raises(TooLong, match=f"{MAX_TOKENS:,} tokens"):
-        read_array(tmp_path / "mask.npy")
+        read_masks(tmp_path / "mask.npy", "ones")
     (tmp_path / "mask.npy").write_bytes(header_of("(4000, 4000)"))
     with pytest.raises(InputError, match="cut short"):
-        read_array(tmp_path / "mask.npy")
+        read_masks(tmp_path / "mask.npy", "ones")
     (tmp_path / "mask.npy").write_bytes(header_of("(1,)", "'<c8'"))
     with pytest.raises(InputError, match="complex64"):
-        read_array(tmp_path / "mask.npy")
+        read_masks(tmp_path / "mask.npy", "ones")
 
 
 def test_objects_are_never_unpickled(tmp_path):
@@ -262,7 +260,7 @@ def test_objects_are_never_unpickled(tmp_path):
     np.save(saved, np.array([[Bomb()]], dtype=object), allow_pickle=True)
     (tmp_path / "mask.npy").write_bytes(saved.getvalue())
     with pytest.raises(UnsafeFile, match="could run code"):
-        read_array(tmp_path / "mask.npy")
+        read_masks(tmp_path / "mask.npy", "ones")
 
 
 class Bomb:
@@ -274,9 +272,9 @@ def test_a_large_or_missing_file_is_not_opened(tmp_path):
     with (tmp_path / "mask.csv").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(TooLong, match="bytes"):
-        read_array(tmp_path / "mask.csv")
+        read_masks(tmp_path / "mask.csv", "ones")
     with pytest.raises(InputError, match=r"no file gone\.npy"):
-        read_array(tmp_path / "gone.npy")
+        read_masks(tmp_path / "gone.npy", "ones")
 
 
 @pytest.mark.parametrize(
@@ -288,7 +286,7 @@ def test_a_csv_is_read_no_further_than_a_mask_goes(tmp_path, content, says):
     tracemalloc.start()
     try:
         with pytest.raises(TooLong, match=says):
-            read_mask(tmp_path / "mask.csv", "ones", 512)
+            read_masks(tmp_path / "mask.csv", "ones", 512)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -175,11 +175,6 @@ class EncoderConfig:
         """Whether the window counts in this layer."""
         return self.window is not None and layer not in self.global_layers
 
-    def trace_bytes(self, n_tokens: int) -> int:
-        """Bytes a captured run of n_tokens holds: q, k, v of each layer and the hidden states."""
-        mixed = 3 * self.n_layers * self.n_heads * self.d_head
-        return (mixed + (self.n_layers + 2) * self.d_model) * n_tokens * BYTES_PER_WEIGHT
-
     def _n_linear(self, part: str, width: int, out: int) -> int:
         return out * (width + self.has_bias(part))
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
-from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.shown_map import ShownMap
 
 
@@ -72,16 +70,6 @@ class MapChange:
             block = slice(start, min(start + step, len(queries)))
             now = self.now.part(queries[block], keys)
             yield block, now - self.was.part(there[0][block], there[1])
-
-
-def query_row(layer: LayerTrace, query: int) -> Float[np.ndarray, "head key"]:
-    """One query's weights in every head; NaN where the mask forbids the key."""
-    weights = layer.weights(slice(0, layer.n_heads), slice(query, query + 1))[:, 0].float()
-    if layer.mask is not None:
-        allowed = layer.mask[:, query if layer.mask.shape[1] > 1 else 0]
-        weights = weights.masked_fill(~allowed, torch.nan)
-    found: np.ndarray = weights.cpu().numpy()
-    return found
 
 
 def signed_tile(signed: Signed, rows: slice, keys: slice, size: int) -> SignedTile:

@@ -16,8 +16,7 @@ Positions = Int[Tensor, " token"]
 def row_distances(
     before: LayerTrace, after: LayerTrace, aligned: tuple[Positions, Positions] | None = None
 ) -> Float[np.ndarray, "head query"]:
-    """a − b| of each query's two rows, by every head.|½ Σ |a − b| of each query's two rows, for
-    every head. |a − b| of each query's two rows, by every head.
+    """½ Σ |a − b| of each query's two rows, for every head.
 
     Over all keys this is the total variation distance: the share of a query's weight that lies on
     other keys. A key that the mask forbids has weight 0.

@@ -20,30 +20,6 @@ from viz_encoder.whole_file import is_file, shortened
 MAX_BYTES = 64 * 1024 * 1024
 
 
-def read_mask(
-    path: Path, convention: Convention | str, most: int = MAX_TOKENS
-) -> Bool[Tensor, "*axes"]:
-    """The one mask of a .npy or .csv file, True = may attend: "query key" or, of a row, " token".
-
-    Args:
-        path: the file.
-        convention: what its values mean.
-        most: the most tokens a mask may have; reading a CSV stops there.
-
-    Raises:
-        InputError: no such file, masks of several samples, a shape that is none, or values that do
-            not fit.
-        TooLong: more than `most` or MAX_TOKENS tokens, or MAX_BYTES bytes.
-        UnsafeFile: a .npy file that holds Python objects.
-    """
-    masks = read_masks(path, convention, most)
-    if len(masks) > 1:
-        raise InputError(
-            f"{path.name} holds the masks of {len(masks)} samples; give that of one of them."
-        )
-    return masks[0]
-
-
 def read_masks(
     path: Path, convention: Convention | str, most: int = MAX_TOKENS, name: str = ""
 ) -> Bool[Tensor, "sample *axes"]:
@@ -56,7 +32,9 @@ def read_masks(
         name: of the file, in sentences; its own if not given.
 
     Raises:
-        InputError, TooLong, UnsafeFile: as in `read_mask`.
+        InputError: no such file, a shape that is none, or values that do not fit.
+        TooLong: more than `most` or MAX_TOKENS tokens, or MAX_BYTES bytes.
+        UnsafeFile: a .npy file that holds Python objects.
     """
     name = shortened(name or path.name)
     convention = Convention(convention)
@@ -66,12 +44,6 @@ def read_masks(
         return to_bool(each, convention)
     except InputError as fault:
         raise InputError(f"{name}: {fault}") from fault
-
-
-def read_array(path: Path, most: int = MAX_TOKENS) -> Shaped[np.ndarray, "*axes"]:
-    """The numbers of a .npy or .csv file as they are: a square, or one row of tokens."""
-    squares = _squares(_array(path, shortened(path.name), most), path.name)
-    return squares[0] if len(squares) == 1 else squares
 
 
 def _array(path: Path, name: str, most: int) -> np.ndarray:
