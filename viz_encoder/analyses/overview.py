@@ -7,16 +7,16 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from viz_encoder.arguments import AS_IT_IS, Count, Token, public, read_index, said
 from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
-from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.head_rows import rows_at_once
+from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.shown_map import ShownMap, Side
 from viz_encoder.trace.token_selection import query_of
 
 # Tokens in order; several in one entry are merged. They are thousands, and checked all at once.
@@ -149,85 +149,19 @@ def row(
     return Row(weights, layer, head, merged if several is query else merged[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """The tokens along one side of a map, each row or column a range of them."""
-
-    tokens: Int[Tensor, " token"]
-    starts: Int[Tensor, " edge"]  # where each row or column begins, and where the last one ends
-
-    @property
-    def merged(self) -> bool:
-        return len(self.starts) - 1 < len(self.tokens)
-
-    @property
-    def owners(self) -> Int[Tensor, " token"]:
-        """The row or column of each token."""
-        return torch.arange(len(self.starts) - 1).repeat_interleave(self.starts.diff())
-
-    def part(self, start: int, stop: int) -> "_Side":
-        starts = self.starts[start : stop + 1]
-        return _Side(self.tokens[int(starts[0]) : int(starts[-1])], starts - starts[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _Map:
-    """One (fused) map as shown: which keys, merged and renormalized or not."""
-
-    layer: LayerTrace
-    heads: list[int]
-    head: Head
-    keys: _Side
-    renormalize: bool
-
-    @property
-    def fits(self) -> int:
-        """Queries whose rows are held at a time."""
-        return rows_at_once(self.layer.k.shape[1], self.layer.q.device)
-
-    def rows(self, queries: _Side) -> Float[Tensor, "row col"]:
-        """Whole rows over the kept keys, on the CPU; NaN where the mask forbids every pair."""
-        if not queries.merged:
-            return self._by_query(queries.tokens)
-        shape = len(queries.starts) - 1, len(self.keys.starts) - 1
-        sums, seen = torch.zeros(shape), torch.zeros(shape)
-        # A word may have more sub-words than fit.
-        pieces = zip(queries.tokens.split(self.fits), queries.owners.split(self.fits), strict=True)
-        for tokens, owners in pieces:
-            part = self._by_query(tokens)
-            sums.index_add_(0, owners, part.nan_to_num(0.0))
-            seen.index_add_(0, owners, (~part.isnan()).float())
-        return (sums / queries.starts.diff()[:, None]).masked_fill(seen == 0, torch.nan)
-
-    def _by_query(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query col"]:
-        weights = _rows(self.layer, self.heads, self.head, queries)
-        if not torch.equal(self.keys.tokens, torch.arange(weights.shape[1])):
-            weights = weights[:, self.keys.tokens]
-        if self.renormalize:
-            sums = weights.nansum(dim=1, keepdim=True)
-            weights = weights / sums.masked_fill(sums == 0, 1.0)
-        if not self.keys.merged:
-            return weights
-        shape = len(queries), len(self.keys.starts) - 1
-        owners, seen = self.keys.owners, torch.zeros(shape)
-        sums = torch.zeros(shape).index_add_(1, owners, weights.nan_to_num(0.0))
-        seen.index_add_(1, owners, (~weights.isnan()).float())
-        return sums.masked_fill(seen == 0, torch.nan)
-
-
-def _map(trace: Trace, layer: int, head: Head, tokens: Shown | None, renormalize: bool) -> _Map:
+def _map(trace: Trace, layer: int, head: Head, tokens: Shown | None, renormalize: bool) -> ShownMap:
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     keys = _side(ran.k.shape[1], None if ran.cross else tokens)
-    return _Map(ran, heads, head, keys, renormalize)
+    return ShownMap(ran, heads, head, keys, renormalize)
 
 
-def _side(count: int, tokens: Shown | None) -> _Side:
+def _side(count: int, tokens: Shown | None) -> Side:
     if tokens is None:
-        return _Side(torch.arange(count), torch.arange(count + 1))
+        return Side(torch.arange(count), torch.arange(count + 1))
     groups, flat = _groups(tokens)
     for place in (flat.argmin(), flat.argmax()):
         read_index("token", flat[place], count)
-    return _Side(torch.from_numpy(flat), torch.tensor([0, *map(len, groups)]).cumsum(0))
+    return Side(torch.from_numpy(flat), torch.tensor([0, *map(len, groups)]).cumsum(0))
 
 
 def _groups(tokens: Any) -> tuple[list[tuple[int, ...]], Int[np.ndarray, " token"]]:
@@ -250,35 +184,10 @@ def _entry(entry: Any) -> tuple[int, ...]:
     return tuple(entry) if number is MISS else (number,)
 
 
-def _range(chosen: slice, side: _Side) -> tuple[int, int]:
+def _range(chosen: slice, side: Side) -> tuple[int, int]:
     """Start and length of a range of rows or columns."""
-    start, stop, _ = chosen.indices(len(side.starts) - 1)
+    start, stop, _ = chosen.indices(len(side))
     return start, max(0, stop - start)
-
-
-def _rows(
-    layer: LayerTrace, heads: list[int], head: Head, queries: Tensor
-) -> Float[Tensor, "query key"]:
-    """Whole rows of a (fused) map on the CPU, NaN where the mask forbids the key for every head."""
-    # One head at a time: a block of all heads would be n_heads times as large.
-    each = (layer.weights(slice(number, number + 1), queries)[0] for number in heads)
-    total = next(each)
-    for weights in each:
-        total = total.maximum(weights) if head == "max" else total + weights
-    fused = (total if head == "max" or len(heads) == 1 else total / len(heads)).cpu()
-    allowed = _allowed(layer, heads, queries)
-    return fused if allowed is None else fused.masked_fill(~allowed, torch.nan)
-
-
-def _allowed(
-    layer: LayerTrace, heads: list[int], queries: Tensor
-) -> Bool[Tensor, "#query key"] | None:
-    mask = layer.mask
-    if mask is None:
-        return None
-    part = mask[heads] if mask.shape[0] > 1 else mask
-    part = part[:, queries] if part.shape[1] > 1 else part
-    return part.any(dim=0).expand(-1, layer.k.shape[1]).cpu()
 
 
 def _pool(

@@ -53,7 +53,7 @@ class MapChange:
     @property
     def n_shown(self) -> int:
         """How many places this run has."""
-        return len(self.now.shown)
+        return len(self.now.keys)
 
     @property
     def known(self) -> tuple[Container[int], Container[int]]:
@@ -64,12 +64,19 @@ class MapChange:
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
         """Iterate over now − was for aligned queries and keys of this run, in blocks of queries."""
+        for block, now, was in self.both(queries, keys):
+            yield block, now - was
+
+    def both(
+        self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"], Float[np.ndarray, "query key"]]]:
+        """The weights now, and those of the reference, in blocks of queries."""
         there = tuple(np.array([self.partners[int(at)] for at in side]) for side in (queries, keys))
         step = min(self.now.fits, self.was.fits)
         for start in range(0, len(queries), step):
             block = slice(start, min(start + step, len(queries)))
             now = self.now.part(queries[block], keys)
-            yield block, now - self.was.part(there[0][block], there[1])
+            yield block, now, self.was.part(there[0][block], there[1])
 
 
 def signed_tile(signed: Signed, rows: slice, keys: slice, size: int) -> SignedTile:

@@ -34,6 +34,9 @@ class MapView:
         return not self.hide_special and not self.renormalize and not self.words
 
 
+AS_IT_RAN = MapView()
+
+
 def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:
     """Resolve `head` to a list of head indices, each valid and listed once.
 

@@ -1,8 +1,7 @@
 """ShownMap: rows of one (fused) map as shown, with tokens hidden, renormalized or merged."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,17 +16,55 @@ Unit = tuple[int, ...]  # one token's index, or those of a word's subwords
 
 
 @dataclass(frozen=True, eq=False)
-class ShownMap:
-    """One (fused) map over the shown tokens; a place is an index among them.
+class Side:
+    """The tokens along one side of a map, each row or column a range of them."""
 
-    As in `overview`: heads are fused, rows renormalized over what is shown, then each word's
-    queries averaged and its keys summed.
+    tokens: Int[Tensor, " token"]
+    starts: Int[Tensor, " edge"]  # where each row or column begins, and where the last one ends
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> "Side":
+        """A row or column for each unit."""
+        tokens = torch.tensor([at for unit in units for at in unit], dtype=torch.int64)
+        return cls(tokens, torch.tensor([0, *map(len, units)]).cumsum(0))
+
+    def __len__(self) -> int:
+        """Number of rows or columns."""
+        return len(self.starts) - 1
+
+    @property
+    def merged(self) -> bool:
+        """Whether some row or column holds several tokens."""
+        return len(self) < len(self.tokens)
+
+    @property
+    def owners(self) -> Int[Tensor, " token"]:
+        """The row or column of each token."""
+        return torch.arange(len(self)).repeat_interleave(self.starts.diff())
+
+    def part(self, start: int, stop: int) -> "Side":
+        """Some of the rows or columns, in order."""
+        starts = self.starts[start : stop + 1]
+        return Side(self.tokens[int(starts[0]) : int(starts[-1])], starts - starts[0])
+
+    def picked(self, places: Iterable[int]) -> "Side":
+        """The rows or columns of these places."""
+        edges = self.starts.tolist()
+        return Side.of([tuple(self.tokens[edges[at] : edges[at + 1]].tolist()) for at in places])
+
+
+@dataclass(frozen=True, eq=False)
+class ShownMap:
+    """One (fused) map over what is shown.
+
+    Heads are fused, rows renormalized over the shown keys, then each word's queries averaged and
+    its keys summed (Clark et al., 2019, arXiv:1906.04341), so that rows that summed to 1 still do.
     """
 
     layer: LayerTrace
     heads: list[int]
     head: Head
-    shown: Sequence[Unit] = field(repr=False)
+    keys: Side
     renormalize: bool = False
 
     @property
@@ -35,37 +72,38 @@ class ShownMap:
         """Number of query rows held at a time."""
         return rows_at_once(self.layer.k.shape[1], self.layer.q.device)
 
+    def rows(self, queries: Side) -> Float[Tensor, "row col"]:
+        """Whole rows over the shown keys, on the CPU; NaN where the mask forbids every pair."""
+        if not queries.merged:
+            return self._by_query(queries.tokens)
+        shape = len(queries), len(self.keys)
+        sums, seen = torch.zeros(shape), torch.zeros(shape)
+        # A word may have more sub-words than fit.
+        pieces = zip(queries.tokens.split(self.fits), queries.owners.split(self.fits), strict=True)
+        for tokens, owners in pieces:
+            part = self._by_query(tokens)
+            sums.index_add_(0, owners, part.nan_to_num(0.0))
+            seen.index_add_(0, owners, (~part.isnan()).float())
+        return (sums / queries.starts.diff()[:, None]).masked_fill(seen == 0, torch.nan)
+
     def part(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Float[np.ndarray, "query key"]:
-        """Full rows of these places, at these columns; NaN where the mask forbids every pair."""
-        units = [self.shown[int(at)] for at in queries]
-        tokens = torch.tensor([at for unit in units for at in unit], dtype=torch.int64)
-        rows = torch.cat([self._by_token(piece) for piece in tokens.split(self.fits)])[:, keys]
-        if len(tokens) == len(units):
-            return rows.numpy()
-        owners = torch.arange(len(units)).repeat_interleave(torch.tensor([*map(len, units)]))
-        sums, seen = (torch.zeros(len(units), rows.shape[1]) for _ in range(2))
-        sums.index_add_(0, owners, rows.nan_to_num(0.0))
-        seen.index_add_(0, owners, (~rows.isnan()).float())
-        counts = torch.tensor([*map(len, units)])[:, None]
-        return (sums / counts).masked_fill(seen == 0, torch.nan).numpy()
+        """The cells of these places, whose queries are the tokens that the keys are."""
+        return self.rows(self.keys.picked(queries.tolist()))[:, keys].numpy()
 
-    def _by_token(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query place"]:
-        """Rows of single queries over all places."""
+    def _by_query(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query col"]:
         weights = self._weights(queries)
-        if len(self._kept) < weights.shape[1]:
-            weights = weights[:, self._kept]
+        if not torch.equal(self.keys.tokens, torch.arange(weights.shape[1])):
+            weights = weights[:, self.keys.tokens]
         if self.renormalize:
             sums = weights.nansum(dim=1, keepdim=True)
             weights = weights / sums.masked_fill(sums == 0, 1.0)
-        if len(self._kept) == len(self.shown):
+        if not self.keys.merged:
             return weights
-        owners = torch.arange(len(self.shown)).repeat_interleave(
-            torch.tensor([*map(len, self.shown)])
-        )
-        sums, seen = (torch.zeros(len(queries), len(self.shown)) for _ in range(2))
-        sums.index_add_(1, owners, weights.nan_to_num(0.0))
+        shape = len(queries), len(self.keys)
+        owners, seen = self.keys.owners, torch.zeros(shape)
+        sums = torch.zeros(shape).index_add_(1, owners, weights.nan_to_num(0.0))
         seen.index_add_(1, owners, (~weights.isnan()).float())
         return sums.masked_fill(seen == 0, torch.nan)
 
@@ -73,17 +111,13 @@ class ShownMap:
         """Full rows on the CPU, NaN where the mask forbids the pair in every head."""
         layer, at = self.layer, queries.to(self.layer.q.device)
         # One head at a time: a block of all heads would be n_heads times as large.
-        each = (layer.weights(slice(h, h + 1), at)[0].float() for h in self.heads)
+        each = (layer.weights(slice(h, h + 1), at)[0] for h in self.heads)
         total = next(each)
         for weights in each:
             total = total.maximum(weights) if self.head == "max" else total + weights
-        fused = total if self.head == "max" else total / len(self.heads)
+        fused = total if self.head == "max" or len(self.heads) == 1 else total / len(self.heads)
         if layer.mask is not None:
             mask = layer.mask[self.heads] if layer.mask.shape[0] > 1 else layer.mask
             mask = mask[:, at] if mask.shape[1] > 1 else mask
             fused = fused.masked_fill(~mask.any(dim=0), torch.nan)
         return fused.cpu()
-
-    @cached_property
-    def _kept(self) -> Int[Tensor, " token"]:
-        return torch.tensor([at for unit in self.shown for at in unit], dtype=torch.int64)

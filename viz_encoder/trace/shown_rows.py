@@ -1,24 +1,21 @@
 """Shown rows: one query's weights in every head of a layer, over the shown tokens."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.map_view import AS_IT_RAN, MapView
 from viz_encoder.trace.token_selection import place_of, shown_tokens
 from viz_encoder.trace.trace import Trace
-
-AS_IT_RAN = MapView()
 
 
 def shown_row(
     trace: Trace, layer: int, query: int, view: MapView = AS_IT_RAN
 ) -> Float[np.ndarray, "head key"]:
     """One column per entry of `shown_keys`; NaN where the mask forbids the key altogether.
-
-    Rows are renormalized before subwords are merged: the mean over a word's queries of the sum
-    over a word's keys (Clark et al., 2019, arXiv:1906.04341).
 
     Args:
         trace: the run.
@@ -29,8 +26,19 @@ def shown_row(
     Raises:
         SelectionError: there is no such token, or it is a hidden special token.
     """
+    return row_of(trace, layer, shown_unit(trace, query, view), view)
+
+
+def row_of(
+    trace: Trace, layer: int, unit: Sequence[int], view: MapView = AS_IT_RAN
+) -> Float[np.ndarray, "head key"]:
+    """The same for these queries, merged, whether they are shown or not.
+
+    Rows are renormalized before subwords are merged: the mean over a word's queries of the sum
+    over a word's keys (Clark et al., 2019, arXiv:1906.04341).
+    """
     ran = trace.layers[layer]
-    queries = torch.tensor(shown_unit(trace, query, view), device=ran.q.device)
+    queries = torch.tensor(unit, device=ran.q.device)
     weights = ran.weights(slice(None), queries).float()
     if ran.mask is not None:
         mask = ran.mask[:, queries] if ran.mask.shape[1] > 1 else ran.mask

@@ -14,10 +14,10 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import MapChange, SignedTile, signed_tile
-from viz_encoder.trace.map_view import Head, MapView, heads_of
+from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView, heads_of
 from viz_encoder.trace.row_distance import row_distances
-from viz_encoder.trace.shown_map import ShownMap, Unit
-from viz_encoder.trace.shown_rows import AS_IT_RAN, shown_row
+from viz_encoder.trace.shown_map import ShownMap, Side, Unit
+from viz_encoder.trace.shown_rows import shown_row
 from viz_encoder.trace.token_selection import place_of, query_of, shown_tokens
 
 
@@ -95,12 +95,8 @@ class Comparison(OneLine):
             SelectionError: as in `map`, or a part that is empty.
         """
         self._require_heads()
-        here, there = (
-            shown_tokens(run, hide_special=hide_special, words=words)
-            for run in (self.trace, self.reference)
-        )
-        changes = self._maps(layer, head, here, there, renormalize)
-        return signed_tile(changes, rows, keys, size)
+        shown = self._shown(MapView(hide_special=hide_special, words=words))
+        return signed_tile(self._maps(layer, head, *shown, renormalize), rows, keys, size)
 
     def shown_partners(self, here: Sequence[Unit], there: Sequence[Unit]) -> dict[int, int]:
         """Map this run's shown places to the matching places of the reference."""
@@ -217,21 +213,16 @@ class Comparison(OneLine):
         return here, there
 
     def _shown_layer(self, layer: int, view: MapView) -> Float[np.ndarray, " head"]:
-        here, there = self._shown(view)
-        partners = self.shown_partners(here, there)
-        ours, theirs = (np.array(list(side)) for side in (partners, partners.values()))
-        n_heads = self.trace.layers[layer].n_heads
-        found = np.full(n_heads, np.nan, np.float32)
-        for head in range(n_heads if len(ours) else 0):
-            now = ShownMap(self.trace.layers[layer], [head], head, here, view.renormalize)
-            was = ShownMap(self.reference.layers[layer], [head], head, there, view.renormalize)
-            total, step = 0.0, min(now.fits, was.fits)
-            for start in range(0, len(ours), step):
-                block = slice(start, start + step)
-                after, before = now.part(ours[block], ours), was.part(theirs[block], theirs)
-                total += np.abs(np.nan_to_num(after) - np.nan_to_num(before)).sum(dtype=np.float64)
-            found[head] = total / 2 / len(ours)
-        return found
+        found, shown = np.full(self.trace.layers[layer].n_heads, np.nan), self._shown(view)
+        for head in range(len(found)):
+            maps = self._maps(layer, head, *shown, view.renormalize)
+            ours = np.array(list(maps.partners), np.int64)
+            total = sum(
+                np.abs(np.nan_to_num(now) - np.nan_to_num(was)).sum(dtype=np.float64)
+                for _, now, was in maps.both(ours, ours)
+            )
+            found[head] = total / 2 / len(ours) if len(ours) else np.nan
+        return found.astype(np.float32)
 
     @cached_property
     def _partners(self) -> dict[int, int]:
@@ -259,8 +250,8 @@ class Comparison(OneLine):
     ) -> MapChange:
         heads = heads_of(self.trace, layer, head)
         here, there = here or shown_tokens(self.trace), there or shown_tokens(self.reference)
-        now = ShownMap(self.trace.layers[layer], heads, head, here, renormalize)
-        was = ShownMap(self.reference.layers[layer], heads, head, there, renormalize)
+        now = ShownMap(self.trace.layers[layer], heads, head, Side.of(here), renormalize)
+        was = ShownMap(self.reference.layers[layer], heads, head, Side.of(there), renormalize)
         return MapChange(now, was, self.shown_partners(here, there))
 
     def _require_heads(self) -> None:

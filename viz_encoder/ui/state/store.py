@@ -15,13 +15,13 @@ from viz_encoder.effects import AblationProof
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.map_view import AS_IT_RAN, MapView
 from viz_encoder.trace.recorded_parts import Source
 from viz_encoder.ui.state.built import Built
 from viz_encoder.ui.state.expiring_store import KeyedStore, StoreEntry
 from viz_encoder.ui.state.painted_mask import Masked
 from viz_encoder.ui.state.recipe import Ran, Reading, Recipe
-from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
+from viz_encoder.ui.state.swept import Surveys
 
 NOT_HERE = "The model of this run is not loaded here"
 NOT_PLAIN = (

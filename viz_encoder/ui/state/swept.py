@@ -14,7 +14,6 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 
 KEPT = 3  # surveys with some switch on that are held beside the one of the maps as they ran
-AS_IT_RAN = MapView()
 Means = Float[np.ndarray, "head key"]
 Switches = tuple[bool, bool, bool]
 

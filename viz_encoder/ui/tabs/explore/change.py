@@ -5,8 +5,7 @@ from dataclasses import replace
 from viz_encoder.analyses.change import layer_change
 from viz_encoder.analyses.compare import compare
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace.map_view import MapView
-from viz_encoder.trace.shown_rows import AS_IT_RAN
+from viz_encoder.trace.map_view import AS_IT_RAN, MapView
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.explore.comparison import reference_of
 from viz_encoder.ui.wire.arguments import parse_index

@@ -11,8 +11,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import SignedTile
-from viz_encoder.trace.map_view import MapView
-from viz_encoder.trace.shown_rows import AS_IT_RAN
+from viz_encoder.trace.map_view import AS_IT_RAN, MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.store import TraceStore

@@ -10,8 +10,8 @@ from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import Head, MapView
-from viz_encoder.trace.shown_rows import AS_IT_RAN
+from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView
+from viz_encoder.trace.shown_rows import row_of
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.kept import Kept
@@ -55,13 +55,8 @@ def rows_of(
     trace: Trace, layer: int, query: int, view: MapView = AS_IT_RAN
 ) -> Float[np.ndarray, "head key"]:
     """One query's weights in every head of a layer, as a view shows them; NaN where masked."""
-    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
-    rows = (
-        row(trace, layer, head, merged, tokens=kept, renormalize=view.renormalize)
-        for head in range(trace.layers[layer].n_heads)
-    )
-    return np.stack([each.weights for each in rows])
+    return row_of(trace, layer, merged, view)
 
 
 def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:
