@@ -24,6 +24,10 @@ class Question:
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
     order: int = 1000  # checks are asked in this order
     one_sided: bool = False  # its answer is the same on whichever side padding stands
+    judges: bool = False  # it sees where tokens attend; without any such check there is no PASS
+    compares: bool = False  # it compares outputs, which also differ where samples share a capacity
+    needs_numbers: bool = False  # it can tell nothing of NaN; no check that compares can
+    suspects: bool = False  # it sees a likely cause, whose effect another check may find
 
     @property
     def explained_by(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
@@ -15,21 +16,9 @@ from viz_encoder.shown import continued
 
 WORST = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
 GREEN = (Verdict.PASS, Verdict.WARN)
-SUSPECTING = ("static", "constants")
-COMPARING = (
-    *("perturbation", "padding_invariance", "output_pooling", "permutation", "empty_sample"),
-    *("lengths", "left_padding"),
-)
-# Checks that compare outputs, and can tell nothing if they are NaN.
-NEEDS_NUMBERS = (
-    *COMPARING,
-    *("batch_independence", "grad_mode", "mask_used", "poisoned_padding", "implementations"),
-    *("cache", "dtype", "train_mode", "in_place"),
-)
-
-# Checks that see where tokens attend; without any of these, a report is not a PASS.
-JUDGING = ("maps", "gradient", "perturbation", "padding_invariance")
-
+SUSPECTING = tuple(question.name for question in QUESTIONS if question.suspects)
+COMPARING = tuple(question.name for question in QUESTIONS if question.compares)
+JUDGING = tuple(question.name for question in QUESTIONS if question.judges)
 WHOLE = "where they are meant to, and nowhere else"
 
 
@@ -156,7 +145,8 @@ def _answer(context: AuditContext, question: Question) -> Answer:
 def _unless_nan(context: AuditContext, question: Question, answer: Answer) -> Answer:
     """The answer; that nothing could be judged where it compared what is NaN."""
     told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
-    if not told or answer.verdict is Verdict.NOT_TESTED or question.name not in NEEDS_NUMBERS:
+    needs = question.compares or question.needs_numbers
+    if not told or answer.verdict is Verdict.NOT_TESTED or not needs:
         return answer
     if context.stopped or not context.is_nonfinite:
         return answer
@@ -170,7 +160,7 @@ def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
         follows = next((one for one in question.explained_by if context.failed(one)), "")
         mixing = context.answers.get("batch_independence")
         shared = mixing is not None and mixing.verdict is Verdict.WARN
-        if not follows and shared and answer.verdict is Verdict.WARN and question.name in COMPARING:
+        if not follows and shared and answer.verdict is Verdict.WARN and question.compares:
             follows = "batch_independence"
     return Check(question.name, question.title, follows_from=follows, **given)
 

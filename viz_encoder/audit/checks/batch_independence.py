@@ -70,5 +70,11 @@ def _by_gradient(context: AuditContext) -> bool | None:
 
 
 QUESTION = Question(
-    "batch_independence", "Samples do not mix", ask, ("runs",), order=40, one_sided=True
+    "batch_independence",
+    "Samples do not mix",
+    ask,
+    ("runs",),
+    order=40,
+    one_sided=True,
+    needs_numbers=True,
 )

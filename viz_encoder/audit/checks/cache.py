@@ -228,4 +228,6 @@ def _stepped(
     return torch.cat(rows, dim=1)
 
 
-QUESTION = Question("cache", "With a KV cache", ask, ("runs",), order=210, one_sided=True)
+QUESTION = Question(
+    "cache", "With a KV cache", ask, ("runs",), order=210, one_sided=True, needs_numbers=True
+)

@@ -88,4 +88,6 @@ def _kept(context: AuditContext, case: Case) -> float | None:
     return next((one for one in each if one is not None and one < VISIBLE), None)
 
 
-QUESTION = Question("constants", "Masking constants", ask, ("runs",), order=50, one_sided=True)
+QUESTION = Question(
+    "constants", "Masking constants", ask, ("runs",), order=50, one_sided=True, suspects=True
+)

@@ -92,4 +92,5 @@ QUESTION = Question(
         "padding_invariance",
     ),
     order=220,
+    needs_numbers=True,
 )

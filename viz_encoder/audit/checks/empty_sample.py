@@ -77,4 +77,5 @@ QUESTION = Question(
     ask,
     ("runs", "constants", "batch_independence", "maps", "gradient", "perturbation", "permutation"),
     order=150,
+    compares=True,
 )

@@ -70,4 +70,5 @@ QUESTION = Question(
     ask,
     ("runs", "maps", "cross_attention"),
     order=130,
+    needs_numbers=True,
 )

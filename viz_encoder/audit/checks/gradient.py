@@ -232,4 +232,5 @@ QUESTION = Question(
     ask,
     ("runs", "static", "constants", "batch_independence", "maps", "cross_attention", "row_sums"),
     order=80,
+    judges=True,
 )

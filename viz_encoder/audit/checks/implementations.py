@@ -81,4 +81,6 @@ def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
     return f" Padding changes {next(who for who, found in changed.items() if found is not None)}."
 
 
-QUESTION = Question("implementations", "Implementations agree", ask, ("runs",), order=200)
+QUESTION = Question(
+    "implementations", "Implementations agree", ask, ("runs",), order=200, needs_numbers=True
+)

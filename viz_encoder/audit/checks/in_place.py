@@ -108,4 +108,11 @@ def _name(where: str) -> str:
     return f"{where!r}" if where else "the mask"
 
 
-QUESTION = Question("in_place", "Nothing is changed in place", ask, order=IN_PLACE, one_sided=True)
+QUESTION = Question(
+    "in_place",
+    "Nothing is changed in place",
+    ask,
+    order=IN_PLACE,
+    one_sided=True,
+    needs_numbers=True,
+)

@@ -84,5 +84,11 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> An
 
 
 QUESTION = Question(
-    "left_padding", "Padding on the other side", ask, SEEN_FIRST, order=170, one_sided=True
+    "left_padding",
+    "Padding on the other side",
+    ask,
+    SEEN_FIRST,
+    order=170,
+    one_sided=True,
+    compares=True,
 )

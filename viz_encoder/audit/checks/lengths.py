@@ -133,4 +133,6 @@ def _must_run(context: AuditContext, length: int) -> bool:
     return bool(context.scope.lengths) or (longest is not None and length <= longest)
 
 
-QUESTION = Question("lengths", "Other lengths", ask, (*SEEN_FIRST, "grad_mode"), order=180)
+QUESTION = Question(
+    "lengths", "Other lengths", ask, (*SEEN_FIRST, "grad_mode"), order=180, compares=True
+)

@@ -94,5 +94,10 @@ def _sink(layer: LayerRun) -> Tensor:
 
 
 QUESTION = Question(
-    "maps", "Attention maps", ask, ("runs", "static", "constants", "batch_independence"), order=60
+    "maps",
+    "Attention maps",
+    ask,
+    ("runs", "static", "constants", "batch_independence"),
+    order=60,
+    judges=True,
 )

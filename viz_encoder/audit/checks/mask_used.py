@@ -114,4 +114,5 @@ QUESTION = Question(
     ask,
     ("runs", "maps", "gradient", "perturbation", "padding_invariance"),
     order=140,
+    needs_numbers=True,
 )

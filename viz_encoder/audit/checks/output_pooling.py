@@ -97,4 +97,6 @@ def _candidate(out: Tensor, what: str) -> Tensor:
     return out.amax(dim=1) if "maximum" in what else out[:, -1]
 
 
-QUESTION = Question("output_pooling", "Pooling", ask, ("runs", "padding_invariance"), order=110)
+QUESTION = Question(
+    "output_pooling", "Pooling", ask, ("runs", "padding_invariance"), order=110, compares=True
+)

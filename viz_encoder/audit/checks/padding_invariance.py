@@ -234,4 +234,6 @@ QUESTION = Question(
         "perturbation",
     ),
     order=100,
+    compares=True,
+    judges=True,
 )

@@ -28,4 +28,4 @@ def ask(context: AuditContext) -> Answer:
     ).because(diagnose_mixing(context, turned, out))
 
 
-QUESTION = Question("permutation", "Order of the batch", ask, SEEN_FIRST, order=120)
+QUESTION = Question("permutation", "Order of the batch", ask, SEEN_FIRST, order=120, compares=True)

@@ -200,4 +200,6 @@ QUESTION = Question(
     ask,
     ("runs", "static", "constants", "batch_independence", "maps", "row_sums", "gradient"),
     order=90,
+    compares=True,
+    judges=True,
 )

@@ -33,4 +33,6 @@ def ask(context: AuditContext) -> Answer:
     return passes("NaN in padded inputs stays in the padding.")
 
 
-QUESTION = Question("poisoned_padding", "NaN in padded inputs", ask, ("runs",), order=160)
+QUESTION = Question(
+    "poisoned_padding", "NaN in padded inputs", ask, ("runs",), order=160, needs_numbers=True
+)

@@ -80,4 +80,4 @@ def _is_intent(reading: MaskReading, case: Case) -> bool:
     return len(case.allowed) == 1 and bool(same.all())
 
 
-QUESTION = Question("static", "The mask as it is passed", ask, order=10)
+QUESTION = Question("static", "The mask as it is passed", ask, order=10, suspects=True)

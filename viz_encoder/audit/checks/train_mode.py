@@ -214,4 +214,6 @@ def _opened_by_dropout(
     return min(cells, default=None)
 
 
-QUESTION = Question("train_mode", "Training mode", ask, ("runs", "grad_mode"), order=230)
+QUESTION = Question(
+    "train_mode", "Training mode", ask, ("runs", "grad_mode"), order=230, needs_numbers=True
+)
