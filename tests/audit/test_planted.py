@@ -25,29 +25,28 @@ from viz_encoder.ui.tabs.zoo.kept import kept_answers
 from viz_encoder.ui.tabs.zoo.results import Audits
 
 VISIBLE = [identifier for identifier, one in SPECIMENS.items() if one.flagged_by]
+SAID = ("name", "verdict", "evidence", "cause", "cure", "code")
 ONE_A_CHECK = {SPECIMENS[identifier].flagged_by: identifier for identifier in VISIBLE}
 
 
-@pytest.mark.parametrize("identifier", OF_THE_ZOO)
+@pytest.mark.parametrize(
+    "identifier", slow_but({*ONE_A_CHECK.values()} & {*OF_THE_ZOO}, OF_THE_ZOO)
+)
 def test_what_the_page_keeps_is_what_the_audit_says(identifier):
     report = of_specimen(identifier, 0)
     anew = Audits(lambda *_, **__: report).of(identifier)
     kept = kept_answers()[identifier]
     assert said(kept) == said(anew), "python -m tests.audit.kept keeps it anew"
-    for one, other in zip(kept["pictures"], anew["pictures"], strict=True):
-        values = [np.array(each["observed"], dtype=float) for each in (one, other)]
-        np.testing.assert_allclose(*values, rtol=1e-2, atol=1e-6)
 
 
 def said(answer: dict[str, Any]) -> Any:
-    """All but the numbers that differ from machine to machine."""
+    """All but numbers and places, of which near ones differ from machine to machine."""
     report = answer["report"]
-    checks = [{**check, "amount": 0.0} for check in report["checks"]]
-    texts = re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", json.dumps(checks))
-    fields = [[check.get(name) for name in ("layer", "head", "sample", "query", "key")]
-              for check in checks]  # fmt: skip
-    places = [{**each, "observed": None} for each in answer["pictures"]]
-    return report["verdict"], texts, fields, report["not_tested"], places
+    texts = re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", json.dumps([
+        [check.get(name) for name in SAID] for check in report["checks"]
+    ]))  # fmt: skip
+    drawn = [(one["observed_is"], np.shape(one["intended"])) for one in answer["pictures"]]
+    return report["verdict"], texts, report["not_tested"], drawn
 
 
 @pytest.mark.parametrize("seed", [0, slow(1)])  # the table draws more
