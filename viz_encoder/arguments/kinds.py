@@ -165,8 +165,10 @@ def tensor(value: Any, n_axes: int | None, dtypes: Any) -> Any:
 
 
 def _module_words(value: Any) -> str:
-    held = isinstance(getattr(value, "model", None), nn.Module)
-    return f"a torch.nn.Module{'; give its model, such as encoder.model' if held else ''}"
+    holders = {"model": "encoder.model", "module": "recording.module"}
+    held = [name for name in holders if isinstance(getattr(value, name, None), nn.Module)]
+    its = f"; give its {held[0]}, such as {holders[held[0]]}" if held else ""
+    return f"a torch.nn.Module{its}"
 
 
 def _whole_words(value: Any) -> str:
