@@ -67,11 +67,10 @@ def test_shares_of_heads_are_nearer_to_effects_than_weights_are(minilm):
     assert len(found.cells()) == len(heads.COLUMNS) - 1
 
 
-@pytest.mark.parametrize("quoted", ["README.md", "docs/reading.md"])
-def test_the_figures_that_are_quoted_were_measured(quoted):
+def test_the_figures_that_are_quoted_were_measured():
     measured = (ROOT / "benchmarks" / "FAITHFULNESS.md").read_text(encoding="utf-8")
-    text = (ROOT / quoted).read_text(encoding="utf-8")
-    (said,) = re.findall(r"(?:Ask against a twin|## Which number).*?FAITHFULNESS", text, re.DOTALL)
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"## Which number.*?FAITHFULNESS", text, re.DOTALL)
     figures = re.findall(r"\b[01]\.\d\d+", said)
     assert len(figures) >= 5
     for figure in figures:
