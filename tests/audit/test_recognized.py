@@ -43,9 +43,9 @@ def test_a_mask_is_held_against_what_is_meant():
     causal, window = PRESETS["causal"].mask(N), PRESETS["window"].mask(N, reach=2)
     meant = "Causal", causal
     assert recognized(causal, meant, "Your file") == Recognized("Your file is “Causal”.")
-    upside = "Your file is “Causal”, upside down: write ~mask"
+    upside = "Your file is “Causal”, inverted (True and False swapped): write ~mask"
     assert recognized(~causal, meant, "Your file") == Recognized(
-        upside, "~mask", "upside down", wrong=True
+        upside, "~mask", "inverted (True and False swapped)", wrong=True
     )
     more, less = int((window & ~causal).sum()), int((causal & ~window).sum())
     said = recognized(window, meant).says  # a preset, and not the one that is meant

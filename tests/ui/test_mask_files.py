@@ -45,7 +45,8 @@ def test_a_sample_of_an_uploaded_batch_is_chosen(masks):
 def test_a_file_that_is_upside_down_is_named_with_the_line_that_mends_it(masks):
     page = masks()
     send(page, "causal.npy", ~np.tri(15, dtype=bool))
-    verdict, upside = "#viz-mask-verdict", "Your file is “Causal”, upside down: write ~mask"
+    verdict = "#viz-mask-verdict"
+    upside = "Your file is “Causal”, inverted (True and False swapped): write ~mask"
     page.wait_for_selector(f"{verdict}:has-text('{upside}')")
     assert page.inner_text(".viz-mask-file-name") == "causal.npy"
     first = page.locator(".viz-masks :is(h2, h3, h4):visible").first
@@ -184,6 +185,8 @@ def test_a_long_painted_mask_is_saved_and_loaded_by_its_code(masks, tmp_path, mo
     page.select_option("#viz-mask-preset", "none")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 0")
     page.set_input_files("#viz-mask-file", str(tmp_path / "mask.csv"))  # comes back as it was
+    page.wait_for_selector("#viz-mask-verdict:visible")
+    page.select_option("#viz-mask-preset", label="as the file says")
     page.wait_for_function("vizMasks.mask.summary().forbidden > 0")
     np.testing.assert_array_equal(painted_mask(page), mask)
 

@@ -225,12 +225,12 @@ def test_an_answer_names_who_is_better_by_another_column(topics):
 def test_an_answer_says_how_the_models_own_pooling_does(topics):
     own = next(r for r in topics["table"] if (r["method"], r["layer"]) == ("declared", 6))
     said = (
-        f". The model's own, declared, after 6 blocks: silhouette {own['silhouette']:.3f}, nearest-"
+        f". The model's own pooling after 6 blocks: silhouette {own['silhouette']:.3f}, nearest-"
         f"centroid accuracy {own['centroid_accuracy']:.3f}, recall@1 {own['recall_at_1']:.3f}."
     )
     assert topics["answer"].endswith(said) and topics["own"] == "mean, then normalized to length 1"
     rows = [Separation("mean", 6, *[0.5] * 5), Separation("declared", 6, 0.5 - 1e-8, *[0.5] * 4)]
-    assert answer(rows).endswith("(as the model's own, declared).")
+    assert answer(rows).endswith("(as the model's own pooling).")
 
 
 def test_of_equals_the_models_own_is_named_and_the_others_are_counted():
@@ -242,9 +242,9 @@ def test_of_equals_the_models_own_is_named_and_the_others_are_counted():
     ]
     assert answer(rows) == (
         "Best by silhouette: cls after 3 blocks, 0.500; nearest-centroid accuracy 0.900 (best: "
-        "declared after 6 blocks and 2 more, 0.970), recall@1 0.900 (best: max after 5 blocks, "
-        "0.950). The model's own, declared, after 6 blocks: silhouette 0.200, nearest-centroid "
-        "accuracy 0.970, recall@1 0.900."
+        "the model's own pooling after 6 blocks and 2 more, 0.970), recall@1 0.900 (best: max "
+        "after 5 blocks, 0.950). The model's own pooling after 6 blocks: silhouette 0.200, "
+        "nearest-centroid accuracy 0.970, recall@1 0.900."
     )
 
 
@@ -266,7 +266,8 @@ def table(page):
         "all => all.map(r => [...r.cells].map(c => (c.querySelector('button') ?? c).innerText))",
     )
     shown = rows[:40]  # the last have no numbers: all items are one vector there
-    return [(r[0], int(r[1]), float(r[2].replace("−", "-"))) for r in shown]
+    own = {"the model’s own": "declared"}
+    return [(own.get(r[0], r[0]), int(r[1]), float(r[2].replace("−", "-"))) for r in shown]
 
 
 def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topics):
@@ -398,6 +399,14 @@ def test_both_halves_name_their_model(visit, client):
     assert said in page.inner_text("#viz-set")
 
 
+def test_a_file_is_compared_at_once_and_its_texts_fill_the_box_of_all_tabs(tab, tmp_path):
+    page, file = tab, tmp_path / "mine.csv"
+    file.write_text("text,label\na cat,pet\na dog,pet\nthe moon,sky\n", "utf-8")
+    page.set_input_files("input:has(+ #viz-set-files)", file)
+    page.wait_for_selector("#viz-set h3:text-is('mine.csv')", timeout=60_000)
+    assert page.input_value("#viz-set-lines textarea") == file.read_text("utf-8")
+
+
 @pytest.mark.slow
 def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page = tab
@@ -408,7 +417,7 @@ def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page.select_option("#viz-set-method", "mean")
     drawn(page, ":mean:6")
     assert "The chosen row is mean, not the model's own pooling" in page.inner_text("#viz-set")
-    assert "With labels" in page.inner_text("#viz-set")
+    assert "Add labels" in page.inner_text("#viz-set")
     assert not page.is_visible(".viz-set-table")
     lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))
     page.fill("#viz-set-lines textarea", lines)

@@ -21,7 +21,7 @@ REFERENCE = "declared"
 TIE = 1e-6  # nearer than this, two items are as near as each other
 CARDS = """() => {
   const cards = Array.from(document.querySelectorAll(".viz-side-card"));
-  const said = (card) => card.querySelectorAll(":scope > span:not(.viz-pool-own)");
+  const said = (card) => card.querySelectorAll(":scope > span");
   return Object.fromEntries(
     cards.map((card) => [card.dataset.method, Array.from(said(card), (span) => span.textContent)]));
 }"""
@@ -74,7 +74,7 @@ def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit
         page.select_option("#viz-set-layer", str(layer))
         page.wait_for_selector(f".viz-side[data-painted='{key}:{layer}']")
         cards = page.evaluate(CARDS)
-        assert len(cards) == 8
+        assert len(cards) == 9
         assert cards == expected(site, key, cards, layer)
         counts = {m: re.findall(r"\d+", said) for m, (_, said) in cards.items() if m != REFERENCE}
         changed = {m: int(same) + sum(map(int, tied)) for m, (same, _, *tied) in counts.items()}
@@ -96,4 +96,4 @@ def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit
 def test_where_there_are_labels_their_answer_stays(visit):
     page, _ = compared(visit(tab="pooling"), MIXED)
     assert "silhouette" in page.inner_text("#viz-set .viz-pool-answer")
-    assert page.locator(".viz-side-card").count() == 8
+    assert page.locator(".viz-side-card").count() == 9

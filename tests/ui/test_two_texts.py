@@ -1,5 +1,7 @@
 """Why two texts are alike, on the route, the endpoint and screen: numbers by plain numpy."""
 
+import csv
+import itertools
 from base64 import b64encode
 
 import httpx
@@ -46,6 +48,21 @@ def test_the_route_gives_the_sum_and_what_special_tokens_add(site, client, key, 
     assert client.predict(key, TEXTS[1], "mean", layer, api_name="/token_pairs") == found
 
 
+def test_every_pooling_has_its_cosine_of_texts_on_different_topics(site, key, minilm):
+    found = ask(site, key, other=TEXTS[1], method="max")
+    with asset("examples/sets/topics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    tops = [vz.capture(minilm, row["text"]).output.double().numpy().max(axis=0) for row in rows]
+    unit = [top / np.linalg.norm(top) for top in tops]
+    apart = [
+        unit[i] @ unit[j]
+        for i, j in itertools.combinations(range(len(rows)), 2)
+        if rows[i]["label"] != rows[j]["label"]
+    ]
+    assert found["usual"]["max"] == pytest.approx(np.mean(apart), abs=1e-6)
+    assert set(found["usual"]) == set(found["alike"])
+
+
 def test_a_pair_is_read_one_by_one(site, client, minilm):
     pair = client.predict(*TEXTS, api_name="/run_text")["key"]
     found = ask(site, pair)
@@ -63,7 +80,7 @@ def test_faults_are_sentences(site, client, key):
     picture = client.predict(b64encode(content).decode(), api_name="/run_picture")["key"]
     assert "reads pictures" in ask(site, picture, 404, other="digit.png")["message"]
     no_sum = ask(site, key, other="x", method="max")
-    assert list(no_sum) == ["why", "alike"] and no_sum["why"].endswith("choose mean.")
+    assert list(no_sum) == ["why", "alike", "usual"] and no_sum["why"].endswith("choose mean.")
     with pytest.raises(AppError, match="choose mean"):
         client.predict(key, "x", "max", api_name="/token_pairs")
     with pytest.raises(AppError, match="not text"):
@@ -86,7 +103,7 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     assert said.startswith(f"Cosine {cells.sum():.3f}: {rest:.3f} of it comes from pairs with")
     assert "“approved”–“granted”" in said
     assert f"Cosine {cells.sum():.4f} =" in panel.locator(".viz-figure-title").inner_text()
-    near = panel.locator(".viz-pairs-near tbody tr")
+    near = panel.locator(".viz-pairs-table tbody tr")
     assert near.count() == 5
     a, b = (vz.capture(minilm, text).output.double().numpy()[1:-1] for text in TEXTS)
     unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (a, b)]

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";
 import { lossScale } from "../../assets/web/pooling/loss_curves.js";
 import { sorted } from "../../assets/web/pooling/method_table.js";
-import { cut, fixed, madeOf, small } from "../../assets/web/pooling/results.js";
+import { alikeSaid, closest, cut, fixed, madeOf, small } from "../../assets/web/pooling/results.js";
 import { asked, nearest, secondText } from "../../assets/web/pooling/two_texts.js";
 import { band, moved, signedPixels } from "../../assets/web/views/matrix.js";
 import { agreement, answer, meanCosine } from "../../assets/web/pooling/side_by_side.js";
@@ -115,6 +115,30 @@ test("what a vector is made of names its largest parts, and none where others ar
   assert.equal(said(tokens, [0.25, 0.25, 0.25, 0.25]), even);
   assert.equal(said(["dog"], [1]), "The mean vector is 100% “dog”.");
   assert.equal(madeOf(tokens, "max", null, null), "The max vector.");
+  const methods = ["declared", "mean", "last", "max"].map((name) => ({ name }));
+  const cosines = [[1, 1, 0.8, 0.3]];
+  assert.equal(
+    madeOf(["dog"], "declared", [1], { methods, cosines }),
+    "The model’s own vector is 100% “dog”; mean points the same way; of the others, last is nearest (cosine 0.80) and max farthest (0.30).",
+  );
+});
+
+test("two texts are most alike by the pooling in which they stand out from any two texts", () => {
+  const alike = { declared: 0.7, mean: 0.7, max: 0.9, attention: null };
+  const usual = { declared: 0.1, mean: 0.1, max: 0.85 };
+  assert.deepEqual(
+    closest(alike, usual).map(({ name }) => name),
+    ["declared", "mean", "max"],
+  );
+  const [start, more] = [
+    "These two are most alike by the model’s own pooling and mean: cosine 0.70, where texts on different topics have 0.10.",
+    " By max it is 0.90, where any two have 0.85.",
+  ];
+  assert.equal(alikeSaid(alike, usual), start + more);
+  const unlike =
+    "By no pooling are these two more alike than texts on different topics; by max: cosine 0.50, where texts on different topics have 0.85.";
+  assert.equal(alikeSaid({ max: 0.5 }, usual), unlike);
+  assert.equal(alikeSaid({ mean: 0.5 }, {}), "These two are most alike by mean: cosine 0.50.");
 });
 
 test("the second text is at first the twin of an example's minimal pair", () => {

@@ -71,7 +71,8 @@ def token_pairs(
         )
     )
     cosine = f"{found.cosine:.4f}".replace("-", "−")
-    where = f"{found.method}, {after_blocks(found.layer)}"
+    called = "the model's own pooling" if found.method == "declared" else found.method
+    where = f"{called}, {after_blocks(found.layer)}"
     apply(figure, f"Cosine {cosine} = the sum of these token pairs ({where})")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}

@@ -283,6 +283,7 @@ export interface TokenPairs {
   matches: [token: number, nearest: number, cosine: number][];
   maxsim: Maybe; // the mean of their cosines
   alike: Record<string, Maybe>; // cosine of the two texts by each pooling
+  usual: Record<string, Maybe>; // and that of two texts on different topics
   notes: string[]; // of the second text
   why: string; // why this pooling is no sum over tokens; then it stands alone
 }

@@ -1,6 +1,6 @@
 // A mask as one's code passes it: a file in a named convention, held against what is meant.
 
-import { button, control, count, el, options } from "../core/dom.js";
+import { button, caption, control, count, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { uploaded } from "./requests.js";
 
@@ -25,7 +25,10 @@ export class PassedFile {
   name = el("bdi", { class: "viz-mask-file-name" });
   drop = button("×", () => this.#drop(), { "aria-label": "Remove the file", id: "viz-mask-file-drop" });
   loaded = el("span", { class: "viz-mask-group", hidden: true }, this.name, this.drop);
-  convention = el("select", { id: "viz-mask-passed", onchange: () => this.read() });
+  /** @type {MasksOffered["conventions"]} */
+  conventions = [];
+  convention = el("select", { id: "viz-mask-passed", onchange: () => this.#entered() });
+  says = caption(); // the convention, with the calls that have it
   sample = el("select", { id: "viz-mask-sample", onchange: () => this.read() });
   samples = control("Sample of the batch", this.sample);
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
@@ -46,10 +49,21 @@ export class PassedFile {
 
   /** @type {(home: Run, offered: MasksOffered) => void} */
   show(home, { conventions, fileBytes }) {
-    Object.assign(this, { home, shown: home, most: fileBytes });
+    Object.assign(this, { home, shown: home, most: fileBytes, conventions });
     if (!this.convention.length)
-      this.convention.append(...options(conventions.map(({ name, words }) => [name, words])));
+      this.convention.append(...options(conventions.map(({ name, words }) => [name, withoutCalls(words)])));
+    this.#tell();
     this.#drop();
+  }
+
+  #entered() {
+    this.#tell();
+    return this.read();
+  }
+
+  #tell() {
+    const { value } = this.convention;
+    this.says.textContent = this.conventions.find(({ name }) => name === value)?.words ?? "";
   }
 
   #chosen() {
@@ -117,3 +131,6 @@ export class PassedFile {
     this.fault.hidden = !sentence;
   }
 }
+
+/** A convention by its numbers alone. @param {string} words */
+export const withoutCalls = (words) => words.replace(/ \((?:[^()]|\([^()]*\))*\)$/, "");

@@ -1,7 +1,7 @@
 // The table of all methods at all layers: a header sorts it, a row chooses what is drawn below.
 
 import { button, el, query } from "../core/dom.js";
-import { fixed, ownBadge } from "./results.js";
+import { called, fixed } from "./results.js";
 
 /** @import { SetRow } from "../core/payloads.d.ts" */
 /** @typedef {keyof typeof COLUMNS} Column */
@@ -119,8 +119,7 @@ export class SetTable {
       el(
         "th",
         { scope: "row" },
-        button(method, () => {}),
-        ...ownBadge(method),
+        button(called(method), () => {}),
       ),
       ...[String(layer), ...NUMBERS.map((name) => fixed(row[name]))].map((text) => el("td", {}, text)),
     );

@@ -4,7 +4,7 @@ import { control, el, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
-import { cut, fixed } from "./results.js";
+import { called, cut, fixed } from "./results.js";
 
 /** @import { Neighbor, SetDescription } from "../core/payloads.d.ts" */
 
@@ -41,7 +41,7 @@ export class Neighbors {
       const asked = new URLSearchParams({ method, layer: String(layer), item: String(item) });
       /** @type {Neighbor[]} */
       const found = await fresh(json(`viz/set/${set.key}/neighbors?${asked}`));
-      this.title.textContent = `Nearest neighbors of item ${item} by ${method}, ${afterBlocks(layer)}`;
+      this.title.textContent = `Nearest neighbors of item ${item} by ${called(method)}, ${afterBlocks(layer)}`;
       this.whole.replaceChildren(...named(set, item));
       this.list.replaceChildren(...found.map((near) => this.#near(set, near)));
       this.said.textContent = found.length

@@ -4,7 +4,7 @@ import { button, caption, control, controls, counted, el, status } from "../core
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
-import { small } from "./results.js";
+import { called, small } from "./results.js";
 
 /** @import { PaddingDrift, Pooled } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -25,7 +25,7 @@ const CLASSIC = [
   ["max", "zeroed", "Max with zeros"],
 ];
 const DRIFT =
-  "Drift: length of the difference ÷ length of the vector of the text alone. " +
+  "How far the vector moves: length of the difference ÷ length of the vector of the text alone. " +
   "1e-7 is float32 rounding. Choose a cell to read why.";
 
 const of = (/** @type {Drift} */ { method, case: name }) => `${method}:${name}`;
@@ -106,14 +106,21 @@ export class Padding {
     this.classic.replaceChildren(
       ...CLASSIC.flatMap(([method, name, title]) => {
         const row = byCell.get(`${method}:${name}`);
-        return row ? [el("li", {}, el("strong", {}, title), `: drift ${small(row.relative)}. ${row.why}`)] : [];
+        return row
+          ? [el("li", {}, el("strong", {}, title), `: moves by ${small(row.relative)} of its length. ${row.why}`)]
+          : [];
       }),
     );
     const heads = Object.entries(cases).map(([name, title]) => el("th", { scope: "col", title }, TITLES[name] ?? name));
     const most = byCell.get((worst ?? ["mean", "masked"]).join(":"));
     const lines = [...new Set(rows.map(({ method }) => method))].map((method) => {
       const drifts = Object.keys(cases).flatMap((name) => byCell.get(`${method}:${name}`) ?? []);
-      return el("tr", {}, el("th", { scope: "row" }, method), ...drifts.map((row) => this.#cell(row, worst && most)));
+      return el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, called(method)),
+        ...drifts.map((row) => this.#cell(row, worst && most)),
+      );
     });
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)),
@@ -121,7 +128,7 @@ export class Padding {
     );
     const safe = most && byCell.get(`${most.method}:masked`);
     this.lead.textContent = safe
-      ? `${TITLES[most.case]}: ${most.method} moves by ${small(most.relative)} of its length; with the mask in encoder and pooling, by ${small(safe.relative)}.`
+      ? `${TITLES[most.case]}: ${called(most.method)} moves by ${small(most.relative)} of its length; with the mask in encoder and pooling, by ${small(safe.relative)}.`
       : "Padding moves no vector.";
     if (most) this.#choose(most);
   }
@@ -139,6 +146,6 @@ export class Padding {
       cell.firstElementChild?.setAttribute("aria-pressed", String(cell.dataset.cell === of(row)));
     }
     const size = `Largest difference in a dimension ${small(row.largest)}; 1 − cosine ${small(row.cosine)}.`;
-    this.why.textContent = `${row.method}, ${(TITLES[row.case] ?? row.case).toLowerCase()}: ${row.why} ${size}`;
+    this.why.textContent = `${called(row.method)}, ${(TITLES[row.case] ?? row.case).toLowerCase()}: ${row.why} ${size}`;
   }
 }

@@ -49,15 +49,18 @@ export const cut = (text, most) => (text.length > most ? `${text.slice(0, most -
 // The method that a model's own files declare, as sentence-transformers computes it.
 export const OWN = "declared";
 
-/** Badge of the model's own method. @type {(method: string) => HTMLElement[]} */
-export const ownBadge = (method) => (method === OWN ? [el("span", { class: "viz-pool-own" }, "the model's own")] : []);
+/** A pooling as it is called on the page. @param {string} method */
+export const called = (method) => (method === OWN ? "the model’s own" : method);
+
+/** The same within a sentence. @param {string} method */
+const spoken = (method) => (method === OWN ? "the model’s own pooling" : method);
 
 /** Whether the chosen method is the model's own, in a sentence. @type {(own: string, method: string) => string} */
 export function ownOrNot(own, method) {
   if (!own) return "";
   return method === OWN
     ? `The chosen row is the model's own pooling, as sentence-transformers computes it: ${own}.`
-    : `The chosen row is ${method}, not the model's own pooling. The model declares: ${own}.`;
+    : `The chosen row is ${method}, not the model's own pooling: ${own}.`;
 }
 
 const SAME = 0.99995; // such as a mean that is normalized, beside the mean
@@ -81,24 +84,61 @@ function partsSaid(what, tokens, values) {
  * @type {(tokens: string[], method: string, values: Maybe[] | null, found: Pooled | null) => string} */
 export function madeOf(tokens, method, values, found) {
   const own = found?.methods.findIndex(({ name }) => name === method) ?? -1;
-  const others = (found?.cosines[own] ?? [])
-    .map((cosine, at) => ({ name: found?.methods[at].name, cosine }))
-    .filter(({ name, cosine }) => name !== method && cosine !== null && cosine < SAME)
+  const all = (found?.cosines[own] ?? [])
+    .map((cosine, at) => ({ name: spoken(found?.methods[at].name ?? ""), cosine }))
+    .filter(({ cosine }, at) => at !== own && cosine !== null)
     .toSorted((a, b) => Number(b.cosine) - Number(a.cosine));
+  const equal = all.filter(({ cosine }) => Number(cosine) >= SAME).map(({ name }) => name);
+  const others = all.slice(equal.length);
   const [near, far] = [others[0], others[others.length - 1]];
   const made = partsSaid(method === OWN ? "The model’s own vector" : `The ${method} vector`, tokens, values ?? []);
+  const same = equal.length ? `${and(equal)} ${equal.length === 1 ? "points" : "point"} the same way` : "";
   const beside =
     far && near !== far
-      ? `of the other poolings, ${near.name} is nearest (cosine ${fixed(near.cosine, 2)}) and ${far.name} farthest (${fixed(far.cosine, 2)})`
+      ? `of the ${equal.length ? "others" : "other poolings"}, ${near.name} is nearest (cosine ${fixed(near.cosine, 2)}) and ${far.name} farthest (${fixed(far.cosine, 2)})`
       : "";
-  return `${[made, beside].filter(Boolean).join("; ")}.`;
+  return `${[made, same, beside].filter(Boolean).join("; ")}.`;
 }
 
-/** Which pooling keeps two texts closest, beside the model's own. @type {(alike: Record<string, Maybe>) => string} */
-export function alikeSaid(alike) {
-  const all = Object.entries(alike).filter(([, cosine]) => cosine !== null);
-  const [name, most] = all.reduce((one, other) => (Number(other[1]) > Number(one[1]) ? other : one), ["", -2]);
-  const own = alike[OWN];
-  const beside = own == null || name === OWN ? "" : `; the model’s own pooling gives ${fixed(own, 2)}`;
-  return `${name === OWN ? "The model’s own pooling" : name} keeps these two closest: cosine ${fixed(Number(most), 2)}${beside}.`;
+const and = (/** @type {string[]} */ names) =>
+  [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
+
+/** @typedef {{ name: string, cosine: number, any: number | null, share: number }} Alike of two texts by one pooling; `any`
+ *   two texts have that cosine, and `share` is the way from there to 1 */
+
+/** By each pooling, the closest first: poolings differ in how close any two texts are.
+ * @type {(alike: Record<string, Maybe>, usual: Record<string, Maybe>) => Alike[]} */
+export function closest(alike, usual) {
+  const known = Object.entries(alike).flatMap(([name, cosine]) => (cosine === null ? [] : [{ name, cosine }]));
+  return known
+    .map(({ name, cosine }) => {
+      const any = usual[name] ?? null;
+      return { name, cosine, any, share: any === null || any > 1 - 1e-6 ? cosine : (cosine - any) / (1 - any) };
+    })
+    .toSorted((one, other) => other.share - one.share);
+}
+
+/** Which pooling finds two texts most alike, beside the cosine of any two texts and the model's own.
+ * @type {(alike: Record<string, Maybe>, usual: Record<string, Maybe>) => string} */
+export function alikeSaid(alike, usual) {
+  const all = closest(alike, usual);
+  const [best] = all;
+  if (!best) return "No pooling gives these two a cosine.";
+  const numbers = (/** @type {Alike} */ { cosine, any }) =>
+    `cosine ${fixed(cosine, 2)}${any === null ? "" : `, where texts on different topics have ${fixed(any, 2)}`}`;
+  const equal = all.filter(({ share, cosine }) => best.share - share < 5e-4 && Math.abs(best.cosine - cosine) < 5e-4);
+  const names = equal.map(({ name }) => spoken(name));
+  const start =
+    best.any !== null && best.share <= 0
+      ? `By no pooling are these two more alike than texts on different topics; by ${and(names)}: ${numbers(best)}.`
+      : `These two are most alike by ${and(names)}: ${numbers(best)}.`;
+  const top = all.reduce((one, other) => (other.cosine > one.cosine ? other : one));
+  const own = all.find(({ name }) => name === OWN);
+  const more = [top, own].filter((one, at, both) => one && !equal.includes(one) && both.indexOf(one) === at);
+  const told = more.map((one) => {
+    const { name, cosine, any } = /** @type {Alike} */ (one);
+    const beside = any === null ? "" : `, where any two have ${fixed(any, 2)}`;
+    return ` By ${spoken(name)} it is ${fixed(cosine, 2)}${beside}.`;
+  });
+  return start + told.join("");
 }

@@ -8,12 +8,11 @@ import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
-import { calledByItsText } from "../core/upload_names.js";
 import { ItemMatrix } from "./cosine_matrix.js";
 import { ItemPlane } from "./item_plane.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
-import { OWN, ownOrNot } from "./results.js";
+import { called, OWN, ownOrNot } from "./results.js";
 import { SetExport } from "./set_export.js";
 import { SetLink } from "./set_link.js";
 import { SideBySide } from "./side_by_side.js";
@@ -25,17 +24,34 @@ import { SideBySide } from "./side_by_side.js";
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
 export function mount(root, read, watch) {
   const view = new SetView(root);
-  const files = document.getElementById("viz-set-files");
-  if (files) calledByItsText(files);
   built(() => /** @type {HTMLTextAreaElement | null} */ (document.querySelector("#viz-set-lines textarea"))).then(
-    (box) => dataset.bind(box),
+    takeTexts,
   );
   follow(read, watch, (/** @type {SetDescription} */ set) => view.set?.key === set.key || view.show(set));
 }
 
+// The box holds the texts of the whole page. A file of texts fills it, also one that is dropped on it.
+function takeTexts(/** @type {HTMLTextAreaElement} */ box) {
+  const upload = /** @type {HTMLInputElement | null} */ (document.querySelector("input:has(+ #viz-set-files)"));
+  dataset.bind(box);
+  const read = async () => {
+    const [file, ...more] = upload?.files ?? [];
+    if (file && !more.length && TEXTS.test(file.name)) dataset.set(await file.text());
+  };
+  upload?.addEventListener("change", read, true); // before Gradio empties it
+  box.addEventListener("drop", (event) => {
+    const { files } = event.dataTransfer ?? {};
+    if (!upload || !files?.length) return;
+    event.preventDefault();
+    upload.files = files;
+    upload.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
+
+const TEXTS = /\.(?:csv|tsv|txt)$/i;
 const UNLABELED =
-  "Without labels, nothing says which pooling is right. With labels (CSV with columns text,label), silhouette, " +
-  "nearest-centroid accuracy and recall@1 say which pooling at which layer tells the groups apart.";
+  "Add labels to compare poolings: with a CSV of columns text,label, silhouette, nearest-centroid accuracy and " +
+  "recall@1 say which pooling at which layer tells the groups apart.";
 
 class SetView {
   /** @type {SetDescription | null} */
@@ -113,7 +129,7 @@ class SetView {
     this.notes.replaceChildren(...said.map((text) => el("li", {}, text)));
     this.table.show(table);
     this.method.replaceChildren(
-      ...Object.entries(methods).map(([name, title]) => el("option", { value: name, title }, name)),
+      ...Object.entries(methods).map(([name, title]) => el("option", { value: name, title }, called(name))),
     );
     this.layer.replaceChildren(...options(layers.map((layer) => [layer, String(layer)])));
     this.files.show(set);
@@ -163,7 +179,7 @@ class SetView {
         numbers(`viz/set/${set.key}/${what}?${row}`),
       );
       const [found, plane] = await fresh(Promise.all(asked));
-      const title = `${method}, ${afterBlocks(Number(layer))}`;
+      const title = `${called(method)}, ${afterBlocks(Number(layer))}`;
       this.body.classList.remove("viz-pool-busy");
       this.fault.hidden = true;
       this.matrix.show(set, found, title, this.neighbors.item);

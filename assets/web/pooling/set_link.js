@@ -59,6 +59,7 @@ export class SetLink {
     const example = target.closest(BUTTONS);
     if (example) this.#asked = EXAMPLE + named(example);
     else if (target.closest("#viz-set-compare")) this.#asked = typed();
+    else if (target.closest("#viz-set-files")) this.#asked = ""; // an uploaded set is in no link
   }
 }
 

@@ -6,7 +6,7 @@ import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { signedPicture } from "../views/matrix.js";
 import { inOrder, ordered } from "./cosine_matrix.js";
-import { fixed, OWN, ownBadge, signedBar } from "./results.js";
+import { called, fixed, OWN, signedBar } from "./results.js";
 
 /** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
 /** Items whose nearest neighbor stays, those where it is equally near within rounding, and of how many.
@@ -59,13 +59,13 @@ export function answer(found, reference, after) {
   const moved = found.filter((one) => away(one) > 0).sort((a, b) => away(b) - away(a));
   const near = found.some(({ tied }) => tied) ? ", or one that is equally near" : "";
   if (!moved.length)
-    return `Every pooling gives every item the same nearest neighbor as ${reference} does${near}, ${after}.`;
+    return `Every pooling gives every item the same nearest neighbor as ${called(reference)} does${near}, ${after}.`;
   const [{ method, of }] = moved;
   const kept = found.length - moved.length;
   const rest = kept ? ` ${counted(kept, "other method")} ${kept === 1 ? "changes" : "change"} none.` : "";
   return (
-    `The pooling matters here: ${method} gives ${away(moved[0])} of ${counted(of, "item")} ` +
-    `another nearest neighbor than ${reference}, ${after}.${rest}`
+    `The pooling matters here: ${called(method)} gives ${away(moved[0])} of ${counted(of, "item")} ` +
+    `another nearest neighbor than ${called(reference)}, ${after}.${rest}`
   );
 }
 
@@ -152,7 +152,7 @@ export class SideBySide {
     return el(
       "button",
       { type: "button", class: "viz-side-card", "data-method": method, onclick: () => this.choose(method) },
-      ...[signedPicture(shown, n), el("b", {}, method), ...ownBadge(method)],
+      ...[signedPicture(shown, n), el("b", {}, called(method))],
       ...said.map((text) => el("span", {}, text)),
     );
   }

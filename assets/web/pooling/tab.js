@@ -10,11 +10,11 @@ import { oneStop } from "../views/one_stop.js";
 import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
 import { PartSwitch } from "./part_switch.js";
-import { fixed, madeOf, OWN, ownBadge, ownOrNot, signedBar, tint } from "./results.js";
+import { called, fixed, madeOf, OWN, ownOrNot, signedBar, tint } from "./results.js";
 import { Shares } from "./token_shares.js";
 import { TwoTexts } from "./two_texts.js";
 
-/** @import { Pooled } from "../core/payloads.d.ts" */
+/** @import { Maybe, Pooled } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 
 const [LAYER, METHOD, SECOND] = ["pool.layer", "pool.method", "pool.text"]; // in the link
@@ -25,13 +25,16 @@ const LOOKS =
   "Weights of the learned query over the tokens, a mean over its heads. " +
   "A feed-forward network follows, so they are not shares of the vector.";
 const SHARES =
-  "The token's part projected onto the pooled vector, divided by its squared length. " +
-  "A negative share points away from the result.";
+  "How much of the vector comes from this token; a negative share points away from it. " +
+  "(Its part projected onto the pooled vector, divided by the squared length.)";
 const NO_SHARES =
   "The model's own pooler is a function of the whole vector; it is not a sum over tokens, so there are no shares.";
 
 const NO_PARTS =
   "The model's own pooling takes a maximum or goes through a dense layer; it is not a sum over tokens, so there are no shares.";
+
+/** A cosine with two digits in little room: .47, −.04, 1. @param {Maybe} value */
+const short = (value) => fixed(value, 2).replace("0.", ".").replace("1.00", "1");
 
 // Called by the page once; the run is that of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
@@ -209,8 +212,7 @@ class PoolingTab extends TabShell {
       el(
         "th",
         { scope: "row" },
-        button(name, () => {}, { "aria-pressed": String(chosen) }),
-        ...ownBadge(name),
+        button(called(name), () => {}, { "aria-pressed": String(chosen) }),
       ),
       el("td", { class: "viz-pool-what" }, what),
       ...[String(numbers), fixed(norm), fixed(toMean, 4)].map((text) => el("td", {}, text)),
@@ -218,11 +220,11 @@ class PoolingTab extends TabShell {
   }
 
   #drawMatrix(/** @type {Pooled} */ { methods, cosines }) {
-    const names = methods.map(({ name }) => name);
+    const names = methods.map(({ name }) => (name === OWN ? "own" : name));
     const rows = names.map((name, row) => {
       const cells = cosines[row].map((value, column) => {
         const said = value === null ? "of different widths" : `cosine ${fixed(value, 4)}`;
-        return tint(el("td", { title: `${name} and ${names[column]}: ${said}` }, fixed(value, 2)), value);
+        return tint(el("td", { title: `${name} and ${names[column]}: ${said}` }, short(value)), value);
       });
       return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
     });
@@ -237,7 +239,7 @@ class PoolingTab extends TabShell {
     const looked = ownHead && looks;
     this.shareTitle.textContent = looked
       ? "Where the pooler's learned query looks"
-      : `Each token's contribution to ${method}`;
+      : `Each token's contribution to ${method === OWN ? "the model's own vector" : method}`;
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
     this.lead.textContent = madeOf(run.tokens, method, method === "max" || looked ? null : values, this.found);
     if (!values) return this.shares.fail(method === OWN ? NO_PARTS : NO_SHARES);

@@ -4,7 +4,7 @@ import { button, caption, el, onSight, tableHead, tableRow } from "../core/dom.j
 import { Latest } from "../core/latest.js";
 import { numbered } from "../core/token_names.js";
 import { Figure } from "../views/plotly_figure.js";
-import { alikeSaid, fixed } from "./results.js";
+import { alikeSaid, called, closest, fixed } from "./results.js";
 
 /** @import { TokenPairs } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -14,12 +14,12 @@ const WHAT =
   "Which pairs of tokens make two pooled vectors alike: their cosine is a sum with a part for each pair, one token " +
   "from each text. Of the pooling that is chosen above, after as many blocks as chosen.";
 const NOT =
-  "Look for the strongest cells; all cells sum to the cosine. Not measured: " +
-  "input words. These are parts of output vectors, into which the model has mixed its whole text; a large part does " +
-  "not say that two words mean the same.";
+  "Look for the strongest cells; all cells sum to the cosine. These are parts of output vectors, into which the model " +
+  "has mixed its whole text: a large part does not say that two words mean the same.";
 const MAXSIM =
   "For each token of the first text, the token of the second whose hidden state points most nearly the same way, " +
   "special tokens left out. ColBERT (Khattab & Zaharia, 2020, arXiv:2004.12832) adds these cosines up.";
+const LISTED = 12; // tokens that are listed at first
 const TYPE = "Type a second text, then press Compare.";
 
 /** The text to begin with: the twin of an example's minimal pair, else none.
@@ -75,6 +75,9 @@ export class TwoTexts {
   notes = el("ul", { class: "viz-notes" });
   map = new Figure("Part of each pair of tokens", { caption: false });
   rows = el("tbody");
+  rest = button("", () => this.#drawNear(Infinity), { id: "viz-pairs-rest" }); // of the table
+  /** @type {[token: string, nearest: string, cosine: string][]} */
+  pairs = [];
   maxsim = caption();
   near = el(
     "section",
@@ -82,11 +85,8 @@ export class TwoTexts {
     el("h3", {}, "Nearest token of the second text (MaxSim)"),
     caption(MAXSIM),
     this.maxsim,
-    el(
-      "div",
-      { class: "viz-pool-scroll viz-pairs-near", tabindex: "0", role: "region", "aria-label": "Nearest tokens" },
-      el("table", { class: "viz-pool-table viz-pairs-table" }, tableHead("Token", "Nearest", "Cosine"), this.rows),
-    ),
+    el("table", { class: "viz-pool-table viz-pairs-table" }, tableHead("Token", "Nearest", "Cosine"), this.rows),
+    this.rest,
   );
   result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.map.node, caption(NOT), this.near);
   node = el(
@@ -153,7 +153,7 @@ export class TwoTexts {
       /** @type {TokenPairs} */
       const found = await fresh(run.json(path));
       this.node.classList.remove("viz-pool-busy");
-      this.#compare(found.alike);
+      this.#compare(found);
       if (found.why) return this.#say(found.why);
       this.#draw(found);
       this.map.show(run, path);
@@ -161,16 +161,17 @@ export class TwoTexts {
     });
   }
 
-  // By each pooling, the largest cosine first; a click chooses it for what is below.
-  #compare(/** @type {TokenPairs["alike"]} */ alike) {
+  // By each pooling, the closest first; a click chooses it for what is below.
+  #compare(/** @type {TokenPairs} */ { alike, usual }) {
     this.lead.hidden = this.by.hidden = false;
-    this.lead.textContent = alikeSaid(alike);
-    const all = Object.entries(alike).toSorted(([, a], [, b]) => Number(b) - Number(a));
-    const chosen = (/** @type {string} */ name) => String(name === this.pooling.method);
+    this.lead.textContent = alikeSaid(alike, usual);
     this.by.replaceChildren(
-      ...all.map(([name, value]) =>
-        button(`${name} ${fixed(value, 3)}`, () => this.pool(name), { "aria-pressed": chosen(name) }),
-      ),
+      ...closest(alike, usual).map(({ name, cosine, any }) => {
+        const chosen = { "aria-pressed": String(name === this.pooling.method) };
+        const one = button(`${called(name)} ${fixed(cosine, 2)}`, () => this.pool(name), chosen);
+        if (any !== null) one.append(el("span", { class: "viz-pairs-any" }, `, any two ${fixed(any, 2)}`));
+        return one;
+      }),
     );
   }
 
@@ -180,9 +181,16 @@ export class TwoTexts {
     this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
     this.near.hidden = !found.matches.length;
     this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (1 = every token has one that points the same way).`;
+    this.pairs = nearest(found);
+    this.#drawNear(LISTED);
+  }
+
+  #drawNear(/** @type {number} */ most) {
     const isolated = (/** @type {string} */ name) => el("bdi", {}, name);
+    this.rest.hidden = this.pairs.length <= most;
+    this.rest.textContent = `All ${this.pairs.length} tokens`;
     this.rows.replaceChildren(
-      ...nearest(found).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)),
+      ...this.pairs.slice(0, most).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)),
     );
   }
 

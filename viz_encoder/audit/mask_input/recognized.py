@@ -61,9 +61,9 @@ class Mistake:
 
 EYE = "torch.eye(len(mask), dtype=mask.dtype)"
 CLOSED = "torch.where({} == 0, -torch.inf, 0.0)"
-UPSIDE, ASKEW = "upside down", "transposed (its rows are keys)"
+INVERTED, ASKEW = "inverted (True and False swapped)", "transposed (its rows are keys)"
 MISTAKES = (
-    Mistake(UPSIDE, lambda m: ~m, "~mask", "~mask", "1 - mask", CLOSED.format("mask")),
+    Mistake(INVERTED, lambda m: ~m, "~mask", "~mask", "1 - mask", CLOSED.format("mask")),
     Mistake(ASKEW, lambda m: m.T, *["mask.T"] * 4),
     Mistake(
         "without the diagonal (no token may attend to itself)",
@@ -74,7 +74,7 @@ MISTAKES = (
         added="mask.fill_diagonal_(0.0)",
     ),
     Mistake(
-        "upside down and transposed",
+        "inverted and transposed",
         lambda m: ~m.T,
         *("~mask.T", "~mask.T", "1 - mask.T", CLOSED.format("mask.T")),
     ),

@@ -7,7 +7,7 @@ import gradio as gr
 
 from viz_encoder.ui.state.models import Models
 
-PARTS = [("Auto", ""), ("Text tower", "text"), ("Vision tower", "vision")]
+PARTS = [("Auto", ""), ("Text half", "text"), ("Image half", "vision")]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def make_opening_box(models: Models) -> OpeningBox | None:
             max_lines=1,
             elem_id="viz-open-name",
         )
-        part = gr.Dropdown(PARTS, value="", label="Which tower (CLIP, SigLIP)")
+        part = gr.Dropdown(PARTS, value="", label="Text or image half (CLIP, SigLIP)")
         with gr.Row():
             look = gr.Button("Inspect", elem_id="viz-look", **small)
             load = gr.Button("Load", variant="primary", elem_id="viz-load", **small)

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.mask_input.conventions import Convention
-from viz_encoder.audit.mask_input.recognized import ASKEW, UPSIDE, recognized
+from viz_encoder.audit.mask_input.recognized import ASKEW, INVERTED, recognized
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.painted_mask import Mistake
@@ -33,7 +33,7 @@ from viz_encoder.whole_file import shortened
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/mask", route_class=ToldRoute)
 PLACES = Places(1)
-MADE_BY = {UPSIDE: str(Mistake.INVERTED), ASKEW: str(Mistake.TRANSPOSED)}
+MADE_BY = {INVERTED: str(Mistake.INVERTED), ASKEW: str(Mistake.TRANSPOSED)}
 
 
 async def _size(entry: Held) -> int:

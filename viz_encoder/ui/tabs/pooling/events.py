@@ -41,16 +41,26 @@ class PoolingEvents:
     def compare(
         self,
         lines: str,
-        files: list[str] | None,
         text_model: str,
         picture_model: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
     ) -> Told:
-        """Compare poolings on what the box or the files hold."""
+        """Compare poolings on what the box holds."""
         models = {"text": text_model, "image": picture_model}
-        named = given_name(files)
-        return self._compared(lambda: given_items(lines, files), named, models, request, progress)
+        return self._compared(lambda: given_items(lines), given_name(), models, request, progress)
+
+    def compare_files(
+        self,
+        files: list[str],
+        text_model: str,
+        picture_model: str,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> Told:
+        """Compare poolings on files, as soon as they are there."""
+        models, named = {"text": text_model, "image": picture_model}, given_name(files)
+        return self._compared(lambda: given_items("", files), named, models, request, progress)
 
     def compare_example(self, title: str) -> Callable[..., Told]:
         """Handler of an example's button."""

@@ -64,7 +64,7 @@ def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -
     If the pooling is not a sum over tokens, returns only `why` and the cosine for each pooling.
     """
     if why := not_a_sum(method, entry.encoder):
-        return answers.plain({"why": why, "alike": alike_plain(entry, other, layer)})
+        return answers.plain({"why": why, **alike_plain(entry, other, layer)})
     return answers.plain({**token_pairs_plain(entry, other, method, layer), "why": ""})
 
 

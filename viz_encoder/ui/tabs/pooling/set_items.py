@@ -16,6 +16,7 @@ EXAMPLES = {  # title on the button: file or folder in assets/examples/sets
     "4 topics": "topics.csv",
     "Digits": "digits",
 }
+BUILT_IN = "4 topics"  # the labeled set that is taken where none is given
 TEXT_FILES = (".csv", ".tsv", ".txt")
 MAX_CHARACTERS = 5_000_000
 

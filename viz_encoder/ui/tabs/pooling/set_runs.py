@@ -19,11 +19,16 @@ from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES
 from viz_encoder.ui.state.runner import Runner, silent
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry, pages
 from viz_encoder.ui.tabs.pooling.results import own_words, plain_row
-from viz_encoder.ui.tabs.pooling.set_items import check_count, check_tokens, example, kind_of
+from viz_encoder.ui.tabs.pooling.set_items import (
+    BUILT_IN,
+    check_count,
+    check_tokens,
+    example,
+    kind_of,
+)
 from viz_encoder.ui.wire.bytes import finite, png
 
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
-BUILT_IN = "4 topics"  # labeled set for learning a query if none is given
 MAX_SEEDS, MAX_STEPS = 10, 1000
 ALL = "all"  # blocks
 SAME = 1e-6  # effect of normalizing on a silhouette's rounding
@@ -172,7 +177,7 @@ def answer(rows: Sequence[Separation]) -> str:
         return f"No pooling can be compared: {why}"
     best, last = known[0], max(row.layer for row in rows)
     if best.silhouette <= 0:
-        where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
+        where = f"{_called(best)} {after_blocks(best.layer)}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
     own = next((row for row in known if row.method == "declared" and row.layer == last), None)
     others = [
@@ -182,11 +187,15 @@ def answer(rows: Sequence[Separation]) -> str:
     ]
     more = f"; {', '.join(others)}" if others else ""
     if own is not None and best.silhouette - own.silhouette > SAME:
-        more += f". The model's own, declared, {after_blocks(last)}: {_in_numbers(own)}"
+        more += f". The model's own pooling {after_blocks(last)}: {_in_numbers(own)}"
     elif own is not None:
-        more += " (as the model's own, declared)"
-    where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
+        more += " (as the model's own pooling)"
+    where = f"{_called(best)} {after_blocks(best.layer)}, {best.silhouette:.3f}"
     return f"Best by silhouette: {where}{more}."
+
+
+def _called(row: Separation) -> str:
+    return "the model's own pooling" if row.method == "declared" else row.method
 
 
 def _in_numbers(row: Separation) -> str:
@@ -202,7 +211,7 @@ def _better(rows: Sequence[Separation], name: str, best: Separation, own: Separa
     equals = [row for row in rows if getattr(row, name) == value]
     top = own if own in equals and own is not None else equals[0]
     more = f" and {len(equals) - 1} more" if len(equals) > 1 else ""
-    return f" (best: {top.method} {after_blocks(top.layer)}{more}, {value:.3f})"
+    return f" (best: {_called(top)} {after_blocks(top.layer)}{more}, {value:.3f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:

@@ -22,8 +22,8 @@ FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif
 SET_HELP = (
     "One text per line, or a CSV whose first line is text,label (and word, to pool one word of "
     "each text). Texts are read by the text model chosen above, pictures by the picture model; "
-    "pictures named like cat_1.png have the label cat. Typed texts stand in the Corpus tab, too, "
-    "and stay in this browser tab, also after a reload or Back."
+    "pictures named like cat_1.png have the label cat. All tabs share this box; its texts "
+    "stay in this browser tab, also after a reload or Back. A file of texts fills it."
 )
 LEARN_HELP = (
     "Training learns a query so that the weighted mean of the tokens tells the labels apart; "
@@ -45,36 +45,35 @@ def build(place: TabContext) -> gr.HTML:
 def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
     """The input of a set above its result; returns the result."""
     _heading("A dataset", SET_HELP)
-    with gr.Row(elem_id="viz-set-input"):
-        lines = gr.Textbox(
-            label="Texts, or a CSV with the columns text,label",
-            placeholder="text,label\nThe goalkeeper saved two penalties.,sport\n…",
-            lines=5,
-            max_lines=12,
-            elem_id="viz-set-lines",
-            scale=3,
-        )
-        files = gr.File(
-            label="CSV, TXT or pictures",
-            file_count="multiple",
-            file_types=FILES,
-            type="filepath",
-            height=140,
-            elem_id="viz-set-files",
-            scale=2,
-        )
+    lines = gr.Textbox(
+        label="Texts, or a CSV with the columns text,label",
+        placeholder="text,label\nThe goalkeeper saved two penalties.,sport\n…",
+        lines=5,
+        max_lines=12,
+        elem_id="viz-set-lines",
+    )
     with gr.Row(elem_classes="viz-set-buttons"):
         start = gr.Button("Compare", variant="primary", size="sm", elem_id="viz-set-compare")
         stop = gr.Button("Stop", size="sm", visible=False, elem_id="viz-set-stop")
+        files = gr.UploadButton(
+            "Upload texts or pictures …",
+            file_count="multiple",
+            file_types=FILES,
+            type="filepath",
+            size="sm",
+            elem_id="viz-set-files",
+        )
         titles = list(EXAMPLES)
         buttons = [gr.Button(title, size="sm", elem_classes="viz-set-example") for title in titles]
     notice = gr.HTML("", elem_id="viz-set-notice", apply_default_css=False)
     shown = script_view("pooling/set.js", elem_id="viz-set")
     models = [place.form.text_model, place.form.picture_model]
-    _connect(start, stop, events.compare, [lines, files, *models], [shown, notice], events)
+    _connect(start.click, stop, events.compare, [lines, *models], [shown, notice], events)
+    given = [files, *models]
+    _connect(files.upload, stop, events.compare_files, given, [shown, notice], events)
     for button, title in zip(buttons, titles, strict=True):
         work = events.compare_example(title)
-        _connect(button, stop, work, models, [shown, notice], events)
+        _connect(button.click, stop, work, models, [shown, notice], events)
     return shown
 
 
@@ -91,19 +90,19 @@ def _learn_part(place: TabContext, events: PoolingEvents, shown: gr.HTML) -> Non
     notice = gr.HTML("", elem_id="viz-learn-notice", apply_default_css=False)
     learned = script_view("pooling/learn.js", elem_id="viz-learned")
     given = [shown, place.form.text_model, layer, seeds, steps]
-    _connect(start, stop, events.learn, given, [learned, notice], events)
+    _connect(start.click, stop, events.learn, given, [learned, notice], events)
 
 
 def _connect(
-    start: gr.Button,
+    begun: Any,
     stop: gr.Button,
     work: Any,
     given: list[Any],
     filled: list[Any],
     events: PoolingEvents,
 ) -> None:
-    """Begin at a click, show Stop while it runs, and hide it at the end."""
-    busy = start.click(events.begin, None, stop, **QUICK)
+    """Begin at that event, show Stop while it runs, and hide it at the end."""
+    busy = begun(events.begin, None, stop, **QUICK)
     latest = {"trigger_mode": "always_last"}  # a click while one runs is not lost
     options = {"show_progress_on": filled[0], "api_visibility": "private", **latest, **SET_QUEUE}
     done = busy.then(work, given, filled, **options)

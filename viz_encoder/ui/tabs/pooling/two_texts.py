@@ -14,6 +14,7 @@ from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.source import MAX_CHARACTERS
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.pooling.results import one_at_a_time
+from viz_encoder.ui.tabs.pooling.usual import usual_cosines
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
@@ -36,15 +37,13 @@ def token_pairs_plain(
         InputError: a text that cannot be read.
     """
     encoder, at, both = _both(entry, other, layer)
-    return {
-        **_plain(token_pairs(*both, str(method), layer=at, encoder=encoder)),
-        "alike": _alike(encoder, at, both),
-    }
+    found = token_pairs(*both, str(method), layer=at, encoder=encoder)
+    return {**_plain(found), **_every_way(encoder, at, both)}
 
 
-def alike_plain(entry: Entry, other: object, layer: object) -> dict[str, float | None]:
-    """Cosine of the run's text and another by each pooling, also by those that are no sums."""
-    return _alike(*_both(entry, other, layer))
+def alike_plain(entry: Entry, other: object, layer: object) -> dict[str, Any]:
+    """How alike the run's text and another are by each pooling, also by those that are no sums."""
+    return _every_way(*_both(entry, other, layer))
 
 
 def _both(
@@ -59,6 +58,16 @@ def _both(
     at = last if layer == -1 else parse_index("layer", layer, last + 1)
     with one_at_a_time:  # may run the model, outside the queue of runs
         return encoder, at, two_texts(encoder, entry.trace, other)
+
+
+def _every_way(
+    encoder: LoadedEncoder, layer: int, both: tuple[Trace, Trace]
+) -> dict[str, dict[str, float | None]]:
+    """By each pooling: their cosine, and that of any two texts, which poolings differ in."""
+    with one_at_a_time:
+        usual = usual_cosines(encoder)
+    alike = _alike(encoder, layer, both)
+    return {"alike": alike, "usual": {name: usual.get((name, layer)) for name in alike}}
 
 
 def _alike(
