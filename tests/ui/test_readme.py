@@ -60,7 +60,7 @@ class Dino(torch.nn.Module):
 
 def test_the_first_block_shows_a_run_in_a_cell():
     scope: dict[str, object] = {}
-    assert block("trace.show()") == BLOCKS[0]
+    assert block("trace.show(") == BLOCKS[0]
     exec(BLOCKS[0], scope)
     assert scope["trace"].tokens[1:3] == ("the", "animal")
     assert "<iframe" in scope["view"]._repr_html_()
