@@ -4,10 +4,10 @@ import importlib.util
 import sys
 from typing import Any
 
-from viz_encoder.arguments import public
+from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.export.cell import draw_cell
+from viz_encoder.export.cell import MAX_BYTES, Bytes, Chosen, draw_cell
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell, ShownOnce, jupyter
 from viz_encoder.ui.state.runner import require_showable
@@ -22,12 +22,15 @@ MISSING = (
 def show(
     trace: Trace,
     *,
+    layer: Chosen = None,
+    head: Chosen = None,
+    query: Token | None = None,
+    max_bytes: Bytes = MAX_BYTES,
     encoder: LoadedEncoder | None = None,
     live: bool | None = None,
-    **chosen: Any,
 ) -> ShownOnce:
     """The view of a run, shown at once below the cell that runs in Jupyter; see `Trace.show`."""
-    cell = draw_cell(trace, **chosen)
+    cell = draw_cell(trace, layer=layer, head=head, query=query, max_bytes=max_bytes)
     view: ShownOnce = _live_view(trace, cell, encoder) if _is_live(trace, live) else cell
     if jupyter() is not None:
         view._ipython_display_()
