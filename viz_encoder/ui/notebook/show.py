@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-from typing import Any
 
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
