@@ -112,7 +112,12 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     assert shown == pytest.approx(best, abs=6e-4)
     page.click(".viz-pool-methods [data-method=max]")
     panel.get_by_text("choose mean").wait_for()
-    assert panel.locator(".viz-figure").is_hidden()
+    assert panel.locator(".viz-figure").is_hidden() and panel.locator(".viz-lead").is_visible()
+    for text in ("another", ""):  # the first is given up before its answer is there
+        box.fill(text)
+        box.press("Enter")
+    panel.get_by_text("Type a second text, then press Compare.").wait_for()
+    assert panel.locator(".viz-lead").is_hidden() and "busy" not in panel.get_attribute("class")
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ export class TwoTexts {
     this.answer,
     this.result,
   );
-  #asked = new Latest((sentence) => this.#say(sentence));
+  #asked = new Latest((sentence) => this.#none(sentence));
 
   /** `link` is what it has of a run's second text; `pool` chooses a pooling.
    * @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link @param {(method: string) => unknown} pool */
@@ -143,9 +143,8 @@ export class TwoTexts {
     if (!run || run.grid) return;
     if (!path) {
       this.#asked.stop();
+      this.#none(TYPE);
       this.answer.hidden = !pressed;
-      this.answer.textContent = TYPE;
-      this.result.hidden = true;
       return;
     }
     this.node.classList.add("viz-pool-busy");
@@ -192,6 +191,12 @@ export class TwoTexts {
     this.rows.replaceChildren(
       ...this.pairs.slice(0, most).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)),
     );
+  }
+
+  // Nothing is compared: what was said of another text goes.
+  #none(/** @type {string} */ sentence) {
+    this.#say(sentence);
+    this.lead.hidden = this.by.hidden = true;
   }
 
   // Why there is nothing to show.
