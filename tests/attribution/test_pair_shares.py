@@ -48,7 +48,9 @@ def test_the_score_is_the_dot_product_and_the_pair_that_means_the_same_comes_fir
     assert np.asarray(found) is found.shares
     frame = found.to_frame()
     row = frame[(frame.token == "tired") & (frame.other_token == "dog")]
-    assert row.share.item() == found.shares[one.index("tired"), two.index("dog")]
+    place = row.number.item(), row.other.item()
+    assert place == (one.index("tired"), two.index("dog"))
+    assert row.share.item() == found.shares[place]
 
 
 def test_order_padding_and_batches_change_nothing(minilm, monkeypatch):

@@ -246,7 +246,7 @@ def test_rows_come_in_order_from_parts_that_overlap():
 
 def test_a_file_of_parts_that_end_in_any_order_is_in_the_order_of_the_items(tmp_path):
     with VectorFile(tmp_path / "vectors.parquet") as file:
-        for part in ([4, 5], [6, 7], [0, 3], [1, 2]):
+        for part in ([4, 5], [3, 6], [0, 7], [1, 2]):
             texts = [(f"text {at}",) for at in part]
             file.keep(VectorRows.of(part, texts, np.array(part)[:, None] * 1.0))
         file.write("model", "mean", 2)

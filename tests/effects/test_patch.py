@@ -91,7 +91,9 @@ def test_vectors_are_measured_from_the_clean_run(minilm):
 
 def test_several_pairs_are_several_rows(grammar):
     pairs = [TWINS[rule] for rule in ("agreement", "copying")]
-    found = vz.patch(grammar, [p[0] for p in pairs], [p[1] for p in pairs])
+    told = []
+    found = vz.patch(grammar, [p[0] for p in pairs], [p[1] for p in pairs], progress=told.append)
+    assert told == sorted(told) and told[0] <= 0.5 and told[-1] == 1
     for number, (clean, other, _) in enumerate(pairs):
         assert np.allclose(found.shares[number], vz.patch(grammar, clean, other).shares[0])
     assert len(found.columns()["share"]) == found.shares.size

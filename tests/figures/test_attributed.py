@@ -77,6 +77,10 @@ def test_routes_are_those_of_the_result(found):
     named = [note.text for note in figure.layout.annotations if note.name == "link"]
     assert f"{strongest.share / found.score:.0%} (5.11: " in named[0]
     assert nodes.text[0][2] == f"{found.tokens[2] / found.score:.0%}"
+    many = vz.figures.routes(found, least=0.001)
+    moved = [edge for edge in found.routes(0.001).edges if edge.query != edge.key]
+    (told,) = (note.text for note in many.layout.annotations if note.name == "caption")
+    assert f" {len(moved) - 60} weaker ones are left out." in told.replace("<br>", " ")
 
 
 def test_many_tokens_are_folded_into_one_column_that_adds_up(picture):

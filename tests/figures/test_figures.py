@@ -261,13 +261,13 @@ def test_statistics_are_the_survey_s(trace):
 
 
 def test_the_overlay_is_the_row(picture, trace):
-    figure = vz.figures.patch_overlay(picture, layer=1, head=2, query=7)
+    figure = vz.figures.patch_overlay(picture, layer=1, head=2, query=30)
     frame = figure.layout.shapes[0]
-    row, col = divmod(7 - picture.grid.n_prefix, picture.grid.n_cols)
+    row, col = divmod(30 - picture.grid.n_prefix, picture.grid.n_cols)
     assert figure.data[1].y[row] == (frame.y0 + frame.y1) / 2
     assert figure.data[1].x[col] == (frame.x0 + frame.x1) / 2
     assert not vz.figures.patch_overlay(picture, query=0).layout.shapes
-    expected = picture.attention(1, 2)[7, picture.grid.n_prefix :].numpy()
+    expected = picture.attention(1, 2)[30, picture.grid.n_prefix :].numpy()
     assert np.abs(figure.data[1].z.ravel() - expected).max() <= 1e-6
     assert figure.data[1].z.shape == (picture.grid.n_rows, picture.grid.n_cols)
     with pytest.raises(SelectionError, match="read a text"):

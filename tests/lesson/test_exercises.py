@@ -323,6 +323,10 @@ def test_the_mistakes_are_what_somebody_gets_who_makes_them(grammar):
     column = np.exp(dots[:, key] / 4)
     over = [m for m in weight["mistakes"] if "softmax over the queries" in m["says"]]
     assert not over or over[0]["value"] == pytest.approx(column[at] / column.sum(), rel=1e-3)
+    row = np.sort(block["weights"][0, at])[::-1]
+    assert mistake(found["key-forbidden"], "divided evenly") == pytest.approx(
+        row[1] + row[0] / (len(row) - 1), rel=1e-3
+    )
     assert mistake(found["score"], "without dividing by √16") == pytest.approx(dots[at, key])
     assert mistake(found["n-tokens"], "special tokens") == len(KEYS.split())
     assert mistake(found["mean-cell"], "[PAD] counted") == pytest.approx(

@@ -108,6 +108,7 @@ def test_a_number_that_is_too_weak_is_not_called_no_mask():
 
     wrong = looked(Added(-4.0), [batch()], to_real).found["maps"].checks[0]
     assert (wrong.verdict, wrong.code) == ("FAIL", "") and "audit_batch" in wrong.cure, wrong
+    assert "of its attention to padding" in wrong.evidence
     assert looked(Added(0.0), [batch()], to_real).last.checks[0].code == "ignored"
     assert looked(Added(-1e9), [batch()], to_real).found == {}
 

@@ -1,4 +1,4 @@
-"""States of tokens and exported maps on a bare page, where places are not the tokens' numbers."""
+"""States of tokens, the player and exported maps on a bare page: a place is no token's number."""
 
 # Three states of tokens 1, 3 and 4, the others being special; each has a place of its own.
 PLANE = """async () => {
@@ -53,3 +53,21 @@ def test_of_an_oblong_map_every_cell_is_pointed_at_and_nothing_beside_it(bare):
     for cell, found in [([1, 4], [1, 4]), ([0, 2], [0, 2]), ([3, 1], None)]:
         bare.mouse.move(*bare.evaluate(OVER, cell))
         assert bare.evaluate("cells.at(-1)") == found
+
+
+PLAYED = """async () => {
+  const { Depth, Player } = await import("/views/layer_player.js");
+  const player = new Player(new Depth(), () => undefined);
+  document.querySelector("main").replaceChildren(player.node);
+  player.show({ nLayers: 3 });
+  player.toggle.click();
+  const before = player.playing;
+  player.show({ nLayers: 2 });
+  const after = player.playing;
+  player.node.querySelector("[aria-label='Next layer']").click();
+  return [before, after, player.said.textContent];
+}"""
+
+
+def test_another_run_stops_the_player(bare):
+    assert bare.evaluate(PLAYED) == [True, False, "Layer 1 of 0 to 1"]

@@ -213,6 +213,12 @@ def test_a_forbidden_key_gives_its_weight_to_the_others(usual, row):
     page.wait_for_selector(".viz-learn-touched", state="hidden")
     np.testing.assert_allclose(weights(page), row["weights"], atol=2e-6)
     assert score.inner_text() != "−∞" and "e^−∞" not in page.inner_text(".viz-learn-main")
+    biased = """() => {
+      const { shown, views } = vizLearn, { attention } = shown.numbers, { table } = views.get(4);
+      table.show(shown, { ...attention, bias: attention.dots.map((_, key) => key) }, true);
+      return table.touched;
+    }"""
+    assert page.evaluate(biased) is False  # the model's own bias is no change of a person's
 
 
 def test_a_score_is_changed_by_arrow_keys_and_by_dragging(usual, row):
@@ -498,6 +504,9 @@ def test_a_question_is_answered_and_a_known_mistake_is_named(usual, row):
     assert page.inner_text(said) == "Right. " + exercise["right"]
     told = page.inner_text(".viz-learn-question")
     assert "1 of 1 answers right" in told
+    for number, kept in ((17, False), (0, True)):  # each seat has answers of its own
+        page.evaluate("seat => vizLearn.question.show([], vizLearn.texts, seat)", number)
+        assert ("1 of 1 answers right" in page.inner_text(".viz-learn-question")) is kept
     code = re.search(r"hand in: ([-0-9A-Z]+)", told)[1]
     assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
 

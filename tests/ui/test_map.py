@@ -244,14 +244,19 @@ def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
     assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
 
 
-def test_a_double_click_fits_and_chooses_nothing(shared):
+def test_a_drag_pans_a_double_click_fits_and_neither_chooses(shared):
     opened = shared(layer=3, head=5, query=4, key=6, kind="text", a=TEXT)
     opened.painted()
     opened.map_painted("3.5")
     ask(opened, "map.view.zoom(0.5, 5, 5)")
     ask(opened, "map.moved()")
-    box = ask(opened, "map.box(3, 3)")
-    opened.page.mouse.dblclick(*box)
+    start, end = (ask(opened, f"map.box({row}, {col})") for row, col in ((5, 5), (6, 7)))
+    opened.page.mouse.move(*start)
+    opened.page.mouse.down()
+    opened.page.mouse.move(*end, steps=3)
+    opened.page.mouse.up()
+    assert ask(opened, "map.box(5, 5)") == pytest.approx(end, abs=0.5)  # it came along
+    opened.page.mouse.dblclick(*end)
     opened.page.wait_for_function("!window.vizTab.map.view.zoomed")
     assert ask(opened, "[map.selection.query, map.selection.key]") == [4, 6]
 

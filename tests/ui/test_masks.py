@@ -585,6 +585,8 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     mask = PRESETS["causal"].mask(15)
     colors = {cell: pixel(page, *cell, "reach.grid") for cell in ((5, 0), (9, 3), (0, 5), (3, 9))}
     assert colors[5, 0] == colors[9, 3] != colors[0, 5] == colors[3, 9]
+    page.mouse.click(*at(page, 9, 3, "reach.grid"))
+    page.wait_for_selector("[aria-label=Reach][data-painted$=':1:9']")  # the token of its row
     page.select_option("#viz-mask-passed", "ones")
     sent = {"name": "my mask.csv", "mimeType": "text/csv", "buffer": b"1,0\n0,1"}
     page.set_input_files("#viz-mask-file", files=[sent])

@@ -39,6 +39,8 @@ def test_real_padding_runs_as_in_a_batch_with_a_longer_text(site, key, plain, pa
     assert run["tokens"] == list(padded.tokens) and run["tokens"][-1] == "[PAD]"
     assert run["valid"] == padded.valid.tolist() and run["masked"] == ""
     assert run["special"][-count:] == [True] * count
+    even = run["vocabulary"]["statistics"]["entropy"]["even"]  # of the real tokens
+    assert even == pytest.approx(np.log(plain.n_tokens), abs=1e-6)
     mask = PRESETS["padding-right"].mask(padded.n_tokens, padding=count).numpy()
     found = post(site, run["key"], "run", bits(mask)).json()
     assert found["sentence"].startswith("0 leaks in 72 heads")

@@ -120,6 +120,14 @@ def test_effects_over_many_texts_have_a_mean_and_a_spread(under_effect, grammar)
     table = np.array(lines)[:, 2:4].astype(float).reshape(*expected.mean.shape, 2)
     np.testing.assert_allclose(table[..., 0], expected.mean, rtol=2e-5, atol=1e-5)
     np.testing.assert_allclose(table[..., 1], expected.spread, rtol=2e-5, atol=1e-5)
+    left = """() => {
+      const progress = document.querySelector(".viz-over-texts progress");
+      document.querySelector(".viz-over-texts .viz-controls button").click();
+      const before = progress.hidden;
+      vizTab.texts.show(vizTab.run);
+      return [before, progress.hidden];
+    }"""
+    assert page.evaluate(left) == [False, True]  # another run has no use for it
 
 
 def test_heads_are_points_by_their_share_and_their_effect(under_effect, grammar, found):

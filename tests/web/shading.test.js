@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { amount, number } from "../../assets/web/core/dom.js";
 import { heatmapOf, plainText, unpack } from "../../assets/web/views/figure_numbers.js";
+import { textsOf } from "../../assets/web/views/figure_table.js";
 import { descending, scaleOf, scaleText, strongestOf } from "../../assets/web/views/shading.js";
 
 const VALUES = Float32Array.of(0.125, 0.5, 0, 0.25, NaN);
@@ -75,4 +76,12 @@ test("a figure's numbers, packed or plain, and its texts", () => {
   assert.deepEqual([found.rows, found.cols, [...found.values]], [1, 2, [1, NaN]]);
   assert.deepEqual([found.x, found.y], [["a b", "c & d"], ["0"]]);
   assert.equal(plainText(undefined), "");
+});
+
+test("of a large figure the first cells are listed, each of its own row", () => {
+  const values = Float64Array.from({ length: 2 * 61 }, (_, at) => at);
+  values[62] = NaN;
+  const found = textsOf({ rows: 2, cols: 61, values }, [0]);
+  assert.deepEqual([found.length, found[0].length], [2, 60]);
+  assert.deepEqual([found[0].slice(0, 2), found[1].slice(0, 3)], [["masked", "1"], ["61", "", "63"]]); // biome-ignore format: rows
 });

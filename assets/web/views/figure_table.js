@@ -21,19 +21,24 @@ function marksOf(/** @type {FigureJson} */ figure) {
 
 /** @type {(heatmap: Heatmap, title: string, marks: ArrayLike<FigureCell>) => HTMLElement} */
 function cells(heatmap, title, marks) {
-  const { rows, cols, values, x, y } = heatmap;
+  const { rows, cols, x, y } = heatmap;
   const [down, across] = [Math.min(MOST, rows), Math.min(MOST, cols)];
   const head = tableHead(`${heatmap.yTitle} \\ ${heatmap.xTitle}`, ...x.slice(0, across).map(isolated));
-  const cell = (/** @type {number} */ at) => (marks[at] === 0 ? "masked" : digits(values[at]));
-  const lines = y.slice(0, down).map((name, row) => {
-    const numbers = Array.from({ length: across }, (_, col) => cell(row * cols + col));
-    return tableRow(isolated(name), ...numbers);
-  });
+  const lines = textsOf(heatmap, marks).map((texts, row) => tableRow(isolated(y[row]), ...texts));
   const cut =
     down < rows || across < cols
       ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; the CSV has all of them.`
       : "";
   return framed(title, `${title}. ${heatmap.unit}.${cut}`, head, lines);
+}
+
+/** The cells of the first rows and columns as text. @type {(heatmap: Pick<Heatmap, "rows" | "cols" | "values">,
+ *   marks: ArrayLike<FigureCell>) => string[][]} */
+export function textsOf({ rows, cols, values }, marks) {
+  const cell = (/** @type {number} */ at) => (marks[at] === 0 ? "masked" : digits(values[at]));
+  return Array.from({ length: Math.min(MOST, rows) }, (_, row) =>
+    Array.from({ length: Math.min(MOST, cols) }, (_, col) => cell(row * cols + col)),
+  );
 }
 
 /** @type {(figure: FigureJson, title: string) => HTMLElement} */
