@@ -90,10 +90,7 @@ def test_the_sentence_that_everybody_knows(tired):
     assert (
         found.sentence
         == first.sentence
-        == (
-            "Head 3.1 links “it” to “animal”: 0.64 of its attention, "
-            "5.1 × what the average query gives it."
-        )
+        == ("Head 3.1 links “it” to “animal”: 0.64 of its attention, 5.1 times the average.")
     )
     assert first.chip == "3.1 it → animal 0.64" and first.kind == "link"
     assert (first.layer, first.head, first.query, first.key) == (3, 1, 10, 2)
@@ -115,7 +112,7 @@ def test_the_first_link_has_the_best_score_and_all_have_the_numbers_of_the_maps(
         mean = weights[:, link.key].mean()
         assert link.ratio == pytest.approx(link.weight / mean, rel=2e-4)
         assert not trace.sample.special[link.query] and not trace.sample.special[link.key]
-        assert f"{link.weight:.2f}" in link.sentence and f"{link.ratio:.1f} ×" in link.sentence
+        assert f"{link.weight:.2f}" in link.sentence and f"{link.ratio:.1f} times" in link.sentence
     assert len({(one.query, one.key) for one in found}) == len(found) > 3
     assert max(Counter((one.layer, one.head) for one in found).values()) <= 2
 

@@ -409,7 +409,7 @@ def test_a_removed_head_is_said_to_add_nothing(without_a_head):
     page.wait_for_function(
         "said => document.querySelector('.viz-finding').textContent.startsWith(said)",
         arg="Head 3.1 (removed): it gives animal 0.64 of its attention, as before; "
-        "what it adds to the residual stream is 0.",
+        "its output is now zero.",
     )
 
 

@@ -113,6 +113,7 @@ def test_the_sentence_names_the_leading_head(table):
         f"{spread.mean[layer, head]:.2f} ± {spread.sd[layer, head]:.2f} nats."
     )
     assert results.said(table, "a_to_b").startswith("None of these texts")
+    assert results.example()["says"]["share"].startswith("Over 50 of the 240 texts, head ")
 
 
 def test_a_single_text_has_no_spread(minilm):

@@ -206,7 +206,7 @@ def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace
     most = [f"{share:.0%} “{trace.tokens[at]}”" for at, share in most_of(shares)]
     (said,) = leads(page)
     made = f"{most[0]}, {most[1]} and {most[2]}; mean points the same way"
-    assert said.startswith(f"The model’s own vector is {made}; of the others, ")
+    assert said.startswith(f"The sentence vector is {made}; of the others, ")
     page.click("button[data-part=padding]")
     (said,) = leads(page)
     drift = vz.analyses.padding_drift(minilm, TEXT, n_padding=16)

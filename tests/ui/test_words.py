@@ -286,7 +286,7 @@ def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     assert np.allclose(numbers(titles(opened)), trace.attention(5, 5)[8], atol=5e-5)
     opened.page.get_by_role("button", name="Previous layer").click()
     opened.page.wait_for_selector(".viz-source[data-painted*=':4.5:']")
-    assert opened.page.inner_text(".viz-player-said") == "Layer 4 of 0 to 5"
+    assert opened.page.inner_text(".viz-player-said") == "Layer 4 (0–5)"
     opened.page.fill(".viz-player input", "1")
     opened.page.wait_for_selector(".viz-source[data-painted*=':1.5:']")
 

@@ -119,7 +119,7 @@ test("what a vector is made of names its largest parts, and none where others ar
   const cosines = [[1, 1, 0.8, 0.3]];
   assert.equal(
     madeOf(["dog"], "declared", [1], { methods, cosines }),
-    "The model’s own vector is 100% “dog”; mean points the same way; of the others, last is nearest (cosine 0.80) and max farthest (0.30).",
+    "The sentence vector is 100% “dog”; mean points the same way; of the others, last is nearest (cosine 0.80) and max farthest (0.30).",
   );
 });
 

@@ -78,6 +78,5 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Abnar & Zuidema, 2020, arXiv:2005.00928",
-    look="Read the rows from top to bottom: from which tokens the query "
-    "could have drawn information by each layer.",
+    look="Read the rows from top to bottom: which tokens can have reached the query by each layer.",
 )

@@ -198,7 +198,10 @@ const EMPTY = "This text has only special tokens, so there is nothing to find. T
  */
 const over = ({ hide, renorm }) => (renorm ? " on the tokens shown" : hide ? ", special tokens hidden" : "");
 
-/** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."
+const timesSaid = (/** @type {number} */ ratio) =>
+  ratio < 0.1 ? "far less than average" : `${ratio.toFixed(1)} times the average`;
+
+/** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 times the average."
  * @type {(link: HeadLink & { removed?: boolean }, query: string, key: string, over?: string) => (string | Node)[]} */
 export function sentence({ layer, head, weight, ratio, was, removed }, query, key, over = "") {
   const name = `Head ${layer}.${head}${removed ? " (removed)" : ""}`;
@@ -207,8 +210,8 @@ export function sentence({ layer, head, weight, ratio, was, removed }, query, ke
   if (Number.isNaN(weight) && was != null)
     return [`${name}: `, from, " may not look at ", to, ` (was ${rounded(was)}).`];
   if (Number.isNaN(weight)) return [`${name}: `, from, " may not look at ", to, " in this run."];
-  const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
-  const adds = removed ? "; what it adds to the residual stream is 0." : "."; // its weights run on
+  const times = ratio == null ? "" : `, ${timesSaid(ratio)}`;
+  const adds = removed ? "; its output is now zero." : "."; // its weights run on
   if (was != null) {
     const as = removed && isSame(weight - was) ? ", as before" : ` (was ${rounded(was)}, ${changeSaid(weight - was)})`;
     return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${as}${adds}`];

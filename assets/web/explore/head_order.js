@@ -16,7 +16,7 @@ const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "
 const PAIR_EXAMPLE = "it -> animal";
 const STRONG = 0.1; // the least weight of a head that links a pair
 const NO_PRONOUN = "This text has no pronoun; he, she, it, they and their forms count, in English only.";
-const HINT = "Dims the heads that do not match; Enter goes to the next match.";
+const HINT = "Matching heads stay bright; Enter goes to the next one.";
 
 /** @extends {Emitter<[]>} */
 export class HeadOrder extends Emitter {

@@ -243,5 +243,5 @@ export function reading([first], key) {
   if (!first) return "The mask forbids this pair in every head.";
   if (first.ratio == null || first.ratio > BROAD) return "";
   const { layer, head, ratio } = first;
-  return `${layer}.${head} gives ${quoted(key)} about as much from every query: a high weight, but only ${ratio.toFixed(1)} × its mean.`;
+  return `In ${layer}.${head} nearly every word looks at ${quoted(key)}: this is only ${ratio.toFixed(1)} times the average.`;
 }

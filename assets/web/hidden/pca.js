@@ -48,7 +48,7 @@ export class PcaPanel extends Panel {
       "PCA of hidden states, all layers",
       "Follow the line: the chosen token's path from the embeddings to the last block. The axes are the first two principal components of all layers' states, fitted together. What lies outside this plane is not shown, so points that are close here may be far apart.",
     );
-    const says = caption("Solid: the current layer; faint: all other layers. Axes in the units of the states.");
+    const says = caption("Solid: the current layer; faint: all other layers.");
     this.body.append(controls(control("Subtract the mean", this.center)), this.plot, says, this.told);
     onWidth(this.plot, () => requestAnimationFrame(() => this.#draw()));
   }

@@ -14,7 +14,7 @@ import { cut, fixed, HUES } from "./results.js";
 const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [420, 58, 12, 10, 40];
 const REACH = 14; // pixels within which a point is meant
 const ABOUT =
-  "The first two principal components of the pooled vectors, in their units. What lies outside this plane is not shown, " +
+  "The first two principal components of the pooled vectors. What lies outside this plane is not shown, " +
   "so items that are close here may be far apart; the cosines use the whole vectors.";
 const HINT = "Point at an item for its name; click it for its nearest neighbors. Arrow keys step through the items.";
 

@@ -81,8 +81,8 @@ function partsSaid(what, tokens, values) {
 }
 
 /** Which tokens make most of a vector, and which other pooling is nearest to it and which farthest.
- * @type {(tokens: string[], method: string, values: Maybe[] | null, found: Pooled | null) => string} */
-export function madeOf(tokens, method, values, found) {
+ * @type {(tokens: string[], method: string, values: Maybe[] | null, found: Pooled | null, text?: boolean) => string} */
+export function madeOf(tokens, method, values, found, text = true) {
   const own = found?.methods.findIndex(({ name }) => name === method) ?? -1;
   const all = (found?.cosines[own] ?? [])
     .map((cosine, at) => ({ name: spoken(found?.methods[at].name ?? ""), cosine }))
@@ -91,7 +91,8 @@ export function madeOf(tokens, method, values, found) {
   const equal = all.filter(({ cosine }) => Number(cosine) >= SAME).map(({ name }) => name);
   const others = all.slice(equal.length);
   const [near, far] = [others[0], others[others.length - 1]];
-  const made = partsSaid(method === OWN ? "The model’s own vector" : `The ${method} vector`, tokens, values ?? []);
+  const whole = text ? "The sentence vector" : "The model’s own vector";
+  const made = partsSaid(method === OWN ? whole : `The ${method} vector`, tokens, values ?? []);
   const same = equal.length ? `${and(equal)} ${equal.length === 1 ? "points" : "point"} the same way` : "";
   const beside =
     far && near !== far

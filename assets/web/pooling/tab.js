@@ -241,7 +241,13 @@ class PoolingTab extends TabShell {
       ? "Where the pooler's learned query looks"
       : `Each token's contribution to ${method === OWN ? "the model's own vector" : method}`;
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
-    this.lead.textContent = madeOf(run.tokens, method, method === "max" || looked ? null : values, this.found);
+    this.lead.textContent = madeOf(
+      run.tokens,
+      method,
+      method === "max" || looked ? null : values,
+      this.found,
+      !run.grid,
+    );
     if (!values) return this.shares.fail(method === OWN ? NO_PARTS : NO_SHARES);
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values[at], 4)}`;

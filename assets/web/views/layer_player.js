@@ -97,7 +97,7 @@ export class Player {
     this.toggle.title = this.playing ? "Pause" : "Play the layers";
     this.toggle.setAttribute("aria-label", this.toggle.title);
     this.slider.value = String(this.selection.layer);
-    this.said.textContent = `Layer ${this.selection.layer} of 0 to ${this.nLayers - 1}`;
+    this.said.textContent = `Layer ${this.selection.layer} (0–${this.nLayers - 1})`;
   }
 }
 

@@ -123,7 +123,7 @@ def _link(
         weight=weight,
         ratio=ratio,
         sentence=f"Head {place} links {query.said} to {key.said}: {weight:.2f} of its attention, "
-        f"{ratio:.1f} × what the average query gives it.",
+        f"{ratio:.1f} times the average.",
         chip=f"{place} {query.short} → {key.short} {weight:.2f}",
         heads=((head.layer, head.head),),
     )

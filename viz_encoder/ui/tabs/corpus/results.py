@@ -184,7 +184,9 @@ def said(table: HeadTable, name: str) -> str:
     mean, sd = spread.mean[layer, head], spread.sd[layer, head]
     digits = 4 if 0 < sd < 0.0005 else 3 if 0 < sd < 0.005 else 2  # so that sd is seen
     number = f"{mean:.{digits}f}" if math.isnan(sd) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
-    over_texts = f"Over {counted(spread.n_texts, what)}, head {layer}.{head}"
+    n, whole = spread.n_texts, table.n_texts
+    many = counted(n, what) if n == whole else f"{n:,} of the {counted(whole, what)}"
+    over_texts = f"Over {many}, head {layer}.{head}"
     if known is not None and known.meaning.startswith(LOOK):
         where = known.meaning.removeprefix(LOOK).partition(";")[0]
         return f"{over_texts} looks {where} more than any other head: {number} of its attention."
