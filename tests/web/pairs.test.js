@@ -66,7 +66,10 @@ test("heads are ranked by weight, and those that the mask forbids are left out",
 
 test("a large weight that every query gives is named, a selective one needs no remark", () => {
   const link = { layer: 5, head: 11, weight: 0.65, was: null };
-  assert.match(reading([{ ...link, ratio: 1.6 }], "animal"), /In 5\.11 nearly every word looks at “animal”: .* 1\.6 times/);
+  assert.match(
+    reading([{ ...link, ratio: 1.6 }], "animal"),
+    /In 5\.11 nearly every word looks at “animal”: .* 1\.6 times/,
+  );
   assert.equal(reading([{ ...link, ratio: 5 }], "animal"), "");
   assert.match(reading([], "animal"), /mask forbids/);
 });
