@@ -2,13 +2,13 @@
 
 import os
 
-from viz_encoder.ui.serve import Settings, serve
+from viz_encoder.ui.serve import ServerSettings, serve
 from viz_encoder.ui.wire.security_headers import SPACES
 
 if __name__ == "__main__":
     on_a_space = "SPACE_ID" in os.environ
     serve(
-        Settings(
+        ServerSettings(
             host="0.0.0.0" if on_a_space else "127.0.0.1",
             public=on_a_space,
             trust_proxy=on_a_space,  # a Space is reached through the hub's proxy alone

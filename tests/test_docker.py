@@ -9,7 +9,7 @@ import httpx
 
 from tests.ui.conftest import serving
 from viz_encoder.cli import _parser
-from viz_encoder.ui.serve import PORT, Settings, make_app
+from viz_encoder.ui.serve import PORT, ServerSettings, make_app
 
 ROOT = Path(__file__).parent.parent
 LINES = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
@@ -44,6 +44,6 @@ def test_the_health_check_asks_for_the_first_run():
     (address,) = re.findall(r"http://127\.0\.0\.1:(\d+)/([\w/]+)", check)
     assert address[0] == str(PORT)
     code = json.loads(re.search(r"CMD (\[.*\])", check)[1])[-1]
-    with serving(make_app(Settings(device="cpu", public=True))) as site:
+    with serving(make_app(ServerSettings(device="cpu", public=True))) as site:
         assert httpx.get(site + address[1], timeout=60).json()["tokens"]
         exec(code.replace(f"http://127.0.0.1:{PORT}/", site))

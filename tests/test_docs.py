@@ -19,7 +19,7 @@ from scripts import grammar_roles as roles
 from tests.ui.conftest import serving
 from viz_encoder import errors
 from viz_encoder.cli import main
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
@@ -244,7 +244,7 @@ def test_what_the_audit_command_is_given_is_right():
 
 def test_the_client_runs_against_a_server():
     scope: dict[str, Any] = {}
-    with serving(make_app(Settings())) as address:
+    with serving(make_app(ServerSettings())) as address:
         exec(fenced("commands.md", "python")[1].replace("http://127.0.0.1:7860/", address), scope)
     assert len(scope["weights"]) == len(scope["run"]["tokens"])
     assert scope["share"]["data"]

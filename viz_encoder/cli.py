@@ -118,11 +118,11 @@ def _port(text: str) -> int:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    from viz_encoder.ui.serve import Settings, serve  # Gradio is slow to import
+    from viz_encoder.ui.serve import ServerSettings, serve  # Gradio is slow to import
 
     subject = Trace.load(given.trace) if given.trace else None
     host = given.host or (EVERYONE if given.room else ALONE)
-    settings = Settings(
+    settings = ServerSettings(
         host,
         given.port,
         given.public or given.room,

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
 
-Item = TypeVar("Item")
+Member = TypeVar("Member")
 Columns = dict[str, list[Any]]
 TABLE_NAMES = {"state": "blocks"}  # a state is named by the blocks before it
 FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
@@ -69,7 +69,7 @@ class ArrayResult(TableResult):
         return long_columns(places, {self._main: array})
 
 
-class SeriesResult(TableResult, Sequence[Item]):
+class SeriesResult(TableResult, Sequence[Member]):
     """A frozen result that is a series of smaller ones: result[0], len(result), for … in result."""
 
     _items: ClassVar[str]
@@ -80,19 +80,19 @@ class SeriesResult(TableResult, Sequence[Item]):
         cls._items = items or cls._items
 
     @overload
-    def __getitem__(self, at: int) -> Item: ...
+    def __getitem__(self, at: int) -> Member: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
-    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
+    def __getitem__(self, at: slice) -> tuple[Member, ...]: ...
+    def __getitem__(self, at: int | slice) -> Member | tuple[Member, ...]:
         """One item, or a slice as a tuple."""
-        found: Item | tuple[Item, ...] = getattr(self, self._items)[at]
+        found: Member | tuple[Member, ...] = getattr(self, self._items)[at]
         return found
 
     def __len__(self) -> int:
         """Number of items."""
         return len(getattr(self, self._items))
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[Member]:
         """Each, in order."""
         return iter(getattr(self, self._items))
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from viz_encoder.model import Encoder
 from viz_encoder.model.activations import ACTIVATIONS
 from viz_encoder.model.attention import merge_heads, split_heads
-from viz_encoder.model.head import Head
+from viz_encoder.model.head import PredictionHead
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -45,7 +45,7 @@ def encode(model: Encoder, x: Tensor, steps: Steps | None = None) -> Tensor:
     return x if isinstance(model.final_norm, nn.Identity) else steps.norm(model.final_norm, x)
 
 
-def answer(head: Head, x: Tensor, steps: Steps | None = None) -> Tensor:
+def answer(head: PredictionHead, x: Tensor, steps: Steps | None = None) -> Tensor:
     """The logits of a prediction head, of states "… d_model" that it reads."""
     steps = steps or Steps()
     if head.dense is not None:

@@ -15,7 +15,7 @@ import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable, chunk
-from viz_encoder.corpora.corpus_items import Columns, CorpusItems, column_names
+from viz_encoder.corpora.corpus_items import CorpusItems, TextColumns, column_names
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import read_set
 
@@ -295,7 +295,7 @@ def test_heads_are_ranked_and_their_examples_marked(grammar, table):
 def test_long_cells_are_read_and_the_limit_of_the_process_stays(tmp_path):
     before = csv.field_size_limit()
     (tmp_path / "long.csv").write_text(f"text\n{'a' * 200_000}\nshort\n")
-    rows = CorpusItems(tmp_path / "long.csv", Columns("text", None))
+    rows = CorpusItems(tmp_path / "long.csv", TextColumns("text", None))
     assert [len(row) for row in rows] == [200_000, 5]
     assert csv.field_size_limit() == before
 

@@ -6,7 +6,7 @@ import torch
 from tests.audit.plants import causal, padding
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.trace.attention_call import AttentionCall
-from viz_encoder.training.leaks import LeakFinder, Meant
+from viz_encoder.training.leaks import LayerIntent, LeakFinder
 
 VALID = torch.arange(6) < torch.tensor([4, 6, 2])[:, None]
 
@@ -26,16 +26,16 @@ def maps_of(ran):
 
 def test_closed_rows_of_padding_are_not_lost():
     rows_too = padding(VALID) & VALID[:, :, None]
-    found = LeakFinder().find(ran_with(rows_too), Meant(padding(VALID), VALID))
+    found = LeakFinder().find(ran_with(rows_too), LayerIntent(padding(VALID), VALID))
     assert not found.leak and found.lost.tolist() == [0, 0]
     short = rows_too & ~torch.eye(6, dtype=torch.bool)
-    lost = LeakFinder().find(ran_with(short), Meant(padding(VALID), VALID)).lost
+    lost = LeakFinder().find(ran_with(short), LayerIntent(padding(VALID), VALID)).lost
     assert lost.tolist() == [int(VALID.sum())] * 2
 
 
 def test_the_share_is_a_mean_over_real_queries():
     ran = ran_with(padding(VALID))
-    found = LeakFinder().find(ran, Meant(causal(VALID), VALID))
+    found = LeakFinder().find(ran, LayerIntent(causal(VALID), VALID))
     over = maps_of(ran) * ~causal(VALID)[:, None].numpy() * VALID[:, None, :, None].numpy()
     meant = over.sum((0, 2, 3)) / int(VALID.sum())
     np.testing.assert_allclose(found.share.numpy(), meant, rtol=1e-5)
@@ -45,7 +45,7 @@ def test_the_share_is_a_mean_over_real_queries():
 
 
 def test_the_row_that_is_farthest_from_1_is_of_real_queries_and_whole_ones_hold():
-    ran, meant = ran_with(causal(VALID)), Meant(causal(VALID), VALID)
+    ran, meant = ran_with(causal(VALID)), LayerIntent(causal(VALID), VALID)
     maps = torch.from_numpy(maps_of(ran)).float()
     assert LeakFinder().find(ran, meant).short is None  # a kernel's: nothing to be said
     whole = ran._replace(maps=maps)
@@ -64,7 +64,7 @@ def test_the_row_that_is_farthest_from_1_is_of_real_queries_and_whole_ones_hold(
 
 def test_one_mask_is_held_against_the_intent_of_each_layer():
     ran, finder = ran_with(padding(VALID)), LeakFinder()
-    right, wrong = Meant(padding(VALID), VALID), Meant(causal(VALID), VALID)
+    right, wrong = LayerIntent(padding(VALID), VALID), LayerIntent(causal(VALID), VALID)
     assert [finder.find(ran, meant).leak for meant in (right, wrong, right)] == [False, True, False]
 
 
@@ -73,7 +73,7 @@ def test_what_is_added_to_all_keys_alike_is_added_beside_slots_too():
     q = torch.randn(3, 2, 6, 4, generator=generator)
     k, v = torch.randn(2, 3, 2, 7, 4, generator=generator).unbind()
     ran = AttentionCall("sdpa", q, k, v, 0.5)  # a slot before the tokens, and no mask
-    meant, slots = Meant(causal(VALID), VALID), Slots(first=1, n_open=1)
+    meant, slots = LayerIntent(causal(VALID), VALID), Slots(first=1, n_open=1)
     found, added = (
         LeakFinder().find(one, meant, slots)
         for one in (ran, ran._replace(bias=torch.zeros(3, 1, 6, 1)))

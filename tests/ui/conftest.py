@@ -18,7 +18,7 @@ from tests.ui.shared_tab import SharedTab
 from tests.ui.texts import SENTENCES
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
-from viz_encoder.ui.serve import Server, Settings, listen, make_app
+from viz_encoder.ui.serve import Server, ServerSettings, listen, make_app
 from viz_encoder.ui.wire.static import address, joined
 
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
@@ -58,7 +58,7 @@ def serving(app: object, port: int = 0) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     """The address of a running server with the built-in models."""
-    with serving(make_app(Settings())) as address:
+    with serving(make_app(ServerSettings())) as address:
         yield address
 
 

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.ui.conftest import serving
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 
 # All that a browser sends without asking the server first, and one request that it asks about.
 ATTACK = """(async (site) => {
@@ -70,7 +70,7 @@ SENT = {
 @contextmanager
 def watched_server() -> Iterator[tuple[str, list[str]]]:
     """A local server, and the paths of all requests that got past what guards it."""
-    app, reached = make_app(Settings(device="cpu")), list[str]()
+    app, reached = make_app(ServerSettings(device="cpu")), list[str]()
     app.user_middleware.append(Middleware(_Seen, reached))  # the last is the innermost
     with serving(app) as site:
         yield site, reached

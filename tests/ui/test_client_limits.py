@@ -14,7 +14,7 @@ from tests.coroutines import run_apart
 from tests.ui.conftest import serving
 from viz_encoder.cli import main
 from viz_encoder.ui.page import make_page
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.client import CLIENT
 from viz_encoder.ui.state.limits import LOCAL, MB, PUBLIC
 from viz_encoder.ui.state.models import Models
@@ -140,8 +140,8 @@ def test_uvicorn_itself_does_not_believe_the_header():
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_public_server_counts_and_behind_a_proxy_each_client_apart(monkeypatch, trusted):
     few = replace(PUBLIC, client_burst=2, client_rate=0.001)
-    monkeypatch.setattr(Settings, "limits", few)
-    app = make_app(Settings(device="cpu", public=True, trust_proxy=trusted))
+    monkeypatch.setattr(ServerSettings, "limits", few)
+    app = make_app(ServerSettings(device="cpu", public=True, trust_proxy=trusted))
     kinds = [each.cls for each in app.user_middleware]
     assert (kinds[0] is BehindProxy) == trusted and kinds.count(BehindProxy) == trusted
     asked = TestClient(app, base_url="http://127.0.0.1")
@@ -264,7 +264,7 @@ def test_security_md_promises_these_numbers():
     assert LOCAL.saved_cells is None
     assert LOCAL.packed_tables and not PUBLIC.packed_tables
     assert PUBLIC.header_seconds == LOCAL.header_seconds and PUBLIC.body_rate == LOCAL.body_rate
-    assert Settings().limits == LOCAL and Settings(public=True).limits == PUBLIC
+    assert ServerSettings().limits == LOCAL and ServerSettings(public=True).limits == PUBLIC
 
 
 def test_the_proxy_of_the_docs_replaces_the_header_and_refuses_before_this_server_would():

@@ -11,7 +11,7 @@ from gradio.context import LocalContext
 
 from tests.ui.conftest import serving
 from viz_encoder.ui.form.model_opening import Opening
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.closed_page import MAX_NAME
@@ -27,7 +27,7 @@ def test_an_open_page_holds_no_connection(visit):
 
 
 def test_a_page_that_closes_lets_go_of_its_run(chromium):
-    app, told = make_app(Settings()), Event()
+    app, told = make_app(ServerSettings()), Event()
     store = app.state.runner.store
     let_go = type(store).release
 
@@ -49,7 +49,7 @@ def test_a_page_that_closes_lets_go_of_its_run(chromium):
 
 
 def test_whoever_says_it_another_page_keeps_what_it_shows():
-    app = make_app(Settings())
+    app = make_app(ServerSettings())
     store, client = app.state.runner.store, TestClient(app, base_url="http://127.0.0.1")
     key = client.get("/viz/first").json()["key"]
     entry = store.get(key)

@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 from viz_encoder.cli import main
 from viz_encoder.ui import desktop
-from viz_encoder.ui.serve import Server, Settings, serve
+from viz_encoder.ui.serve import Server, ServerSettings, serve
 
 DEBUGGER = 9377  # the port of the window's debugger
 BROWSER = """#!{python}
@@ -101,7 +101,7 @@ def test_serve_opens_a_tab_that_is_answered(monkeypatch):
     monkeypatch.setattr(Server, "run", run)
     monkeypatch.setattr("webbrowser.open", opened)
     # Not in this thread, which another test's browser may need.
-    serving = threading.Thread(target=serve, args=(Settings(port=0, opened=True),))
+    serving = threading.Thread(target=serve, args=(ServerSettings(port=0, opened=True),))
     serving.start()
     serving.join()
     assert "viz_encoder" in seen[0]

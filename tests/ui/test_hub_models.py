@@ -16,7 +16,7 @@ from tests.ui.conftest import lasting, listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan, patient
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.form import endpoints
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.watch import SenderLeft, watched
@@ -43,7 +43,7 @@ def hub(tmp_path, folder):
 @pytest.fixture(scope="module")
 def site():
     """A server that people of this machine reach; what a test brings is in its own cache."""
-    with serving(make_app(Settings(device="cpu"))) as site:
+    with serving(make_app(ServerSettings(device="cpu"))) as site:
         yield site
 
 
@@ -118,7 +118,7 @@ def test_a_public_server_never_asks_the_hub_whatever_is_sent(hub):
     """By every endpoint and every event of the page, with names in each place."""
     Models(device="cpu", local=True).download(NAME)
     hub.asked.clear()
-    with serving(make_app(Settings(public=True, device="cpu"))) as site:
+    with serving(make_app(ServerSettings(public=True, device="cpu"))) as site:
         client = Client(site, verbose=False)
         for endpoint in ("/look_up", "/download_model", "/open_model"):
             for name in (MOVED, NAME):
@@ -141,7 +141,7 @@ def test_a_public_server_never_asks_the_hub_whatever_is_sent(hub):
 
 
 def test_the_endpoints(hub):
-    with serving(make_app(Settings(device="cpu"))) as site:
+    with serving(make_app(ServerSettings(device="cpu"))) as site:
         client = Client(site, verbose=False)
         facts = client.predict(NAME, api_name="/look_up")
         assert (facts["family"], facts["license"]) == ("bert", "apache-2.0 <b>")
@@ -160,7 +160,7 @@ def test_the_endpoints(hub):
 
 def test_a_slow_hub_holds_nobody_up(hub):
     """While one client waits for the hub, another one runs a text."""
-    with serving(make_app(Settings(device="cpu"))) as site:
+    with serving(make_app(ServerSettings(device="cpu"))) as site:
         first, client = (Client(site, verbose=False) for _ in range(2))
         hub.answer.clear()
         waiting = first.submit(NAME, api_name="/look_up")
@@ -185,7 +185,7 @@ def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
     monkeypatch.setattr(Models, "look", look)
     monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
     hub.answer.clear()
-    with serving(make_app(Settings(device="cpu"))) as site:
+    with serving(make_app(ServerSettings(device="cpu"))) as site:
         call = f"{site}gradio_api/call/look_up"
         event = httpx.post(call, json={"data": [NAME]}, timeout=60).json()["event_id"]
         with httpx.stream("GET", f"{call}/{event}", timeout=60):

@@ -8,7 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, open_tab, serving
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 
 TEXT = "The animal didn't cross the street because it was too tired"
 IT, ANIMAL = 10, 2
@@ -17,7 +17,7 @@ IT, ANIMAL = 10, 2
 @pytest.fixture(scope="module")
 def fresh_site():
     """A server that has never seen any of the runs."""
-    with serving(make_app(Settings())) as address:
+    with serving(make_app(ServerSettings())) as address:
         yield address
 
 

@@ -18,7 +18,7 @@ from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import CheckpointError, SelectionError
 from viz_encoder.ui.form.model_panel import model_panel
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state import models as models_module
 from viz_encoder.ui.state.models import Models
 
@@ -86,7 +86,7 @@ def test_predictions_that_there_are_not(client, folder, layer, task, says):
 
 
 def test_a_public_server_opens_nothing(folder):
-    with serving(make_app(Settings(public=True))) as site:
+    with serving(make_app(ServerSettings(public=True))) as site:
         client = Client(site, verbose=False)
         for name in (str(folder), "some/model", "~", "."):
             with pytest.raises(AppError, match="opens no"):
@@ -274,7 +274,7 @@ def test_a_client_cannot_name_a_file_of_the_server(tmp_path, public):
     secret = tmp_path / "secret.txt"
     secret.write_text("hidden words")
     sent = {"path": str(secret), "meta": {"_type": "gradio.FileData"}}
-    with serving(make_app(Settings(public=public))) as site:
+    with serving(make_app(ServerSettings(public=public))) as site:
         for data in (["text", sent, "", "grammar", None, "scene"], [sent]):
             for index in range(8):
                 session = f"s{index}{len(data)}"

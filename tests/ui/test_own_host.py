@@ -5,10 +5,10 @@ import logging
 import pytest
 from fastapi.testclient import TestClient
 
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 
-LOCAL = Settings(device="cpu")
-PROXIED = Settings(device="cpu", public=True, trust_proxy=True)
+LOCAL = ServerSettings(device="cpu")
+PROXIED = ServerSettings(device="cpu", public=True, trust_proxy=True)
 
 
 @pytest.fixture(scope="module", params=[LOCAL, PROXIED], ids=["local", "proxied"])
@@ -42,5 +42,7 @@ def test_another_host_is_told_the_cure(server, caplog, host, ours):
 
 
 def test_a_proxy_that_is_trusted_gives_no_name_to_ones_own_server():
-    client = TestClient(make_app(Settings(device="cpu", trust_proxy=True)), "http://127.0.0.1")
+    client = TestClient(
+        make_app(ServerSettings(device="cpu", trust_proxy=True)), "http://127.0.0.1"
+    )
     assert client.get("/viz/zoo", headers={"host": "viz.example"}).status_code == 400

@@ -17,7 +17,7 @@ from tests.slow import slow
 from viz_encoder.analyses.collection import Separation
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
-from viz_encoder.ui.serve import Settings
+from viz_encoder.ui.serve import ServerSettings
 from viz_encoder.ui.state.expiring_store import GRACE_SECONDS
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
@@ -139,8 +139,8 @@ def test_what_cannot_be_read_is_said(client):
 
 
 def test_public_servers_take_fewer_items(runner):
-    assert Settings(public=True).limits.set_items == PUBLIC.set_items == 500
-    assert Settings().limits.set_items is None
+    assert ServerSettings(public=True).limits.set_items == PUBLIC.set_items == 500
+    assert ServerSettings().limits.set_items is None
     items = given_items("\n".join(f"text {at}" for at in range(51)))
     with pytest.raises(TooLong, match="up to 50"):
         compare(runner, items, MODEL)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.coroutines import run_apart
 from tests.slow import slow
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 
 TEXT = ["the keys are old", "grammar"]
 
@@ -16,7 +16,7 @@ TEXT = ["the keys are old", "grammar"]
 @pytest.fixture
 def app():
     """A server whose queue has not begun."""
-    return make_app(Settings(device="cpu", port=0))
+    return make_app(ServerSettings(device="cpu", port=0))
 
 
 @pytest.fixture

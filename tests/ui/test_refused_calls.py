@@ -10,7 +10,7 @@ import pytest
 from tests.coroutines import run_apart
 from tests.ui.conftest import serving
 from viz_encoder.ui.page import SHARED_ENDPOINTS
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire.endpoints import UNFORESEEN, bound
 from viz_encoder.ui.wire.gradio_faults import GradioFaults
@@ -23,7 +23,7 @@ FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 @pytest.fixture(scope="module")
 def app():
     """A server for strangers."""
-    return make_app(Settings(public=True))
+    return make_app(ServerSettings(public=True))
 
 
 @pytest.fixture(scope="module")

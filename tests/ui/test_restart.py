@@ -8,7 +8,7 @@ import torch
 from tests.slow import slow
 from tests.ui.conftest import serving
 from tests.ui.texts import MASKED
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.mask_link import mask_code
 
 LOST, BOX = ".viz-page-note:not([hidden])", "#viz-text-a textarea, #viz-text-a input"
@@ -35,7 +35,7 @@ def opened(chromium):
 @pytest.fixture(scope="module")
 def forgetful():
     """A server and its runs, which a test may drop."""
-    app = make_app(Settings(device="cpu"))
+    app = make_app(ServerSettings(device="cpu"))
     with serving(app) as site:
         yield site, app.state.runner.store._entries
 
@@ -43,7 +43,7 @@ def forgetful():
 @pytest.mark.parametrize("made", [slow(""), slow("&cut=h3.1"), CAUSAL])
 def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
     page = opened
-    with serving(make_app(Settings(device="cpu"))) as site:
+    with serving(make_app(ServerSettings(device="cpu"))) as site:
         page.goto(site + LINK + made)
         painted(page, "3.0")
         page.wait_for_selector("#viz-proof.viz-good")
@@ -53,7 +53,7 @@ def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
     page.click(".viz-share-grid [data-head='2.3']")
     page.wait_for_selector(LOST)
     assert "is not responding" in page.inner_text(LOST)
-    with serving(make_app(Settings(device="cpu")), urlsplit(site).port):
+    with serving(make_app(ServerSettings(device="cpu")), urlsplit(site).port):
         painted(page, "2.3", before["key"])
         page.wait_for_selector(LOST, state="hidden")
         page.wait_for_selector("#viz-proof.viz-good")

@@ -10,7 +10,7 @@ from tests.coroutines import run_apart
 from tests.slow import slow, slow_but
 from tests.ui.other_site import ATTACK, SENT, other_site, uploads, watched_server
 from tests.ui.routes import Route, every_route
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.wire.clients import BehindProxy, NoProxy
 from viz_encoder.ui.wire.same_origin import SameOrigin
 from viz_encoder.ui.wire.security_headers import NOTEBOOKS, SPACES
@@ -18,11 +18,11 @@ from viz_encoder.ui.wire.security_headers import NOTEBOOKS, SPACES
 OURS = "http://127.0.0.1:7860"
 NAVIGATE = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 MODES = {
-    "local": Settings(device="cpu"),
-    "launch": Settings(device="cpu", framed_by=NOTEBOOKS),
-    "class": Settings(device="cpu", public=True, room=True, host="0.0.0.0"),
-    "public": Settings(device="cpu", public=True),
-    "a Space": Settings(device="cpu", public=True, trust_proxy=True, framed_by=SPACES),
+    "local": ServerSettings(device="cpu"),
+    "launch": ServerSettings(device="cpu", framed_by=NOTEBOOKS),
+    "class": ServerSettings(device="cpu", public=True, room=True, host="0.0.0.0"),
+    "public": ServerSettings(device="cpu", public=True),
+    "a Space": ServerSettings(device="cpu", public=True, trust_proxy=True, framed_by=SPACES),
 }
 
 

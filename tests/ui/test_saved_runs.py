@@ -14,7 +14,7 @@ from tests.ui.reruns import changed_run
 from tests.ui.texts import LABELS
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.models import Models
@@ -132,7 +132,7 @@ def test_another_run_than_the_models_own_says_why(opened, grammar, made, says):
 
 def test_a_server_that_is_started_on_a_run_has_its_model_too(grammar):
     for trace, here in ((vz.capture(grammar, TEXT), True), (masked(grammar), False)):
-        with serving(make_app(Settings(device="cpu"), trace)) as site:
+        with serving(make_app(ServerSettings(device="cpu"), trace)) as site:
             told = httpx.get(f"{site}viz/first", timeout=60).json()
         assert (told["hasModel"], told["tokens"]) == (here, list(trace.tokens))
 

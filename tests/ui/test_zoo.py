@@ -15,7 +15,7 @@ from tests.ui.conftest import open_tab, serving
 from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.tabs.zoo.own_code import own_code
 from viz_encoder.ui.tabs.zoo.pictures import context_of
 from viz_encoder.ui.tabs.zoo.results import EASY, Audits, kept, zoo
@@ -219,7 +219,7 @@ def odd_tokens(valid):
 
 
 def test_a_public_server_has_the_zoo_without_any_run():
-    with serving(make_app(Settings(public=True))) as address:
+    with serving(make_app(ServerSettings(public=True))) as address:
         found = answer(address, "C2-transposed")
     assert found["report"]["verdict"] == "FAIL"
 

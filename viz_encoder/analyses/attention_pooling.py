@@ -20,7 +20,7 @@ from viz_encoder.errors import InputError, TooLong, TraceError
 from viz_encoder.inputs.items import Item, read_set
 from viz_encoder.model.pooling import cls, mean
 from viz_encoder.result import ArrayResult, Columns, long_columns
-from viz_encoder.trace.batches import Progress, batches
+from viz_encoder.trace.batches import TellItems, batches
 from viz_encoder.trace.states import choose_layers
 
 STEPS, RATE, DECAY, FOLDS = 150, 0.003, 0.01, 5
@@ -64,7 +64,7 @@ def attention_pooling(
     layer: int = -1,
     seeds: Sequence[Seed] = (0, 1, 2),
     steps: Annotated[int, at_least(1), at_most(MAX_STEPS)] = STEPS,
-    progress: Progress | None = None,
+    progress: TellItems | None = None,
 ) -> AttentionPooling:
     """Train a query and a linear classifier over the pooled vector, the encoder unchanged.
 
@@ -247,7 +247,7 @@ def _losses(
 class _Told:
     """Steps done, of all trainings together; whoever is told of them may stop the work."""
 
-    progress: Progress | None
+    progress: TellItems | None
     total: int
     done: int = 0
 

@@ -13,7 +13,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.inputs import Sample
 from viz_encoder.model.pooling import attention_shares
 from viz_encoder.result import ArrayResult, Columns, SeriesResult
-from viz_encoder.trace.batches import Progress, batches
+from viz_encoder.trace.batches import TellItems, batches
 from viz_encoder.trace.states import choose_layers
 
 
@@ -54,7 +54,7 @@ def item_weights(
     query: Float[np.ndarray, " d_model"],
     *,
     layer: int = -1,
-    progress: Progress | None = None,
+    progress: TellItems | None = None,
 ) -> SetWeights:
     """softmax(hidden · query / √d_model) over each item's tokens, in the order of the items.
 

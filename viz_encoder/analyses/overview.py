@@ -20,7 +20,7 @@ from viz_encoder.trace.shown_map import ShownMap, Side
 from viz_encoder.trace.token_selection import query_of
 
 # Tokens in order; several in one entry are merged. They are thousands, and checked all at once.
-Shown = Annotated[Sequence[int | Sequence[int]], AS_IT_IS]
+ShownTokens = Annotated[Sequence[int | Sequence[int]], AS_IT_IS]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ def overview(
     rows: slice,
     keys: slice,
     size: Count = 512,
-    tokens: Shown | None = None,
+    tokens: ShownTokens | None = None,
     renormalize: bool = False,
 ) -> Tile:
     """The part rows × keys of a map, pooled by max only where it has more than size cells a side.
@@ -124,7 +124,7 @@ def row(
     head: Head,
     query: Token | Sequence[Token],
     *,
-    tokens: Shown | None = None,
+    tokens: ShownTokens | None = None,
     renormalize: bool = False,
 ) -> Row:
     """Exact weights of one query over all kept keys; NaN where the mask forbids the key.
@@ -149,13 +149,15 @@ def row(
     return Row(weights, layer, head, merged if several is query else merged[0])
 
 
-def _map(trace: Trace, layer: int, head: Head, tokens: Shown | None, renormalize: bool) -> ShownMap:
+def _map(
+    trace: Trace, layer: int, head: Head, tokens: ShownTokens | None, renormalize: bool
+) -> ShownMap:
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     keys = _side(ran.k.shape[1], None if ran.cross else tokens)
     return ShownMap(ran, heads, head, keys, renormalize)
 
 
-def _side(count: int, tokens: Shown | None) -> Side:
+def _side(count: int, tokens: ShownTokens | None) -> Side:
     if tokens is None:
         return Side(torch.arange(count), torch.arange(count + 1))
     groups, flat = _groups(tokens)

@@ -13,13 +13,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.model.pooling import attention_shares
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
-from viz_encoder.trace.states import (
-    States,
-    choose_methods,
-    left_out,
-    states_of,
-    unlike_declared,
-)
+from viz_encoder.trace.states import States, choose_methods, left_out, states_of, unlike_declared
 
 Queries = Mapping[int, Float[np.ndarray, " d_model"]]
 
@@ -113,12 +107,12 @@ def pooled(
     )
 
 
-Named = dict[str, Float[Tensor, " _"]]
+ByMethod = dict[str, Float[Tensor, " _"]]
 
 
 def _layer(
     states: States, place: int, methods: Sequence[str], query: Tensor | None
-) -> tuple[Named, Named]:
+) -> tuple[ByMethod, ByMethod]:
     """Each method's vector and shares after one layer; both NaN without a query."""
     vectors, shares = {}, {}
     n_tokens, d_model = states.first.shape[1:]

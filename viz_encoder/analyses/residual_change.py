@@ -13,7 +13,7 @@ from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.recomputed import apart, head_outputs, require_as_ran, resting
-from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource, block_of
 from viz_encoder.trace.same_model import require_model
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
@@ -107,7 +107,9 @@ def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
 
 
 @public
-def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False) -> ResidualChange:
+def residual_change(
+    encoder: WeightSource, trace: Trace, *, hide_special: bool = False
+) -> ResidualChange:
     """Length of the attention part and of the feed-forward part of every block, token by token.
 
     Each block is computed again from the hidden states that ran: attention from the run's own
@@ -147,7 +149,7 @@ def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False
 
 
 @public
-def block_parts(encoder: Source, trace: Trace, layer: int) -> BlockParts:
+def block_parts(encoder: WeightSource, trace: Trace, layer: int) -> BlockParts:
     """The vectors of one block, of all tokens, padding included; faults as of `residual_change`.
 
     Pre-norm: after = x + attention + feed_forward. Post-norm: after = norm(norm(x + attention) +
@@ -173,7 +175,7 @@ def block_parts(encoder: Source, trace: Trace, layer: int) -> BlockParts:
     return BlockParts(x, attention, middle, feed_forward, after, off)
 
 
-def _layer(encoder: Source, trace: Trace, layer: int) -> LayerTrace:
+def _layer(encoder: WeightSource, trace: Trace, layer: int) -> LayerTrace:
     """The attention layer that ran, if it is of this model."""
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
     require_model(encoder, trace)

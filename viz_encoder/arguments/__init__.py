@@ -10,6 +10,7 @@ from viz_encoder.arguments.kinds import AnyPath as AnyPath
 from viz_encoder.arguments.kinds import Count as Count
 from viz_encoder.arguments.kinds import Most as Most
 from viz_encoder.arguments.kinds import OneOf as OneOf
+from viz_encoder.arguments.kinds import Progress as Progress
 from viz_encoder.arguments.kinds import Seed as Seed
 from viz_encoder.arguments.kinds import above as above
 from viz_encoder.arguments.kinds import at_least as at_least

@@ -83,6 +83,8 @@ class OneOf:
 Count = Annotated[int, at_least(1)]
 Most = Annotated[int, at_least(0)]  # how many at most
 Seed = Annotated[int, at_least(0)]
+# Told the share that is done; what it raises ends the work.
+Progress = Callable[[float], object]
 AnyPath = Annotated[str | Path, "a path"]
 
 

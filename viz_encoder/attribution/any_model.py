@@ -13,7 +13,7 @@ from viz_encoder.attribution.frozen import Frozen
 from viz_encoder.attribution.model_shares import ModelShares
 from viz_encoder.attribution.parts import unexplained
 from viz_encoder.attribution.ready import require_ready
-from viz_encoder.attribution.seen import Seen
+from viz_encoder.attribution.seen import SeenCalls
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.trace.recomputed import allowed
 
@@ -51,7 +51,7 @@ def attribute_model(
         TraceError: the shares do not add up to the score; the functions without a rule are named.
     """
     require_ready(model, type(model).__name__)
-    seen = Seen()
+    seen = SeenCalls()
     eager = torch.compiler.set_stance("force_eager")  # compiled parts, too
     with torch.inference_mode(False), torch.enable_grad(), eager:
         leaf, found, frozen = _run(model, run, score, at, seen)
@@ -78,7 +78,7 @@ def _run(
     run: Callable[[nn.Module], Any],
     score: Callable[[Any], Tensor],
     at: nn.Module | Tensor | None,
-    seen: Seen,
+    seen: SeenCalls,
 ) -> tuple[Tensor, Tensor, Frozen]:
     """The leaf, the score, and the mode under which it was computed."""
     if isinstance(at, Tensor):

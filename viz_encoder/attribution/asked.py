@@ -1,4 +1,4 @@
-"""Asked: the arguments of one call of `attribute`, and how an input is split by them."""
+"""AttributeArguments: those of one call of `attribute`, and how an input is split by them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,17 @@ from viz_encoder.arguments import Token
 from viz_encoder.attribution.attribution import Attribution, put_together
 from viz_encoder.attribution.columns import columns_of
 from viz_encoder.attribution.frozen_run import FrozenRun
-from viz_encoder.attribution.parts import Part
-from viz_encoder.attribution.question import RUNNER_UP, Question, of_one, of_two
+from viz_encoder.attribution.parts import ScorePart
+from viz_encoder.attribution.question import RUNNER_UP, ScoreQuestion, of_one, of_two
 from viz_encoder.attribution.question import toward as along
-from viz_encoder.attribution.readout import Answer, Of, Pooled, Readout, State, readout_of
+from viz_encoder.attribution.readout import (
+    AnswerLogits,
+    FinalState,
+    Of,
+    PooledVector,
+    Readout,
+    readout_of,
+)
 from viz_encoder.attribution.rules import Through
 from viz_encoder.attribution.score import Score, kind_of
 from viz_encoder.attribution.starts import Start, one_of, starts_of
@@ -30,7 +37,7 @@ from viz_encoder.trace.recomputed import allowed
 
 
 @dataclass(frozen=True)
-class Asked:
+class AttributeArguments:
     """The arguments of one call."""
 
     encoder: LoadedEncoder
@@ -67,7 +74,7 @@ class Asked:
         for run, sign, vector, places in zip(runs, signs, vectors, columns[1:], strict=False):
             score = (vector * question.direction).sum()
             scores.append(sign * float(score.detach()))
-            parts.append(Part(sign, run.flow(score), np.array(places)))
+            parts.append(ScorePart(sign, run.flow(score), np.array(places)))
         total = require_number(sum(scores), "The score is not a number")
         asked = Score(
             kind_of(readout), getattr(readout, "token", None), question.direction, -sum(scores[1:])
@@ -77,15 +84,15 @@ class Asked:
         )
         return self._checked(found, runs[0].output.dtype)
 
-    def _question(self, run: FrozenRun, readout: Readout, vectors: list[Tensor]) -> Question:
+    def _question(self, run: FrozenRun, readout: Readout, vectors: list[Tensor]) -> ScoreQuestion:
         encoder, sample = self.encoder, run.start.sample
-        if isinstance(readout, Pooled) and self.toward is not None:
+        if isinstance(readout, PooledVector) and self.toward is not None:
             return along(vectors[0], self._toward(readout))
         if len(vectors) > 1:
             return of_two(encoder, sample, readout, (vectors[0], vectors[1]), self.label)
         return of_one(encoder, sample, readout, vectors[0], self.label, self.against)
 
-    def _toward(self, readout: Pooled) -> Any:
+    def _toward(self, readout: PooledVector) -> Any:
         """Another text's pooled vector, or the vector that was given."""
         given = self.toward
         if hasattr(given, "__array__") or (
@@ -107,7 +114,7 @@ class Asked:
         return one_of(starts, "against")
 
     def _is_label(self, readout: Readout) -> bool:
-        if not isinstance(readout, Answer) or not isinstance(self.against, int | str):
+        if not isinstance(readout, AnswerLogits) or not isinstance(self.against, int | str):
             return False
         if self._names_label():
             return True
@@ -125,19 +132,19 @@ class Asked:
 
     def _read_as(self, readout: Readout) -> str:
         """What `against` was taken for, where it may have been meant as a label."""
-        if not isinstance(readout, Answer) or not isinstance(self.against, str):
+        if not isinstance(readout, AnswerLogits) or not isinstance(self.against, str):
             return ""
         return f" {quoted(self.against)} is no label of {self.encoder.card.name}, so it is a text."
 
     def _check(self, readout: Readout) -> None:
-        if self.label is not None and not isinstance(readout, Answer):
+        if self.label is not None and not isinstance(readout, AnswerLogits):
             raise SelectionError('label= names an answer; it goes with of="answer".')
-        if self._names_label() and not isinstance(readout, Answer):
+        if self._names_label() and not isinstance(readout, AnswerLogits):
             raise SelectionError(
                 f'against={self.against!r} names a label; it goes with of="answer". Give another '
                 "text."
             )
-        if self.toward is not None and not isinstance(readout, Pooled):
+        if self.toward is not None and not isinstance(readout, PooledVector):
             raise SelectionError('toward= is a direction of the pooled vector; give of="pooled".')
         if self.toward is not None and self.against is not None:
             raise SelectionError("Give against= or toward=, not both.")
@@ -165,4 +172,4 @@ def _moved(
             f"another word, or ask for another token.{read_as}"
         )
     its = there.index(here[token])
-    return State(its) if isinstance(readout, State) else Answer(readout.head, its)  # type: ignore[attr-defined]
+    return FinalState(its) if isinstance(readout, FinalState) else AnswerLogits(readout.head, its)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import Token, public
 from viz_encoder.attribution.any_model import attribute_model
-from viz_encoder.attribution.asked import Asked
+from viz_encoder.attribution.asked import AttributeArguments
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.model_shares import ModelShares
 from viz_encoder.attribution.readout import Of
@@ -111,7 +111,7 @@ def attribute(
     encoder = loaded(encoder, "attribute")
     require_at_rest(encoder)
     starts, one = starts_of(encoder, text)
-    asked = Asked(encoder, of, label, token, against, toward, through)
+    asked = AttributeArguments(encoder, of, label, token, against, toward, through)
     found = [asked.of(start) for start in starts]
     return found[0] if one else found
 

@@ -10,10 +10,11 @@ from jaxtyping import Float
 from viz_encoder.arguments import AnyPath, Most, at_least, public
 from viz_encoder.attribution.beside import Beside, beside
 from viz_encoder.attribution.links import Links, WithLinks
-from viz_encoder.attribution.parts import TINY, Part, at_columns, unexplained
+from viz_encoder.attribution.parts import TINY, ScorePart, at_columns, unexplained
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.attribution.score import Score
 from viz_encoder.effects import Effect
+from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.measure import Measure
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
@@ -22,11 +23,10 @@ from viz_encoder.result import Columns as Table
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 
-Head = tuple[int, int]
 FEW = 3  # tokens that the sentence names
 ROUNDED = 1e-4  # from here on, as in half precision, the sentence says what is unexplained
 CANCELS = 0.5  # below this share of what is added up, a percentage of the sum misleads
-Places = Float[np.ndarray, "layer token"]
+LayerShares = Float[np.ndarray, "layer token"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
     unit: str
     through: str
     asked: Score
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
 
     @property
     def trace(self) -> Trace:
@@ -97,7 +97,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
         return said.replace("-", "−")
 
     @public
-    def ranked(self, n: Most = 10) -> tuple[Head, ...]:
+    def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:
         """The n heads that brought most, whatever the sign, as (layer, head)."""
         return largest(abs(self.heads), n)
 
@@ -124,7 +124,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
                 head = int((each * (1 if share > 0 else -1)).argmax())
                 yield Edge(layer, rows.start + query, key, share, head, float(each[head]))
 
-    def _incoming(self) -> tuple[Places, Places, Places]:
+    def _incoming(self) -> tuple[LayerShares, LayerShares, LayerShares]:
         """What comes into each node after the embeddings: from below, by links, from biases."""
         n_columns = len(self.names)
         links = at_columns(self.parts, "brought", n_columns).sum(axis=1)
@@ -199,7 +199,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
 
 def put_together(
     score: float,
-    parts: tuple[Part, ...],
+    parts: tuple[ScorePart, ...],
     names: tuple[str, ...],
     words: str,
     unit: str,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-Split = tuple[Tensor | None, Tensor | None]
+MaskAndBias = tuple[Tensor | None, Tensor | None]
 
 
 class CallMasks:
@@ -13,10 +13,10 @@ class CallMasks:
     """
 
     def __init__(self) -> None:
-        self._last: tuple[Tensor, int, Split] | None = None
+        self._last: tuple[Tensor, int, MaskAndBias] | None = None
         self._causal: Tensor | None = None
 
-    def of(self, given: Tensor | None, is_causal: bool, q: Tensor, k: Tensor) -> Split:
+    def of(self, given: Tensor | None, is_causal: bool, q: Tensor, k: Tensor) -> MaskAndBias:
         """Which keys are allowed (True = may attend), and what is added to the scores, if any."""
         if is_causal:
             return self._below_diagonal(q, k), None
@@ -33,7 +33,7 @@ class CallMasks:
         return self._causal
 
 
-def _split(given: Tensor) -> Split:
+def _split(given: Tensor) -> MaskAndBias:
     allowed = given != -torch.inf
     bias = given.masked_fill(~allowed, 0.0)
     return allowed, bias if bool(bias.any()) else None

@@ -1,4 +1,4 @@
-"""Columns: the tokens of one run, or of two side by side."""
+"""TokenColumns: the tokens of one run, or of two side by side."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.alignment import align
 
 
-class Columns(NamedTuple):
+class TokenColumns(NamedTuple):
     """One column a token, or a pair of tokens that stand for each other; None: only in the other.
 
     names: of each column; two different tokens as "tired/wide".
@@ -19,14 +19,14 @@ class Columns(NamedTuple):
     there: tuple[int, ...] = ()
 
 
-def columns_of(trace: Trace, reference: Trace | None = None) -> Columns:
+def columns_of(trace: Trace, reference: Trace | None = None) -> TokenColumns:
     """The tokens of a run in their order, with those of another that has no partner between them.
 
     Tokens are aligned as `compare` aligns them. Where as many tokens differ in both runs between
     two that are aligned, they stand for each other in their order, as in a swap.
     """
     if reference is None:
-        return Columns(trace.tokens, tuple(range(trace.n_tokens)))
+        return TokenColumns(trace.tokens, tuple(range(trace.n_tokens)))
     found = align(trace, reference)
     here, there = [-1] * trace.n_tokens, [-1] * reference.n_tokens
     names: list[str] = []
@@ -45,7 +45,7 @@ def columns_of(trace: Trace, reference: Trace | None = None) -> Columns:
             if other is not None:
                 there[other] = len(names)
             names.append(_name(trace, reference, one, other))
-    return Columns(tuple(names), tuple(here), tuple(there))
+    return TokenColumns(tuple(names), tuple(here), tuple(there))
 
 
 def _cut(places: list[int], end: int) -> tuple[list[int], list[int]]:

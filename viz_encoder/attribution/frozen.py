@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from viz_encoder.attribution.rule_names import IN_ORDER, LINEAR
 from viz_encoder.attribution.rules import Ledger, Rules, Through, computed
-from viz_encoder.attribution.seen import Seen
+from viz_encoder.attribution.seen import SeenCalls
 
 PLAIN = {int, float, bool, str, type(None), torch.dtype, torch.device, torch.Size}
 SAYS_ITS_OWN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
@@ -35,7 +35,7 @@ class Frozen(TorchFunctionMode):
         self,
         through: Through = "values",
         swap: tuple[Tensor, Tensor] | None = None,
-        seen: Seen | None = None,
+        seen: SeenCalls | None = None,
     ) -> None:
         super().__init__()
         self.ledger = Ledger()

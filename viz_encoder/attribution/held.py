@@ -16,7 +16,7 @@ from torch import Tensor
 from viz_encoder.model.attention import attention_weights
 
 Back = Callable[[Tensor], tuple[Tensor | None, ...]]
-Tell = Callable[[Tensor], None]  # is told what a constant adds to the score, in each place
+TellGradient = Callable[[Tensor], None]  # is told what a constant adds to the score, in each place
 BLOCK_BYTES = 4 * 2**20  # of all heads together: a fifth faster than 1 MiB at 2,048 tokens
 
 
@@ -55,7 +55,7 @@ def scaled(x: Tensor, factor: float) -> Tensor:
     return same
 
 
-def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
+def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: TellGradient) -> Tensor:
     """f(x) as x · (f(x) − f(0)) / x, with that factor held, plus the constant f(0)."""
     wide = x.detach()
     value, rest = f(wide), f(torch.zeros((), dtype=x.dtype, device=x.device))
@@ -73,7 +73,7 @@ def gate(x: Tensor, f: Callable[[Tensor], Tensor], tell: Tell) -> Tensor:
     return held(value, back, x)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None, tell: Tell) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, tell: TellGradient) -> Tensor:
     """x · Wᵀ + b."""
 
     def back(g: Tensor) -> tuple[Tensor]:
@@ -95,7 +95,7 @@ def layer_norm(
     weight: Tensor | None,
     bias: Tensor | None,
     eps: float,
-    tell: Tell,
+    tell: TellGradient,
 ) -> Tensor:
     """LayerNorm with its divisor held; its mean is linear and stays."""
     value, _, divisor = torch.native_layer_norm(x.detach(), shape, weight, bias, eps)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import Most, public, read_index
 from viz_encoder.attribution.links import Links, WithLinks
-from viz_encoder.attribution.seen import Call
+from viz_encoder.attribution.seen import SeenCall
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, largest
 
@@ -31,7 +31,7 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
     tokens: Float[np.ndarray, " token"]
     biases: float
     unexplained: float
-    calls: tuple[Call, ...] = ()
+    calls: tuple[SeenCall, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -65,11 +65,11 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
         """The n heads that brought most, whatever the sign, as (layer, head)."""
         return largest(abs(self.heads), n)
 
-    def _call(self, layer: int) -> Call:
+    def _call(self, layer: int) -> SeenCall:
         calls = self._calls()
         return calls[read_index("layer", layer, len(calls))]
 
-    def _calls(self) -> tuple[Call, ...]:
+    def _calls(self) -> tuple[SeenCall, ...]:
         if not self.calls:
             raise SelectionError(
                 "This model ran no scaled_dot_product_attention and no weights times values that "

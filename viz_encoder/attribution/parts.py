@@ -13,7 +13,7 @@ from viz_encoder.attribution.links import links_of
 TINY = float(np.finfo(np.float32).tiny)
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """One run's part in the score, added or subtracted; each token stands at a column, or none."""
 
     sign: float
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 def at_columns(
-    parts: tuple[Part, ...], name: str, n_columns: int
+    parts: tuple[ScorePart, ...], name: str, n_columns: int
 ) -> Float[np.ndarray, "*row column"]:
     """A flow's field of all runs together, each token at its column."""
     fields = [getattr(part.flow, name) for part in parts]

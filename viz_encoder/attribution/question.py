@@ -1,4 +1,4 @@
-"""Question: a direction of what is read, and its words: the score is the vector along it."""
+"""ScoreQuestion: a direction of what is read, and its words: the score is the vector along it."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.arguments import said
-from viz_encoder.attribution.readout import Answer, Readout, State
+from viz_encoder.attribution.readout import AnswerLogits, FinalState, Readout
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Sample
@@ -19,7 +19,7 @@ RUNNER_UP = "runner-up"
 Vector = Float[Tensor, " n"]
 
 
-class Question(NamedTuple):
+class ScoreQuestion(NamedTuple):
     """What a score is: the sum of the vectors read, along a direction."""
 
     direction: Vector
@@ -34,19 +34,21 @@ def of_one(
     vector: Vector,
     label: int | str | None,
     rival: int | str | None,
-) -> Question:
+) -> ScoreQuestion:
     """The question about one run: a label's logit, or a vector along itself."""
     vector = vector.detach()
-    if not isinstance(readout, Answer):
-        return Question(_unit(vector), f"the length of the {_whose(readout, sample)}", "length")
+    if not isinstance(readout, AnswerLogits):
+        return ScoreQuestion(
+            _unit(vector), f"the length of the {_whose(readout, sample)}", "length"
+        )
     number = _likeliest(vector) if label is None else read_label(encoder, readout.head, label)
     name = quoted(encoder.output_name(readout.head, number))
     if rival is None:
-        return Question(_one(vector, number), f"the logit of {name}", "logits")
+        return ScoreQuestion(_one(vector, number), f"the logit of {name}", "logits")
     other = _rival(encoder, readout, vector, number, rival)
     its = quoted(encoder.output_name(readout.head, other))
     direction = _one(vector, number) - _one(vector, other)
-    return Question(direction, f"the logit of {name} minus that of {its}", "logits")
+    return ScoreQuestion(direction, f"the logit of {name} minus that of {its}", "logits")
 
 
 def of_two(
@@ -55,7 +57,7 @@ def of_two(
     readout: Readout,
     vectors: tuple[Vector, Vector],
     label: int | str | None,
-) -> Question:
+) -> ScoreQuestion:
     """The question about two runs: what makes the first differ from the second.
 
     For answers, the logit of the first run's label minus that of the second's likeliest, in the
@@ -63,12 +65,12 @@ def of_two(
     """
     here, there = (vector.detach() for vector in vectors)
     if torch.equal(here, there):
-        what = "answer" if isinstance(readout, Answer) else "vector"
+        what = "answer" if isinstance(readout, AnswerLogits) else "vector"
         raise SelectionError(
             f"The two runs give the same {what}, so nothing made them differ; give another text."
         )
-    if not isinstance(readout, Answer):
-        return Question(
+    if not isinstance(readout, AnswerLogits):
+        return ScoreQuestion(
             _unit(here - there),
             f"the distance between the two {_whose(readout, sample, 2)}",
             "length",
@@ -77,16 +79,16 @@ def of_two(
     other = _likeliest(there)
     name = quoted(encoder.output_name(readout.head, number))
     if other == number:
-        return Question(
+        return ScoreQuestion(
             _one(here, number), f"the logit of {name}, in this run minus in the other,", "logits"
         )
     its = quoted(encoder.output_name(readout.head, other))
     direction = _one(here, number) - _one(here, other)
     words = f"the logit of {name} minus that of {its}, in this run minus in the other,"
-    return Question(direction, words, "logits")
+    return ScoreQuestion(direction, words, "logits")
 
 
-def toward(vector: Vector, given: Any) -> Question:
+def toward(vector: Vector, given: Any) -> ScoreQuestion:
     """The pooled vector along another one, of length 1.
 
     Raises:
@@ -103,11 +105,11 @@ def toward(vector: Vector, given: Any) -> Question:
             f"toward has shape {tuple(other.shape)}; give a text, or a vector of "
             f"{len(vector)} numbers that are not all 0."
         )
-    return Question(_unit(other), "the part of the vector along the other", "length")
+    return ScoreQuestion(_unit(other), "the part of the vector along the other", "length")
 
 
 def _rival(
-    encoder: LoadedEncoder, readout: Answer, vector: Vector, number: int, rival: int | str
+    encoder: LoadedEncoder, readout: AnswerLogits, vector: Vector, number: int, rival: int | str
 ) -> int:
     if rival == RUNNER_UP:
         if len(vector) < 2:
@@ -125,7 +127,7 @@ def _rival(
 
 
 def _whose(readout: Readout, sample: Sample, n: int = 1) -> str:
-    if isinstance(readout, State):
+    if isinstance(readout, FinalState):
         return f"final state{'s' * (n > 1)} of {quoted(sample.tokens[readout.token])}"
     return "vectors" if n > 1 else "vector of the whole input"
 

@@ -17,11 +17,11 @@ from viz_encoder.inputs import Sample
 from viz_encoder.trace.prediction_heads import choose_head, masked_tokens, tasks
 
 Of = Literal["answer", "state", "pooled", "masked", "classify", "tokens", "replaced"]
-Vectors = Float[Tensor, "variant n"]
+ReadVectors = Float[Tensor, "variant n"]
 
 
 @runtime_checkable
-class Ran(Protocol):
+class ReadRun(Protocol):
     """An input and what ran it, of which outputs are read."""
 
     @property
@@ -41,18 +41,18 @@ class Ran(Protocol):
 class Readout(Protocol):
     """What is read from an output."""
 
-    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
+    def vectors(self, ran: ReadRun, outputs: Outputs) -> ReadVectors:
         """One vector for each output of this input; gradients reach the outputs."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerLogits:
     """The logits of a prediction head, at one token or of the whole input."""
 
     head: HeadConfig
     token: int | None
 
-    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
+    def vectors(self, ran: ReadRun, outputs: Outputs) -> ReadVectors:
         """One logit a label."""
         speak = ran.encoder.model.heads[str(self.head.task)]
         if self.token is None:
@@ -61,23 +61,23 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class State:
+class FinalState:
     """A token's final state."""
 
     token: int
 
-    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
+    def vectors(self, ran: ReadRun, outputs: Outputs) -> ReadVectors:
         """The state, after the final norm."""
         return outputs[:, self.token]
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledVector:
     """The vector that stands for the whole input."""
 
     method: str
 
-    def vectors(self, ran: Ran, outputs: Outputs) -> Vectors:
+    def vectors(self, ran: ReadRun, outputs: Outputs) -> ReadVectors:
         """The pooled vector."""
         return pooled(ran.encoder, ran.sample, outputs, ran.valid, self.method)
 
@@ -104,11 +104,11 @@ def readout_of(
         case "state":
             if at is None:
                 raise SelectionError('of="state" needs a token; say which, such as token=3.')
-            return State(at)
+            return FinalState(at)
         case _:
             if at is not None:
                 raise SelectionError("The pooled vector is of no single token; leave out token=.")
-            return Pooled(usual_pooling(encoder, sample, valid))
+            return PooledVector(usual_pooling(encoder, sample, valid))
 
 
 def _usual(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Of:
@@ -120,7 +120,7 @@ def _usual(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Of:
     return "answer" if {Task.TOKENS, Task.REPLACED} & {*tasks(encoder)} else "state"
 
 
-def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer:
+def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> AnswerLogits:
     known, masks = tasks(encoder), masked_tokens(sample.tokens)
     each = [task for task in known if choose_head(encoder, task).pool is HeadPool.EACH]
     if token is None and Task.MASKED in known and masks:
@@ -134,14 +134,14 @@ def _answer(encoder: LoadedEncoder, sample: Sample, token: int | None) -> Answer
 
 def _answer_of(
     encoder: LoadedEncoder, head: HeadConfig, sample: Sample, token: int | None
-) -> Answer:
+) -> AnswerLogits:
     """The answer of this head, at a [MASK] if it is asked for no token."""
     if head.pool is not HeadPool.EACH:
         if token is not None:
             raise SelectionError(
                 f"{encoder.card.name} answers for the whole input; leave out token=."
             )
-        return Answer(head, None)
+        return AnswerLogits(head, None)
     if token is None and head.task is Task.MASKED:
         token = next(iter(masked_tokens(sample.tokens)), None)
     if token is None:
@@ -150,4 +150,4 @@ def _answer_of(
         raise SelectionError(
             f"{encoder.card.name} answers for each token; {what}, such as token=3."
         )
-    return Answer(head, token)
+    return AnswerLogits(head, token)

@@ -11,13 +11,13 @@ from torch import Tensor
 from viz_encoder.attribution import held
 from viz_encoder.attribution.call_masks import CallMasks
 from viz_encoder.attribution.rule_names import BY_NAME, FACTORS
-from viz_encoder.attribution.seen import Seen
+from viz_encoder.attribution.seen import SeenCalls
 
 Through = Literal["values", "attention"]
 Rule = Callable[..., Any]
 
 
-class Told(NamedTuple):
+class ConstantShare(NamedTuple):
     """What one constant (a bias, as a rule) adds to the score, in each place where it is added."""
 
     stage: Any
@@ -29,18 +29,18 @@ class Ledger:
     """What constants add; `stage` is what runs now, under which it is filed."""
 
     stage: Any = None
-    told: list[Told] = field(default_factory=list)
+    told: list[ConstantShare] = field(default_factory=list)
 
-    def tell(self) -> held.Tell:
+    def tell(self) -> held.TellGradient:
         """Files under the stage of now."""
         stage, told = self.stage, self.told
-        return lambda places: told.append(Told(stage, places))
+        return lambda places: told.append(ConstantShare(stage, places))
 
 
 class Rules:
     """The rules, by the names of torch's functions. What is computed comes from the leaf."""
 
-    def __init__(self, through: Through, ledger: Ledger, seen: Seen | None = None) -> None:
+    def __init__(self, through: Through, ledger: Ledger, seen: SeenCalls | None = None) -> None:
         """`seen` is told of attention calls, if their heads are asked for."""
         self.through, self._tell, self._seen = through, ledger.tell, seen
         self._masks = CallMasks()

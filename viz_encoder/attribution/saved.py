@@ -9,7 +9,7 @@ from torch import Tensor
 from viz_encoder.arguments import AnyPath, public
 from viz_encoder.attribution.attribution import Attribution, put_together
 from viz_encoder.attribution.frozen_run import Flow
-from viz_encoder.attribution.parts import Part
+from viz_encoder.attribution.parts import ScorePart
 from viz_encoder.attribution.readout import Of
 from viz_encoder.attribution.rules import Through
 from viz_encoder.attribution.score import Score
@@ -17,11 +17,13 @@ from viz_encoder.errors import TraceError
 from viz_encoder.trace.checked import Damaged, all_of_kind, exactly, one_of_kind, pop_tensor
 from viz_encoder.trace.recomputed import allowed
 from viz_encoder.trace.saved import facts_of, tensors_of
-from viz_encoder.trace.saved_file import Kind, Named, read, write
+from viz_encoder.trace.saved_file import FileKind, NamedTensors, read, write
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack import unpack
 
-KIND = Kind("viz_encoder.attribution", "an attribution", "saved attribution", "found.save(path)")
+KIND = FileKind(
+    "viz_encoder.attribution", "an attribution", "saved attribution", "found.save(path)"
+)
 ARRAYS = ("states", "brought", "before", "after")  # of a flow
 WORDS = ("words", "unit", "through")
 
@@ -29,7 +31,7 @@ WORDS = ("words", "unit", "through")
 @public(fault=TraceError)
 def save(found: Attribution, path: AnyPath) -> None:
     """See `Attribution.save`."""
-    named: Named = {}
+    named: NamedTensors = {}
     runs = []
     for number, part in enumerate(found.parts):
         run = {**tensors_of(part.flow.trace), **_tensors(part)}
@@ -51,7 +53,7 @@ def load(path: AnyPath) -> Attribution:
     return read(KIND, path, _unpack)
 
 
-def _tensors(part: Part) -> Named:
+def _tensors(part: ScorePart) -> NamedTensors:
     flow = part.flow
     arrays = {name: getattr(flow, name) for name in ARRAYS} | {"columns": part.columns}
     return {
@@ -60,7 +62,7 @@ def _tensors(part: Part) -> Named:
     }
 
 
-def _unpack(named: Named, facts: Any) -> Attribution:
+def _unpack(named: NamedTensors, facts: Any) -> Attribution:
     """Build it from the tensors and facts of an untrusted file; its sums must hold."""
     exactly(facts, "its description", f"score names runs asked {' '.join(WORDS)}")
     names = all_of_kind(facts["names"], str, "names")
@@ -90,14 +92,14 @@ def _asked(direction: Tensor, about: Any) -> Score:
     return Score(about["of"], token, direction, _number(about["less"], "less"))
 
 
-def _of_run(named: Named, number: int) -> Named:
+def _of_run(named: NamedTensors, number: int) -> NamedTensors:
     """Take a run's tensors out of all."""
     start = f"{number}."
     mine = [name for name in named if name.startswith(start)]
     return {name.removeprefix(start): named.pop(name) for name in mine}
 
 
-def _part(named: Named, about: Any, n_columns: int) -> Part:
+def _part(named: NamedTensors, about: Any, n_columns: int) -> ScorePart:
     exactly(about, "a run", "trace sign read")
     flow = {name: named.pop(name) for name in list(named) if name.startswith("flow.")}
     trace = unpack(named, about["trace"])
@@ -111,10 +113,10 @@ def _part(named: Named, about: Any, n_columns: int) -> Part:
     sign = _number(about["sign"], "sign")
     if abs(sign) != 1:
         raise Damaged(f"a run has the sign {sign}")
-    return Part(sign, _flow(flow, trace, _number(about["read"], "read")), columns)
+    return ScorePart(sign, _flow(flow, trace, _number(about["read"], "read")), columns)
 
 
-def _flow(named: Named, trace: Trace, read: float) -> Flow:
+def _flow(named: NamedTensors, trace: Trace, read: float) -> Flow:
     n, n_layers, n_heads = trace.n_tokens, trace.n_layers, trace.n_heads
     whole = (n_layers, n)
     shapes = {
@@ -131,14 +133,16 @@ def _flow(named: Named, trace: Trace, read: float) -> Flow:
     return Flow(trace, **arrays, read=read, gradients=gradients)
 
 
-def _gradient(named: Named, layer: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+def _gradient(
+    named: NamedTensors, layer: int, shape: tuple[int, ...], dtype: torch.dtype
+) -> Tensor:
     found = pop_tensor(named, f"flow.gradients.{layer}")
     if found.shape != shape or found.dtype != dtype:
         raise Damaged(f"layer {layer} has gradients that do not fit")
     return found
 
 
-def _array(named: Named, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+def _array(named: NamedTensors, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
     found = pop_tensor(named, f"flow.{name}")
     if found.shape != shape or found.dtype != dtype or not bool(found.isfinite().all()):
         raise Damaged(f"{name} is not of its tokens and layers")

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.attribution.readout import Answer, Of, Readout, State, readout_of
+from viz_encoder.attribution.readout import AnswerLogits, FinalState, Of, Readout, readout_of
 from viz_encoder.effects.measure import Measure, Outputs
 from viz_encoder.effects.rerun import Rerun
 
@@ -60,9 +60,9 @@ class _Along:
 def kind_of(readout: Readout) -> Of:
     """What a readout reads, as a question says it."""
     match readout:
-        case Answer(head):
+        case AnswerLogits(head):
             return str(head.task)  # type: ignore[return-value]
-        case State():
+        case FinalState():
             return "state"
         case _:
             return "pooled"

@@ -1,4 +1,4 @@
-"""Scores: what compares queries with keys, and the weights that an activation makes of them."""
+"""Scores: what compares queries with keys, and the weights that an activation gives."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,8 +8,8 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from viz_encoder.attribution.rule_names import BY_NAME, LINEAR
 
-Numbers = frozenset[int]
-COMPARED = Numbers()  # a product of two tensors that come from the leaf
+MapNumbers = frozenset[int]
+COMPARED = MapNumbers()  # a product of two tensors that come from the leaf
 KEEPING = ("sum_of", "difference", "product", "quotient", "power", "square", "choice", "filled")
 
 
@@ -32,15 +32,15 @@ class Scores:
         made_of = _after(name, given)
         new = made_of == COMPARED and BY_NAME.get(name) == "gate"
         for each in _computed(found):
-            self._made_of[each] = Numbers([number]) if new else made_of
+            self._made_of[each] = MapNumbers([number]) if new else made_of
         return new
 
-    def weights(self, x: Any) -> Numbers:
+    def weights(self, x: Any) -> MapNumbers:
         """The numbers of the weights that a tensor was made of; none if it is something else."""
         return (isinstance(x, Tensor) and self._made_of.get(x)) or COMPARED
 
 
-def _after(name: str, given: list[Numbers | None]) -> Numbers | None:
+def _after(name: str, given: list[MapNumbers | None]) -> MapNumbers | None:
     """What a function gives of tensors that come from the leaf; None: neither scores nor weights.
 
     A product of two is scores, unless one is of weights: then it is what they mixed. Of weights
@@ -51,10 +51,10 @@ def _after(name: str, given: list[Numbers | None]) -> Numbers | None:
     if rule == "matrix_product":
         if len(given) > 1:
             return None if any(known) else COMPARED
-        return Numbers().union(*known) or None
+        return MapNumbers().union(*known) or None
     if len(known) < len(given) or rule not in ("keeps", "gate", *KEEPING):
         return None
-    return Numbers().union(*known)
+    return MapNumbers().union(*known)
 
 
 def _computed(x: Any) -> Iterator[Tensor]:

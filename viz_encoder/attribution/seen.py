@@ -19,7 +19,7 @@ from viz_encoder.trace.recomputed import allowed
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class SeenCall:
     """One attention call: its tensors, and what its heads brought to a score, query by query.
 
     Links are computed on demand; their sums over keys are held against `brought`.
@@ -49,7 +49,7 @@ class Call:
         return found
 
 
-class Ran(NamedTuple):
+class CallInputs(NamedTuple):
     """What a call ran on, as the model gave it; axes before the last two are heads."""
 
     output: Tensor
@@ -62,20 +62,20 @@ class Ran(NamedTuple):
     maps: Tensor | None = None
 
 
-class Map(NamedTuple):
+class HeldMap(NamedTuple):
     """Weights that are held, or what was made of some of them, by their numbers."""
 
     tensor: Tensor
     made_of: frozenset[int]
 
 
-class Seen:
+class SeenCalls:
     """The attention calls of one run, in order, and the gradients at their outputs."""
 
     def __init__(self) -> None:
-        self._ran: list[Ran] = []
+        self._ran: list[CallInputs] = []
         self._gradients: dict[int, Tensor] = {}
-        self._maps: dict[int, Map] = {}  # by id, which is not used twice while they are kept
+        self._maps: dict[int, HeldMap] = {}  # by id, which is not used twice while they are kept
         self._unmixed: dict[int, str] = {}  # softmaxes and others that mixed nothing yet
         self._numbers = count()
         self._scores = Scores()
@@ -90,7 +90,7 @@ class Seen:
         still: dict[str, Any] = {
             name: x.detach() if isinstance(x, Tensor) else x for name, x in ran.items()
         }
-        self._ran.append(Ran(output.detach().permute(*order), **still))
+        self._ran.append(CallInputs(output.detach().permute(*order), **still))
         output.register_hook(lambda g: gradients.__setitem__(number, g.detach().permute(*order)))
         return output
 
@@ -115,7 +115,7 @@ class Seen:
         """
         self._mixed(self._scores.weights(scores))
         number = next(self._numbers)
-        self._maps[id(maps)] = Map(maps, frozenset([number]))
+        self._maps[id(maps)] = HeldMap(maps, frozenset([number]))
         self._unmixed[number] = f"a softmax or exp of shape {tuple(maps.shape)}"
 
     def made(self, name: str, args: Any, found: Any) -> None:
@@ -139,7 +139,7 @@ class Seen:
 
     def _still(self, weights: Tensor, made_of: frozenset[int]) -> Tensor:
         still = weights.detach()
-        self._maps[id(still)] = Map(still, made_of)
+        self._maps[id(still)] = HeldMap(still, made_of)
         return still
 
     def follow(self, name: str, args: Any, found: Any) -> Any:
@@ -149,7 +149,7 @@ class Seen:
         made_of = self._made_of(args)
         for each in found if isinstance(found, list | tuple) else (found,):
             if made_of and isinstance(each, Tensor):
-                self._maps[id(each)] = Map(each, made_of)
+                self._maps[id(each)] = HeldMap(each, made_of)
         return found
 
     def _mixed(self, numbers: frozenset[int]) -> None:
@@ -170,12 +170,12 @@ class Seen:
             for what in dict.fromkeys(self._unmixed.values())
         )
 
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[SeenCall, ...]:
         """Each with what its heads brought."""
         return tuple(_call(ran, self._gradients.get(n)) for n, ran in enumerate(self._ran))
 
 
-def _call(ran: Ran, gradient: Tensor | None) -> Call:
+def _call(ran: CallInputs, gradient: Tensor | None) -> SeenCall:
     lead = tuple(ran.output.shape[:-2])
     output = _by_head(ran.output, lead)
     g = torch.zeros_like(output) if gradient is None else _by_head(gradient, lead)
@@ -188,7 +188,7 @@ def _call(ran: Ran, gradient: Tensor | None) -> Call:
         maps, q, k = None, _by_head(ran.q, lead), _by_head(ran.k, lead)
     mask, bias = (_over_heads(x, lead) for x in (ran.mask, ran.bias))
     layer = LayerTrace(q, k, v, ran.scale, mask, bias, maps=maps)
-    return Call(layer, g, (output.double() * g.double()).sum(dim=-1).cpu().numpy())
+    return SeenCall(layer, g, (output.double() * g.double()).sum(dim=-1).cpu().numpy())
 
 
 def _by_head(x: Tensor, lead: tuple[int, ...]) -> Float[Tensor, "head token d"]:

@@ -14,7 +14,7 @@ from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.token_selection import query_of, real_token_numbers
 
-Row = Float[Tensor, " token"]
+TokenRow = Float[Tensor, " token"]
 
 
 @public
@@ -51,14 +51,16 @@ def weight_routes(
     return Routes(states, stayed, links, none, tuple(edges), trace.tokens, "weight")
 
 
-def _start(trace: Trace, query: Token | None) -> Row:
+def _start(trace: Trace, query: Token | None) -> TokenRow:
     row = torch.zeros(trace.n_tokens, device=trace.layers[0].q.device)
     places = real_token_numbers(trace) if query is None else [query_of(trace, query)]
     row[places] = 1 / len(places)
     return row
 
 
-def _down(layer: LayerTrace, number: int, row: Row, least: float) -> tuple[Row, Row, list[Edge]]:
+def _down(
+    layer: LayerTrace, number: int, row: TokenRow, least: float
+) -> tuple[TokenRow, TokenRow, list[Edge]]:
     """What reaches each token one block below, what stays at its own, and the strongest links."""
     stays, moved = row / 2, torch.zeros_like(row)
     edges: list[Edge] = []
@@ -79,6 +81,6 @@ def _edge(layer: LayerTrace, number: int, query: int, key: int, share: float) ->
     return Edge(number, query, key, share, head, share * float(weights[head] / weights.sum()))
 
 
-def _upward(rows: list[Row]) -> Float[np.ndarray, "row token"]:
+def _upward(rows: list[TokenRow]) -> Float[np.ndarray, "row token"]:
     found: Float[np.ndarray, "row token"] = torch.stack(rows[::-1]).double().cpu().numpy()
     return found

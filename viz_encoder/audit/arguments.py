@@ -17,9 +17,8 @@ EXAMPLE = {
     "valid": "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)",
     "batch": 'lambda batch: batch["valid"][:, None, :].expand(-1, batch["valid"].shape[1], -1)',
 }
-Model = Callable[[Tensor, Any], Any]
-Bias = Callable[[Tensor], Tensor]
-Progress = Callable[[float], object]  # is told the share that is done
+ModelCall = Callable[[Tensor, Any], Any]
+BiasOf = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +87,10 @@ class AuditScope:
     step: Callable[..., tuple[Tensor, Any]] | None = None
     reorder: Callable[[Any, Tensor], Any] | None = None
     pool_over: Callable[[Tensor], Tensor] | None = None
-    bias: Bias | Sequence[Bias] | None = None
+    bias: BiasOf | Sequence[BiasOf] | None = None
     cross: Callable[[Tensor], Tensor] | None = None
     may_leave_out: bool = False
-    variants: Mapping[str, Model] = field(default_factory=dict)
+    variants: Mapping[str, ModelCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise InputError where a value cannot be."""

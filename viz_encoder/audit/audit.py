@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.arguments import AS_IT_IS, at_least, at_most, public, said
+from viz_encoder.arguments import AS_IT_IS, Progress, at_least, at_most, public, said
 from viz_encoder.audit.adapters import Adapted, adapt
 from viz_encoder.audit.arguments import (
     AuditInputs,
     AuditScope,
-    Model,
-    Progress,
+    ModelCall,
     require_intents,
     require_one_a_layer,
 )
@@ -37,7 +36,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
 
 MAX_WIDTH, MAX_LAYERS = 100_000, 10_000
-Audited = Annotated[Model | nn.Module | LoadedEncoder, "callable: model(x, passed)"]
+Audited = Annotated[ModelCall | nn.Module | LoadedEncoder, "callable: model(x, passed)"]
 
 
 @contextmanager

@@ -10,14 +10,13 @@ from torch import nn
 from viz_encoder.errors import InputError
 
 HALVES = (nn.Transformer, nn.TransformerDecoder, nn.TransformerDecoderLayer)
-Unit = Callable[[Any, Any], Any]  # (x, passed) → output
 
 
 @dataclass(frozen=True)
 class Call:
     """One way to call a model; if only a signature shows it, with how, and the alternative."""
 
-    run: Unit
+    run: Callable[[Any, Any], Any]  # (x, passed) → output
     told: str = ""
     instead: str = ""
 

@@ -19,14 +19,14 @@ from viz_encoder.audit.measure.setting import GRADIENT, Case
 CLOSED = 1e-9  # in float64, a smaller share of the expected gradient is no link
 GAP = 1e6  # between a link that is open and the next that is closed; a decay has none
 FAINT = 1e-4  # in the model's own dtype, a smaller share of it may be rounding
-Pairs = Bool[Tensor, "row key"]
+KeyFlags = Bool[Tensor, "row key"]
 
 
 class MissingLinks(NamedTuple):
     """Pairs that are closed, pairs that may be, and why the latter cannot be told."""
 
-    closed: Pairs
-    faint: Pairs
+    closed: KeyFlags
+    faint: KeyFlags
     why: str = ""
 
 
@@ -79,7 +79,7 @@ def _own(found: Gradients, values: Tensor) -> Float[Tensor, "row key"]:
     return torch.stack([values[n, sample] for n, (sample, _) in enumerate(found.rows)])
 
 
-def _below(flat: Gradients, case: Case, share: float) -> Pairs:
+def _below(flat: Gradients, case: Case, share: float) -> KeyFlags:
     """Where a gradient is below this share of the one expected after as many layers."""
     values, hops = _own(flat, flat.values), _hops(flat, case)
     itself, once = values[hops == 0].median(), values[hops == 1]
@@ -90,7 +90,7 @@ def _below(flat: Gradients, case: Case, share: float) -> Pairs:
     return (values < share * expected.to(values.device)) | (values == 0)
 
 
-def _behind_gap(values: Tensor, wanted: Pairs) -> Pairs:
+def _behind_gap(values: Tensor, wanted: KeyFlags) -> KeyFlags:
     """Keys far below the next larger one of their row, as under a mask and no decay; and all 0."""
     known = values.masked_fill(~wanted, 0.0).sort(dim=1, descending=True).values
     gaps = known[:, :-1] > GAP * known[:, 1:]

@@ -19,13 +19,13 @@ from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.report import Verdict
 
-Tokens = Bool[Tensor, "batch token"]
+TokenFlags = Bool[Tensor, "batch token"]
 OTHER_INPUTS = 8
 MOST_PLACES = 64  # that the tokens are moved by
 LARGE = 1000.0  # times the size of the inputs, so that positions add little to them
 
 
-def rows_never_pooled(context: AuditContext, case: Case, wanted: Tokens) -> Tokens:
+def rows_never_pooled(context: AuditContext, case: Case, wanted: TokenFlags) -> TokenFlags:
     """The wanted tokens whose rows no pooled vector changes with."""
     pooled = None if context.is_pooled else context.scope.pooled
     # Inside a model these may be scores, and the softmax of a single score has no gradient.
@@ -48,7 +48,7 @@ def find_unread(context: AuditContext, case: Case) -> Answer | None:
     return Answer(Verdict.FAIL, text, cure=cure, sample=sample, key=key, amount=0.0)
 
 
-def _tokens_never_read(context: AuditContext, case: Case) -> Tokens:
+def _tokens_never_read(context: AuditContext, case: Case) -> TokenFlags:
     """The tokens that no output of a sample changes with, of those each row is meant to know of."""
     must = context.must(case) | ~case.judged[:, :, None]
     wanted = must.all(dim=1) & case.valid & case.judged.any(dim=1, keepdim=True)
@@ -67,8 +67,8 @@ def _own(found: Gradients) -> Amounts:
 
 
 def _never_read(
-    context: AuditContext, case: Case, wanted: Tokens, read: Callable[[Case], Amounts | None]
-) -> Tokens:
+    context: AuditContext, case: Case, wanted: TokenFlags, read: Callable[[Case], Amounts | None]
+) -> TokenFlags:
     left = wanted
     for amounts in _tries(context, case, wanted, read):
         if amounts is None:
@@ -80,7 +80,7 @@ def _never_read(
 
 
 def _tries(
-    context: AuditContext, case: Case, wanted: Tokens, read: Callable[[Case], Amounts | None]
+    context: AuditContext, case: Case, wanted: TokenFlags, read: Callable[[Case], Amounts | None]
 ) -> Iterator[Amounts | None]:
     """Each try is another in which a token would be read that can be."""
     yield read(case)
@@ -96,7 +96,7 @@ def _tries(
             yield read(with_content(case, _moved(content, wanted, step)))
 
 
-def _moved(content: Tensor, wanted: Tokens, step: int) -> Tensor:
+def _moved(content: Tensor, wanted: TokenFlags, step: int) -> Tensor:
     """Large inputs, each of a wanted token so many wanted places further: all have their turn."""
     tokens = by_token(content, wanted.shape[1]).clone()
     for sample, ones in enumerate(wanted):

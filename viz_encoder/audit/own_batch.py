@@ -35,14 +35,14 @@ from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
 
 BatchIntent = Callable[[Any], Tensor]
-Meant = BatchIntent | Sequence[BatchIntent]
+BatchIntents = BatchIntent | Sequence[BatchIntent]
 
 
 @public(fault=InputError)
 def audit_batch(
     model: nn.Module | Callable[..., Any],
     batch: Any,
-    intent: Annotated[Meant, AS_IT_IS],  # see require_intents
+    intent: Annotated[BatchIntents, AS_IT_IS],  # see require_intents
     *,
     pad_id: int | None = None,
     module: nn.Module | None = None,
@@ -114,7 +114,7 @@ def _as_its_loop_runs_it(context: AuditContext) -> tuple[str, ...]:
     return ()
 
 
-def case_of(intent: Meant, batch: Any) -> Case:
+def case_of(intent: BatchIntents, batch: Any) -> Case:
     """The batch and what is meant; a token is real if any query is meant to attend to it.
 
     Raises:
@@ -126,7 +126,7 @@ def case_of(intent: Meant, batch: Any) -> Case:
     return Case(valid.long(), valid, allowed, batch, own=True)
 
 
-def _meant(intent: Meant, batch: Any) -> tuple[Allowed, ...]:
+def _meant(intent: BatchIntents, batch: Any) -> tuple[Allowed, ...]:
     return tuple(
         read_intent(called(one, "intent(batch)", batch), "intent(batch)")
         for one in require_intents(intent, "batch")

@@ -13,7 +13,6 @@ from viz_encoder.audit.cut_samples import cut_samples
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
 NAME = "position_ids"
-Positions = Int[Tensor, "batch token"]
 
 
 def positions_mend(context: AuditContext, case: Case) -> bool:
@@ -28,7 +27,7 @@ def positions_mend(context: AuditContext, case: Case) -> bool:
 
 
 @contextmanager
-def _given(whole: nn.Module, positions: Positions) -> Iterator[None]:
+def _given(whole: nn.Module, positions: Int[Tensor, "batch token"]) -> Iterator[None]:
     """Every module that takes position_ids is given these in place of what it is given."""
 
     signatures = {one: signature_of(one) for one in whole.modules()}

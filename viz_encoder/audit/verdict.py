@@ -3,8 +3,8 @@
 import traceback
 from collections.abc import Iterator
 
+from viz_encoder.arguments import Progress
 from viz_encoder.audit.answer import Answer, passes, raised, untested
-from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged

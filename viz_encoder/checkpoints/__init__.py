@@ -19,5 +19,4 @@ from viz_encoder.checkpoints.plan import Plan as Plan
 from viz_encoder.checkpoints.plan import plan as plan
 from viz_encoder.checkpoints.plan import plan_cached as plan_cached
 from viz_encoder.checkpoints.plan import require_part as require_part
-from viz_encoder.checkpoints.weights import Tell as Tell
 from viz_encoder.checkpoints.weights import silent as silent

@@ -8,12 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-States = Sequence[Float[Tensor, "batch token d_model"]]
-
 
 @contextmanager
 def blocks_watched(
-    model: nn.Module, states: States, tolerance: float
+    model: nn.Module, states: Sequence[Float[Tensor, "batch token d_model"]], tolerance: float
 ) -> Iterator[Callable[[], list[bool]]]:
     """Gives a function that says of each block whether it gave our state in the with block.
 

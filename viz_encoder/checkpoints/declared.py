@@ -13,10 +13,10 @@ from viz_encoder.model.declared import (
     ACTIVATIONS,
     POOLINGS,
     Declared,
+    DeclaredStep,
     Dense,
     LayerNorm,
     Normalize,
-    Step,
 )
 
 MAX_PROMPTS, MAX_LETTERS = 1_000, 10_000
@@ -135,7 +135,7 @@ def _pooling(about: Json, d_model: int) -> tuple[tuple[str, ...], bool]:
     return tuple(modes), include
 
 
-def _step(kind: str, about: Json, tensors: Tensors, width: int) -> Step | None:
+def _step(kind: str, about: Json, tensors: Tensors, width: int) -> DeclaredStep | None:
     """Operation on the pooled vector; None for Dropout, which does nothing at inference."""
     for key in ("module_input_name", "module_output_name"):
         if about.get(key) not in (None, "sentence_embedding"):

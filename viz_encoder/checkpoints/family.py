@@ -10,7 +10,7 @@ from viz_encoder.config import EncoderConfig, HeadConfig
 
 Json = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
-Run = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
+RunModule = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
 
 
 def last_states(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
@@ -20,13 +20,13 @@ def last_states(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     return states
 
 
-def states_of_tower(side: str) -> Run:
+def states_of_tower(side: str) -> RunModule:
     """Like `last_states` for one tower, "text" or "vision", or for that tower alone."""
     return lambda model, inputs: last_states(getattr(model, f"{side}_model", model), inputs)
 
 
 @dataclass(frozen=True)
-class HeadTable:
+class CarriedHead:
     """A head that a checkpoint may carry: it is there if any of its tensors is.
 
     Where one tensor name serves several heads (BERT's "classifier"), `only_for` is a word that
@@ -55,7 +55,7 @@ class Family:
     config: Callable[[Json], EncoderConfig]
     tensors: str
     optional_prefixes: tuple[str, ...] = ()  # such as "bert.", put there by heads
-    heads: tuple[HeadTable, ...] = ()  # the first that matches takes a tensor
+    heads: tuple[CarriedHead, ...] = ()  # the first that matches takes a tensor
     adapt: Callable[[dict[str, Tensor], EncoderConfig], dict[str, Tensor]] | None = None
     # For files without a model_type: whether this is one, and what its tensors' shapes tell.
     claims: Callable[[Json], bool] | None = None
@@ -64,5 +64,5 @@ class Family:
     wordpiece: bool = False  # vocab.txt will do where there is no tokenizer.json
     pads_take_no_position: bool = False  # so a typed padding token would shift all that follow
     # Runs a model in memory for comparison: returns its last hidden states, or raises.
-    run: Run = last_states
+    run: RunModule = last_states
     padded_to: int = 0  # texts are always padded to this length, and the padding is attended to

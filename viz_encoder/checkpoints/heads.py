@@ -1,6 +1,6 @@
 """Heads that many families of text models build alike; only their tensors' names differ."""
 
-from viz_encoder.checkpoints.family import HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Json
 from viz_encoder.checkpoints.settings import classes
 from viz_encoder.checkpoints.tables import DENSE_CLASSES, LM_HEAD, POOLER, POOLER_CLASSES
 from viz_encoder.config import Activation, HeadConfig, HeadPool, Task
@@ -31,11 +31,11 @@ def pooler(file: Json) -> HeadConfig:
     return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
 
 
-MASKED_GELU = HeadTable(lambda file: masked(file, file["hidden_size"], Activation.GELU), LM_HEAD)
-BERT_POOLER = HeadTable(pooler, POOLER)
-BERT_CLASSES = HeadTable(pooler_classes, POOLER_CLASSES, only_for="ForSequenceClassification")
-ROBERTA_CLASSES = HeadTable(pooler_classes, DENSE_CLASSES)
-TOKEN_LABELS = HeadTable(
+MASKED_GELU = CarriedHead(lambda file: masked(file, file["hidden_size"], Activation.GELU), LM_HEAD)
+BERT_POOLER = CarriedHead(pooler, POOLER)
+BERT_CLASSES = CarriedHead(pooler_classes, POOLER_CLASSES, only_for="ForSequenceClassification")
+ROBERTA_CLASSES = CarriedHead(pooler_classes, DENSE_CLASSES)
+TOKEN_LABELS = CarriedHead(
     lambda file: classes(file, task=Task.TOKENS),
     "classifier.*    heads.tokens.out.*",
     only_for="ForTokenClassification",

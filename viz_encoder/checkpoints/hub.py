@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from huggingface_hub import constants, snapshot_download
 from huggingface_hub.utils.tqdm import tqdm
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.hub_cache import cached_folder
 from viz_encoder.checkpoints.hub_faults import HubUnreachable, plainly_said, require_revision
 from viz_encoder.checkpoints.hub_lookup import HubModel, look_up
-from viz_encoder.checkpoints.weights import Tell, silent
+from viz_encoder.checkpoints.weights import silent
 from viz_encoder.errors import CheckpointError
 
 BEAT = 0.1  # seconds between two looks at whether to go on
@@ -23,7 +24,7 @@ Result = TypeVar("Result")
 
 
 def download(
-    name: str, revision: str = "", tell: Tell = silent, part: str = ""
+    name: str, revision: str = "", tell: Progress = silent, part: str = ""
 ) -> tuple[Path, str]:
     """The folder in the hub's local cache, and the commit it holds; never any code or pickle.
 
@@ -50,7 +51,7 @@ def download(
     return fetch(found, revision, tell)
 
 
-def fetch(found: HubModel, revision: str = "", tell: Tell = silent) -> tuple[Path, str]:
+def fetch(found: HubModel, revision: str = "", tell: Progress = silent) -> tuple[Path, str]:
     """Bring the files of a model that was looked up into the local cache; see `download`."""
     _require_room(found)
     coming = Coming(found.n_bytes or 0)
@@ -71,13 +72,13 @@ def fetch(found: HubModel, revision: str = "", tell: Tell = silent) -> tuple[Pat
     return path, path.name
 
 
-def patient(work: Callable[[], Result], tell: Tell) -> Result:
+def patient(work: Callable[[], Result], tell: Progress) -> Result:
     """Ask the hub, but no longer than `PATIENCE`, and no longer than `tell` lets it."""
     return beside(work, tell, lambda: 0.0, PATIENCE)
 
 
 def beside(
-    work: Callable[[], Result], tell: Tell, share: Callable[[], float], seconds: float = 1e9
+    work: Callable[[], Result], tell: Progress, share: Callable[[], float], seconds: float = 1e9
 ) -> Result:
     """Work in a thread of its own, and tell from this one: what `tell` raises ends the wait."""
     done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()

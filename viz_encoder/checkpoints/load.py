@@ -8,7 +8,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.arguments import Seed, public
+from viz_encoder.arguments import Progress, Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, GivenReaders, read_given
@@ -20,7 +20,7 @@ from viz_encoder.checkpoints.rename import require_match
 from viz_encoder.checkpoints.sentence_transformers import lower_cased
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
 from viz_encoder.checkpoints.untrained import untrained
-from viz_encoder.checkpoints.weights import Tell, silent
+from viz_encoder.checkpoints.weights import silent
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch
 from viz_encoder.inputs import TextReader
@@ -131,7 +131,7 @@ def _filled(source: InMemory, part: str) -> LoadedEncoder:
     return compare_vectors(source.pools, encoder, by_text=source.own_reader)
 
 
-def fill(plan: Plan, tell: Tell = silent, given: GivenReaders = NOTHING) -> LoadedEncoder:
+def fill(plan: Plan, tell: Progress = silent, given: GivenReaders = NOTHING) -> LoadedEncoder:
     """Build without memory on torch's meta device, check every key, then put the tensors in.
 
     Args:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from viz_encoder.arguments import known_kind, public
-from viz_encoder.checkpoints.padding import NO_PADDING, Padding
+from viz_encoder.checkpoints.padding import NO_PADDING, PaddingIds
 from viz_encoder.checkpoints.ready_made import is_ready_made, read_ready_made
 from viz_encoder.config import Embedding, EncoderConfig, HeadConfig, Task
 from viz_encoder.errors import InputError
@@ -49,7 +49,7 @@ class LoadedEncoder:
     model: Encoder
     reader: TextReader | ImageReader | None
     card: ModelCard
-    padding: Padding = NO_PADDING
+    padding: PaddingIds = NO_PADDING
     declared: Declared | None = None  # how sentence-transformers makes its vectors, if files say it
 
     def __repr__(self) -> str:

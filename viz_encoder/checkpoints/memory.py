@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints import timm_model, torch_model, transformers_model
 from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.given_readers import GivenReaders, read_given
@@ -20,7 +21,7 @@ from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
 from viz_encoder.checkpoints.readers import NO_READING, InputReading, given_reading
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model
-from viz_encoder.checkpoints.weights import AT_ONCE, Tell
+from viz_encoder.checkpoints.weights import AT_ONCE
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily
 from viz_encoder.inputs import TextReader
@@ -76,7 +77,7 @@ class InMemory:
         """The shape of every tensor by its name."""
         return {name: tuple(tensor.shape) for name, tensor in self.named.items()}
 
-    def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
+    def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
         """Copies, so that training the model later changes nothing here; what is tied stays so."""
         copies: dict[tuple[Any, ...], Tensor] = {}
         found: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""Padding: which token id fills rows up, and what a model makes of it."""
+"""PaddingIds: which token id fills rows up, and what a model makes of it."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ ENDS = ("eos_token_id", "sep_token_id", "bos_token_id", "cls_token_id")
 
 
 @dataclass(frozen=True)
-class Padding:
+class PaddingIds:
     """The padding of a model that takes token ids."""
 
     id: int | None = None  # None: neither config.json nor the tokenizer says
@@ -19,16 +19,16 @@ class Padding:
     attended: bool = False  # the model attends to it, as SigLIP does
 
 
-NO_PADDING = Padding()
+NO_PADDING = PaddingIds()
 
 
 def padding_of(
     pad_id: int | None, file: Json, family: Family, tokenizer: Tokenizer | None
-) -> Padding:
+) -> PaddingIds:
     """Padding settings from config.json, the family and the tokenizer."""
     text = file.get("text")
     own = text if isinstance(text, dict) else {}
-    return Padding(
+    return PaddingIds(
         pad_id,
         ends_texts=pad_id is not None and _ends_texts(pad_id, file, tokenizer),
         no_position=family.pads_take_no_position or own.get("padding_has_no_position") is True,

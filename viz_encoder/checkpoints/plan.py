@@ -5,8 +5,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from reprlib import repr as shown  # truncates: untrusted input can be of any length
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.builtin import BUILTIN
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.hub import download
 from viz_encoder.checkpoints.hub_cache import cached_folder
 from viz_encoder.checkpoints.hub_faults import is_hub_id
@@ -15,7 +16,7 @@ from viz_encoder.checkpoints.not_loaded import notes_on_unused
 from viz_encoder.checkpoints.recognize import family_of, plainly
 from viz_encoder.checkpoints.rename import Names
 from viz_encoder.checkpoints.source import Folder, ModelSource
-from viz_encoder.checkpoints.weights import Tell, silent
+from viz_encoder.checkpoints.weights import silent
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
 from viz_encoder.whole_file import is_file
@@ -53,7 +54,7 @@ class Plan:
         return 4 * self.config.n_parameters
 
 
-def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Tell = silent) -> Plan:
+def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Progress = silent) -> Plan:
     """Look at a checkpoint without reading its weights; see `load`. A hub id is downloaded."""
     require_part(part)
     if str(name) in BUILTIN:
@@ -72,7 +73,7 @@ def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Tell = s
     )
 
 
-def _downloaded(name: str, revision: str, tell: Tell, part: str) -> tuple[Path, str]:
+def _downloaded(name: str, revision: str, tell: Progress, part: str) -> tuple[Path, str]:
     """See `download`; a name without an organization may be meant for a built-in model."""
     try:
         return download(name, revision, tell, part)
@@ -160,11 +161,11 @@ def _licence(file: Json) -> str:
     return " ".join(said.split())[:80] if isinstance(said, str) else ""
 
 
-def _heads(family: Family, file: Json, names: Json) -> list[HeadTable]:
+def _heads(family: Family, file: Json, names: Json) -> list[CarriedHead]:
     """The heads that the file holds; where two share a tensor, what its architectures say."""
     said = file.get("architectures")
     architectures = " ".join(map(str, said)) if isinstance(said, list) else ""
-    kept: list[HeadTable] = []
+    kept: list[CarriedHead] = []
     free = set(names)
     for table in family.heads:
         if table.only_for and table.only_for not in architectures:
@@ -177,7 +178,7 @@ def _heads(family: Family, file: Json, names: Json) -> list[HeadTable]:
     return kept
 
 
-def _config(family: Family, file: Json, heads: list[HeadTable]) -> EncoderConfig:
+def _config(family: Family, file: Json, heads: list[CarriedHead]) -> EncoderConfig:
     with plainly():
         config = family.config(file)
         if heads:

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import read_json
 from viz_encoder.checkpoints.given_readers import GivenReaders
-from viz_encoder.checkpoints.padding import NO_PADDING, Padding, padding_of
+from viz_encoder.checkpoints.padding import NO_PADDING, PaddingIds, padding_of
 from viz_encoder.checkpoints.preprocessor import preprocessing
 from viz_encoder.checkpoints.tokenizer import find_tokenizer, named_padding
 from viz_encoder.config import Embedding, EncoderConfig
@@ -27,7 +27,7 @@ class InputReading(NamedTuple):
     """How a model's inputs are made; without a reader it takes only tensors."""
 
     reader: TextReader | ImageReader | None
-    padding: Padding = NO_PADDING
+    padding: PaddingIds = NO_PADDING
 
 
 NO_READING = InputReading(None)

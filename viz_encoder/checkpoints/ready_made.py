@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from viz_encoder.checkpoints.padding import Padding
+from viz_encoder.checkpoints.padding import PaddingIds
 from viz_encoder.checkpoints.valid import mark_padding
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
@@ -39,7 +39,7 @@ def read_ready_made(
     source: Any,
     valid: Any,
     config: EncoderConfig,
-    padding: Padding,
+    padding: PaddingIds,
     reader: TextReader | ImageReader | None,
 ) -> Inputs:
     """Read one row or several of equal length; a list of rows of different lengths is padded.
@@ -112,7 +112,9 @@ def _tensor(value: Any, name: str) -> Tensor:
         ) from fault
 
 
-def _rows(source: Any, config: EncoderConfig, padding: Padding) -> tuple[Tensor, list[int] | None]:
+def _rows(
+    source: Any, config: EncoderConfig, padding: PaddingIds
+) -> tuple[Tensor, list[int] | None]:
     """The values with a batch axis; and, of rows in a list, how many tokens each has."""
     n_axes = {Embedding.TOKEN: 1, Embedding.PATCH: 3, Embedding.VECTOR: 2}[config.embedding]
     if not isinstance(source, list) or isinstance(source[0], Integral):

@@ -17,7 +17,7 @@ SHOWN = 6
 LONGEST_NAME = 120
 
 
-class Rule(NamedTuple):
+class RenameRule(NamedTuple):
     """One line of a rename table."""
 
     pattern: re.Pattern[str]
@@ -39,7 +39,7 @@ class Names:
         lines = [line for table in tables for line in table.splitlines() if line.strip()]
         self._rules = [_rule(line) for line in lines]
         self._prefixes = prefixes
-        self._found: dict[str, tuple[Rule | None, dict[str, str | None]]] = {}
+        self._found: dict[str, tuple[RenameRule | None, dict[str, str | None]]] = {}
 
     def targets(self, name: str) -> list[str] | None:
         """Our names for a tensor; None if no rule knows it."""
@@ -58,7 +58,7 @@ class Names:
         """The name on disk as the tables have it, without what heads put before it."""
         return _plain(name, self._prefixes)
 
-    def _matched(self, name: str) -> tuple[Rule | None, dict[str, str | None]]:
+    def _matched(self, name: str) -> tuple[RenameRule | None, dict[str, str | None]]:
         """The first rule that matches, and the layer and the kind that it found in the name."""
         if name not in self._found:  # each is asked for several times
             plain = self.plain(name)
@@ -120,11 +120,13 @@ def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -
 
 
 @cache
-def _rule(line: str) -> Rule:
+def _rule(line: str) -> RenameRule:
     source, target, *words = line.split(maxsplit=2)
     any_name = ".+" if target in (UNUSED, BUFFER) else "(?P<kind>weight|bias)"
     pattern = re.escape(source).replace(r"\#", r"(?P<layer>\d+)", 1).replace(r"\*", any_name)
-    return Rule(re.compile(pattern), target, source.removesuffix(".*"), "".join(words).strip())
+    return RenameRule(
+        re.compile(pattern), target, source.removesuffix(".*"), "".join(words).strip()
+    )
 
 
 def _split(target: str) -> list[str]:

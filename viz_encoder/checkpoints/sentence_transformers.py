@@ -28,7 +28,7 @@ from viz_encoder.checkpoints.files import (
     there,
 )
 from viz_encoder.errors import CheckpointError
-from viz_encoder.model.declared import Declared, Dense, LayerNorm, Step
+from viz_encoder.model.declared import Declared, DeclaredStep, Dense, LayerNorm
 
 MODULES, WEIGHTS = "modules.json", "model.safetensors"
 PROMPTS = "config_sentence_transformers.json"
@@ -212,7 +212,7 @@ def _pooling_settings(declared: Declared, d_model: int) -> Json:
     return shared | {"pooling_mode": list(declared.methods)}
 
 
-def _write_step(folder: Path, step: Step) -> None:
+def _write_step(folder: Path, step: DeclaredStep) -> None:
     if isinstance(step, LayerNorm):
         _write(folder / "config.json", {"dimension": len(step.weight)})
         _write_weights(folder, {"norm.weight": step.weight, "norm.bias": step.bias})

@@ -7,12 +7,13 @@ from typing import Protocol
 
 from torch import Tensor
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.files import read_json
 from viz_encoder.checkpoints.licence import licence_of
 from viz_encoder.checkpoints.readers import InputReading, folder_reading
 from viz_encoder.checkpoints.sentence_transformers import read_declared
-from viz_encoder.checkpoints.weights import Tell, read_weights, shapes
+from viz_encoder.checkpoints.weights import read_weights, shapes
 from viz_encoder.config import EncoderConfig
 from viz_encoder.model.declared import Declared
 
@@ -30,7 +31,7 @@ class ModelSource(Protocol):
     def shapes(self) -> Shapes:
         """The shape of every tensor by its name, without reading one."""
 
-    def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
+    def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
         """The wanted tensors, on the CPU, finite, floats as float32; no one else writes to them."""
 
     def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
@@ -57,7 +58,7 @@ class Folder:
         """Read only the headers."""
         return shapes(self.folder)
 
-    def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
+    def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
         """Copies of what the files hold."""
         return read_weights(self.folder, wanted, tell)
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from viz_encoder.checkpoints.padding import Padding
+from viz_encoder.checkpoints.padding import PaddingIds
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
 from viz_encoder.inputs.plain_tensor import plain_tensor
@@ -23,7 +23,7 @@ def mark_padding(
     n_real: list[int] | None,
     told: tuple[Any, str],
     config: EncoderConfig,
-    padding: Padding,
+    padding: PaddingIds,
     tokenizer: Tokenizer | None,
 ) -> tuple[Valid, list[tuple[str, ...]]]:
     """True at the real tokens of each row, and for each row what is to be said of its padding.
@@ -90,7 +90,7 @@ def _given(given: Any, shape: tuple[int, int]) -> Valid:
     return valid.detach().cpu()
 
 
-def _named(padding: Padding, tokenizer: Tokenizer | None) -> str:
+def _named(padding: PaddingIds, tokenizer: Tokenizer | None) -> str:
     """ "id 0 ([PAD])" """
     if padding.id is None:
         return "id 0"
@@ -148,7 +148,7 @@ def _notes(valid: Bool[Tensor, " token"], why: str) -> tuple[str, ...]:
 
 
 def _unsaid(
-    ids: Int[Tensor, " token"], padding: Padding, several: bool, word: str
+    ids: Int[Tensor, " token"], padding: PaddingIds, several: bool, word: str
 ) -> tuple[str, ...]:
     """Note for a row where nothing counted as padding."""
     if padding.id is None:

@@ -1,13 +1,14 @@
 """The tensors of a checkpoint: one safetensors file, or several with an index."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from reprlib import repr as shown
 
 import torch
 from torch import Tensor
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.files import MAX_TENSORS, inside, read_header, read_json, read_tensors
 from viz_encoder.errors import CheckpointError, UnsafeFile
 
@@ -15,7 +16,6 @@ WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 MAX_SHARDS = 200
 SHARD = re.compile(r"\w[\w.\-]{0,200}\.safetensors", re.ASCII)
 AT_ONCE = 16  # tensors between two reports
-Tell = Callable[[float], None]
 
 
 def weight_files(folder: Path) -> dict[str, dict[str, tuple[int, ...]]]:
@@ -54,7 +54,9 @@ def silent(share: float) -> None:
     """Ignore progress."""
 
 
-def read_weights(folder: Path, wanted: Collection[str], tell: Tell = silent) -> dict[str, Tensor]:
+def read_weights(
+    folder: Path, wanted: Collection[str], tell: Progress = silent
+) -> dict[str, Tensor]:
     """The wanted tensors, finite, floats as float32: so a CPU computes as the reference does."""
     tensors: dict[str, Tensor] = {}
     wanted = set(wanted)

@@ -38,7 +38,7 @@ BYTES_PER_WEIGHT = 4  # float32
 PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # may lack a bias
 Size = Annotated[int, at_least(1), at_most(LARGEST_COUNT)]
 Positive = Annotated[float, above(0)]
-WeightPart = Annotated[str, OneOf(PARTS)]
+PartName = Annotated[str, OneOf(PARTS)]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class EncoderConfig:
     activation: Activation = Activation.GELU
     gated: bool = False  # the feed-forward network multiplies two branches
     bias: bool = True
-    unbiased: tuple[WeightPart, ...] = ()  # parts without a bias, where the others have one
+    unbiased: tuple[PartName, ...] = ()  # parts without a bias, where the others have one
     dropout: Annotated[float, at_least(0), below(1)] = 0.1
     # Attention pattern.
     causal: bool = False

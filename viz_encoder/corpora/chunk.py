@@ -26,7 +26,6 @@ from viz_encoder.whole_file import write_whole
 
 CHUNK_ITEMS = 1024  # enough for batches of like length, few enough that little is lost
 FORMAT = 1  # version of the resume files
-Tell = Callable[[int], None]  # how many items are done
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def measure_items(
     numbers: Sequence[int],
     sources: Sequence[Any],
     settings: Settings,
-    tell: Tell = lambda n: None,
+    tell: Callable[[int], None] = lambda n: None,
 ) -> HeadSums:
     """Measure these items in batches of similar length; `tell` is called after each batch."""
     config = encoder.config

@@ -8,18 +8,13 @@ from typing import Annotated, Any
 from viz_encoder.arguments import AnyPath, Count, OneOf, above, at_least, at_most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import Parts, Settings, chunks, model_digest, pooling_digest
-from viz_encoder.corpora.corpus_items import Columns, CorpusItems
+from viz_encoder.corpora.corpus_items import CorpusItems, TextColumns
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import About, HeadTable
 from viz_encoder.corpora.local_engine import measured_here
 from viz_encoder.corpora.pooled_vectors import pooling_of
-from viz_encoder.corpora.progress import CorpusWatch, Progress
-from viz_encoder.corpora.ray_engine import (
-    Cluster,
-    is_dataset,
-    measured_dataset,
-    measured_on_ray,
-)
+from viz_encoder.corpora.progress import CorpusWatch, TellDone
+from viz_encoder.corpora.ray_engine import Cluster, is_dataset, measured_dataset, measured_on_ray
 from viz_encoder.corpora.statistics import OF_MEASURE
 from viz_encoder.corpora.vector_rows import VectorFile
 from viz_encoder.errors import InputError, SelectionError
@@ -27,7 +22,7 @@ from viz_encoder.errors import InputError, SelectionError
 MEASURES = ("statistics", "roles", "examples")
 ON_REQUEST = ("effect", "share", "similarity", "vectors")
 ENGINES = ("local", "ray")
-Measure = Annotated[str, OneOf((*MEASURES, *ON_REQUEST))]
+MeasureName = Annotated[str, OneOf((*MEASURES, *ON_REQUEST))]
 N_EXAMPLES = 10
 
 
@@ -36,7 +31,7 @@ def corpus(
     encoder: LoadedEncoder,
     items: Any,
     *,
-    measures: Sequence[Measure] = MEASURES,
+    measures: Sequence[MeasureName] = MEASURES,
     n: Count = N_EXAMPLES,
     sample: Annotated[float, above(0), at_most(1)] = 0.1,
     column: str = "text",
@@ -48,7 +43,7 @@ def corpus(
     folder: AnyPath | None = None,
     vectors: AnyPath | None = None,
     pooling: str | None = None,
-    progress: Progress | None = None,
+    progress: TellDone | None = None,
 ) -> HeadTable:
     """Measure every head over a corpus: statistics, roles, and strongest examples.
 
@@ -100,7 +95,7 @@ def corpus(
         raise SelectionError('pooling= is for the measure "vectors"; ask for it, or leave it out.')
     method = pooling_of(encoder, pooling) if "vectors" in asked else ""
     settings = Settings(asked, n if "examples" in asked else 0, sample, method, vectors is not None)
-    cluster, columns = _cluster(on, workers, gpus, address), Columns(column, second)
+    cluster, columns = _cluster(on, workers, gpus, address), TextColumns(column, second)
     digest, source = model_digest(encoder), ""
     if cluster is not None and is_dataset(items):
         if folder is not None:

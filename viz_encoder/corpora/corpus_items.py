@@ -23,7 +23,7 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-class Columns(NamedTuple):
+class TextColumns(NamedTuple):
     """Columns that hold a row's text, and text B for pairs."""
 
     text: str = "text"
@@ -42,7 +42,7 @@ class Columns(NamedTuple):
 class CorpusItems:
     """The items in their order; `total` is None where it is not known before the end."""
 
-    def __init__(self, given: Any, columns: Columns) -> None:
+    def __init__(self, given: Any, columns: TextColumns) -> None:
         """Large files are read lazily.
 
         Raises:
@@ -91,7 +91,7 @@ def _existing(given: str | Path) -> Path:
     return path
 
 
-def _of_path(path: Path, columns: Columns) -> Iterable[Any]:
+def _of_path(path: Path, columns: TextColumns) -> Iterable[Any]:
     if path.is_dir():
         found = [item.source for item in pictures_of(path)]
         if not found:
@@ -121,12 +121,12 @@ def _decoded(path: Path) -> Iterator[str]:
         raise InputError(f"{shortened(path)} cannot be read: {fault.strerror}.") from fault
 
 
-def _lines(path: Path, columns: Columns) -> Iterator[str]:
+def _lines(path: Path, columns: TextColumns) -> Iterator[str]:
     """A text a line; empty lines are left out."""
     return (line.strip() for line in _decoded(path) if line.strip())
 
 
-def _json_rows(path: Path, columns: Columns) -> Iterator[Any]:
+def _json_rows(path: Path, columns: TextColumns) -> Iterator[Any]:
     """A text, or an object with the columns, a line."""
     for line in _decoded(path):
         if not line.strip():
@@ -155,7 +155,7 @@ def column_names(header: str) -> tuple[list[str], str]:
     return [name.strip() for name in names], delimiter
 
 
-def _csv_rows(path: Path, columns: Columns) -> Iterator[Any]:
+def _csv_rows(path: Path, columns: TextColumns) -> Iterator[Any]:
     lines = _decoded(path)
     names, delimiter = column_names(next(lines, ""))
     missing = [name for name in columns if name is not None and name not in names]
@@ -193,7 +193,7 @@ def _with_long_cells(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 class _ParquetRows:
     """Rows of a Parquet file, some thousands at a time."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path, columns: TextColumns) -> None:
         try:
             from pyarrow import ArrowException, parquet
         except ImportError as fault:

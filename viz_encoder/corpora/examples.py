@@ -88,9 +88,6 @@ class Candidate(NamedTuple):
     sides: tuple[int, int]
 
 
-Heads = dict[tuple[int, int], list[Candidate]]
-
-
 @dataclass(eq=False)
 class StrongestPlaces:
     """The k strongest places of each head, one per text, and the texts that they are in.
@@ -99,7 +96,7 @@ class StrongestPlaces:
     """
 
     k: int
-    places: Heads = field(default_factory=dict)
+    places: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
     texts: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def add(

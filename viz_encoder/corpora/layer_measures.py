@@ -152,10 +152,9 @@ def measure_layer(record: LayerRecord, tokens: BatchTokens) -> LayerMeasures:
     return LayerMeasures(sums.statistics(), sums.score, sums.query, sums.key)
 
 
-Blocks = Iterator[tuple[slice, slice, Tensor, Tensor, Tensor]]
-
-
-def _blocks(record: LayerRecord, size: tuple[int, int, int], span: int) -> Blocks:
+def _blocks(
+    record: LayerRecord, size: tuple[int, int, int], span: int
+) -> Iterator[tuple[slice, slice, Tensor, Tensor, Tensor]]:
     """Heads, rows, scores, weights and their bands: the weight at each offset, by query.
 
     Weights lie in memory with `span` zeros before and after them, and the bands are a view of that

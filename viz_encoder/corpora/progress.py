@@ -1,4 +1,4 @@
-"""Progress: how far a corpus is, who is told, and how it is stopped."""
+"""TellDone: how far a corpus is, who is told, and how it is stopped."""
 
 import time
 from collections.abc import Callable
@@ -29,14 +29,14 @@ class Done:
         return f"{self.n:,}{of}, {self.rate:,.0f} a second"
 
 
-Progress = Callable[[Done], bool | None]  # False stops
+TellDone = Callable[[Done], bool | None]  # False stops
 
 
 class CorpusWatch:
     """Reports progress, and stops the work when told to."""
 
     def __init__(
-        self, total: int | None, progress: Progress | None, folder: str | Path | None
+        self, total: int | None, progress: TellDone | None, folder: str | Path | None
     ) -> None:
         self._total, self._progress, self._folder = total, progress, folder
         self._n = self._resumed = 0

@@ -16,7 +16,7 @@ import torch
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import CHUNK_ITEMS, Chunk, Parts, Settings
-from viz_encoder.corpora.corpus_items import Columns, Unreadable
+from viz_encoder.corpora.corpus_items import TextColumns, Unreadable
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.progress import CorpusWatch
 from viz_encoder.corpora.worker import ITEM, SUMS, HeadWorker
@@ -40,7 +40,7 @@ class Cluster:
 class ChunkWorker(HeadWorker):
     """A worker of chunks, on an encoder from Ray's object store."""
 
-    def __init__(self, kept: Any, settings: Settings, columns: Columns, gpus: float) -> None:
+    def __init__(self, kept: Any, settings: Settings, columns: TextColumns, gpus: float) -> None:
         encoder: LoadedEncoder = import_module("ray").get(kept)
         if gpus:
             encoder = encoder.to(torch.device("cuda"), encoder.dtype)
@@ -92,7 +92,7 @@ def measured_on_ray(
 def measured_dataset(
     encoder: LoadedEncoder,
     rows: Any,
-    columns: Columns,
+    columns: TextColumns,
     settings: Settings,
     watch: CorpusWatch,
     cluster: Cluster,
@@ -122,7 +122,7 @@ def is_dataset(items: object) -> bool:
 
 def _sums(
     rows: Any,
-    columns: Columns | None,
+    columns: TextColumns | None,
     kept: Any,
     settings: Settings,
     cluster: Cluster,
@@ -137,7 +137,7 @@ def _sums(
         batch_format="numpy",
         compute=ray.data.ActorPoolStrategy(size=_n_workers(ray, cluster)),
         num_gpus=cluster.gpus or None,
-        fn_constructor_args=(kept, settings, columns or Columns(), cluster.gpus),
+        fn_constructor_args=(kept, settings, columns or TextColumns(), cluster.gpus),
     )
     for row in found.iter_rows():
         sums = HeadSums.from_bytes(row[SUMS])

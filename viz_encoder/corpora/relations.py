@@ -20,7 +20,7 @@ from viz_encoder.shown import counted
 DIRECTIONS = ("to_head", "to_dependent")
 AT_ONCE = 256  # sentences
 LEAST = 10  # arcs of a relation, where it is not said
-Told = Callable[[int], bool | None]
+TellCount = Callable[[int], bool | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ def relations(
     direction: str = "to_head",
     least: int | None = None,
     seed: int = 0,
-    progress: Told | None = None,
+    progress: TellCount | None = None,
 ) -> Relations:
     """Find which head follows which relation (after Clark et al., 2019, arXiv:1906.04341).
 
@@ -113,7 +113,7 @@ def hits_of(
     sentences: str | Path | Iterable[TreeSentence],
     direction: str = "to_head",
     seed: int = 0,
-    progress: Told | None = None,
+    progress: TellCount | None = None,
 ) -> Hits:
     """The counts behind `relations`."""
     loaded = as_loaded(encoder)

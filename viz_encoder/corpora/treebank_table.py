@@ -8,7 +8,7 @@ from typing import Any
 
 from viz_encoder.corpora.corpus import N_EXAMPLES, corpus
 from viz_encoder.corpora.head_table import HeadTable
-from viz_encoder.corpora.progress import Done, Progress
+from viz_encoder.corpora.progress import Done, TellDone
 from viz_encoder.corpora.relations import hits_of, relations_of, why_none
 from viz_encoder.corpora.treebank import TreeSentence, read_treebank
 from viz_encoder.errors import TraceError
@@ -19,7 +19,7 @@ def treebank_table(
     sentences: str | Path | Iterable[TreeSentence],
     *,
     k: int = N_EXAMPLES,
-    progress: Progress | None = None,
+    progress: TellDone | None = None,
 ) -> HeadTable:
     """The table of `vz.corpus` over the sentences, with their `relations` as table.relations.
 

@@ -15,7 +15,7 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.whole_file import private_prefix, require_writable, shortened, write_beside
 
 ENDING = ".parquet"
-Texts = tuple[tuple[str, ...], ...]  # of each row: its text, or both of a pair
+RowTexts = tuple[tuple[str, ...], ...]  # of each row: its text, or both of a pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class VectorRows:
     """Some texts and their vectors, in the order of their numbers in the corpus."""
 
     items: Int[np.ndarray, " row"]
-    texts: Texts
+    texts: RowTexts
     vectors: Float[np.ndarray, "row d_pooled"]  # float32
 
     @classmethod

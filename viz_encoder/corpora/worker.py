@@ -5,7 +5,7 @@ from typing import Any
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import Settings, measure_items
-from viz_encoder.corpora.corpus_items import Columns
+from viz_encoder.corpora.corpus_items import TextColumns
 from viz_encoder.errors import InputError
 
 ITEM, SUMS = "item", "sums"
@@ -20,10 +20,10 @@ class HeadWorker:
     """
 
     def __init__(
-        self, encoder: LoadedEncoder, settings: Settings, columns: Columns | None = None
+        self, encoder: LoadedEncoder, settings: Settings, columns: TextColumns | None = None
     ) -> None:
         """An encoder is loaded once, by who makes the worker; the texts' column is "text"."""
-        self.encoder, self.settings, self.columns = encoder, settings, columns or Columns()
+        self.encoder, self.settings, self.columns = encoder, settings, columns or TextColumns()
 
     def __call__(
         self, batch: Mapping[str, Any], numbers: Sequence[int] | None = None

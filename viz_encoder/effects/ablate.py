@@ -12,13 +12,13 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from viz_encoder.arguments import AS_IT_IS, public, read_index, said
 from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.effects.head_mode import HeadMode, by_head
-from viz_encoder.effects.heads import Head
+from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.diagnose import is_compiled
 from viz_encoder.trace.run_facts import Said, noted
 
-Cut = Literal["zero"] | Tensor  # replaces a head's output: a tensor that fits "… token d_value"
-Cuts = Annotated[Mapping[Head, Cut], AS_IT_IS]  # see `checked`
+HeadCut = Literal["zero"] | Tensor  # replaces a head's output: a tensor that fits "… token d_value"
+Cuts = Annotated[Mapping[HeadPlace, HeadCut], AS_IT_IS]  # see `checked`
 
 
 @public(fault=TraceError)
@@ -64,7 +64,7 @@ def ablate(module: nn.Module, cuts: Cuts) -> Iterator[None]:
     mode.require_done()
 
 
-def _said(module: nn.Module, cuts: Mapping[int, Mapping[int, Cut]]) -> Said:
+def _said(module: nn.Module, cuts: Mapping[int, Mapping[int, HeadCut]]) -> Said:
     places = [(layer, head) for layer in sorted(cuts) for head in sorted(cuts[layer])]
     names = [f"{layer}.{head}" for layer, head in places]
     heads = f"Head {names[0]} was" if len(names) == 1 else f"Heads {', '.join(names)} were"
@@ -77,7 +77,7 @@ def _said(module: nn.Module, cuts: Mapping[int, Mapping[int, Cut]]) -> Said:
     return Said(note, module, zero)
 
 
-def checked(cuts: Any) -> dict[int, dict[int, Cut]]:
+def checked(cuts: Any) -> dict[int, dict[int, HeadCut]]:
     """The cuts by layer and head.
 
     Raises:
@@ -85,7 +85,7 @@ def checked(cuts: Any) -> dict[int, dict[int, Cut]]:
     """
     if not isinstance(cuts, Mapping):
         raise SelectionError(f"cuts is {said(cuts)}; give a dict such as {{(3, 0): 'zero'}}.")
-    found: dict[int, dict[int, Cut]] = {}
+    found: dict[int, dict[int, HeadCut]] = {}
     for place, cut in cuts.items():
         pair: Any = place if isinstance(place, tuple) and len(place) == 2 else (None, None)
         pair = tuple(map(whole, pair))
@@ -112,7 +112,7 @@ def _is_cut(cut: Any) -> bool:
 class _Ablation(HeadMode):
     """Counts the attention calls of one module's run, and edits what they give."""
 
-    def __init__(self, module: nn.Module, cuts: dict[int, dict[int, Cut]]) -> None:
+    def __init__(self, module: nn.Module, cuts: dict[int, dict[int, HeadCut]]) -> None:
         super().__init__()
         self._module, self._cuts = module, cuts
         self._parts = {id(part) for part in module.modules()}
@@ -197,7 +197,7 @@ class _Ablation(HeadMode):
         read_index("layer", wanted, fewest)
 
 
-def _fitting(cut: Cut, said: Tensor) -> Tensor:
+def _fitting(cut: HeadCut, said: Tensor) -> Tensor:
     """Replacement output, in the shape of the head's own."""
     if isinstance(cut, str):
         return torch.zeros_like(said)

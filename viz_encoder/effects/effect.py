@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.arguments import Most, Token, public
+from viz_encoder.arguments import Most, Progress, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head, Heads, chosen
+from viz_encoder.effects.heads import HeadPlace, Heads, chosen
 from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.measures import Measured, measure_of, require_number, usual
-from viz_encoder.effects.replacement import How, Replacement, replacement
-from viz_encoder.effects.rerun import Progress, Rerun
+from viz_encoder.effects.replacement import ReplaceHow, Replacement, replacement
+from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.sources import one_by_one
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, largest, long_columns
@@ -67,7 +67,7 @@ class Effect(ArrayResult, main="values"):
         return spread
 
     @public
-    def ranked(self, n: Most = 10) -> tuple[Head, ...]:
+    def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:
         """The n heads with the largest mean effect, whatever its sign, as (layer, head)."""
         return largest(np.abs(self.mean), n)
 
@@ -121,7 +121,7 @@ def effect(
     texts: Any,
     heads: Heads = "all",
     *,
-    how: How = "zero",
+    how: ReplaceHow = "zero",
     reference: Iterable[Any] | None = None,
     measure: Measured | None = None,
     answer: str | Sequence[str] | None = None,
@@ -221,7 +221,7 @@ class _One:
         said = measure.said(run.output)
         self.untouched = (UNSAID, np.nan) if said is None else (self._name(said, 0), said.shares[0])
 
-    def take_out(self, wanted: Sequence[Head], stand_in: Replacement) -> Iterator[float]:
+    def take_out(self, wanted: Sequence[HeadPlace], stand_in: Replacement) -> Iterator[float]:
         """Each head alone; the share that is done, after each batch."""
         for alone in self.run.each_alone(wanted, stand_in.of):
             self._keep(alone.layer, alone.heads, alone.outputs)

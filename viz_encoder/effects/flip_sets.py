@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Annotated, Any
 
-from viz_encoder.arguments import Token, at_least, at_most, public
+from viz_encoder.arguments import Progress, Token, at_least, at_most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import MeasureArguments
-from viz_encoder.effects.measures import Named
-from viz_encoder.effects.rerun import Progress
-from viz_encoder.effects.without_tokens import How, WithoutTokens
+from viz_encoder.effects.measures import NamedMeasure
+from viz_encoder.effects.without_tokens import RemoveHow, WithoutTokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult
 
@@ -47,8 +46,8 @@ def flips(
     text: Any,
     *,
     most: Annotated[int, at_least(1), at_most(3)] = 3,
-    how: How = "attention",
-    measure: Named | None = None,
+    how: RemoveHow = "attention",
+    measure: NamedMeasure | None = None,
     at: Token | None = None,
     progress: Progress | None = None,
 ) -> Flips:

@@ -7,13 +7,13 @@ from viz_encoder.arguments import read_index
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import SelectionError
 
-Head = tuple[int, int]  # layer, head
+HeadPlace = tuple[int, int]  # layer, head
 
 
-Heads = Annotated[Literal["all"] | Sequence[Head], '"all", or pairs such as [(3, 0)]']
+Heads = Annotated[Literal["all"] | Sequence[HeadPlace], '"all", or pairs such as [(3, 0)]']
 
 
-def chosen(heads: Heads, config: EncoderConfig) -> tuple[Head, ...]:
+def chosen(heads: Heads, config: EncoderConfig) -> tuple[HeadPlace, ...]:
     """The heads, in order, none twice.
 
     Args:
@@ -34,5 +34,5 @@ def chosen(heads: Heads, config: EncoderConfig) -> tuple[Head, ...]:
     return found
 
 
-def _head(layer: int, head: int, config: EncoderConfig) -> Head:
+def _head(layer: int, head: int, config: EncoderConfig) -> HeadPlace:
     return read_index("layer", layer, config.n_layers), read_index("head", head, config.n_heads)

@@ -8,10 +8,10 @@ import torch
 
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head, Heads, chosen
+from viz_encoder.effects.heads import HeadPlace, Heads, chosen
 from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import Measured, measure_of
-from viz_encoder.effects.replacement import How, Replacement, replacement
+from viz_encoder.effects.replacement import ReplaceHow, Replacement, replacement
 from viz_encoder.effects.rerun import Replaced, Rerun
 
 
@@ -21,7 +21,7 @@ def joint(
     text: Any,
     heads: Heads,
     *,
-    how: How = "zero",
+    how: ReplaceHow = "zero",
     reference: Iterable[Any] | None = None,
     measure: Measured | None = None,
     answer: str | None = None,
@@ -54,7 +54,7 @@ def joint(
 
 
 def edits_of(
-    heads: Sequence[Head], stand_in: Replacement, encoder: LoadedEncoder
+    heads: Sequence[HeadPlace], stand_in: Replacement, encoder: LoadedEncoder
 ) -> dict[int, Replaced]:
     """Edits that remove all these heads at once, as one variant."""
     of_layer: dict[int, list[int]] = defaultdict(list)

@@ -10,16 +10,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.arguments import Token, public, read_index
+from viz_encoder.arguments import Progress, Token, public, read_index
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measure import MeasureArguments, Outputs
 from viz_encoder.effects.measures import Measured, measure_of, require_number
-from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Replaced, Rerun
+from viz_encoder.effects.rerun import BATCH_TOKENS, Replaced, Rerun
 from viz_encoder.result import ArrayResult, Columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import captured
 
-Cut = tuple[int, int | None, int, int]
+LinkCut = tuple[int, int | None, int, int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +32,7 @@ class LinkEffect(ArrayResult, main="values"):
     """
 
     values: Float[np.ndarray, " link"]
-    links: tuple[Cut, ...]
+    links: tuple[LinkCut, ...]
     before: float
     measure: str
 
@@ -86,7 +86,7 @@ def links(
     return LinkEffect(values, tuple(rows.cut), before, asked.words)
 
 
-def _read(link: Cut, run: Rerun) -> Cut:
+def _read(link: LinkCut, run: Rerun) -> LinkCut:
     layer, head, query, key = link
     n_tokens = len(run.sample.tokens)
     return (
@@ -100,7 +100,7 @@ def _read(link: Cut, run: Rerun) -> Cut:
 class _Rows:
     """The rows of one run, each with one link less."""
 
-    def __init__(self, run: Rerun, trace: Trace, cut: list[Cut]) -> None:
+    def __init__(self, run: Rerun, trace: Trace, cut: list[LinkCut]) -> None:
         self.run, self.trace, self.cut = run, trace, cut
         self.alone = np.zeros(len(cut), dtype=bool)  # where nothing else may be attended to
 

@@ -9,16 +9,11 @@ from torch import Tensor
 
 from viz_encoder.arguments import Token, read_token
 from viz_encoder.config import Task
-from viz_encoder.effects.measure import MeasureArguments, Outputs, Said
+from viz_encoder.effects.measure import BestLabels, MeasureArguments, Outputs
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.shown import quoted
-from viz_encoder.trace.prediction_heads import (
-    choose_head,
-    likelihoods,
-    masked_tokens,
-    read_label,
-)
+from viz_encoder.trace.prediction_heads import choose_head, likelihoods, masked_tokens, read_label
 
 
 class Logits:
@@ -81,11 +76,11 @@ class Logits:
         both: Float[np.ndarray, "variant 2"] = shares[:, [self.answer, self.other]].cpu().numpy()
         return both
 
-    def said(self, outputs: Outputs) -> Said:
+    def said(self, outputs: Outputs) -> BestLabels:
         """The label that comes first now, and how likely it is."""
         shares, _ = likelihoods(self.head, self.logits(outputs))
         best = shares.max(dim=-1)
-        return Said(best.indices.cpu().numpy(), best.values.cpu().numpy())
+        return BestLabels(best.indices.cpu().numpy(), best.values.cpu().numpy())
 
 
 def _one_answer(asked: MeasureArguments, name: str) -> str:

@@ -12,7 +12,7 @@ from viz_encoder.arguments import Token
 Outputs = Float[Tensor, "variant token d_model"]
 
 
-class Said(NamedTuple):
+class BestLabels(NamedTuple):
     """A prediction head's best label for each variant, with its probability."""
 
     labels: Int[np.ndarray, " variant"]
@@ -30,7 +30,7 @@ class Measure(Protocol):
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """The number, for each variant."""
 
-    def said(self, outputs: Outputs) -> Said | None:
+    def said(self, outputs: Outputs) -> BestLabels | None:
         """The prediction head's answer; None for measures without one."""
 
     def name(self, number: int) -> str:

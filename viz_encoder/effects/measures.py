@@ -9,16 +9,16 @@ from viz_encoder.config import Task
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Measurable, Measure, MeasureArguments
 from viz_encoder.effects.rerun import Rerun
-from viz_encoder.effects.vectors import Pooled, State
+from viz_encoder.effects.vectors import PooledChange, StateChange
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.trace.prediction_heads import masked_tokens, tasks
 
 Name = Literal["pooled", "logit", "masked", "state"]
 NAMES = ("pooled", "logit", "masked", "state")
-Named = Annotated[str, OneOf(NAMES)]
+NamedMeasure = Annotated[str, OneOf(NAMES)]
 Measured = Annotated[
-    Named | Measurable, f"{', '.join(map(repr, NAMES))} or what vz.attribute returned"
+    NamedMeasure | Measurable, f"{', '.join(map(repr, NAMES))} or what vz.attribute returned"
 ]
 
 
@@ -35,9 +35,9 @@ def measure_of(name: Measured | None, run: Rerun, asked: MeasureArguments) -> Me
         return name.measure(run)
     match name:
         case "pooled":
-            return Pooled(run, asked.pooling)
+            return PooledChange(run, asked.pooling)
         case "state":
-            return State(run, asked.at)
+            return StateChange(run, asked.at)
         case "masked":
             return Logits(run, Task.MASKED, asked)
         case _:

@@ -14,7 +14,7 @@ from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import measure_of
 from viz_encoder.effects.rerun import Rerun
-from viz_encoder.effects.vectors import Pooled, turned
+from viz_encoder.effects.vectors import PooledChange, turned
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model.layer_masks import CustomMask
@@ -74,9 +74,9 @@ def outcome(
     run = Rerun(encoder, plain, mask)
     output = trace.output[None].to(run.output)
     asked = measure = measure_of(None, run, MeasureArguments())
-    pooled = Pooled(run, None)
+    pooled = PooledChange(run, None)
     now = Rerun(encoder, inputs) if other else run
-    vectors = (Pooled(now, None) if other else pooled).vectors(output)
+    vectors = (PooledChange(now, None) if other else pooled).vectors(output)
     apart = float(turned(vectors, pooled.vectors(run.output))[0])
     labels: tuple[str, ...] = ()
     shares: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())

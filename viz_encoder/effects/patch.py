@@ -7,13 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.arguments import Most, Token, public
+from viz_encoder.arguments import Most, Progress, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head, Heads, chosen
+from viz_encoder.effects.heads import HeadPlace, Heads, chosen
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Measure, MeasureArguments
-from viz_encoder.effects.measures import Named, measure_of, require_number
-from viz_encoder.effects.rerun import Progress, Rerun
+from viz_encoder.effects.measures import NamedMeasure, measure_of, require_number
+from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.sources import one_by_one
 from viz_encoder.errors import InputError
 from viz_encoder.result import ArrayResult, Columns, largest, long_columns
@@ -51,7 +51,7 @@ class Patch(ArrayResult, main="shares"):
         return mean
 
     @public
-    def ranked(self, n: Most = 10) -> tuple[Head, ...]:
+    def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:
         """The n heads with the largest share on average, as (layer, head)."""
         return largest(self.mean, n)
 
@@ -69,7 +69,7 @@ def patch(
     heads: Heads = "all",
     *,
     direction: Direction = "noising",
-    measure: Named | None = None,
+    measure: NamedMeasure | None = None,
     at: Token | None = None,
     pooling: str | None = None,
     progress: Progress | None = None,
@@ -148,7 +148,7 @@ class _Twins:
             )
         self.values = np.full((encoder.config.n_layers, encoder.config.n_heads), np.nan)
 
-    def patch(self, wanted: Sequence[Head], *, noising: bool) -> Iterator[float]:
+    def patch(self, wanted: Sequence[HeadPlace], *, noising: bool) -> Iterator[float]:
         """Each head alone; the share that is done, after each batch."""
         self.base = self.clean if noising else self.other
         run, donor = self.runs if noising else self.runs[::-1]

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import public, read_index
-from viz_encoder.effects.ablate import Cut, Cuts, ablate, checked
-from viz_encoder.effects.heads import Head
+from viz_encoder.effects.ablate import Cuts, HeadCut, ablate, checked
+from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.heads_seen import HeadsSeen, SeenLayer
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 
 TOLERANCE = 2e-5  # relative to the largest value: effect of reordering sums
-Call = Callable[[nn.Module], Any]  # runs the model that it is given, on inputs of its own
+CallModel = Callable[[nn.Module], Any]  # runs the model that it is given, on inputs of its own
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,11 +49,11 @@ class AblationProof(OneLine):
 @public(fault=TraceError)
 def prove(
     model: nn.Module,
-    call: Call,
+    call: CallModel,
     cuts: Cuts,
     *,
-    cut: Call | None = None,
-    untouched: Call | None = None,
+    cut: CallModel | None = None,
+    untouched: CallModel | None = None,
 ) -> AblationProof:
     """Prove that a way of removing heads removes these heads, before W_O, and nothing else.
 
@@ -102,7 +102,7 @@ def prove(
     return AblationProof(tuple(parts))
 
 
-def _within(context: Callable[[], AbstractContextManager[None]], call: Call) -> Call:
+def _within(context: Callable[[], AbstractContextManager[None]], call: CallModel) -> CallModel:
     def run(model: nn.Module) -> Any:
         with context():
             return call(model)
@@ -110,7 +110,7 @@ def _within(context: Callable[[], AbstractContextManager[None]], call: Call) -> 
     return run
 
 
-def _require_seen(layers: list[SeenLayer], cuts: Mapping[Head, Cut]) -> None:
+def _require_seen(layers: list[SeenLayer], cuts: Mapping[HeadPlace, HeadCut]) -> None:
     if not cuts:
         raise SelectionError("No head is named; give cuts such as {(3, 0): 'zero'}.")
     if not layers:
@@ -125,7 +125,9 @@ def _require_seen(layers: list[SeenLayer], cuts: Mapping[Head, Cut]) -> None:
             )
 
 
-def _asked(before: list[SeenLayer], after: list[SeenLayer], cuts: Mapping[Head, Cut]) -> Claim:
+def _asked(
+    before: list[SeenLayer], after: list[SeenLayer], cuts: Mapping[HeadPlace, HeadCut]
+) -> Claim:
     """Part 2: W_O gets what was asked for the removed heads, and what the others gave."""
     wrong, others, lowest = 0.0, 0.0, min(number for number, _ in cuts)
     for number in sorted({number for number, _ in cuts}):
@@ -182,7 +184,7 @@ def _apart(one: Tensor | None, two: Tensor | None) -> float:
 
 
 def _without_columns(
-    model: nn.Module, layers: list[SeenLayer], cuts: Mapping[Head, Cut]
+    model: nn.Module, layers: list[SeenLayer], cuts: Mapping[HeadPlace, HeadCut]
 ) -> nn.Module:
     """A copy of the model in which W_O gives these heads no weight."""
     names = {id(each): name for name, each in model.named_parameters(remove_duplicate=False)}

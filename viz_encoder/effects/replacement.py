@@ -14,7 +14,7 @@ from viz_encoder.effects.measures import kind_of
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError
 
-How = Annotated[str, OneOf(("zero", "mean"))]
+ReplaceHow = Annotated[str, OneOf(("zero", "mean"))]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class Replacement:
         return self.values[layer, None, :, None]
 
 
-def replacement(encoder: LoadedEncoder, how: How, reference: Iterable[Any] | None) -> Replacement:
+def replacement(
+    encoder: LoadedEncoder, how: ReplaceHow, reference: Iterable[Any] | None
+) -> Replacement:
     """Zero, or each head's mean output over all real tokens of a reference set.
 
     The mean over the text's own tokens is not offered: with mean pooling it leaves the pooled sum

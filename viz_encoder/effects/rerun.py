@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.heads import Head
+from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.sample import Sample
@@ -112,7 +112,7 @@ class Rerun:
             yield output
 
     def each_alone(
-        self, heads: Sequence[Head], stand_in: Callable[[int], Tensor]
+        self, heads: Sequence[HeadPlace], stand_in: Callable[[int], Tensor]
     ) -> Iterator[Alone]:
         """Each head alone replaced, a layer's as one batch.
 
@@ -134,6 +134,3 @@ class Rerun:
     def n_forwards(self) -> float:
         """Cost of the reruns, in full forward passes of this input."""
         return self.n_layer_runs / len(self.given)
-
-
-Progress = Callable[[float], None]  # told the share that is done; what it raises ends the work

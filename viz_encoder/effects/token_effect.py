@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.arguments import Token, public
+from viz_encoder.arguments import Progress, Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measure import MeasureArguments
 from viz_encoder.effects.measures import Measured
-from viz_encoder.effects.rerun import Progress
-from viz_encoder.effects.without_tokens import How, WithoutTokens
+from viz_encoder.effects.without_tokens import RemoveHow, WithoutTokens
 from viz_encoder.result import ArrayResult, Columns
 
 
@@ -55,7 +54,7 @@ def tokens(
     encoder: LoadedEncoder,
     text: Any,
     *,
-    how: How = "attention",
+    how: RemoveHow = "attention",
     measure: Measured | None = None,
     answer: str | None = None,
     other: str | None = None,

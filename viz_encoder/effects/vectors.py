@@ -14,7 +14,7 @@ from viz_encoder.inputs import Sample
 from viz_encoder.model import pool
 
 
-class Pooled:
+class PooledChange:
     """1 − cosine between the pooled vector and the untouched one: 0 = no change, at most 2."""
 
     def __init__(self, run: Rerun, method: str | None) -> None:
@@ -73,7 +73,7 @@ def usual_pooling(encoder: LoadedEncoder, sample: Sample, valid: Bool[Tensor, "1
     return "declared"
 
 
-class State:
+class StateChange:
     """1 − cosine between a hidden state and the untouched one; the mean over tokens if no `at`."""
 
     def __init__(self, run: Rerun, at: Token | None) -> None:

@@ -17,7 +17,7 @@ from viz_encoder.inputs import TextReader
 from viz_encoder.trace.capture import arguments, at_rest
 from viz_encoder.trace.prediction_heads import MASKS
 
-How = Literal["attention", "mask"]
+RemoveHow = Literal["attention", "mask"]
 
 
 class Away(NamedTuple):

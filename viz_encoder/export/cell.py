@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from viz_encoder.arguments import Token, public
-from viz_encoder.effects.heads import Head
+from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.opening import choose_opening
 from viz_encoder.export.page import document, require_proven
@@ -29,15 +29,15 @@ WHOLE_CELLS = 12  # maps of more cells than so many times the room are not tried
 SIDES = (512, 256, 128, 64, 32)  # cells a side, where not even one whole map has room
 SIZE = "⟨size⟩"  # stands where the size is written once it is known
 
-Chosen = Annotated[int | Sequence[int] | None, "a number, or several such as range(3)"]
+OneOrSeveral = Annotated[int | Sequence[int] | None, "a number, or several such as range(3)"]
 
 
 @public
 def draw_cell(
     trace: Trace,
     *,
-    layer: Chosen = None,
-    head: Chosen = None,
+    layer: OneOrSeveral = None,
+    head: OneOrSeveral = None,
     query: Token | None = None,
     max_bytes: Bytes = MAX_BYTES,
 ) -> Cell:
@@ -70,7 +70,7 @@ def draw_cell(
     return replace(cell, document=cell.document.replace(SIZE, size))
 
 
-def _places(trace: Trace, layer: Chosen, head: Chosen) -> list[Head]:
+def _places(trace: Trace, layer: OneOrSeveral, head: OneOrSeveral) -> list[HeadPlace]:
     """The heads that are asked for, each once."""
     layers = _numbers("layer", layer, trace.n_layers)
     found = []
@@ -82,7 +82,7 @@ def _places(trace: Trace, layer: Chosen, head: Chosen) -> list[Head]:
     return list(dict.fromkeys(found))
 
 
-def _numbers(what: str, chosen: Chosen, count: int) -> Sequence[int]:
+def _numbers(what: str, chosen: OneOrSeveral, count: int) -> Sequence[int]:
     if chosen is None:
         return range(count)
     if chosen == ():
@@ -90,7 +90,7 @@ def _numbers(what: str, chosen: Chosen, count: int) -> Sequence[int]:
     return chosen if isinstance(chosen, Sequence) else [chosen]
 
 
-def _ordered(places: list[Head], first: Head) -> list[Head]:
+def _ordered(places: list[HeadPlace], first: HeadPlace) -> list[HeadPlace]:
     """The head that is shown first, then its layer's, then the others, in which order they stay."""
     return sorted(places, key=lambda at: (at != first, at[0] != first[0], at))
 
@@ -100,7 +100,7 @@ class _Packed:
     """Some heads' maps, the first ones of those that were asked for."""
 
     steps: Steps
-    places: list[Head]
+    places: list[HeadPlace]
 
     @property
     def tops(self) -> list[float]:
@@ -111,7 +111,7 @@ def _nothing() -> _Packed:
     return _Packed(Steps(zlib.compress(b""), LEVELS[0], [], []), [])
 
 
-def _pack(trace: Trace, places: list[Head], room: int) -> _Packed:
+def _pack(trace: Trace, places: list[HeadPlace], room: int) -> _Packed:
     """Pack maps into the byte budget, as many and as fine as fit; pooled if not one fits whole."""
     whole = max(max(layer.q.shape[1], layer.k.shape[1]) for layer in trace.layers)
     n_bytes = room // 4 * 3  # base64 overhead
@@ -138,7 +138,7 @@ def _n_cells(trace: Trace, layer: int) -> int:
 
 
 def _document(
-    trace: Trace, opening: tuple[int, int, int], asked: list[Head], packed: _Packed
+    trace: Trace, opening: tuple[int, int, int], asked: list[HeadPlace], packed: _Packed
 ) -> str:
     cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
     layer, head, query = opening
@@ -185,7 +185,7 @@ def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
     ]
 
 
-def _left_out(asked: list[Head], kept: list[Head]) -> str:
+def _left_out(asked: list[HeadPlace], kept: list[HeadPlace]) -> str:
     """A sentence about the heads that did not fit, and how to see them."""
     missing = sorted(set(asked) - set(kept))
     if not missing:

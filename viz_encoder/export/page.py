@@ -15,15 +15,9 @@ from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.document import digest, filled
 from viz_encoder.export.modules import join_modules
-from viz_encoder.export.quantize import Packed, pack
+from viz_encoder.export.quantize import PackedMaps, pack
 from viz_encoder.export.strip import strip_facts
-from viz_encoder.export.tables import (
-    kept_keys,
-    kept_queries,
-    view_note,
-    word_name,
-    word_of,
-)
+from viz_encoder.export.tables import kept_keys, kept_queries, view_note, word_name, word_of
 from viz_encoder.figures.theme import head_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES, MapView
@@ -139,7 +133,7 @@ def _changed(given: tuple[Sequence[str], Outcome] | None) -> dict[str, Any] | No
     }
 
 
-def _layers(trace: Trace, packed: Packed) -> list[dict[str, Any]]:
+def _layers(trace: Trace, packed: PackedMaps) -> list[dict[str, Any]]:
     """The shape of each layer's maps, and each map's largest weight."""
     return [
         {
@@ -210,7 +204,7 @@ def _as_it_ran(trace: Trace, view: MapView, tile: Tile) -> dict[str, Any]:
     }
 
 
-def _taken(trace: Trace, packed: Packed) -> int:
+def _taken(trace: Trace, packed: PackedMaps) -> int:
     """Characters that these maps and what is said of them take."""
     return len(json.dumps(_layers(trace, packed))) + -(-len(packed.compressed) // 3) * 4
 

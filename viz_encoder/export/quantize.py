@@ -20,7 +20,7 @@ FINE = 65_534  # steps in 16 bits
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
+class PackedMaps:
     """All maps in one stream, one byte per cell, by layer, head and row.
 
     A byte b stands for b × top ÷ levels, top being its map's largest weight; that is off by at most
@@ -33,7 +33,7 @@ class Packed:
     tops: tuple[Float[np.ndarray, " head"], ...]
 
 
-def pack(trace: Trace, fits: Callable[[Packed], bool]) -> Packed:
+def pack(trace: Trace, fits: Callable[[PackedMaps], bool]) -> PackedMaps:
     """The finest maps that fit: whole ones first, with fewer and fewer levels, then pooled ones.
 
     Where nothing fits, the coarsest are given.
@@ -48,14 +48,14 @@ def pack(trace: Trace, fits: Callable[[Packed], bool]) -> Packed:
     return packed
 
 
-def _pack(maps: list[Float[np.ndarray, "head row col"]], levels: int) -> Packed:
+def _pack(maps: list[Float[np.ndarray, "head row col"]], levels: int) -> PackedMaps:
     tops = tuple(np.nan_to_num(layer).max(axis=(1, 2)) for layer in maps)
     squeeze = zlib.compressobj()
     parts = [
         squeeze.compress(_steps(*pair, levels).tobytes()) for pair in zip(maps, tops, strict=True)
     ]
     shapes = tuple(layer.shape for layer in maps)
-    return Packed(b"".join([*parts, squeeze.flush()]), levels, shapes, tops)
+    return PackedMaps(b"".join([*parts, squeeze.flush()]), levels, shapes, tops)
 
 
 @dataclass(frozen=True, eq=False)

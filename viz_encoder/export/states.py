@@ -16,7 +16,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.result import harmless
 from viz_encoder.trace import Trace
 
-Result = (
+StateResult = (
     TokenSimilarity
     | OverSmoothing
     | HiddenChange
@@ -29,7 +29,7 @@ TableRow = list[str]
 TOKEN = ["token", "token_name"]
 
 
-def state_lines(trace: Trace, result: Result) -> Iterator[str]:
+def state_lines(trace: Trace, result: StateResult) -> Iterator[str]:
     """The lines of a CSV: a header, then a line a token, layer or rank.
 
     Numbers are written so that reading them gives the same bits; what is not defined is an empty
@@ -50,7 +50,7 @@ def state_lines(trace: Trace, result: Result) -> Iterator[str]:
         yield line.getvalue()
 
 
-def state_arrays(trace: Trace, result: Result) -> dict[str, np.ndarray]:
+def state_arrays(trace: Trace, result: StateResult) -> dict[str, np.ndarray]:
     """Every field of a result by its name, its tokens' names, and the model, as npz keeps them.
 
     Raises:
@@ -64,14 +64,14 @@ def state_arrays(trace: Trace, result: Result) -> dict[str, np.ndarray]:
     return found
 
 
-def state_npz(trace: Trace, result: Result) -> bytes:
+def state_npz(trace: Trace, result: StateResult) -> bytes:
     """`state_arrays` as a compressed npz file, which numpy opens without pickle."""
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **state_arrays(trace, result))
     return file.getvalue()
 
 
-def _rows(trace: Trace, result: Result) -> Iterator[TableRow]:
+def _rows(trace: Trace, result: StateResult) -> Iterator[TableRow]:
     match result:
         case TokenSimilarity():
             yield from _similarity(trace, result)
@@ -154,11 +154,11 @@ def _lens(trace: Trace, result: LogitLens) -> Iterator[TableRow]:
                 yield [str(layer), *name, str(rank), harmless(str(label)), _cell(share), final]
 
 
-def _numbers(result: Result) -> np.ndarray:
+def _numbers(result: StateResult) -> np.ndarray:
     return result.neighbors if isinstance(result, NearestTokens) else result.tokens
 
 
-def _check(trace: Trace, result: Result) -> None:
+def _check(trace: Trace, result: StateResult) -> None:
     largest = int(_numbers(result).max(initial=WHOLE))
     if largest >= trace.n_tokens:
         raise SelectionError(

@@ -20,7 +20,7 @@ from viz_encoder.figures.view import (
     Place,
     View,
 )
-from viz_encoder.figures.weight_colors import COLORED, Scale, weight_colors
+from viz_encoder.figures.weight_colors import COLORED, MapScale, weight_colors
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 from viz_encoder.trace.token_selection import shown_tokens
@@ -37,7 +37,7 @@ def attention_map(
     *,
     layer: int = 0,
     head: Head = 0,
-    scale: Scale = "head",
+    scale: MapScale = "head",
     hide_special: bool = False,
     renormalize: bool = False,
     words: bool = False,

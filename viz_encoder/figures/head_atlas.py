@@ -16,13 +16,17 @@ from viz_encoder.trace import Trace
 SIZE = 32
 GAP = 1
 COLORED = ("all", "percentile", "sqrt", "shared")  # one scale for all heads
-Scale = Annotated[str, OneOf(COLORED)]
+AtlasScale = Annotated[str, OneOf(COLORED)]
 
 
 @marked
 @public
 def head_atlas(
-    trace: Trace, *, scale: Scale = "all", hide_special: bool = False, renormalize: bool = False
+    trace: Trace,
+    *,
+    scale: AtlasScale = "all",
+    hide_special: bool = False,
+    renormalize: bool = False,
 ) -> go.Figure:
     """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block.
 

@@ -14,7 +14,7 @@ from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, View
 
 USUAL = "usual"
-Measure = Annotated[str, OneOf((USUAL, *NAMES))]
+EffectMeasure = Annotated[str, OneOf((USUAL, *NAMES))]
 WRITTEN = 24  # most heads of a layer whose answers are written into the cells
 MEASURED = (
     "what changes at the output when one head's output, before W_O, is set to zero and all layers "
@@ -29,10 +29,7 @@ NOT_MEASURED = (
 @marked
 @public
 def head_effects(
-    encoder: LoadedEncoder,
-    inputs: Any,
-    *,
-    measure: Measure = "usual",
+    encoder: LoadedEncoder, inputs: Any, *, measure: EffectMeasure = "usual"
 ) -> go.Figure:
     """The effect of removing each head (Michel et al., 2019, arXiv:1905.10650).
 
@@ -75,7 +72,7 @@ def head_effects(
 VIEW = View(
     "Effect of removing each head",
     head_effects,
-    (Control("measure", "Measure", (USUAL, *NAMES)),),
+    (Control("measure", "EffectMeasure", (USUAL, *NAMES)),),
     takes=("encoder", "inputs"),
     look="Look for the strongest color: removing that head changes the output most.",
     measured=MEASURED,

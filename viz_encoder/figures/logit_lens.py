@@ -17,7 +17,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
 
 BEST, ANSWER = "most likely label", "the model's answer"
-Show = Annotated[str, OneOf((BEST, ANSWER))]
+ShowAnswer = Annotated[str, OneOf((BEST, ANSWER))]
 WRITTEN = 40  # most tokens whose labels are written into the cells
 TOP = 5
 CAPTION = (
@@ -31,10 +31,7 @@ CAPTION = (
 @marked
 @public
 def logit_lens(
-    encoder: LoadedEncoder,
-    trace: Trace,
-    *,
-    show: Show = "most likely label",
+    encoder: LoadedEncoder, trace: Trace, *, show: ShowAnswer = "most likely label"
 ) -> go.Figure:
     """Probability of the most likely label, or of the model's answer, in every layer.
 
@@ -102,7 +99,7 @@ def _lists(found: LogitLens) -> np.ndarray:
     return np.array(lines, dtype=object).reshape(found.finals.shape)
 
 
-SHOW = Control("show", "Show", (BEST, ANSWER))
+SHOW = Control("show", "ShowAnswer", (BEST, ANSWER))
 VIEW = View(
     "Logit lens: predictions at each layer",
     logit_lens,

@@ -18,7 +18,7 @@ from viz_encoder.figures.view import (
     Place,
     View,
 )
-from viz_encoder.figures.weight_colors import COLORED, Scale, weight_colors
+from viz_encoder.figures.weight_colors import COLORED, MapScale, weight_colors
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
@@ -37,7 +37,7 @@ def patch_overlay(
     layer: int = 0,
     head: Head = 0,
     query: Token = 0,
-    scale: Scale = "head",
+    scale: MapScale = "head",
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> go.Figure:

@@ -21,10 +21,10 @@ from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
-from viz_encoder.trace.recorded_parts import Source
+from viz_encoder.trace.recorded_parts import WeightSource
 
 MEDIAN, EACH = "median of tokens", "each token"
-Show = Annotated[str, OneOf((MEDIAN, EACH))]
+ShowTokens = Annotated[str, OneOf((MEDIAN, EACH))]
 BAR = "Length of the part ÷ length<br>of what it is added to"
 COLORS = "#348ba6", "#c2571a", "#7a5ba8"
 PRE = (
@@ -46,10 +46,10 @@ BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after 
 @marked
 @public
 def residual_change(
-    encoder: Source,
+    encoder: WeightSource,
     trace: Trace,
     *,
-    show: Show = "median of tokens",
+    show: ShowTokens = "median of tokens",
     hide_special: bool = False,
 ) -> go.Figure:
     """Share of both parts in every block: medians of the real tokens, or token by token.
@@ -141,7 +141,7 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
     return figure
 
 
-SHOW = Control("show", "Show", (MEDIAN, EACH))
+SHOW = Control("show", "ShowTokens", (MEDIAN, EACH))
 VIEW = View(
     "Relative update size (attention, feed-forward)",
     residual_change,

@@ -6,15 +6,15 @@ from typing import ParamSpec
 
 import plotly.graph_objects as go
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 MARK = "untrained: random weights"
 
 
-def marked(draw: Callable[Given, go.Figure]) -> Callable[Given, go.Figure]:
+def marked(draw: Callable[Arguments, go.Figure]) -> Callable[Arguments, go.Figure]:
     """Wrap a figure function to mark the title of untrained runs and encoders."""
 
     @wraps(draw)
-    def marking(*given: Given.args, **options: Given.kwargs) -> go.Figure:
+    def marking(*given: Arguments.args, **options: Arguments.kwargs) -> go.Figure:
         figure = draw(*given, **options)
         if any(_is_untrained(each) for each in (*given, *options.values())):
             said = figure.layout.title.text or ""

@@ -11,7 +11,7 @@ from viz_encoder.figures.theme import WEIGHTS, weight_bar
 from viz_encoder.trace.map_view import SCALES
 
 COLORED = {name: SCALES[name].says for name in ("head", "percentile", "sqrt", "shared")}
-Scale = Annotated[str, OneOf(COLORED)]
+MapScale = Annotated[str, OneOf(COLORED)]
 STEPS = 64  # of a nonlinear ramp
 TICKS = 5
 

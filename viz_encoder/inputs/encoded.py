@@ -6,7 +6,6 @@ from functools import cached_property
 
 from tokenizers import Encoding
 
-Pairs = tuple[tuple[int, int], ...]
 ESCAPE = "\\"  # before a padding token that is meant as a word
 
 
@@ -71,7 +70,7 @@ class Encoded:
         return self.encoding.sequence_ids
 
     @cached_property
-    def spans(self) -> Pairs:
+    def spans(self) -> tuple[tuple[int, int], ...]:
         """The characters of each token's own text."""
         escapes = [self.word.escaped_at(text) for text in self.texts]
         if not any(escapes):

@@ -16,7 +16,7 @@ from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.inputs.decode import MAX_BYTES, MAX_PIXELS, decode
 from viz_encoder.inputs.sample import Grid, Inputs, Sample
 
-Numbers = tuple[int | float, ...]  # one a channel; a config.json may say 0 for 0.0
+ChannelNumbers = tuple[int | float, ...]  # one a channel; a config.json may say 0 for 0.0
 ImageSource = str | Path | bytes | Image.Image | NDArray[Any]
 LARGEST = 1e6  # of a mean or std; pixels are 0 to 1
 MAX_EDGE = 10_000
@@ -40,8 +40,8 @@ class ImageReader:
     patch_size: int
     n_channels: int = 3
     prefix: tuple[str, ...] = ()
-    mean: Numbers = (0.5, 0.5, 0.5)
-    std: Numbers = (0.5, 0.5, 0.5)
+    mean: ChannelNumbers = (0.5, 0.5, 0.5)
+    std: ChannelNumbers = (0.5, 0.5, 0.5)
     fit: Fit = "whole"
     resample: int = 3  # as Pillow numbers its filters; 3 is bicubic
     window: tuple[int, ...] = ()  # height, width squashed to or cut out; () = image_size

@@ -19,7 +19,7 @@ from viz_encoder.lesson.contrast import Contrast
 from viz_encoder.lesson.twins import other_word
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
-from viz_encoder.trace.recorded_parts import Source
+from viz_encoder.trace.recorded_parts import WeightSource
 
 TIED = 0.05  # between probabilities
 NOT_HERE = "The model of this run is not loaded here."
@@ -35,7 +35,7 @@ class Asked:
     for and not there raises a SelectionError.
     """
 
-    source: Source | None
+    source: WeightSource | None
     entered: Inputs | None
     trace: Trace
     layer: int
@@ -51,7 +51,7 @@ class Asked:
         return self.parts.config
 
     @property
-    def parts(self) -> Source:
+    def parts(self) -> WeightSource:
         """The model or what was read of it."""
         if self.source is None:
             raise SelectionError(NOT_HERE)
@@ -210,7 +210,7 @@ class Asked:
 
 
 def asked_of(
-    source: Source | None,
+    source: WeightSource | None,
     inputs: Inputs | None,
     trace: Trace,
     *,

@@ -86,7 +86,7 @@ class Normalize:
         return F.normalize(vectors, p=2, dim=-1)
 
 
-Step = Dense | LayerNorm | Normalize
+DeclaredStep = Dense | LayerNorm | Normalize
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Declared:
     """
 
     methods: tuple[str, ...] = ("mean",)  # keys of POOLINGS
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DeclaredStep, ...] = ()
     include_prompt: bool = True  # whether the prompt's own tokens are pooled
     prompts: Mapping[str, str] = field(default_factory=dict)  # by name: what goes before a text
     default_prompt: str | None = None  # the name of the one that goes before every text

@@ -17,7 +17,7 @@ from viz_encoder.model import masks
 from viz_encoder.model.attention import Given, HeadEdit, LayerRecord
 from viz_encoder.model.block import Block
 from viz_encoder.model.embed import Embed
-from viz_encoder.model.head import Head
+from viz_encoder.model.head import PredictionHead
 from viz_encoder.model.layer_masks import CustomMask, of_each_layer
 from viz_encoder.model.norm import make_norm
 from viz_encoder.model.relative import by_distance
@@ -53,7 +53,7 @@ class Encoder(nn.Module):
         if config.relative_buckets:
             self.relative = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
         self.heads = nn.ModuleDict(
-            {str(head.task): Head(config, head) for head in config.prediction_heads}
+            {str(head.task): PredictionHead(config, head) for head in config.prediction_heads}
         )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Head: what a trained model says about its last hidden states: tokens, labels, one vector."""
+"""PredictionHead: what a model says about its last hidden states: tokens, labels, one vector."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,7 +9,7 @@ from viz_encoder.model.activations import ACTIVATIONS
 from viz_encoder.model.probe import Probe
 
 
-class Head(nn.Module):
+class PredictionHead(nn.Module):
     """Pool, dense layer, activation, norm, out layer: each where the config has it."""
 
     def __init__(self, config: EncoderConfig, head: HeadConfig) -> None:

@@ -18,7 +18,6 @@ from viz_encoder.errors import InputError
 from viz_encoder.model.masks import Mask
 
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-Sizes = tuple[int, int, int, int]  # batch, head, query, key
 AXES = ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None))
 ROWS_AT_ONCE = 2**24  # pairs of all samples and heads
 SLICED = (
@@ -76,7 +75,7 @@ def asked(make: Callable[[], Tensor]) -> Tensor:
 
 def from_mask_mod(
     mask_mod: MaskMod,
-    sizes: Sizes,
+    sizes: tuple[int, int, int, int],
     device: torch.device | str = "cpu",
     more: tuple[Any, ...] = (),
 ) -> Mask:

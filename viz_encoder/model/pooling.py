@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from viz_encoder.arguments import Most, read_argument, said
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model.declared import Declared, Hidden
-from viz_encoder.model.head import Head
+from viz_encoder.model.head import PredictionHead
 from viz_encoder.model.masks import Valid
 
-Pooled = Float[Tensor, "batch d_model"]
+PooledVectors = Float[Tensor, "batch d_model"]
 NO_FILES = "its folder has no modules.json, in which sentence-transformers declares it"
 NO_PADDING = " Without padding, give torch.ones(hidden.shape[:-1], dtype=torch.bool)."
 PoolerHead = Callable[[Tensor, Tensor], Tensor]  # hidden states and valid → one vector a sequence
@@ -143,24 +143,24 @@ def named(encoder: object) -> str:
     return getattr(getattr(encoder, "card", None), "name", "The model")
 
 
-def cls(hidden: Hidden, valid: Valid) -> Pooled:
+def cls(hidden: Hidden, valid: Valid) -> PooledVectors:
     """The first valid token, which is [CLS] in BERT-like models (with left padding too)."""
     first = valid.int().argmax(dim=1)
     return hidden[torch.arange(len(hidden), device=hidden.device), first]
 
 
-def mean(hidden: Hidden, valid: Valid) -> Pooled:
+def mean(hidden: Hidden, valid: Valid) -> PooledVectors:
     """The mean over the valid tokens."""
     kept = torch.where(valid[:, :, None], hidden, 0)
     return kept.sum(dim=1) / valid.sum(dim=1, keepdim=True)
 
 
-def maximum(hidden: Hidden, valid: Valid) -> Pooled:
+def maximum(hidden: Hidden, valid: Valid) -> PooledVectors:
     """The largest value of each dimension over the valid tokens."""
     return torch.where(valid[:, :, None], hidden, -torch.inf).amax(dim=1)
 
 
-def last(hidden: Hidden, valid: Valid) -> Pooled:
+def last(hidden: Hidden, valid: Valid) -> PooledVectors:
     """The last valid token."""
     at = valid.shape[1] - 1 - valid.flip(1).int().argmax(dim=1)
     return hidden[torch.arange(len(hidden), device=hidden.device), at]
@@ -184,7 +184,7 @@ def after_prefix(valid: Valid, n_prefix: int) -> Valid:
     return kept
 
 
-def weigh(hidden: Hidden, valid: Valid, weights: Float[Tensor, "batch token"]) -> Pooled:
+def weigh(hidden: Hidden, valid: Valid, weights: Float[Tensor, "batch token"]) -> PooledVectors:
     """The mean weighted by `received_shares`."""
     kept = torch.where(valid[:, :, None], hidden, 0)
     return (received_shares(valid, weights).to(hidden)[:, :, None] * kept).sum(dim=1)
@@ -213,7 +213,7 @@ def _received(received: Tensor, valid: Tensor) -> Float[Tensor, "batch token"]:
     return received[None].flatten(0, -2)
 
 
-def attend(hidden: Hidden, valid: Valid, query: Float[Tensor, " d_query"]) -> Pooled:
+def attend(hidden: Hidden, valid: Valid, query: Float[Tensor, " d_query"]) -> PooledVectors:
     """The mean weighted by `attention_shares`."""
     kept = torch.where(valid[:, :, None], hidden, 0)
     return (attention_shares(hidden, valid, query)[:, :, None] * kept).sum(dim=1)
@@ -248,7 +248,7 @@ def head_shares(
         SelectionError: the model has no pooler with a learned query, as SigLIP's has.
         InputError: valid does not fit, or a sequence is all padding.
     """
-    if not isinstance(head, Head) or head.probe is None:
+    if not isinstance(head, PredictionHead) or head.probe is None:
         raise SelectionError(
             "This model's pooler has no learned query, so it has no weights over the tokens; "
             "SigLIP's has one."

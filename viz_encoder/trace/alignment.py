@@ -12,9 +12,11 @@ from viz_encoder.trace.trace import Trace
 
 MAX_BITS = 2**31  # limit on the subsequence table, one bit per pair of tokens
 WORD = re.compile(r"\w+|[^\w\s]")
-Pair = tuple[int, int]
-Words = list[tuple[str, int]]  # each word and its start offset, over all texts
-Cut = dict[Pair, list[int]]  # first and last character of a text → the tokens that cover them
+TwoPlaces = tuple[int, int]
+NamedWords = list[tuple[str, int]]  # each word and its start offset, over all texts
+Pieces = dict[
+    TwoPlaces, list[int]
+]  # first and last character of a text → the tokens that cover them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +28,7 @@ class Alignment(OneLine):
     A mask token matches the token it replaces in an otherwise identical run.
     """
 
-    pairs: tuple[Pair, ...]  # (place in this run, place in the reference)
+    pairs: tuple[TwoPlaces, ...]  # (place in this run, place in the reference)
     only_here: tuple[int, ...]  # real tokens of this run without a match
     only_there: tuple[int, ...]  # real tokens of the reference without a match
     by: str
@@ -65,7 +67,7 @@ def align(trace: Trace, reference: Trace) -> Alignment:
     )
 
 
-def common_subsequence(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
+def common_subsequence(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[TwoPlaces]:
     """Index pairs of a longest common subsequence, increasing in both.
 
     Each table row is one integer with a bit per column, so a row costs a few additions (Hyyrö,
@@ -87,7 +89,7 @@ def _n_equal(pairs: "zip[tuple[Hashable, Hashable]]") -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
+def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[TwoPlaces]:
     """Backtrace through the table; where a row's bit `column` is clear, the subsequence grows."""
     if len(one) * len(other) > MAX_BITS:
         raise TooLong(
@@ -103,7 +105,7 @@ def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
         here = row & places.get(each, 0)
         row = (row + here | row - here) & every
         rows.append(row)
-    found, a, b = list[Pair](), len(one), len(other)
+    found, a, b = list[TwoPlaces](), len(one), len(other)
     while a and b:
         if rows[b - 1] >> a - 1 & 1:
             a -= 1
@@ -139,12 +141,12 @@ def _same_but_masked(
 
 def _by_tokens(
     trace: Trace, reference: Trace, here: Sequence[int], there: Sequence[int]
-) -> list[Pair]:
+) -> list[TwoPlaces]:
     ours, theirs = [trace.tokens[at] for at in here], [reference.tokens[at] for at in there]
     return [(here[a], there[b]) for a, b in common_subsequence(ours, theirs)]
 
 
-def _by_words(trace: Trace, reference: Trace) -> list[Pair]:
+def _by_words(trace: Trace, reference: Trace) -> list[TwoPlaces]:
     """Match tokens that cover the same characters of the same words; empty without a text."""
     if not (trace.sample.spans and reference.sample.spans):
         return []
@@ -166,9 +168,9 @@ def _by_words(trace: Trace, reference: Trace) -> list[Pair]:
     return _rising(found)
 
 
-def _read(trace: Trace) -> tuple[Words, Cut]:
+def _read(trace: Trace) -> tuple[NamedWords, Pieces]:
     """All words in lowercase with offsets, and the tokens by the characters they cover."""
-    words, starts, start = Words(), [], 0
+    words, starts, start = NamedWords(), [], 0
     for text in trace.sample.texts:
         starts.append(start)
         for match in WORD.finditer(text):
@@ -177,7 +179,7 @@ def _read(trace: Trace) -> tuple[Words, Cut]:
             words.append((small if same else match[0], start + match.start()))
         start += len(text) + 1
     joined = " ".join(trace.sample.texts)
-    cut: Cut = {}
+    cut: Pieces = {}
     segments = trace.sample.segments or (0,) * trace.n_tokens
     for at in _real(trace):
         low, high = trace.sample.spans[at]
@@ -198,9 +200,9 @@ def _ends(trace: Trace) -> tuple[list[int], list[int]]:
     return before, after[::-1] if len(before) < len(real) else []
 
 
-def _rising(pairs: list[Pair]) -> list[Pair]:
+def _rising(pairs: list[TwoPlaces]) -> list[TwoPlaces]:
     """Sort the pairs and drop those that would go backward."""
-    kept = list[Pair]()
+    kept = list[TwoPlaces]()
     for pair in sorted(pairs):
         if not kept or (kept[-1][0] < pair[0] and kept[-1][1] < pair[1]):
             kept.append(pair)

@@ -13,10 +13,10 @@ from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.left_out import notes_of_left_out
 from viz_encoder.trace.mask_parsing import NEVER
 from viz_encoder.trace.module_scope import modules_within
-from viz_encoder.trace.one_stack import Chosen, one_stack
+from viz_encoder.trace.one_stack import ChosenStack, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
-from viz_encoder.trace.recorded_sample import Meant, names_of
+from viz_encoder.trace.recorded_sample import GivenTokens, names_of
 from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.trace import Trace
 
@@ -31,10 +31,10 @@ INFERRED = (
 
 
 def assemble(
-    chosen: Chosen,
+    chosen: ChosenStack,
     facts: RunFacts,
     module: nn.Module,
-    meant: Meant,
+    meant: GivenTokens,
     key_tokens: Sequence[str] | None,
     valid: Tensor | None,
 ) -> Trace:

@@ -11,18 +11,18 @@ from torch import Tensor
 
 from viz_encoder.model.attention import sign_off
 from viz_encoder.model.masks import Mask
-from viz_encoder.trace.mask_parsing import Bias, Split
+from viz_encoder.trace.mask_parsing import Bias, SplitMask
 from viz_encoder.trace.same_bits import same_bits
 from viz_encoder.trace.softmax import SeenSoftmax
 
-Kind = Literal["sdpa", "multi_head_attention", "flex_attention", "softmax"]
+CallKind = Literal["sdpa", "multi_head_attention", "flex_attention", "softmax"]
 Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
 
 
 class AttentionCall(NamedTuple):
     """One attention call of a whole batch; with a softmax of its own, maps instead of q and k."""
 
-    kind: Kind
+    kind: CallKind
     q: Float[Tensor, "batch head query d_head"]
     k: Float[Tensor, "batch kv_head key d_head"]
     v: Float[Tensor, "batch kv_head key d_value"]
@@ -55,7 +55,7 @@ class AttentionCall(NamedTuple):
 class LaterCall:
     """A call whose queries and keys are recomputed on first access."""
 
-    def __init__(self, kind: Kind, shape: Shape, compute: Callable[[], AttentionCall]) -> None:
+    def __init__(self, kind: CallKind, shape: Shape, compute: Callable[[], AttentionCall]) -> None:
         """`compute` runs once, on the inputs kept for it."""
         self.kind, self.shape = kind, shape
         self._compute: Callable[[], AttentionCall] | None = compute
@@ -115,7 +115,13 @@ def widely_signed(mixed: Tensor) -> Float[Tensor, "batch head query signature"]:
 
 
 def from_tensors(
-    kind: Kind, q: Tensor, k: Tensor, v: Tensor, mixed: Tensor, split: Split, scale: float | None
+    kind: CallKind,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mixed: Tensor,
+    split: SplitMask,
+    scale: float | None,
 ) -> AttentionCall:
     """Build the call from scaled_dot_product_attention's tensors, with any number of axes."""
     return AttentionCall(

@@ -16,7 +16,7 @@ from viz_encoder.trace.states import States, states_of_batch
 BATCH_TOKENS = 1024  # more is no faster on a CPU and uses more memory
 PICTURES = 8  # number read at a time
 Read = Callable[[Any], Inputs]
-Progress = Callable[[int, int], bool | None]  # (items done, total items); False stops
+TellItems = Callable[[int, int], bool | None]  # (items done, total items); False stops
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ def batches(
     *,
     methods: Sequence[str] = (),
     read: Read | None = None,
-    progress: Progress | None = None,
+    progress: TellItems | None = None,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Iterator[Batch]:
     """Run all sources in batches of similar length, longest first.

@@ -31,7 +31,7 @@ from viz_encoder.trace.trace import Trace
 
 One = str | tuple[str, str] | Image | Path
 Edits = Mapping[int, HeadEdit] | None
-Rows = Tensor | NDArray[Any] | Mapping[str, Any]
+GivenRows = Tensor | NDArray[Any] | Mapping[str, Any]
 KERNELS = {
     int(backend.value): name.removesuffix("_ATTENTION").lower()
     for name, backend in torch.nn.attention.SDPBackend.__members__.items()
@@ -51,7 +51,7 @@ def capture(
 @overload
 def capture(
     encoder: LoadedEncoder | Encoder,
-    source: Rows | list[Any],
+    source: GivenRows | list[Any],
     *,
     mask: CustomMask | None = None,
     valid: Any = None,

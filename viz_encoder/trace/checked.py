@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 MOST = 2**31  # no count in a file is larger; JSON allows larger only in Python
-Kind = type | tuple[type, ...]
+Types = type | tuple[type, ...]
 
 
 class Foreign(ValueError):
@@ -45,7 +45,7 @@ def exactly(about: Any, what: str, names: str, usual: Set[str] = frozenset()) ->
         raise Foreign(f"{what} has the unknown part {shown(min(unknown))}")
 
 
-def one_of_kind(value: Any, kind: Kind, what: str) -> Any:
+def one_of_kind(value: Any, kind: Types, what: str) -> Any:
     """Return the value if it is exactly of that type: in JSON, true is not a number.
 
     Raises:
@@ -59,7 +59,7 @@ def one_of_kind(value: Any, kind: Kind, what: str) -> Any:
     return value
 
 
-def all_of_kind(values: Any, kind: Kind, what: str) -> tuple[Any, ...]:
+def all_of_kind(values: Any, kind: Types, what: str) -> tuple[Any, ...]:
     """Return the entries of a list if each is exactly of that type.
 
     Raises:

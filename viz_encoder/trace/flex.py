@@ -15,14 +15,14 @@ from torch import Tensor
 
 from viz_encoder.model.mask_mods import asked, from_mask_mod, gathered, over_pairs
 from viz_encoder.trace.attention_call import AttentionCall, from_tensors
-from viz_encoder.trace.mask_parsing import GivenMasks, Split
+from viz_encoder.trace.mask_parsing import GivenMasks, SplitMask
 
 NAMES = (
     *("query", "key", "value", "score_mod", "block_mask", "scale", "kernel_options"),
     *("score_mod_other_buffers", "mask_mod_other_buffers"),
 )
 ROWS_AT_ONCE = 2**22  # over all samples and heads
-Scores = Float[Tensor, "batch head query key"]
+ScoreBlock = Float[Tensor, "batch head query key"]
 
 
 class _DependsOnScoreError(Exception):
@@ -41,12 +41,12 @@ def from_flex(
     mask = from_mask_mod(given["block_mask"][-1], sizes, q.device, more)
     added = masks.made(_added(given, q, k))
     mask = mask if added.mask is None else mask & added.mask
-    split = Split(masks.made(mask).mask, added.bias)
+    split = SplitMask(masks.made(mask).mask, added.bias)
     call = from_tensors("flex_attention", q, k, v, mixed, split, float(given["scale"]))
     return call._replace(kernel="flex_attention, not compiled")
 
 
-def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
+def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> ScoreBlock | None:
     """What the score_mod adds to each score; None if nothing."""
     more = tuple(given.get("score_mod_other_buffers") or ())
     mod = over_pairs(given["score_mod"], scored=True, n_more=len(more))
@@ -55,11 +55,11 @@ def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
     def changed(scores: Tensor, rows: Tensor) -> Tensor:
         return asked(lambda: mod(scores, b, h, rows, keys, *more))
 
-    def alike() -> Iterator[tuple[Tensor, Scores]]:
+    def alike() -> Iterator[tuple[Tensor, ScoreBlock]]:
         for rows, scores in _scores(q, k, given["scale"]):
             yield rows, _constant(scores, rows, changed)
 
-    def by_score() -> Iterator[tuple[Tensor, Scores]]:
+    def by_score() -> Iterator[tuple[Tensor, ScoreBlock]]:
         for rows, scores in _scores(q, k, given["scale"]):
             yield rows, changed(scores, rows) - scores
 
@@ -70,7 +70,9 @@ def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
     return bias if bool((bias != 0).any()) else None
 
 
-def _constant(scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], Tensor]) -> Scores:
+def _constant(
+    scores: ScoreBlock, rows: Tensor, changed: Callable[[Tensor, Tensor], Tensor]
+) -> ScoreBlock:
     """The addend, if it is the same for any score."""
     now, added = changed(scores, rows), changed(torch.zeros_like(scores), rows)
     size = torch.maximum(scores.abs(), added.abs()).nan_to_num(0.0, 0.0, 0.0).clamp_min(1.0)
@@ -81,7 +83,7 @@ def _constant(scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], 
     return added
 
 
-def _scores(q: Tensor, k: Tensor, scale: float) -> Iterator[tuple[Tensor, Scores]]:
+def _scores(q: Tensor, k: Tensor, scale: float) -> Iterator[tuple[Tensor, ScoreBlock]]:
     """Scores in blocks of rows, as in the kernel: float32 or wider, scaled after the product."""
     wide = torch.float64 if q.dtype == torch.float64 else torch.float32
     keys = k.to(wide).repeat_interleave(q.shape[1] // k.shape[1], dim=1).mT

@@ -26,7 +26,7 @@ from viz_encoder.trace.attention_call import (
     own_copy,
 )
 from viz_encoder.trace.detached import detached_from_caller
-from viz_encoder.trace.mask_parsing import GivenMasks, Split
+from viz_encoder.trace.mask_parsing import GivenMasks, SplitMask
 from viz_encoder.trace.proof import TOLERANCE
 
 LAYER = torch.ops.aten._transformer_encoder_layer_fwd.default
@@ -99,7 +99,7 @@ class FusedRun:
     real: Tensor
     ragged: bool
     allowed: Tensor | None
-    split: Split
+    split: SplitMask
     given: dict[str, Any]
     versions: list[tuple[Tensor, int]]  # of the model's weights; incremented by in-place changes
 

@@ -12,7 +12,7 @@ from viz_encoder.trace.attention_call import LaterCall, Shape
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.same_bits import is_freed
 
-Sizes = tuple[int, ...]
+SequenceLengths = tuple[int, ...]
 
 
 def sequences_in(arguments: Sequence[Any]) -> list[Tensor]:
@@ -54,7 +54,7 @@ def is_cross(call: RecordedCall, fed: Collection[int], given: Sequence[Tensor]) 
     return not _is_same(rows[0], rows[1])  # otherwise only the values come from elsewhere
 
 
-def _differ_in(lengths: set[int], a: Sizes, b: Sizes) -> bool:
+def _differ_in(lengths: set[int], a: SequenceLengths, b: SequenceLengths) -> bool:
     """Whether they differ only in one axis, where they have these lengths."""
     if len(a) != len(b):
         return False
@@ -68,7 +68,7 @@ def _is_same(a: Tensor, b: Tensor) -> bool:
     return torch.equal(a, b)
 
 
-def n_tokens_in(given: Sequence[Sizes], n_samples: int) -> int | None:
+def n_tokens_in(given: Sequence[SequenceLengths], n_samples: int) -> int | None:
     """Token count of the first sequence, as far as its axes tell."""
     wide = [sizes for sizes in given if len(sizes) > 2] or list(given)
     if not wide:
@@ -84,7 +84,7 @@ def n_tokens_in(given: Sequence[Sizes], n_samples: int) -> int | None:
     return min(math.prod(first[-3:-1]), math.prod(first[-2:]))  # rows and columns of an image
 
 
-def lengths_in(given: Sequence[Sizes]) -> set[int]:
+def lengths_in(given: Sequence[SequenceLengths]) -> set[int]:
     """Possible token counts: the size of one axis, or of several merged."""
     return {
         math.prod(sizes[start:end])

@@ -13,7 +13,9 @@ from torch import Tensor
 
 SMALLEST = torch.finfo(torch.float32).tiny
 OneHead = tuple[Float[Tensor, "query key"], Float[Tensor, " query"]]
-Rows = tuple[Float[Tensor, "*head query key"], Float[Tensor, "*head query"]]  # with their entropies
+RowsAndEntropies = tuple[
+    Float[Tensor, "*head query key"], Float[Tensor, "*head query"]
+]  # with their entropies
 
 
 def shares(weights: Float[Tensor, "*head query key"]) -> Float[Tensor, "*head query key"]:
@@ -26,7 +28,7 @@ def entropies(rows: Float[Tensor, "*head query key"]) -> Float[Tensor, "*head qu
     return torch.special.entr(rows).sum(dim=-1)
 
 
-def js_distances(one: OneHead, others: Rows) -> Float[Tensor, "*head query"]:
+def js_distances(one: OneHead, others: RowsAndEntropies) -> Float[Tensor, "*head query"]:
     """√JSD between each row of one head and that of the others; 0 for two rows of zeros."""
     middle = entropies((one[0] + others[0]) / 2)
     bits = (middle - (one[1] + others[1]) / 2).clamp_min(0) / log(2)

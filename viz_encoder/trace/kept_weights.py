@@ -16,14 +16,13 @@ from viz_encoder.trace.attention_call import own_copy
 NORMS = (nn.LayerNorm, nn.RMSNorm)
 ATTENTION = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
 NETWORK = ("linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias")
-Kept = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class KeptWeights:
     """Tensors by their torch names, and the version of each before the run."""
 
-    tensors: Kept
+    tensors: Mapping[str, Tensor]
     versions: tuple[tuple[Tensor, int], ...]
 
     @property

@@ -15,7 +15,7 @@ REMEMBERED = 16
 Bias = Float[Tensor, "#batch #head #query #key"]
 
 
-class Split(NamedTuple):
+class SplitMask(NamedTuple):
     """A mask and a bias that together act on the scores as the given tensor did."""
 
     mask: Mask | None = None
@@ -30,38 +30,40 @@ class GivenMasks:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[Any, ...], tuple[Tensor, int, Split]] = {}
+        self._seen: dict[tuple[Any, ...], tuple[Tensor, int, SplitMask]] = {}
         self._kept: list[Tensor] = []
-        self._causal: dict[tuple[int, int, torch.device], Split] = {}
+        self._causal: dict[tuple[int, int, torch.device], SplitMask] = {}
 
-    def causal(self, n_queries: int, n_keys: int, device: torch.device) -> Split:
+    def causal(self, n_queries: int, n_keys: int, device: torch.device) -> SplitMask:
         """The mask of is_causal=True: query i may attend to keys 0 … i."""
         key = (n_queries, n_keys, device)
         if key not in self._causal:
             triangle = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril()
-            self._causal[key] = Split(mask=triangle[None, None])
+            self._causal[key] = SplitMask(mask=triangle[None, None])
         return self._causal[key]
 
-    def split(self, given: Tensor | None, n_axes: int = 4) -> Split:
+    def split(self, given: Tensor | None, n_axes: int = 4) -> SplitMask:
         """Split `given`, whose queries and keys have n_axes axes, into a mask and a bias."""
         if given is None:
-            return Split()
+            return SplitMask()
         key = (n_axes, given.data_ptr(), given.shape, given.stride(), given.dtype, given.device)
         version = -1 if given.is_inference() else given._version
         seen = self._seen.get(key)
         if seen is not None and seen[1] == version >= 0:
             return seen[2]
-        split = Split(*(self._share(part) for part in _split(_four_axes(given.detach(), n_axes))))
+        split = SplitMask(
+            *(self._share(part) for part in _split(_four_axes(given.detach(), n_axes)))
+        )
         self._seen[key] = (given, version, split)  # held so that its address is not reused
         if len(self._seen) > REMEMBERED:
             self._seen.pop(next(iter(self._seen)))
         return split
 
-    def made(self, given: Tensor | None) -> Split:
+    def made(self, given: Tensor | None) -> SplitMask:
         """Split a newly created 4-D mask without copying it; there is no other reference to it."""
         if given is None:
-            return Split()
-        return Split(*(self._share(part, own=True) for part in _split(given)))
+            return SplitMask()
+        return SplitMask(*(self._share(part, own=True) for part in _split(given)))
 
     def _share(self, part: Tensor | None, own: bool = False) -> Tensor | None:
         if part is None:
@@ -89,11 +91,13 @@ def _four_axes(given: Tensor, n_axes: int) -> Tensor:
     return given.flatten(0, given.ndim - 4)
 
 
-def _split(given: Tensor) -> Split:
+def _split(given: Tensor) -> SplitMask:
     if given.dtype == torch.bool:
-        return Split(mask=None if bool(given.all()) else given)
+        return SplitMask(mask=None if bool(given.all()) else given)
     allowed = given > NEVER
     # A row closed entirely by finite numbers still attends, so its numbers are kept as a bias.
     mask = torch.where(allowed.any(dim=-1, keepdim=True), allowed, given != -torch.inf)
     bias = given.masked_fill(~mask, 0.0)
-    return Split(mask=None if bool(mask.all()) else mask, bias=bias if bool(bias.any()) else None)
+    return SplitMask(
+        mask=None if bool(mask.all()) else mask, bias=bias if bool(bias.any()) else None
+    )

@@ -7,14 +7,7 @@ from typing import NamedTuple
 from viz_encoder.errors import TraceError
 from viz_encoder.shown import counted
 from viz_encoder.trace.given_sequences import n_tokens_in
-from viz_encoder.trace.module_scope import (
-    block,
-    kind,
-    literal,
-    modules_within,
-    patterns_for,
-    stem,
-)
+from viz_encoder.trace.module_scope import block, kind, literal, modules_within, patterns_for, stem
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.whole_map import is_uneven, why_not_whole
 
@@ -22,7 +15,7 @@ Calls = list[RecordedCall]
 MOST = 6  # most stacks or names in a message
 
 
-class Chosen(NamedTuple):
+class ChosenStack(NamedTuple):
     """Which part of a run is requested."""
 
     calls: Calls
@@ -41,7 +34,7 @@ class Chosen(NamedTuple):
         return [call for call in self.calls if call.cross == self.cross and is_within(call.name)]
 
 
-def one_stack(chosen: Chosen) -> Calls:
+def one_stack(chosen: ChosenStack) -> Calls:
     """Return the requested calls.
 
     Raises:
@@ -94,7 +87,7 @@ def _by_kind(calls: Calls) -> list[Calls]:
     return list(kinds.values()) if several else [calls]
 
 
-def _none(chosen: Chosen) -> str:
+def _none(chosen: ChosenStack) -> str:
     inside = f"within {chosen.within!r}" if chosen.within else "at all"
     names = _listed([call.name for call in chosen.calls])
     said = f"This run has no {_attention(chosen.cross)} {inside}; it has {names}."
@@ -103,7 +96,7 @@ def _none(chosen: Chosen) -> str:
     return f"{said} Choose {ways[0]}." if ways else said
 
 
-def _several(stacks: list[Calls], chosen: Chosen) -> str:
+def _several(stacks: list[Calls], chosen: ChosenStack) -> str:
     said = (
         f"This run has {_attention(chosen.cross)} of several kinds or over several sequences, and "
         "a trace shows one stack of layers."
@@ -117,14 +110,14 @@ def _several(stacks: list[Calls], chosen: Chosen) -> str:
     return f"{said} Choose {'; '.join(ways[:MOST])}{more}."
 
 
-def _ways(chosen: Chosen) -> list[str]:
+def _ways(chosen: ChosenStack) -> list[str]:
     """How to select each stack, each verified first; token-by-token stacks come first."""
     stacks = stacks_of(chosen.meant)
     each = (_way(stack, chosen) for stack in sorted(stacks, key=lambda one: is_uneven(one[0])))
     return [way for way in each if way]
 
 
-def _way(stack: Calls, chosen: Chosen) -> str:
+def _way(stack: Calls, chosen: ChosenStack) -> str:
     if why_not_whole(stack[0]):
         return ""
     for within in patterns_for([call.name for call in stack], chosen.modules):
@@ -140,7 +133,7 @@ def _way(stack: Calls, chosen: Chosen) -> str:
     return f"recording.trace({', '.join(given)}) for {sizes}"
 
 
-def _uneven(call: RecordedCall, chosen: Chosen) -> str:
+def _uneven(call: RecordedCall, chosen: ChosenStack) -> str:
     """Why this map is not shown: its keys are other tokens, or key_tokens was not needed."""
     n_samples, _, n_queries, n_keys = call.shape
     if chosen.cross or chosen.keyed == is_uneven(call):

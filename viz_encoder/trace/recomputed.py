@@ -12,13 +12,13 @@ from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.capture import at_rest
 from viz_encoder.trace.layer import LayerTrace
-from viz_encoder.trace.recorded_parts import RecordedParts, Source
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource
 from viz_encoder.trace.trace import Trace
 
 TOLERANCE = 1e-4  # relative to the largest value; in half precision, 16 roundings
 
 
-def resting(encoder: Source) -> AbstractContextManager[None]:
+def resting(encoder: WeightSource) -> AbstractContextManager[None]:
     """Run without dropout and without gradients."""
     if isinstance(encoder, RecordedParts):
         return torch.inference_mode()

@@ -13,17 +13,13 @@ from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
 from viz_encoder.trace.assemble import assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
-from viz_encoder.trace.diagnose import (
-    is_compiled,
-    way_to_full_attention,
-    why_nothing_was_captured,
-)
+from viz_encoder.trace.diagnose import is_compiled, way_to_full_attention, why_nothing_was_captured
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.left_out import unseen_beside
 from viz_encoder.trace.module_stack import ModuleStack
-from viz_encoder.trace.one_stack import Chosen, one_stack
+from viz_encoder.trace.one_stack import ChosenStack, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.trace.recorded_sample import Meant
+from viz_encoder.trace.recorded_sample import GivenTokens
 from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.trace import Trace
@@ -139,7 +135,7 @@ class Recording:
         """
         keyed = key_tokens is not None
         chosen, facts = self._chosen(run, within, cross, sample or 0, keyed)
-        meant = Meant(tokens, tokenizer, grid, image)
+        meant = GivenTokens(tokens, tokenizer, grid, image)
         trace = assemble(chosen, facts, self.module, meant, key_tokens, valid)
         count = one_stack(chosen)[0].shape[0]
         if sample is not None or count == 1:
@@ -174,7 +170,7 @@ class Recording:
 
     def _chosen(
         self, run: int, within: str, cross: bool, sample: int, keyed: bool
-    ) -> tuple[Chosen, RunFacts]:
+    ) -> tuple[ChosenStack, RunFacts]:
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault
         if not self._calls:
@@ -188,7 +184,7 @@ class Recording:
         facts = self._facts[calls[0].run]
         full, unseen = way_to_full_attention(self.module), unseen_beside(facts.softmaxes, calls)
         names = self.modules.keys()
-        return Chosen(calls, names, within, cross, sample, keyed, full, unseen), facts
+        return ChosenStack(calls, names, within, cross, sample, keyed, full, unseen), facts
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise with advice when a recording is used as a trace."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Int
 from torch import Tensor
 
-from viz_encoder.trace.attention_call import AttentionCall, Kind, LaterCall, Shape
+from viz_encoder.trace.attention_call import AttentionCall, CallKind, LaterCall, Shape
 from viz_encoder.trace.kept_weights import KeptNorm, KeptPart
 
 
@@ -51,7 +51,7 @@ class RecordedCall:
             self.ran = self.ran.transposed()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CallKind:
         """How it was computed; "softmax" is the model's own, whose maps are kept as they ran."""
         return self.ran.kind
 

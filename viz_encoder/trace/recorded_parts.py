@@ -3,7 +3,7 @@
 nn.TransformerEncoderLayer is read whole; in other blocks only nn.MultiheadAttention is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from viz_encoder.config import Embedding, EncoderConfig, Norm, NormPlacement, Po
 from viz_encoder.errors import ConfigError, SelectionError, TraceError
 from viz_encoder.model.block import Block
 from viz_encoder.shown import OneLine
-from viz_encoder.trace.kept_weights import Kept, KeptNorm, KeptPart
+from viz_encoder.trace.kept_weights import KeptNorm, KeptPart
 
 NOTHING_READ = (
     "This model's weights were not read: record() reads those of nn.TransformerEncoderLayer and "
@@ -126,11 +126,11 @@ class RecordedParts(OneLine):
             raise SelectionError(DROPPED)
 
 
-Source = LoadedEncoder | RecordedParts
+WeightSource = LoadedEncoder | RecordedParts
 known_kind(RecordedParts, "trace.parts of a recorded model")
 
 
-def block_of(source: Source, layer: int) -> Block:
+def block_of(source: WeightSource, layer: int) -> Block:
     """The block of a layer."""
     if isinstance(source, RecordedParts):
         return source.block(layer)
@@ -192,7 +192,7 @@ def _config(part: KeptPart, n_layers: int, known: bool = True) -> EncoderConfig:
     )
 
 
-def _attention(tensors: Kept) -> dict[str, Tensor]:
+def _attention(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Split torch's fused projection into three; `o` is its out_proj."""
     found: dict[str, Tensor] = {}
     for kind in ("weight", "bias"):
@@ -204,7 +204,7 @@ def _attention(tensors: Kept) -> dict[str, Tensor]:
     return found
 
 
-def _network(tensors: Kept) -> dict[str, Tensor]:
+def _network(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     ours = {"linear1": "up", "linear2": "down"}
     return {
         f"{ours[name.partition('.')[0]]}.{name.partition('.')[2]}": x for name, x in tensors.items()
@@ -221,6 +221,6 @@ def _norm(kept: KeptNorm) -> nn.Module:
     return norm
 
 
-def _fill(module: nn.Module, tensors: Kept) -> None:
+def _fill(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     wide = {name: x.cpu().double() for name, x in tensors.items()}
     module.load_state_dict(wide, assign=True)

@@ -35,7 +35,7 @@ class _OfTokenizers(Protocol):
 
 
 @dataclass(frozen=True)
-class Meant:
+class GivenTokens:
     """What a person says of the tokens; at most one of names and tokenizer."""
 
     tokens: Sequence[str] | None = None

@@ -10,11 +10,11 @@ from torch import Tensor
 from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.layer import LayerTrace
 
-Positions = Int[Tensor, " token"]
+TokenIndices = Int[Tensor, " token"]
 
 
 def row_distances(
-    before: LayerTrace, after: LayerTrace, aligned: tuple[Positions, Positions] | None = None
+    before: LayerTrace, after: LayerTrace, aligned: tuple[TokenIndices, TokenIndices] | None = None
 ) -> Float[np.ndarray, "head query"]:
     """½ Σ |a − b| of each query's two rows, for every head.
 
@@ -39,7 +39,7 @@ def row_distances(
 
 
 def _weights(
-    ran: LayerTrace, head: int, block: slice, kept: Positions | None
+    ran: LayerTrace, head: int, block: slice, kept: TokenIndices | None
 ) -> Float[Tensor, "query key"]:
     """Some rows of a map over the kept keys; rows are indexed among the kept queries."""
     every = kept is None or len(kept) == ran.k.shape[1] == ran.q.shape[1]

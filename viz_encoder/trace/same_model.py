@@ -22,11 +22,11 @@ from viz_encoder.model.rotary import rotate
 from viz_encoder.trace.capture import heads_digest
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recomputed import allowed, angles_of, apart, head_outputs, resting
-from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource, block_of
 from viz_encoder.trace.trace import Trace
 
 N_ROWS = 4  # tokens recomputed; reading the weights dominates the cost
-Rows = Int[Tensor, " row"]
+RowNumbers = Int[Tensor, " row"]
 
 
 def require_made_by(encoder: LoadedEncoder, trace: Trace) -> None:
@@ -75,7 +75,7 @@ def require_heads_of(encoder: LoadedEncoder, trace: Trace) -> None:
         )
 
 
-def require_model(encoder: Source, trace: Trace) -> None:
+def require_model(encoder: WeightSource, trace: Trace) -> None:
     """Raise if the run cannot be from this model; for callers that compare their own numbers with
     it.
 
@@ -97,10 +97,10 @@ def require_model(encoder: Source, trace: Trace) -> None:
 
 
 def block_apart(
-    encoder: Source,
+    encoder: WeightSource,
     trace: Trace,
     layer: int,
-    rows: Rows,
+    rows: RowNumbers,
     outs: Float[Tensor, "head row d_value"],
 ) -> float:
     """Distance of a block's output, recomputed from its heads' outputs, from what ran."""
@@ -132,13 +132,15 @@ def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
     return f"{n_layers} layers of {n_heads} heads, d_head {d_head}, d_model {d_model}"
 
 
-def _rows(trace: Trace) -> Rows:
+def _rows(trace: Trace) -> RowNumbers:
     """A few real tokens, evenly spaced from first to last."""
     real = trace.valid.nonzero()[:, 0]
     return real[torch.linspace(0, len(real) - 1, min(N_ROWS, len(real))).long()]
 
 
-def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tuple[str, float]]:
+def _each_part(
+    encoder: LoadedEncoder, trace: Trace, rows: RowNumbers
+) -> Iterator[tuple[str, float]]:
     """Each part of the model in words, and how far its recomputed output is from what ran."""
     config, model, ran = encoder.config, encoder.model, trace.layers[0]
     if ran.relative is not None and config.relative_buckets:
@@ -156,7 +158,7 @@ def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tup
     yield "final norm", apart(model.final_norm(last), trace.output[rows])
 
 
-def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: Rows) -> float:
+def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: RowNumbers) -> float:
     """How far some tokens' values, and their scores with each other, are from what ran."""
     block, ran = block_of(encoder, layer), trace.layers[layer]
     x = trace.hidden(layer)[rows].to(encoder.device, encoder.dtype)[None]

@@ -10,11 +10,11 @@ from torch import Tensor
 from viz_encoder.arguments import AnyPath, public
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.layer import TENSORS
-from viz_encoder.trace.saved_file import Kind, read, write
+from viz_encoder.trace.saved_file import FileKind, read, write
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack import unpack
 
-KIND = Kind("viz_encoder.trace", "a run", "saved trace", "trace.save(path)")
+KIND = FileKind("viz_encoder.trace", "a run", "saved trace", "trace.save(path)")
 
 
 @public(fault=TraceError)

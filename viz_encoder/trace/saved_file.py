@@ -18,14 +18,14 @@ from viz_encoder.trace.checked import Damaged, Foreign
 from viz_encoder.whole_file import is_file, shortened, write_beside
 
 Made = TypeVar("Made")
-Named = dict[str, Tensor]
+NamedTensors = dict[str, Tensor]
 VERSION = 1
 SUFFIX = ".safetensors"
 # Errors that a foreign description can cause; their messages would not help a reader.
 FAULTS = (LookupError, TypeError, ValueError, RecursionError, AttributeError, OverflowError)
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """What a file holds: its name in the file, and in sentences."""
 
     format: str
@@ -39,7 +39,7 @@ class Kind(NamedTuple):
         return self.what.partition(" ")[2]
 
 
-def require_name(path: AnyPath, kind: Kind) -> None:
+def require_name(path: AnyPath, kind: FileKind) -> None:
     """Raise if it is not a path or has another format's extension.
 
     Raises:
@@ -55,7 +55,9 @@ def require_name(path: AnyPath, kind: Kind) -> None:
         )
 
 
-def write(kind: Kind, named: Mapping[str, Tensor], facts: Mapping[str, Any], path: AnyPath) -> None:
+def write(
+    kind: FileKind, named: Mapping[str, Tensor], facts: Mapping[str, Any], path: AnyPath
+) -> None:
     """Write tensors and facts; an existing file is replaced only once the new one is complete.
 
     Raises:
@@ -73,7 +75,7 @@ def write(kind: Kind, named: Mapping[str, Tensor], facts: Mapping[str, Any], pat
     write_beside(lambda beside: save_file(kept, beside, about), path)
 
 
-def read(kind: Kind, path: AnyPath, unpack: Callable[[Named, Any], Made]) -> Made:
+def read(kind: FileKind, path: AnyPath, unpack: Callable[[NamedTensors, Any], Made]) -> Made:
     """What `unpack` makes of a file's tensors and facts; it raises Damaged or Foreign.
 
     Raises:
@@ -106,7 +108,7 @@ def read(kind: Kind, path: AnyPath, unpack: Callable[[Named, Any], Made]) -> Mad
     raise TraceError(f"{path.name} is damaged or was changed: {why}; save it again.")
 
 
-def _require_kind(kind: Kind, path: Path, metadata: Mapping[str, str]) -> None:
+def _require_kind(kind: FileKind, path: Path, metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != kind.format:
         raise TraceError(f"{path.name} holds no {kind.saved}; save one with {kind.call}.")
     if metadata.get("version") != str(VERSION):
@@ -117,7 +119,7 @@ def _require_kind(kind: Kind, path: Path, metadata: Mapping[str, str]) -> None:
         )
 
 
-def _whole(tensors: Named, metadata: Mapping[str, str]) -> tuple[Named, Any]:
+def _whole(tensors: NamedTensors, metadata: Mapping[str, str]) -> tuple[NamedTensors, Any]:
     """All tensors by name, and the facts; checked against the digest, which older files lack."""
     foreign = set(metadata) - {"format", "version", "content", "sha256"}
     kept = metadata.get("sha256")

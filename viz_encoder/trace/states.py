@@ -13,7 +13,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.model import EncoderOutput
 from viz_encoder.model.declared import Declared
-from viz_encoder.model.head import Head
+from viz_encoder.model.head import PredictionHead
 from viz_encoder.model.pooling import (
     METHODS,
     NO_FILES,
@@ -137,7 +137,7 @@ class States:
     @property
     def has_query(self) -> bool:
         """Whether the pooler attends with a learned query, as SigLIP's does."""
-        return isinstance(self.head, Head) and self.head.probe is not None
+        return isinstance(self.head, PredictionHead) and self.head.probe is not None
 
     def attention_weights(self, place: int) -> Float[Tensor, "batch head token"]:
         """Attention of each of the pooler's heads to each token, after layers[place]; sums to 1."""

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from viz_encoder.trace.attention_call import AttentionCall, Kind, from_maps, from_tensors
+from viz_encoder.trace.attention_call import AttentionCall, CallKind, from_maps, from_tensors
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
@@ -86,7 +86,7 @@ class Operations:
             split = masks.causal(q.shape[-2], k.shape[-2], q.device)
         else:
             split = masks.split(_all_axes(mask, q), q.ndim)
-        kind: Kind = "sdpa" if self.n_heads is None else "multi_head_attention"
+        kind: CallKind = "sdpa" if self.n_heads is None else "multi_head_attention"
         return from_tensors(kind, q, k, v, mixed, split, given.get("scale"))._replace(
             dropout=float(given.get("dropout_p") or 0.0),
             cross=self.cross,

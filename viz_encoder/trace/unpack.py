@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from viz_encoder.inputs import Grid, Sample
-from viz_encoder.trace.checked import Damaged, Kind, all_of_kind, exactly, one_of_kind, pop_tensor
+from viz_encoder.trace.checked import Damaged, Types, all_of_kind, exactly, one_of_kind, pop_tensor
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack_layer import unpack_layer
 
 PER_TOKEN = ("words", "spans", "segments")
 MAX_PICTURE_SIDE = 16_384  # the most that browsers draw
-SAMPLE_LISTS: dict[str, Kind] = {
+SAMPLE_LISTS: dict[str, Types] = {
     "tokens": str,
     "special": bool,
     "words": (int, type(None)),

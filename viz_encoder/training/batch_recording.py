@@ -15,14 +15,14 @@ from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.module_scope import modules_within
 from viz_encoder.trace.record import Recording
 from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.training.leaks import LayerLeaks, LeakFinder, Meant
+from viz_encoder.training.leaks import LayerIntent, LayerLeaks, LeakFinder
 
 
 class BatchRecording(Recording):
     """One call of a model: every sample's leaks, and data for the statistics of some."""
 
     def __init__(
-        self, module: nn.Module, meant: Sequence[Meant], n_kept: int, within: str = ""
+        self, module: nn.Module, meant: Sequence[LayerIntent], n_kept: int, within: str = ""
     ) -> None:
         """`meant` is empty where nothing is to be judged, one for all layers or one a layer."""
         super().__init__(module, hidden=False)
@@ -83,7 +83,7 @@ class BatchRecording(Recording):
         }
         call.ran = ran._replace(**cut)
 
-    def _meant_for(self, call: RecordedCall) -> Meant | None:
+    def _meant_for(self, call: RecordedCall) -> LayerIntent | None:
         inside = self._is_within(call.name)
         if not self.meant or call.cross or call.attention.ragged or not inside:
             return None

@@ -15,7 +15,7 @@ from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
 
 UNIFORM = 1e-7  # weights of a row that differ by less are all the same
-Opened = Bool[Tensor, "#batch #head #query key"]
+OpenedPairs = Bool[Tensor, "#batch #head #query key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class LayerLeaks:
     share: Float[Tensor, " head"]  # mean share of a query's weight on forbidden keys
     lost: Int[Tensor, " head"]  # allowed pairs that the mask has closed
     place: tuple[int, int, int, int] | None  # head, sample, query, key of the largest; of the lost
-    opened: Opened | None  # pairs the mask opened against the intent, if known
+    opened: OpenedPairs | None  # pairs the mask opened against the intent, if known
     weak: bool = False  # a number was added to the forbidden scores, which did not ban them
     short: RowSums | None = None  # rows of a softmax of the model's own that do not sum to 1
     open_slots: int = 0  # keys that hold no token and are open, and are no sink
@@ -38,7 +38,7 @@ class LayerLeaks:
 
 
 @dataclass(frozen=True, eq=False)
-class Meant:
+class LayerIntent:
     """Pairs that one layer may attend to in this batch."""
 
     allowed: Bool[Tensor, "batch query key"]
@@ -64,9 +64,9 @@ class LeakFinder:
     """Holds layers against what is meant; a mask that comes again is compared once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], tuple[Tensor, Tensor, Opened, object]] = {}
+        self._known: dict[tuple[int, ...], tuple[Tensor, Tensor, OpenedPairs, object]] = {}
 
-    def find(self, ran: AttentionCall, meant: Meant, slots: Slots = NO_SLOTS) -> LayerLeaks:
+    def find(self, ran: AttentionCall, meant: LayerIntent, slots: Slots = NO_SLOTS) -> LayerLeaks:
         """Weights are computed only of samples whose mask leaves a forbidden pair open.
 
         `slots` are those of the keys that hold no token.
@@ -115,8 +115,8 @@ class LeakFinder:
         )
 
     def _by_mask(
-        self, ran: AttentionCall, meant: Meant, keys: slice
-    ) -> tuple[Tensor, Tensor, Opened]:
+        self, ran: AttentionCall, meant: LayerIntent, keys: slice
+    ) -> tuple[Tensor, Tensor, OpenedPairs]:
         """Samples with a forbidden pair open, how many allowed pairs are closed, what is open."""
         key = id(ran.mask), id(ran.bias), id(meant)
         if key not in self._known:
@@ -127,7 +127,7 @@ class LeakFinder:
             self._known[key] = leaking, closed.sum(dim=(0, 2, 3)), opened, held
         return self._known[key][:3]
 
-    def _by_maps(self, maps: Tensor, meant: Meant) -> tuple[Tensor, Tensor, Opened]:
+    def _by_maps(self, maps: Tensor, meant: LayerIntent) -> tuple[Tensor, Tensor, OpenedPairs]:
         """For the model's own softmax: a key is closed if it has no weight at all.
 
         A single weight may be 0 because scores lie far apart; those of all queries and heads are
@@ -150,7 +150,7 @@ def _blocks(ran: AttentionCall, sample: int) -> Iterator[tuple[slice, Tensor]]:
     return layer.blocks(slice(None))
 
 
-def _short(ran: AttentionCall, meant: Meant) -> RowSums | None:
+def _short(ran: AttentionCall, meant: LayerIntent) -> RowSums | None:
     """Row sums; None for a kernel, whose rows we would only compute ourselves."""
     if ran.maps is None:
         return None
@@ -160,7 +160,7 @@ def _short(ran: AttentionCall, meant: Meant) -> RowSums | None:
     return broken_rows(sums, meant.queries, meant.allowed, tolerance)
 
 
-def _is_added(bias: Tensor, meant: Meant) -> bool:
+def _is_added(bias: Tensor, meant: LayerIntent) -> bool:
     return bool(((bias != 0) & meant.forbidden[:, None]).any())
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 from torch import Tensor
 
 from viz_encoder.analyses.survey import LayerSurvey, surveys
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.report import Check
+from viz_encoder.corpora.on_request import PerHead
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
@@ -21,7 +22,6 @@ from viz_encoder.training.batch_recording import BatchRecording
 from viz_encoder.training.leaks import LayerLeaks
 
 SIZE = 32  # cells a side of a head in the atlas
-PerHead = Float[np.ndarray, "layer head"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,22 +11,22 @@ from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of
-from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.pattern import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.audit.wrong_maps import of_open_slots
-from viz_encoder.training.leaks import LayerLeaks, Meant
+from viz_encoder.training.leaks import LayerIntent, LayerLeaks
 
 LARGEST = 2**24  # pairs of a batch up to which causes are compared with it
-Versions = dict[str, tuple[Tensor, int]]  # version of each argument, before the call
+KeptVersions = dict[str, tuple[Tensor, int]]  # version of each argument, before the call
 NARROW = "vz.audit_batch(model, batch, intent) on such a batch narrows it down."
 
 
-def meant_in(case: Case) -> tuple[Meant, ...]:
+def meant_in(case: Case) -> tuple[LayerIntent, ...]:
     """Allowed pairs of each layer, or one for all."""
-    return tuple(Meant(allowed, case.valid) for allowed in case.allowed)
+    return tuple(LayerIntent(allowed, case.valid) for allowed in case.allowed)
 
 
 def checks_of(
@@ -64,7 +64,7 @@ def switched_side(side: str, usual: str) -> tuple[Check, ...]:
     return (Check("padding_side", "Side of the padding", **_fields(answer)),)
 
 
-def versions_of(batch: Any) -> Versions:
+def versions_of(batch: Any) -> KeptVersions:
     """The ids and masks of a batch, with the number of changes that each has seen so far."""
     return {
         name or "its argument": (one, one._version)
@@ -73,7 +73,7 @@ def versions_of(batch: Any) -> Versions:
     }
 
 
-def in_place(checks: tuple[Check, ...], versions: Versions) -> tuple[Check, ...]:
+def in_place(checks: tuple[Check, ...], versions: KeptVersions) -> tuple[Check, ...]:
     """The checks, and whether the call that has ended has changed what was passed.
 
     Then the cause of a wrong map is not looked for in a mask that was another one by its end.
@@ -152,7 +152,7 @@ def _row_sums(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
 
 def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
     """Find the cause from a bool mask only: an additive bias is not one."""
-    meant = Meant(case.allowed[min(number, len(case.allowed) - 1)], case.valid)
+    meant = LayerIntent(case.allowed[min(number, len(case.allowed) - 1)], case.valid)
     if layer.opened is None or layer.weak:
         return Diagnosis()
     n_samples, n_tokens = case.valid.shape
@@ -161,6 +161,6 @@ def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
         return Diagnosis()
     opened = layer.opened.expand(n_samples, n_heads, n_tokens, n_tokens)
     pattern, passed = pattern_in(meant.allowed, case.valid), readings_of(case)
-    seen = Seen(opened, meant.allowed, pattern, case.valid, passed=passed)
+    seen = LayerOnBatch(opened, meant.allowed, pattern, case.valid, passed=passed)
     heads = seen.wrong.any(dim=3).any(dim=2).any(dim=0)
     return diagnose_maps([seen._replace(opened=opened[:, heads])], heads)

@@ -15,7 +15,7 @@ from viz_encoder.arguments import AS_IT_IS, Count, public
 from viz_encoder.audit.arguments import require_intents
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.own_batch import Meant, case_of
+from viz_encoder.audit.own_batch import BatchIntents, case_of
 from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.trace.detached import detached_from_caller
@@ -27,7 +27,7 @@ from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.trainer import TrainerEvents
 from viz_encoder.training.undisturbed import undisturbed
 from viz_encoder.training.verdict import (
-    Versions,
+    KeptVersions,
     checks_of,
     in_place,
     meant_in,
@@ -47,7 +47,7 @@ def watch(
     model: nn.Module | None = None,
     every: Count = 200,
     *,
-    intent: Annotated[Meant | None, AS_IT_IS] = None,  # see require_intents
+    intent: Annotated[BatchIntents | None, AS_IT_IS] = None,  # see require_intents
     log: Any = "watch.csv",
     pad_id: int | None = None,
     special_ids: Collection[int] = (),
@@ -110,7 +110,7 @@ class Watch(TrainerEvents):
     def __init__(
         self,
         every: int,
-        intent: Meant | None,
+        intent: BatchIntents | None,
         write: Callable[[Look], object],
         pad_id: int | None,
         special_ids: Collection[int],
@@ -126,7 +126,7 @@ class Watch(TrainerEvents):
         self._samples, self._within, self._may_leave_out = samples, within, may_leave_out
         self._module: nn.Module | None = None
         self._installed = ExitStack()
-        self._open: tuple[ExitStack, BatchRecording, Any, Case | None, Versions] | None = None
+        self._open: tuple[ExitStack, BatchRecording, Any, Case | None, KeptVersions] | None = None
         self._side = ""  # where padding stood when there first was any
         self._expected: int | None = None  # the step of a Trainer whose first batch comes next
         self._has_trainer = False
@@ -263,7 +263,7 @@ class Watch(TrainerEvents):
         recording: BatchRecording,
         batch: Any,
         case: Case | None,
-        versions: Versions,
+        versions: KeptVersions,
     ) -> None:
         try:
             with detached_from_caller():

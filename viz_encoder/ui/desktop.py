@@ -14,7 +14,7 @@ from typing import Any
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
 from viz_encoder.ui.launch import Launched, start
-from viz_encoder.ui.serve import Settings
+from viz_encoder.ui.serve import ServerSettings
 
 # Browsers that open one address as a window without tabs and address bar: --app.
 COMMANDS = (
@@ -33,7 +33,7 @@ def desktop(subject: Trace | LoadedEncoder | None = None, device: str = "auto") 
 
     The window has a profile of its own, which is deleted with it; only its size is remembered.
     """
-    page = start(Settings(device=device), subject, port=0, alone=True)
+    page = start(ServerSettings(device=device), subject, port=0, alone=True)
     try:
         if not _window(page.url):
             _tab(page)

@@ -10,7 +10,7 @@ import uvicorn
 from viz_encoder.arguments import at_least, at_most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
-from viz_encoder.ui.serve import LAST_PORT, PORT, Server, Settings, listen, make_app
+from viz_encoder.ui.serve import LAST_PORT, PORT, Server, ServerSettings, listen, make_app
 from viz_encoder.ui.wire.security_headers import NOTEBOOKS
 
 HEIGHT = 1100  # pixels of the frame in a notebook
@@ -58,14 +58,14 @@ def launch(
     Raises:
         InputError: the subject is neither a Trace nor a loaded encoder.
     """
-    page = start(Settings(device=device, framed_by=NOTEBOOKS), subject, port)
+    page = start(ServerSettings(device=device, framed_by=NOTEBOOKS), subject, port)
     if not hasattr(sys, "ps1") and "ipykernel" not in sys.modules:
         print(f"viz_encoder runs on {page.url}  (end a script with .wait() to keep it open)")
     return page
 
 
 def start(
-    settings: Settings, subject: Trace | LoadedEncoder | None, port: int, alone: bool = False
+    settings: ServerSettings, subject: Trace | LoadedEncoder | None, port: int, alone: bool = False
 ) -> Launched:
     """Serve this machine from a thread; if it is `alone` in the process, its files go with it."""
     listener = listen("127.0.0.1", port)

@@ -13,7 +13,7 @@ from viz_encoder.ui.form import endpoints as form_endpoints
 from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
-from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, Example, opening_of
+from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, FormExample, opening_of
 from viz_encoder.ui.state.lesson_link import as_linked
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component
@@ -214,7 +214,7 @@ class _Events:
         chosen = model if model in names else names[0] if names else None
         return gr.update(choices=names, value=chosen)
 
-    def _connect_run(self, filled: Any, example: Example) -> None:
+    def _connect_run(self, filled: Any, example: FormExample) -> None:
         """Run the form as it was filled; a picture by its own name, which its link then has."""
 
         def show(model: str, request: gr.Request) -> tuple[Any, Any, Any]:
@@ -253,7 +253,7 @@ def _first_picture(kind: str, picture: str | None) -> Any:
     return gr.skip() if picture or kind != "image" else _example(next(iter(PICTURES)))
 
 
-def _filler(example: Example) -> Callable[[], tuple[Any, ...]]:
+def _filler(example: FormExample) -> Callable[[], tuple[Any, ...]]:
     """Fills the form with an example and its model; what the example does not have stays."""
 
     def fill() -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ STYLES = ("core/tokens", "core/core", "views/views", *(f"{tab.name}/tab" for tab
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """How the server is started; `public` means untrusted clients may reach it."""
 
     host: str = "127.0.0.1"
@@ -86,7 +86,7 @@ class Settings:
         return min((1 if self.public else 4) * 2**30, psutil.virtual_memory().total // 4)
 
 
-def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
+def make_app(settings: ServerSettings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
     """The whole web application, ready for any ASGI server; it opens on the subject."""
     upload_folder = _choose_upload_folder()
     page, runner = _make_page(settings, subject)
@@ -119,7 +119,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     )
 
 
-def _guard(app: FastAPI, settings: Settings) -> None:
+def _guard(app: FastAPI, settings: ServerSettings) -> None:
     """Put what refuses or answers requests before the app; what is added last comes first."""
     app.add_middleware(GradioFaults)
     folders = ("core", "views", TABS[0].name)
@@ -135,13 +135,13 @@ def _guard(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(BehindProxy if settings.trust_proxy else NoProxy)
 
 
-def serve(settings: Settings | None = None, subject: Trace | None = None) -> None:
+def serve(settings: ServerSettings | None = None, subject: Trace | None = None) -> None:
     """Serve until stopped; prints the address.
 
     Raises:
         VizEncoderError: no port is free, or no temporary folder can be written.
     """
-    settings = settings or Settings()
+    settings = settings or ServerSettings()
     listener = listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     if settings.port not in (0, port):
@@ -216,7 +216,7 @@ def add_routes(app: FastAPI, runner: Runner) -> None:
 
 
 def _make_page(
-    settings: Settings, subject: Trace | LoadedEncoder | None
+    settings: ServerSettings, subject: Trace | LoadedEncoder | None
 ) -> tuple[gr.Blocks, Runner]:
     store = TraceStore(settings.max_bytes, dropped=give_back)
     own = subject if isinstance(subject, LoadedEncoder) else None

@@ -11,7 +11,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
 
-Vectors = Float[np.ndarray, "item d_pooled"]
+ItemVectors = Float[np.ndarray, "item d_pooled"]
 Square = Float[np.ndarray, "item item"]
 Groups = Int[np.ndarray, " item"]
 COLUMNS = ("silhouette", "centroid_accuracy", "recall_at_1", "within", "between")
@@ -50,7 +50,7 @@ class SeparationTable(SeriesResult[Separation], items="rows"):
 
 
 @public
-def separation(method: str, layer: int, vectors: Vectors, labels: Sequence[str]) -> Separation:
+def separation(method: str, layer: int, vectors: ItemVectors, labels: Sequence[str]) -> Separation:
     """The numbers of one method at one layer.
 
     Raises:
@@ -78,7 +78,7 @@ def separation(method: str, layer: int, vectors: Vectors, labels: Sequence[str])
     )
 
 
-def cosines(vectors: Vectors, item: int | None = None) -> Float[np.ndarray, "query item"]:
+def cosines(vectors: ItemVectors, item: int | None = None) -> Float[np.ndarray, "query item"]:
     """Cosine of every two items, or of one with all; NaN where a vector is zero or not finite."""
     unit = _unit(vectors)
     queries = unit if item is None else unit[item][None]
@@ -102,7 +102,7 @@ def silhouette(cosine: Square, groups: Groups) -> float:
     return float(np.nan_to_num(scores).mean())  # 0 for an item alone, and where a = b = 0
 
 
-def centroid_hits(vectors: Vectors, groups: Groups) -> Bool[np.ndarray, " item"]:
+def centroid_hits(vectors: ItemVectors, groups: Groups) -> Bool[np.ndarray, " item"]:
     """Whether each item is nearest to its own group's mean of unit vectors, itself left out.
 
     By cosine; a tie is decided for the other group.
@@ -129,14 +129,14 @@ def _share(hits: Bool[np.ndarray, " item"], asked: Bool[np.ndarray, " item"]) ->
     return float(hits[asked].mean()) if asked.any() else NAN
 
 
-def _unit(vectors: Vectors) -> Float[np.ndarray, "item d_pooled"]:
+def _unit(vectors: ItemVectors) -> Float[np.ndarray, "item d_pooled"]:
     """Normalize to unit length in float64; NaN where there is no direction."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.divide(wide, lengths, out=np.full_like(wide, np.nan), where=lengths > 0)
 
 
-def _why_not(vectors: Vectors, groups: Groups) -> str:
+def _why_not(vectors: ItemVectors, groups: Groups) -> str:
     """Why nothing can be said, as a sentence; nothing if it can."""
     if not np.isfinite(vectors).all():
         at = int(np.argmin(np.isfinite(vectors).all(axis=1)))

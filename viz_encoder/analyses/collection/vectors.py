@@ -28,7 +28,7 @@ from viz_encoder.inputs import Sample
 from viz_encoder.inputs.items import Item
 from viz_encoder.result import Columns, SeriesResult, TableResult
 from viz_encoder.shown import OneLine, facts_html, one_line
-from viz_encoder.trace.batches import Batch, Progress, batches
+from viz_encoder.trace.batches import Batch, TellItems, batches
 from viz_encoder.trace.states import choose_layers, choose_methods, left_out
 
 WORD = "word"  # the mean over the tokens of each item's own word
@@ -171,7 +171,7 @@ def collection(
     layers: Sequence[int] | None = None,
     queries: Mapping[int, Float[np.ndarray, " d_model"]] | None = None,
     prompt: str | None = None,
-    progress: Progress | None = None,
+    progress: TellItems | None = None,
 ) -> Collection:
     """Run all items in length-sorted batches and pool each by every method at every layer.
 

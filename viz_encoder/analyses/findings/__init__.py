@@ -7,7 +7,7 @@ from viz_encoder.analyses.findings.head_roles import Role, roles_of, unlike
 from viz_encoder.analyses.findings.links import links
 from viz_encoder.analyses.findings.measure import measure
 from viz_encoder.analyses.findings.patches import patch_links
-from viz_encoder.analyses.findings.reading import Reading, read
+from viz_encoder.analyses.findings.reading import RunTokens, read
 from viz_encoder.analyses.findings.role_shares import role_shares as role_shares
 from viz_encoder.arguments import Most, public
 from viz_encoder.trace import Trace
@@ -65,7 +65,7 @@ def findings(trace: Trace, n: Most = 6) -> Findings:
     return Findings(tuple((linked[:n_linked] + kept)[:n]), unread)
 
 
-def _text_roles(reading: Reading) -> tuple[Role, ...]:
+def _text_roles(reading: RunTokens) -> tuple[Role, ...]:
     first, delimiter = reading.names[reading.first], reading.delimiter_name
     offsets = [at for step in range(2, FARTHEST + 1) for at in (-step, step)]
     return (

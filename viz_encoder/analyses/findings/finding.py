@@ -6,7 +6,7 @@ from typing import Literal
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
 
-Kind = Literal[
+FindingKind = Literal[
     "link",
     "previous",
     "next",
@@ -37,7 +37,7 @@ class Finding(OneLine):
     heads: all heads that do it, as (layer, head), the clearest first.
     """
 
-    kind: Kind
+    kind: FindingKind
     layer: int
     head: int
     query: int | None

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from viz_encoder.analyses.findings.finding import Finding, Kind
+from viz_encoder.analyses.findings.finding import Finding, FindingKind
 from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
-from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.reading import RunTokens
 from viz_encoder.analyses.findings.role_weight import keys_of, n_asked, weight_on
 
 LEAST_QUERIES = 4  # over fewer, a mean is no habit
@@ -18,7 +18,7 @@ LEAST_ABOVE = 0.15  # and so much more than the median of its layer
 class Role:
     """A kind of token a head may attend to, in words for a sentence and for a chip."""
 
-    kind: Kind
+    kind: FindingKind
     what: str
     short: str
     offset: int = 0
@@ -39,7 +39,7 @@ class _Share:
 
 
 def roles_of(
-    layers: Iterable[MeasuredLayer], reading: Reading, roles: Iterable[Role]
+    layers: Iterable[MeasuredLayer], reading: RunTokens, roles: Iterable[Role]
 ) -> list[Finding]:
     """Each role that some head keeps to, one finding a role, the clearest first.
 
@@ -61,7 +61,7 @@ def roles_of(
     return [finding for _, finding in found]
 
 
-def _shares(layer: MeasuredLayer, reading: Reading, role: Role) -> Iterator[_Share]:
+def _shares(layer: MeasuredLayer, reading: RunTokens, role: Role) -> Iterator[_Share]:
     """The role's share of each head's attention; none where too few queries have such a key."""
     if not layer.own_keys:
         return
@@ -74,7 +74,7 @@ def _shares(layer: MeasuredLayer, reading: Reading, role: Role) -> Iterator[_Sha
         yield _Share(head, weight / n_queries, even / n_queries)
 
 
-def _finding(role: Role, clear: list[_Share], reading: Reading) -> Finding:
+def _finding(role: Role, clear: list[_Share], reading: RunTokens) -> Finding:
     best = clear[0]
     place = f"{best.head.layer}.{best.head.head}"
     if len(clear) == 1:
@@ -101,7 +101,7 @@ def _finding(role: Role, clear: list[_Share], reading: Reading) -> Finding:
 
 
 def unlike(
-    layers: Iterable[MeasuredLayer], reading: Reading, named: set[tuple[int, int]]
+    layers: Iterable[MeasuredLayer], reading: RunTokens, named: set[tuple[int, int]]
 ) -> list[Finding]:
     """The head that is most unlike the others of its layer, of those that no role has named."""
     found = list[tuple[float, Finding]]()

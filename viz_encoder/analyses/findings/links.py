@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from viz_encoder.analyses.findings.finding import Finding
 from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
-from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.reading import RunTokens
 from viz_encoder.analyses.findings.sweep import NEAR
 from viz_encoder.shown import LETTERS, isolated, quoted
 
@@ -21,7 +21,7 @@ Ranked = tuple[bool, float, Finding]  # from a masked place, the score, the link
 
 
 def links(
-    layers: Iterable[MeasuredLayer], reading: Reading, by_place: set[tuple[int, int]]
+    layers: Iterable[MeasuredLayer], reading: RunTokens, by_place: set[tuple[int, int]]
 ) -> list[Finding]:
     """The most telling links, best first; those from a place that the model has to guess lead.
 
@@ -65,7 +65,7 @@ def _is_near(link: Finding) -> bool:
     return abs((link.query or 0) - (link.key or 0)) <= NEAR
 
 
-def _of(head: MeasuredHead, layer: MeasuredLayer, reading: Reading) -> Iterator[Ranked]:
+def _of(head: MeasuredHead, layer: MeasuredLayer, reading: RunTokens) -> Iterator[Ranked]:
     """The links of one head that stand out, one a query at most."""
     found, n_real = head.links, float(reading.real.sum())
     means = head.sums.to_key.cpu() / n_real

@@ -9,14 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.analyses.findings.function_words import is_function_word
-from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.reading import RunTokens
 from viz_encoder.analyses.findings.role_weight import n_with
 from viz_encoder.analyses.findings.sweep import (
     FAR,
     NEAR,
     Even,
     HeadLinks,
-    HeadSums,
+    QuerySums,
     blocks,
     even_of,
     links_of,
@@ -34,7 +34,7 @@ class MeasuredHead:
 
     layer: int
     head: int
-    sums: HeadSums
+    sums: QuerySums
     even: Even
     links: HeadLinks
 
@@ -49,7 +49,9 @@ class MeasuredLayer:
     key_names: tuple[str, ...]  # "" where they are not known
 
 
-def measure(trace: Trace, number: int, reading: Reading, offsets: tuple[int, ...]) -> MeasuredLayer:
+def measure(
+    trace: Trace, number: int, reading: RunTokens, offsets: tuple[int, ...]
+) -> MeasuredLayer:
     """Measure one layer, head by head."""
     layer, heads = trace.layers[number], list[MeasuredHead]()
     n_keys, device = layer.k.shape[1], layer.q.device
@@ -74,7 +76,9 @@ def measure(trace: Trace, number: int, reading: Reading, offsets: tuple[int, ...
     )
 
 
-def _reach(reading: Reading, device: torch.device) -> Callable[[slice], Float[Tensor, "query key"]]:
+def _reach(
+    reading: RunTokens, device: torch.device
+) -> Callable[[slice], Float[Tensor, "query key"]]:
     """ln(1 + distance), up to FAR, between two words that do not stand side by side; else 0."""
     telling, word = reading.telling.to(device), reading.word.to(device)
     places = torch.arange(len(telling), device=device)
@@ -97,7 +101,7 @@ def _reach(reading: Reading, device: torch.device) -> Callable[[slice], Float[Te
 
 
 def _reach_across(
-    reading: Reading, names: tuple[str, ...], n_keys: int, device: torch.device
+    reading: RunTokens, names: tuple[str, ...], n_keys: int, device: torch.device
 ) -> Callable[[slice], Float[Tensor, "query key"]]:
     """Between two sequences, where there is no distance: all words alike; 0 without any names."""
     telling = reading.telling.to(device)
@@ -111,7 +115,7 @@ def _reach_across(
     return lambda rows: (telling[rows, None] & keys).float() * log1p(NEAR)
 
 
-def _apart(layer: LayerTrace, reading: Reading) -> Float[Tensor, " head"]:
+def _apart(layer: LayerTrace, reading: RunTokens) -> Float[Tensor, " head"]:
     """Each head's mean Jensen–Shannon distance to the others, over a few of the real queries."""
     real = reading.real.nonzero().flatten()
     at = real[torch.linspace(0, len(real) - 1, min(len(real), N_COMPARED)).long()]

@@ -5,14 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.analyses.findings.function_words import FUNCTION_WORDS, PRONOUNS
-from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.reading import RunTokens
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 
 LEAST_RATIO = 2.0  # times what the average query gives the key
 
 
-def pronouns_of(reading: Reading, sample: Sample) -> list[int]:
+def pronouns_of(reading: RunTokens, sample: Sample) -> list[int]:
     """The places of third-person pronouns that are one token: "it", but no piece of a word."""
     words: list[object] = list(zip(reading.segment.tolist(), sample.words, strict=False))
 
@@ -28,7 +28,7 @@ def n_linked(
     layer: LayerTrace,
     head: int,
     means: Float[Tensor, " key"],
-    reading: Reading,
+    reading: RunTokens,
     pronouns: list[int],
 ) -> int:
     """Number of pronouns that a head links to an earlier content word.

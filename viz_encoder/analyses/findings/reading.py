@@ -1,4 +1,4 @@
-"""Reading: which tokens of a run are words, punctuation or delimiters, and which are one word."""
+"""RunTokens: which tokens of a run are words, punctuation or delimiters, and which are one word."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ APOSTROPHES = ("'", "’", "##'", "##’")
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class RunTokens:
     """The tokens of one run; every tensor has one entry a token."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Reading:
         return names.pop() if len(names) == 1 else "special tokens"
 
 
-def read(trace: Trace) -> Reading:
+def read(trace: Trace) -> RunTokens:
     """Classify each token of the run by its name and the tokenizer's facts."""
     sample, real = trace.sample, trace.valid.cpu()
     names = tuple(map(plain_name, trace.tokens))
@@ -47,7 +47,7 @@ def read(trace: Trace) -> Reading:
     content = real & ~special & ~unknown & lettered
     first = int(real.nonzero()[0]) if bool(real.any()) else 0
     others = torch.arange(len(names)) != first
-    return Reading(
+    return RunTokens(
         names=names,
         real=real,
         content=content,

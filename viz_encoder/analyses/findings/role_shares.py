@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.findings.pronouns import n_linked, pronouns_of
-from viz_encoder.analyses.findings.reading import Reading, read
+from viz_encoder.analyses.findings.reading import RunTokens, read
 from viz_encoder.analyses.findings.role_weight import BY_OFFSET, n_asked, weight_on
-from viz_encoder.analyses.findings.sweep import HeadSums, blocks, sums_of
+from viz_encoder.analyses.findings.sweep import QuerySums, blocks, sums_of
 from viz_encoder.arguments import OneOf, public, read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, long_columns
@@ -20,7 +20,7 @@ ROLES = (
     *("previous", "next", "same", "offset", "first", "delimiter", "sink", "punctuation"),
     *("across", "a_to_b", "b_to_a", "pronoun"),
 )
-Role = Annotated[str, OneOf(ROLES)]
+RoleName = Annotated[str, OneOf(ROLES)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class RoleShares(ArrayResult, main="shares"):
 @public
 def role_shares(
     trace: Trace,
-    role: Role,
+    role: RoleName,
     *,
     offset: int = 0,
     layers: Sequence[int] | None = None,
@@ -99,7 +99,7 @@ def role_shares(
 
 
 def _linked(
-    layer: LayerTrace, head: int, sums: HeadSums, reading: Reading, pronouns: list[int]
+    layer: LayerTrace, head: int, sums: QuerySums, reading: RunTokens, pronouns: list[int]
 ) -> float:
     means = sums.to_key / reading.real.sum().to(sums.to_key.device)
     return float(n_linked(layer, head, means, reading, pronouns))

@@ -2,21 +2,21 @@
 
 import torch
 
-from viz_encoder.analyses.findings.reading import Reading
-from viz_encoder.analyses.findings.sweep import HeadSums
+from viz_encoder.analyses.findings.reading import RunTokens
+from viz_encoder.analyses.findings.sweep import QuerySums
 
 BY_OFFSET = {"previous": -1, "same": 0, "next": 1}
 SIDES = {"across": (0, 1), "a_to_b": (0,), "b_to_a": (1,)}  # whose words look at the other text
 
 
-def n_with(reading: Reading, offset: int) -> int:
+def n_with(reading: RunTokens, offset: int) -> int:
     """Number of real queries with a real token at that offset."""
     real = reading.real
     n = len(real) - abs(offset)
     return int((real[:n] & real[abs(offset) :]).sum()) if n > 0 else 0
 
 
-def n_asked(kind: str, offset: int, reading: Reading) -> int:
+def n_asked(kind: str, offset: int, reading: RunTokens) -> int:
     """Number of real queries that a role's mean is over: those that have such a key."""
     if kind in BY_OFFSET or kind == "offset":
         return n_with(reading, offset)
@@ -27,7 +27,7 @@ def n_asked(kind: str, offset: int, reading: Reading) -> int:
     return int(reading.real.sum())
 
 
-def weight_on(kind: str, offset: int, sums: HeadSums, reading: Reading) -> float:
+def weight_on(kind: str, offset: int, sums: QuerySums, reading: RunTokens) -> float:
     """Total weight of these queries on keys of that kind."""
     if kind in BY_OFFSET or kind == "offset":
         return sums.at_offset[offset]
@@ -36,7 +36,7 @@ def weight_on(kind: str, offset: int, sums: HeadSums, reading: Reading) -> float
     return float(sums.to_key[keys_of(kind, reading)].sum())
 
 
-def keys_of(kind: str, reading: Reading) -> list[int]:
+def keys_of(kind: str, reading: RunTokens) -> list[int]:
     """The first token, all punctuation or all delimiters; a sink is the first or a delimiter."""
     first = torch.arange(len(reading.names)) == reading.first
     chosen = {

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.reading import RunTokens
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.head_rows import row_blocks, rows_at_once
 
@@ -18,7 +18,7 @@ WeightRows = tuple[slice, Float[Tensor, "query key"]]
 
 
 @dataclass(frozen=True, eq=False)
-class HeadSums:
+class QuerySums:
     """Sums over the real queries, of one head or of uniform attention under its mask."""
 
     to_key: Float[Tensor, " key"]  # all weight that each key gets
@@ -30,7 +30,7 @@ class HeadSums:
 class Even:
     """Uniform attention under a head's mask."""
 
-    sums: HeadSums
+    sums: QuerySums
     share: Float[Tensor, " query"]  # weight on each allowed key
     n_queries: Float[Tensor, " key"]  # real queries that may attend to the key
 
@@ -76,10 +76,10 @@ def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[WeightRow
 
 def sums_of(
     walk: Callable[[], Iterator[WeightRows]],
-    reading: Reading,
+    reading: RunTokens,
     offsets: tuple[int, ...],
     n_keys: int,
-) -> HeadSums:
+) -> QuerySums:
     """Sums of one head; between and at_offset only where the keys are the queries' own tokens."""
     first = next(walk())[1]
     device, own = first.device, n_keys == len(reading.names) and bool(offsets)
@@ -93,7 +93,7 @@ def sums_of(
         if own:
             found += _bands(weights, rows.start, offsets, real)
     between = (float(totals[1] @ sides[1]), float(totals[2] @ sides[0])) if own else (0.0, 0.0)
-    return HeadSums(totals[0], between, dict(zip(offsets, found.tolist(), strict=True)))
+    return QuerySums(totals[0], between, dict(zip(offsets, found.tolist(), strict=True)))
 
 
 def _bands(
@@ -112,7 +112,7 @@ def _bands(
     return torch.stack(found)
 
 
-def even_of(layer: LayerTrace, head: int, reading: Reading, offsets: tuple[int, ...]) -> Even:
+def even_of(layer: LayerTrace, head: int, reading: RunTokens, offsets: tuple[int, ...]) -> Even:
     """Even attention under a head's mask, in the same sums as its real attention."""
     walk = even_blocks(layer, head)
     real = reading.real.to(layer.q.device, torch.float32)

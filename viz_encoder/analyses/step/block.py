@@ -16,7 +16,7 @@ from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import apart, require_as_ran, resting
-from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource, block_of
 from viz_encoder.trace.token_selection import query_of
 
 TITLES = {
@@ -86,7 +86,7 @@ class BlockStep(SeriesResult[Stage], items="stages"):
 
 @public
 def block_step(
-    encoder: Source,
+    encoder: WeightSource,
     trace: Trace,
     layer: int,
     query: Token,
@@ -139,7 +139,7 @@ def block_step(
     return BlockStep(layer, query, pre, tuple(stages.all), heads, network, off)
 
 
-def _final_norm(encoder: Source) -> nn.Module | None:
+def _final_norm(encoder: WeightSource) -> nn.Module | None:
     if isinstance(encoder, RecordedParts):
         return encoder.final_norm
     return encoder.model.final_norm if encoder.config.final_norm else None

@@ -19,7 +19,7 @@ from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import at_rest
 from viz_encoder.trace.recomputed import apart, require_as_ran, shaped_as
-from viz_encoder.trace.recorded_parts import RecordedParts, Source
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource
 from viz_encoder.trace.same_model import require_model
 from viz_encoder.trace.token_selection import query_of
 
@@ -57,7 +57,7 @@ class EmbeddingStep(ArrayResult, main="out"):
 
 @public
 def embedding_step(
-    encoder: Source, trace: Trace, query: Token, inputs: Inputs | None = None
+    encoder: WeightSource, trace: Trace, query: Token, inputs: Inputs | None = None
 ) -> EmbeddingStep:
     """The embedding of one token, by the model's own tables.
 

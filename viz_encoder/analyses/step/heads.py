@@ -13,7 +13,7 @@ from viz_encoder.arguments import Token, public, read_index
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import head_outputs, require_as_ran, resting
-from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource, block_of
 from viz_encoder.trace.same_model import block_apart, require_model
 from viz_encoder.trace.token_selection import query_of
 
@@ -39,7 +39,7 @@ class HeadsStep(ArrayResult, main="parts"):
 
 @public
 def heads_step(
-    encoder: Source,
+    encoder: WeightSource,
     trace: Trace,
     layer: int,
     query: Token,
@@ -71,7 +71,7 @@ def heads_step(
 
 
 def heads_of(
-    encoder: Source,
+    encoder: WeightSource,
     trace: Trace,
     layer: int,
     query: Token,

@@ -17,7 +17,7 @@ from viz_encoder.model.rotary import rotate
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import angles_of, apart, require_as_ran, resting
-from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource, block_of
 from viz_encoder.trace.same_model import require_model
 from viz_encoder.trace.token_selection import query_of
 
@@ -64,7 +64,7 @@ class ProjectionStep(ArrayResult, main="q"):
 
 @public
 def projection_step(
-    encoder: Source, trace: Trace, layer: int, head: int, query: Token, key: Token
+    encoder: WeightSource, trace: Trace, layer: int, head: int, query: Token, key: Token
 ) -> ProjectionStep:
     """q of one token, and k and v of another, by the model's own projections.
 
@@ -121,7 +121,7 @@ def projection_step(
     )
 
 
-def _entering(encoder: Source, block: Block, trace: Trace, layer: int, token: int) -> Tensor:
+def _entering(encoder: WeightSource, block: Block, trace: Trace, layer: int, token: int) -> Tensor:
     """A token's input to the projections: its state, normalized if the block is pre-norm."""
     if isinstance(encoder, RecordedParts) and (entered := encoder.entered[layer]) is not None:
         return entered[token].to(encoder.device, encoder.dtype)
@@ -129,13 +129,13 @@ def _entering(encoder: Source, block: Block, trace: Trace, layer: int, token: in
     return norm_step(block.attn_norm, x)[0] if block.pre_norm else x
 
 
-def _divided_before(encoder: Source, trace: Trace, layer: int) -> bool:
+def _divided_before(encoder: WeightSource, trace: Trace, layer: int) -> bool:
     """Whether nn.MultiheadAttention divided q itself, as it does when asked for its weights."""
     return isinstance(encoder, RecordedParts) and trace.layers[layer].scale == 1.0
 
 
 def _turned(
-    encoder: Source, trace: Trace, layer: int, x: Float[Tensor, " d_head"], token: int
+    encoder: WeightSource, trace: Trace, layer: int, x: Float[Tensor, " d_head"], token: int
 ) -> Float[Tensor, " d_head"]:
     """x turned by its token's place; itself where the model turns nothing."""
     angles = None if isinstance(encoder, RecordedParts) else angles_of(encoder, trace, layer)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.recorded_parts import RecordedParts, Source
+from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource
 
 
 def layer_of(trace: Trace, layer: int, head: int | None = None) -> LayerTrace:
@@ -19,7 +19,7 @@ def layer_of(trace: Trace, layer: int, head: int | None = None) -> LayerTrace:
     return trace.layers[layer]
 
 
-def require_ran(encoder: Source, trace: Trace, token: int) -> None:
+def require_ran(encoder: WeightSource, trace: Trace, token: int) -> None:
     """Refuse padding that torch left out of a recorded run, as it does with nested tensors.
 
     Raises:
@@ -31,7 +31,9 @@ def require_ran(encoder: Source, trace: Trace, token: int) -> None:
         )
 
 
-def state_of(encoder: Source, trace: Trace, layer: int, token: int) -> Float[Tensor, " d_model"]:
+def state_of(
+    encoder: WeightSource, trace: Trace, layer: int, token: int
+) -> Float[Tensor, " d_model"]:
     """A token's hidden state after `layer` blocks, where the weights are, and of their type."""
     return trace.hidden(layer)[token].to(encoder.device, encoder.dtype)
 

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
-from viz_encoder.audit.arguments import Bias
+from viz_encoder.audit.arguments import BiasOf
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.maps import Maps, maps_of
@@ -53,7 +53,7 @@ def _batches(context: AuditContext) -> Iterator[Case]:
             yield case
 
 
-def _ask(context: AuditContext, batch: Case, functions: tuple[Bias, ...]) -> Answer:
+def _ask(context: AuditContext, batch: Case, functions: tuple[BiasOf, ...]) -> Answer:
     cases = _equal_tokens(context, batch) if context.has_tokens else ()
     if len(cases) < 2:
         return untested("What is added to the scores: the input has no tokens to be made equal.")

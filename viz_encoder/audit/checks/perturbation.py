@@ -24,7 +24,7 @@ OTHER_INPUTS, SIZES = 4, (1, 4)  # in which padding alone is changed
 TOGETHER = 4096  # so many tokens at most are run at once
 
 
-class Change(NamedTuple):
+class ChangedToken(NamedTuple):
     """One position of all samples, changed by a multiple of its size."""
 
     key: int
@@ -54,7 +54,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     limit = context.tolerance(out)
     most = min(most, MOST_IF_LONG) if case.valid.shape[1] > LONG else most
     sizes = (1, 30) if case.x.is_floating_point() else (1,)
-    changes = [Change(key, size) for key in _positions(context, case, most) for size in sizes]
+    changes = [ChangedToken(key, size) for key in _positions(context, case, most) for size in sizes]
     if not changes:
         return None
     still = _still(context, case, changes)
@@ -125,7 +125,9 @@ def _other_padding(case: Case, x: Tensor, seed: int) -> Tensor:
     return from_tokens(torch.where(case.valid[..., None], tokens, noise.to(tokens)), x)
 
 
-def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[Tensor, " batch"]:
+def _means_the_same(
+    context: AuditContext, case: Case, change: ChangedToken
+) -> Bool[Tensor, " batch"]:
     """Samples whose intent, which reads the input, is the same after the change."""
     x = _changed(case, change, context.setting.seed)
     pairs = zip(context.setting.allowed(case.valid, x), case.allowed, strict=True)
@@ -133,7 +135,7 @@ def _means_the_same(context: AuditContext, case: Case, change: Change) -> Bool[T
 
 
 def _all_hold_together(
-    context: AuditContext, case: Case, out: Tensor, changes: Sequence[Change], still: Tensor
+    context: AuditContext, case: Case, out: Tensor, changes: Sequence[ChangedToken], still: Tensor
 ) -> bool:
     """Whether nothing moves where all changes are made in one batch, side by side.
 
@@ -156,7 +158,7 @@ def _all_hold_together(
 
 
 def _still(
-    context: AuditContext, case: Case, changes: Sequence[Change]
+    context: AuditContext, case: Case, changes: Sequence[ChangedToken]
 ) -> Bool[Tensor, "change batch row"]:
     """The rows that may not move when each change is made."""
     rows = ~context.may(case)[:, :, [change.key for change in changes]].permute(2, 0, 1)
@@ -182,7 +184,7 @@ def _positions(context: AuditContext, case: Case, most: int) -> list[int]:
     return [key for key in picks if bool(case.valid[:, key].all())]
 
 
-def _changed(case: Case, change: Change, seed: int) -> Tensor:
+def _changed(case: Case, change: ChangedToken, seed: int) -> Tensor:
     x, (key, size) = case.x.clone(), change
     if not x.is_floating_point():
         x[:, key] = torch.where(x[:, key] + 1 > x.max(), x.min() + 1, x[:, key] + 1)

@@ -11,7 +11,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
 from viz_encoder.audit.measure.setting import GRADIENT, Case
-from viz_encoder.audit.never_read import Tokens, rows_never_pooled, told_place
+from viz_encoder.audit.never_read import TokenFlags, rows_never_pooled, told_place
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
@@ -48,7 +48,7 @@ def find_fault_at(context: AuditContext, case: Case) -> Answer | None:
 
 
 def find_fault(
-    context: AuditContext, case: Case, wanted: Tokens, amounts: Float[Tensor, "batch token"]
+    context: AuditContext, case: Case, wanted: TokenFlags, amounts: Float[Tensor, "batch token"]
 ) -> Answer | None:
     """A token that is pooled and should not be, or one that should be and is not."""
     over = amounts.masked_fill(wanted, 0.0)
@@ -74,7 +74,7 @@ def _padding_is_told(context: AuditContext) -> bool:
     return not bool(context.base.valid[found.sample, found.key])
 
 
-def _of_no_token(wanted: Tokens, amounts: Float[Tensor, "batch token"]) -> Answer | None:
+def _of_no_token(wanted: TokenFlags, amounts: Float[Tensor, "batch token"]) -> Answer | None:
     empty = wanted.any(dim=1) & ~(amounts > GRADIENT).any(dim=1)
     if not bool(empty.any()):
         return None
@@ -83,7 +83,7 @@ def _of_no_token(wanted: Tokens, amounts: Float[Tensor, "batch token"]) -> Answe
     return Answer(Verdict.FAIL, text, sample=sample)
 
 
-def _find_lost(context: AuditContext, case: Case, wanted: Tokens) -> Answer | None:
+def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Answer | None:
     """A token that is meant to be pooled, and is not."""
     lost = rows_never_pooled(context, case, wanted)
     if context.scope.may_leave_out or not bool(lost.any()):
@@ -101,7 +101,7 @@ def _find_lost(context: AuditContext, case: Case, wanted: Tokens) -> Answer | No
     return Answer(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
 
 
-def _special(wanted: Tokens) -> Diagnosis:
+def _special(wanted: TokenFlags) -> Diagnosis:
     """That other tokens are pooled, too; of one token that is meant there is no mean to take."""
     found = diagnose("pooled_special")
     if bool((wanted.sum(dim=1) > 1).any()):
@@ -111,7 +111,7 @@ def _special(wanted: Tokens) -> Diagnosis:
     return found._replace(cure=f"Take that one row of the output: {row}.")
 
 
-def _wanted(context: AuditContext, case: Case) -> Tokens:
+def _wanted(context: AuditContext, case: Case) -> TokenFlags:
     assert context.scope.pool_over is not None
     given = context.scope.pool_over(case.valid)
     fits = isinstance(given, Tensor) and given.dtype == torch.bool

@@ -30,9 +30,9 @@ def measured(context: AuditContext, case: Case, number: int) -> float | None:
     return found.mean if found.is_one_number and not found.n_closed else None
 
 
-def left_to(context: AuditContext, case: Case, number: int) -> "Spread":
+def left_to(context: AuditContext, case: Case, number: int) -> "NumberSums":
     """The logs of forbidden weights over allowed ones where scores are nearly 0."""
-    total, layers = Spread(), context.maps_on(case, flat=True).layers
+    total, layers = NumberSums(), context.maps_on(case, flat=True).layers
     if len(layers) <= number:
         return total
     layer, allowed = layers[number], context.intent(case, number)
@@ -51,7 +51,7 @@ def left_to(context: AuditContext, case: Case, number: int) -> "Spread":
 
 
 @dataclass(frozen=True)
-class Spread:
+class NumberSums:
     """Numbers that come in parts: how many, their sum, and that of their squares."""
 
     count: int = 0
@@ -59,11 +59,11 @@ class Spread:
     squares: float = 0.0
     n_closed: int = 0  # those that are -inf, which the others leave out
 
-    def with_more(self, values: Tensor) -> "Spread":
+    def with_more(self, values: Tensor) -> "NumberSums":
         """Add values."""
         closed = values.isneginf()
         values = values[~closed]
-        return Spread(
+        return NumberSums(
             self.count + values.numel(),
             self.total + float(values.sum()),
             self.squares + float((values * values).sum()),

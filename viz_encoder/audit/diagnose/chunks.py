@@ -32,7 +32,7 @@ class Chunks:
         return seen.tril() if self.causal else seen
 
 
-class Mistake(NamedTuple):
+class ChunkMistake(NamedTuple):
     """A cause, the pattern that it makes, and what to add to its sentence."""
 
     code: str
@@ -40,7 +40,7 @@ class Mistake(NamedTuple):
     more: str
 
 
-def wrong_repeats(pattern: Pairs) -> Iterator[Mistake]:
+def wrong_repeats(pattern: Pairs) -> Iterator[ChunkMistake]:
     """What else these chunks, or this stride, could be."""
     seen = set()
     for one in (*_wrong_chunks(pattern), *_wrong_strides(pattern)):
@@ -50,24 +50,24 @@ def wrong_repeats(pattern: Pairs) -> Iterator[Mistake]:
             yield one
 
 
-def _wrong_chunks(pattern: Pairs) -> Iterator[Mistake]:
+def _wrong_chunks(pattern: Pairs) -> Iterator[ChunkMistake]:
     meant = _chunks_in(pattern)
     if meant is None:
         return
     n_tokens = len(pattern)
     for size in range(2, min(LONGEST, n_tokens - 1) + 1):
         told = f": {size} tokens long, where {meant.size} was meant"
-        yield Mistake("chunks", replace(meant, size=size).pairs(n_tokens), told)
+        yield ChunkMistake("chunks", replace(meant, size=size).pairs(n_tokens), told)
     if meant.back == 0:
         return  # documents in a row, with causes of their own
     if not meant.causal:
         told = ": one chunk too many ahead is open"
-        yield Mistake("chunks", replace(meant, front=meant.front + 1).pairs(n_tokens), told)
+        yield ChunkMistake("chunks", replace(meant, front=meant.front + 1).pairs(n_tokens), told)
     for back in range(MOST_BACK + 1):
         told = f": {back} before its own are open, where {_count(meant.back)} were meant"
-        yield Mistake("chunks", replace(meant, back=back).pairs(n_tokens), told)
+        yield ChunkMistake("chunks", replace(meant, back=back).pairs(n_tokens), told)
     told = f": all before its own are open, where {_count(meant.back)} were meant"
-    yield Mistake("chunks", replace(meant, back=None).pairs(n_tokens), told)
+    yield ChunkMistake("chunks", replace(meant, back=None).pairs(n_tokens), told)
 
 
 def _count(back: int | None) -> str:
@@ -86,7 +86,7 @@ def _chunks_in(pattern: Pairs) -> Chunks | None:
     return None
 
 
-def _wrong_strides(pattern: Pairs) -> Iterator[Mistake]:
+def _wrong_strides(pattern: Pairs) -> Iterator[ChunkMistake]:
     """The same number of keys, or as far, at another step."""
     n_tokens = len(pattern)
     place = torch.arange(n_tokens)
@@ -104,8 +104,8 @@ def _wrong_strides(pattern: Pairs) -> Iterator[Mistake]:
         told = f": every {_ordinal(other)} key, where every {_ordinal(step)} was meant"
         every = ahead % other == 0
         low, high = back // step * other, front // step * other
-        yield Mistake("stride", every & (ahead >= low) & (ahead <= high), told)
-        yield Mistake("stride", every & (ahead >= back) & (ahead <= front), told)
+        yield ChunkMistake("stride", every & (ahead >= low) & (ahead <= high), told)
+        yield ChunkMistake("stride", every & (ahead >= back) & (ahead <= front), told)
 
 
 def _ordinal(number: int) -> str:

@@ -12,12 +12,12 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import IDS, MaskReading
-from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.shown import listed
 
 
-def reordered(seen: Sequence[Seen]) -> Diagnosis | None:
+def reordered(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """Every sample has the whole mask of another one, in no order that is known by name."""
     orders = [_order(one) for one in seen]
     if any(not order or order == sorted(order) for order in orders):
@@ -26,7 +26,7 @@ def reordered(seen: Sequence[Seen]) -> Diagnosis | None:
     return diagnose("other_sample", more=f" (sample {', sample '.join(pairs)})")
 
 
-def _order(seen: Seen) -> list[int]:
+def _order(seen: LayerOnBatch) -> list[int]:
     """The sample whose mask each sample has, if it is a permutation; otherwise empty."""
     rows = seen.rows[:, :, None]
     found = []
@@ -39,7 +39,7 @@ def _order(seen: Seen) -> list[int]:
     return found if len(set(found)) == len(found) else []
 
 
-def joined_groups(seen: Sequence[Seen]) -> Diagnosis | None:
+def joined_groups(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """Causal, but for groups that see all of themselves, such as pictures: and now of all others.
 
     A group of one token is known only by what it sees, or is seen by.
@@ -55,7 +55,7 @@ def joined_groups(seen: Sequence[Seen]) -> Diagnosis | None:
     return diagnose("groups_joined") if any(bool(one.any()) for one in apart) else None
 
 
-def _grouped(seen: Seen) -> Bool[Tensor, "batch token"] | None:
+def _grouped(seen: LayerOnBatch) -> Bool[Tensor, "batch token"] | None:
     """Tokens that see one ahead or are seen by one before them; None if it is not causal else."""
     causal = torch.ones_like(seen.allowed).tril()
     ahead = seen.allowed & ~causal
@@ -64,7 +64,7 @@ def _grouped(seen: Seen) -> Bool[Tensor, "batch token"] | None:
     return (ahead.any(dim=-1) | ahead.any(dim=-2)) & seen.rows
 
 
-def _is_joined(seen: Seen, grouped: Bool[Tensor, "batch token"]) -> bool:
+def _is_joined(seen: LayerOnBatch, grouped: Bool[Tensor, "batch token"]) -> bool:
     """Whether the groups, and single tokens that see one or are seen by one, are all one."""
     wrong = seen.wrong.any(dim=1)
     alone = bool((wrong & ~grouped[:, :, None] & ~grouped[:, None, :]).any())
@@ -73,7 +73,7 @@ def _is_joined(seen: Seen, grouped: Bool[Tensor, "batch token"]) -> bool:
     return not alone and seen.is_open_as(opened[:, None])
 
 
-def framed(seen: Sequence[Seen]) -> Diagnosis | None:
+def framed(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """Which blocks of tokens, such as frames, look at other blocks; whole ones, and no others."""
     sizes = [(one, _block_size(one)) for one in seen if bool(one.wrong.any())]
     if any(size and _between_blocks(one, one.opened, size) is None for one, size in sizes):
@@ -84,14 +84,14 @@ def framed(seen: Sequence[Seen]) -> Diagnosis | None:
     return diagnose("frames", more=f" ({told[1]} tokens each): {_first_block(*told)}")
 
 
-def _block_size(seen: Seen) -> int:
+def _block_size(seen: LayerOnBatch) -> int:
     """The most tokens of which whole blocks look at whole blocks; 0 if there are no blocks."""
     n_tokens, pattern = seen.allowed.shape[1], seen.pattern[:, None]
     sizes = [one for one in range(n_tokens // 2, 1, -1) if n_tokens % one == 0]
     return next((one for one in sizes if _between_blocks(seen, pattern, one) is not None), 0)
 
 
-def _between_blocks(seen: Seen, pairs: Tensor, size: int) -> Tensor | None:
+def _between_blocks(seen: LayerOnBatch, pairs: Tensor, size: int) -> Tensor | None:
     """Which block looks at which; None where a part of one does, or samples or heads differ."""
     n_samples, n_tokens = seen.valid.shape
     cut = (-1, n_tokens // size, size, n_tokens // size, size)
@@ -103,7 +103,7 @@ def _between_blocks(seen: Seen, pairs: Tensor, size: int) -> Tensor | None:
     return None if bool((opened & closed).any()) else opened
 
 
-def _first_block(seen: Seen, size: int) -> str:
+def _first_block(seen: LayerOnBatch, size: int) -> str:
     """The first block that is not as meant, in words."""
     meant, found = (_between_blocks(seen, x, size) for x in (seen.pattern[:, None], seen.opened))
     assert meant is not None and found is not None
@@ -112,7 +112,7 @@ def _first_block(seen: Seen, size: int) -> str:
     return f"block {number} looks at {told[0] or 'none'}, where {told[1] or 'none'} was meant"
 
 
-def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
+def obeyed(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """The tensor that the maps obey on every batch: a mask made wrong, or no mask at all."""
     followed = _held(seen, lambda one, reading: one.is_open_as(reading.allowed[:, None]))
     if not followed:
@@ -135,13 +135,13 @@ def obeyed(seen: Sequence[Seen]) -> Diagnosis | None:
     return diagnose("as_passed", more=f" ({named}{_first_apart(seen)})")
 
 
-def _of(seen: Seen, where: str, sense: str) -> Allowed:
+def _of(seen: LayerOnBatch, where: str, sense: str) -> Allowed:
     """This reading of the passed mask."""
     return next(r.allowed for r in seen.passed if (r.where, r.sense) == (where, sense))
 
 
 def _held(
-    seen: Sequence[Seen], holds: Callable[[Seen, MaskReading], bool]
+    seen: Sequence[LayerOnBatch], holds: Callable[[LayerOnBatch, MaskReading], bool]
 ) -> list[tuple[str, str]]:
     """Which passed masks, and in which sense, satisfy the predicate on every batch."""
     each = [{(r.where, r.sense) for r in one.passed if holds(one, r)} for one in seen]
@@ -150,11 +150,11 @@ def _held(
     ]
 
 
-def _is_meant(seen: Seen, pairs: Allowed) -> bool:
+def _is_meant(seen: LayerOnBatch, pairs: Allowed) -> bool:
     return bool((pairs == seen.allowed)[seen.rows].all())
 
 
-def _first_apart(seen: Sequence[Seen]) -> str:
+def _first_apart(seen: Sequence[LayerOnBatch]) -> str:
     """The first pair that is not as it is meant to be."""
     one = next(each for each in seen if not each.is_open_as(each.allowed[:, None]))
     sample, head, query, key = (int(n) for n in one.wrong.nonzero()[0])
@@ -166,7 +166,7 @@ def _name(where: str) -> str:
     return f"{where!r}" if where else "what is passed"
 
 
-def described(seen: Sequence[Seen]) -> Diagnosis | None:
+def described(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """Describe missing pairs, if nothing leaks; or the one token that sees more than it may."""
     each = [_missing(one) for one in seen]
     told = [one for one in each if one is not None]
@@ -174,7 +174,7 @@ def described(seen: Sequence[Seen]) -> Diagnosis | None:
     return told[0] if same and told[0].code else None
 
 
-def _missing(seen: Seen) -> Diagnosis | None:
+def _missing(seen: LayerOnBatch) -> Diagnosis | None:
     """Describe one map's missing pairs; Diagnosis() if nothing can be said, None if it is right."""
     wrong = seen.wrong
     if not bool(wrong.any()):
@@ -200,7 +200,7 @@ def _missing(seen: Seen) -> Diagnosis | None:
     return Diagnosis()
 
 
-def _one_row(seen: Seen) -> Diagnosis:
+def _one_row(seen: LayerOnBatch) -> Diagnosis:
     """The first token, or the last one, that sees all of its sample, and padding."""
     wrong = seen.wrong.any(dim=1)
     rows = wrong.any(dim=2)

@@ -10,10 +10,10 @@ from viz_encoder.audit.measure.reach import Allowed
 
 EARLY = ": the last token of each is given to the document after it"
 LATE = ": the first token of each is given to the document before it"
-Numbers = Int[Tensor, "batch token"]
+DocumentNumbers = Int[Tensor, "batch token"]
 
 
-def numbers_of(pairs: Allowed) -> Numbers:
+def numbers_of(pairs: Allowed) -> DocumentNumbers:
     """The document of each token: no pair leads from one into another."""
     n_tokens = pairs.shape[-1]
     where = torch.arange(n_tokens, device=pairs.device)
@@ -66,7 +66,7 @@ def numbered_padding(
             yield opened, f": that of the {words} one"
 
 
-def _within(numbers: Numbers, pairs: Allowed) -> Iterator[Allowed]:
+def _within(numbers: DocumentNumbers, pairs: Allowed) -> Iterator[Allowed]:
     """Patterns within documents, whatever their edges: all, earlier tokens, or a band."""
     where = torch.arange(pairs.shape[-1], device=pairs.device)
     ahead = (where[None, :] - where[:, None]).expand_as(pairs)
@@ -78,11 +78,11 @@ def _within(numbers: Numbers, pairs: Allowed) -> Iterator[Allowed]:
             yield one
 
 
-def _same(numbers: Numbers) -> Allowed:
+def _same(numbers: DocumentNumbers) -> Allowed:
     return numbers[:, :, None] == numbers[:, None, :]
 
 
-def _moved(numbers: Numbers) -> Iterator[tuple[Numbers, str]]:
+def _moved(numbers: DocumentNumbers) -> Iterator[tuple[DocumentNumbers, str]]:
     """Shift edges by one token; a leftover token stands alone or joins its neighbor."""
     late, early = numbers.roll(1, dims=1), numbers.roll(-1, dims=1)
     for alone in (True, False):

@@ -23,14 +23,14 @@ from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid
 
-Heads = Bool[Tensor, " head"]
+HeadFlags = Bool[Tensor, " head"]
 
 
 def hypotheses(
     allowed: Allowed,
     pattern: Allowed,
     valid: Valid,
-    heads: Heads | None = None,
+    heads: HeadFlags | None = None,
     layers: Sequence[Allowed] = (),
 ) -> Iterator[Hypothesis]:
     """Each in turn; `pattern` is what the intent would be without any padding.
@@ -174,7 +174,7 @@ def _beside(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
         yield Hypothesis("keys_beside", moved, f", one place {words}", str(step))
 
 
-def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
+def _by_repeat(allowed: Allowed, heads: HeadFlags) -> Iterator[Hypothesis]:
     """Masks repeated in another order than heads, or copies of samples: some have their own."""
     n_samples, n_heads = len(allowed), len(heads)
     if n_samples < 2:

@@ -12,7 +12,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, ei
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
-from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.diagnose.tried import by_trying, of_the_tensor
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import LayerRun
@@ -119,7 +119,7 @@ def _equal_mask(
 
 
 def _explained(
-    context: AuditContext, first: Seen, others: Sequence[Case], number: int, *, flat: bool
+    context: AuditContext, first: LayerOnBatch, others: Sequence[Case], number: int, *, flat: bool
 ) -> Diagnosis:
     heads = first.wrong.any(dim=3).any(dim=2).any(dim=0)
     heads = heads if bool(heads.any()) else torch.ones_like(heads)
@@ -140,9 +140,11 @@ def _begins(case: Case) -> bool:
     return bool(case.valid[:, 0].all())
 
 
-def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Seen:
+def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> LayerOnBatch:
     # A row whose scores are all the lowest number is uniform: it is empty.
     opened = layer.looked_at(MASS, unless_even=True)
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
     layers = case.allowed if len(case.allowed) > 1 else ()
-    return Seen(opened, allowed, pattern, case.valid, passed=readings_of(case), layers=layers)
+    return LayerOnBatch(
+        opened, allowed, pattern, case.valid, passed=readings_of(case), layers=layers
+    )

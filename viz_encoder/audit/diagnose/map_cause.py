@@ -14,16 +14,16 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.described import described, framed, joined_groups, obeyed, reordered
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
-from viz_encoder.audit.diagnose.hypotheses import Heads, hypotheses
+from viz_encoder.audit.diagnose.hypotheses import HeadFlags, hypotheses
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
-from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed, must_know
 
 OF_COUNTS = ("lengths", "rounded", "fraction")
 
 
 def diagnose_maps(
-    seen: Sequence[Seen], heads: Heads | None = None, excluded: Collection[str] = ()
+    seen: Sequence[LayerOnBatch], heads: HeadFlags | None = None, excluded: Collection[str] = ()
 ) -> Diagnosis:
     """The one cause that all of these maps equal; several, or what is seen, where there is none.
 
@@ -72,13 +72,13 @@ def _codes(found: Collection[Identity]) -> list[str]:
     return list(dict.fromkeys(code for code, _ in found))
 
 
-def _of(seen: Seen, heads: Heads | None) -> Iterator[Hypothesis]:
+def _of(seen: LayerOnBatch, heads: HeadFlags | None) -> Iterator[Hypothesis]:
     every = hypotheses(seen.allowed, seen.pattern, seen.valid, heads, seen.layers)
     # With the residual, a band without its diagonal is the whole band.
     return (one for one in every if not (seen.with_itself and one.code == "misses_self"))
 
 
-def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
+def _fitting(seen: LayerOnBatch, heads: HeadFlags | None) -> dict[Identity, str]:
     """The causes whose mask equals it on the rows of real tokens, and what to add to each."""
     if seen.is_open_as(seen.allowed[:, None]):
         return {}
@@ -91,7 +91,9 @@ def _fitting(seen: Seen, heads: Heads | None) -> dict[Identity, str]:
     return found
 
 
-def _explaining(seen: Seen, heads: Heads | None, known: Collection[Identity]) -> set[Identity]:
+def _explaining(
+    seen: LayerOnBatch, heads: HeadFlags | None, known: Collection[Identity]
+) -> set[Identity]:
     """Keep the causes that explain a further map; one that changes nothing predicts it right."""
     found, there = set(), set()
     for one in _of(seen, heads):
@@ -103,7 +105,7 @@ def _explaining(seen: Seen, heads: Heads | None, known: Collection[Identity]) ->
 
 
 def _by_all_rows(
-    seen: Seen, heads: Heads | None, known: Mapping[Identity, str]
+    seen: LayerOnBatch, heads: HeadFlags | None, known: Mapping[Identity, str]
 ) -> dict[Identity, str]:
     if seen.with_itself:
         return {}
@@ -113,7 +115,7 @@ def _by_all_rows(
 
 
 def _by_passed(
-    seen: Seen, heads: Heads | None, known: Mapping[Identity, str]
+    seen: LayerOnBatch, heads: HeadFlags | None, known: Mapping[Identity, str]
 ) -> dict[Identity, str]:
     """The causes whose mask was passed: then it is the mask that is wrong, and not the model."""
     same = {

@@ -15,7 +15,7 @@ from viz_encoder.audit.diagnose.half_masked import half_masked
 from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
-from viz_encoder.audit.diagnose.seen import Seen
+from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
 from viz_encoder.audit.measure.moved_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
@@ -202,10 +202,10 @@ def _measured(
     return apart if apart.numel() > 1 and bool(apart.isfinite().all()) else None
 
 
-def _of_part(context: AuditContext, case: Case, part: MixingPart, number: int) -> Seen:
+def _of_part(context: AuditContext, case: Case, part: MixingPart, number: int) -> LayerOnBatch:
     """Dependencies that one module creates, including the residual."""
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
     opened = ((part.depends > GRADIENT) | itself)[:, None]
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
     passed = readings_of(case)
-    return Seen(opened, allowed, pattern, case.valid, with_itself=True, passed=passed)
+    return LayerOnBatch(opened, allowed, pattern, case.valid, with_itself=True, passed=passed)

@@ -1,4 +1,4 @@
-"""Seen: what one layer had open on one batch, beside what it was meant to have."""
+"""LayerOnBatch: what one layer had open on one batch, beside what it was meant to have."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ FEW = 4  # queries that refute most causes
 Opened = Bool[Tensor, "batch head query key"]
 
 
-class Seen(NamedTuple):
+class LayerOnBatch(NamedTuple):
     """One layer on one batch."""
 
     opened: Opened

@@ -19,7 +19,7 @@ from viz_encoder.model.mask_mods import n_needed
 from viz_encoder.trace import record
 from viz_encoder.trace.recorded_call import RecordedCall
 
-Rows = Bool[Tensor, "batch #head row key"]
+KeptRows = Bool[Tensor, "batch #head row key"]
 IN_STEPS = "Compare the positions (position_ids, rotary) that a step gets with those of one run."
 NOT_THE_MASK = Diagnosis(
     "", "not known: each layer of each step looks where it may, so it is not the mask.", IN_STEPS
@@ -31,7 +31,7 @@ class StepRows(NamedTuple):
 
     layer: int
     start: int  # tokens before this step
-    opened: Rows
+    opened: KeptRows
     meant: Bool[Tensor, "batch row key"]  # of all tokens so far
 
     @property

@@ -25,7 +25,7 @@ from viz_encoder.errors import InputError
 
 OPEN = ("ignored", "padding_ignored", "pattern_ignored")  # true, and not yet the whole cause
 VAGUE = ("", "as_passed", "not_seen")
-Places = list[tuple[int, int]]
+LayersAndHeads = list[tuple[int, int]]
 STEPS = 3  # how far masks are moved
 
 
@@ -85,7 +85,9 @@ def _signed(case: Case) -> Any:
     return mapped(case.passed, lambda one: one.long() if one.dtype == torch.uint8 else one)
 
 
-def is_right_on(context: AuditContext, case: Case, places: Places | None = None) -> bool | None:
+def is_right_on(
+    context: AuditContext, case: Case, places: LayersAndHeads | None = None
+) -> bool | None:
     """Whether tokens look where they may on this batch, and nowhere else; None if unseen.
 
     Not if the tokens do not stand at these places among the keys.
@@ -215,6 +217,6 @@ def _is_right_alone(context: AuditContext, case: Case) -> bool:
     return all(is_right_on(context, one, places) for one in each)
 
 
-def _places_of_tokens(layers: Sequence[LayerRun]) -> Places:
+def _places_of_tokens(layers: Sequence[LayerRun]) -> LayersAndHeads:
     """The first token's key and the number of open slots, for each layer."""
     return [(one.slots.first, one.slots.n_open) for one in layers]

@@ -15,12 +15,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from viz_encoder.audit.diagnose.chunks import Pairs
 from viz_encoder.audit.diagnose.document_edges import numbers_of
 
 LARGEST = 256  # tokens up to which windows are looked for
 WIDEST = 16
-Pairs = Bool[Tensor, "query key"]
-Map = Int[Tensor, "height width"]
+GridMap = Int[Tensor, "height width"]
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,20 @@ class Windows:
         )
         return down, right
 
-    def _padded(self, places: Map) -> Map:
+    def _padded(self, places: GridMap) -> GridMap:
         down, right = (-n % size for n, size in zip(places.shape, self._sizes, strict=True))
         return F.pad(places, (0, right, 0, down), value=-1)
 
-    def _rolled(self, places: Map) -> Map:
+    def _rolled(self, places: GridMap) -> GridMap:
         down, right = self._shifts
         return places.roll((-down, -right), dims=(0, 1))
 
-    def _cut(self, places: Map) -> Int[Tensor, "window place"]:
+    def _cut(self, places: GridMap) -> Int[Tensor, "window place"]:
         """The windows in order, and their places in order."""
         high, wide = self._sizes
         return places.unfold(0, high, high).unfold(1, wide, wide).reshape(-1, high * wide)
 
-    def _regions(self, places: Map) -> Int[Tensor, "window place"]:
+    def _regions(self, places: GridMap) -> Int[Tensor, "window place"]:
         """Region of each position in a window."""
         shifts = self._shifts if self.shift else (self.of_shift, self.of_shift)
         axes = [*zip(places.shape, self._sizes, shifts, strict=True)]
@@ -96,7 +96,7 @@ def _parts(length: int, size: int, shift: int) -> Int[Tensor, " place"]:
     return (place >= length - size).long() + (place >= length - shift) if shift else 0 * place
 
 
-class Mistake(NamedTuple):
+class WindowMistake(NamedTuple):
     """A cause, the windows that it makes, and what to add to its sentence."""
 
     code: str
@@ -104,7 +104,7 @@ class Mistake(NamedTuple):
     more: str = ""
 
 
-def wrong_windows(pattern: Bool[Tensor, "batch query key"]) -> Iterator[Mistake]:
+def wrong_windows(pattern: Bool[Tensor, "batch query key"]) -> Iterator[WindowMistake]:
     """Other layouts that these windows could have by mistake.
 
     Windows of tokens in a row may as well be documents, whose edges have causes of their own.
@@ -155,24 +155,30 @@ def _are_in_rows(pairs: Pairs) -> bool:
     return torch.equal(number[:, None] == number, pairs)
 
 
-def _mistakes(meant: Windows) -> Iterator[Mistake]:
+def _mistakes(meant: Windows) -> Iterator[WindowMistake]:
     size, shift = meant.size, meant.shift
     if shift:
-        yield Mistake("windows_unmasked", replace(meant, regions="none"))
+        yield WindowMistake("windows_unmasked", replace(meant, regions="none"))
         if min(meant.height, meant.width) >= size:
-            yield Mistake("windows_axes", replace(meant, regions="swapped"), " (height for width)")
+            yield WindowMistake(
+                "windows_axes", replace(meant, regions="swapped"), " (height for width)"
+            )
         for one in ("rows", "columns"):
-            yield Mistake("windows_axes", replace(meant, regions=one), " (along one axis only)")
+            yield WindowMistake(
+                "windows_axes", replace(meant, regions=one), " (along one axis only)"
+            )
     if shift and (meant.height % size or meant.width % size):
-        yield Mistake("windows_late", replace(meant, late=True))
+        yield WindowMistake("windows_late", replace(meant, late=True))
     for other in () if shift else range(1, size):
-        yield Mistake("windows_shift_mask", replace(meant, of_shift=other))
+        yield WindowMistake("windows_shift_mask", replace(meant, of_shift=other))
     for other in (n for n in range(size) if n != shift):
         moved, told = replace(meant, shift=other), f": by {other}, where {shift} was meant"
-        yield Mistake("windows_shift", moved, told)
-        yield Mistake("windows_shift", replace(moved, regions="none"), f"{told}, and not masked")
+        yield WindowMistake("windows_shift", moved, told)
+        yield WindowMistake(
+            "windows_shift", replace(moved, regions="none"), f"{told}, and not masked"
+        )
     widest = min(max(meant.height, meant.width), WIDEST)
     for other in (n for n in range(2, widest + 1) if n != size):
         told = f": {other} wide, where {size} was meant"
         for by in {min(shift, other - 1), other // 2} if shift else {0}:
-            yield Mistake("windows_size", replace(meant, size=other, shift=by), told)
+            yield WindowMistake("windows_size", replace(meant, size=other, shift=by), told)

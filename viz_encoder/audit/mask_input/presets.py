@@ -19,13 +19,13 @@ from viz_encoder.errors import InputError, SelectionError, TooLong
 
 MAX_TOKENS = 4096  # 16 MiB as a bool mask
 
-Mask = Bool[Tensor, "query key"]
+PairMask = Bool[Tensor, "query key"]
 Position = Int[Tensor, "..."]
-Rule = Callable[..., Tensor]
+PresetRule = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
-class Control:
+class PresetSize:
     """One integer size of a preset, as a page or a command can ask for it."""
 
     name: str
@@ -41,11 +41,11 @@ class Preset:
     name: str
     label: str
     sentence: str
-    rule: Rule  # (query, key, n_tokens, sizes by name) -> Bool
+    rule: PresetRule  # (query, key, n_tokens, sizes by name) -> Bool
     code: str  # the rule as an expression of query, key, n_tokens and {size}
-    controls: tuple[Control, ...] = ()
+    controls: tuple[PresetSize, ...] = ()
 
-    def mask(self, n_tokens: int, **sizes: int) -> Mask:
+    def mask(self, n_tokens: int, **sizes: int) -> PairMask:
         """The mask over n_tokens; a size that is not given has its default.
 
         Raises:
@@ -72,7 +72,7 @@ class Preset:
         return {c.name: _require_size(c, given.get(c.name, c.default)) for c in self.controls}
 
 
-def custom(rows: Sequence[str] | Bool[Tensor, "query key"]) -> Mask:
+def custom(rows: Sequence[str] | Bool[Tensor, "query key"]) -> PairMask:
     """A square mask written out: rows such as "1101", or a Bool tensor; 1 = may attend."""
     if isinstance(rows, Tensor):
         mask = rows.clone()
@@ -116,7 +116,7 @@ def _require_tokens(n_tokens: int) -> int:
     return n_tokens
 
 
-def _require_size(control: Control, value: object) -> int:
+def _require_size(control: PresetSize, value: object) -> int:
     size = Annotated[int, at_least(control.minimum)]
     if type(value) is int:
         value = min(value, MAX_TOKENS)  # a larger one means the same and may overflow
@@ -165,7 +165,7 @@ def _prefix(query: Position, key: Position, n_tokens: int, prefix: int) -> Tenso
     return (key <= query) | (key < prefix)
 
 
-_PADDING = Control("padding", "Padding tokens", 0, 2)
+_PADDING = PresetSize("padding", "Padding tokens", 0, 2)
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
@@ -198,10 +198,7 @@ PRESETS: dict[str, Preset] = {
             "No token may attend to these keys: one row, (batch, 1, 1, token), 0 = ignore.",
             _keys,
             "(key < {first}) | (key >= {first} + {count})",
-            (
-                Control("first", "First ignored key", 0, 1),
-                Control("count", "How many", 1, 2),
-            ),
+            (PresetSize("first", "First ignored key", 0, 1), PresetSize("count", "How many", 1, 2)),
         ),
         Preset(
             "causal",
@@ -216,7 +213,7 @@ PRESETS: dict[str, Preset] = {
             "Each token may attend to its neighbors on either side, and to itself.",
             _window,
             "(query - key).abs() <= {reach}",
-            (Control("reach", "Neighbors on either side", 0, 2),),
+            (PresetSize("reach", "Neighbors on either side", 0, 2),),
         ),
         Preset(
             "causal-window",
@@ -224,7 +221,7 @@ PRESETS: dict[str, Preset] = {
             "Each token may attend to itself and to the last few tokens before it.",
             _causal_window,
             "(key <= query) & (query - key < {width})",
-            (Control("width", "Keys of a token, itself counted", 1, 3),),
+            (PresetSize("width", "Keys of a token, itself counted", 1, 3),),
         ),
         Preset(
             "dilated",
@@ -233,8 +230,8 @@ PRESETS: dict[str, Preset] = {
             _dilated,
             "((query - key).abs() <= {reach} * {step}) & ((query - key).abs() % {step} == 0)",
             (
-                Control("reach", "Neighbors on either side", 0, 2),
-                Control("step", "Distance between them", 1, 2),
+                PresetSize("reach", "Neighbors on either side", 0, 2),
+                PresetSize("step", "Distance between them", 1, 2),
             ),
         ),
         Preset(
@@ -243,7 +240,7 @@ PRESETS: dict[str, Preset] = {
             "Several documents share one sequence; each token sees its own document only.",
             _documents,
             "query // {length} == key // {length}",
-            (Control("length", "Tokens of a document", 1, 4),),
+            (PresetSize("length", "Tokens of a document", 1, 4),),
         ),
         Preset(
             "prefix",
@@ -251,7 +248,7 @@ PRESETS: dict[str, Preset] = {
             "All see the prefix, the rest is causal (prefix LM, arXiv:1910.10683).",
             _prefix,
             "(key <= query) | (key < {prefix})",
-            (Control("prefix", "Tokens of the prefix", 0, 3),),
+            (PresetSize("prefix", "Tokens of the prefix", 0, 3),),
         ),
     )
 }

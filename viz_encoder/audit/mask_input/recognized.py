@@ -9,10 +9,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.mask_input.conventions import Convention
-from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.audit.mask_input.presets import PRESETS, PairMask
 from viz_encoder.shown import counted
 
-Mask = Bool[Tensor, "query key"]
 KNOWN = (
     "causal",
     "padding-right",
@@ -37,14 +36,14 @@ class Recognized:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class RecognizedMistake:
     """How a mask is not what was meant, and what makes it so: of True = may attend, and as lines.
 
     A line mends `mask`, a tensor, in the convention that a code passes.
     """
 
     words: str
-    mended: Callable[[Mask], Mask]
+    mended: Callable[[PairMask], PairMask]
     keep: str
     ignore: str
     ones: str
@@ -63,9 +62,9 @@ EYE = "torch.eye(len(mask), dtype=mask.dtype)"
 CLOSED = "torch.where({} == 0, -torch.inf, 0.0)"
 INVERTED, ASKEW = "inverted (True and False swapped)", "transposed (its rows are keys)"
 MISTAKES = (
-    Mistake(INVERTED, lambda m: ~m, "~mask", "~mask", "1 - mask", CLOSED.format("mask")),
-    Mistake(ASKEW, lambda m: m.T, *["mask.T"] * 4),
-    Mistake(
+    RecognizedMistake(INVERTED, lambda m: ~m, "~mask", "~mask", "1 - mask", CLOSED.format("mask")),
+    RecognizedMistake(ASKEW, lambda m: m.T, *["mask.T"] * 4),
+    RecognizedMistake(
         "without the diagonal (no token may attend to itself)",
         lambda m: m | torch.eye(len(m), dtype=torch.bool),
         keep=f"mask | {EYE}",
@@ -73,12 +72,12 @@ MISTAKES = (
         ones=f"torch.maximum(mask, {EYE})",
         added="mask.fill_diagonal_(0.0)",
     ),
-    Mistake(
+    RecognizedMistake(
         "inverted and transposed",
         lambda m: ~m.T,
         *("~mask.T", "~mask.T", "1 - mask.T", CLOSED.format("mask.T")),
     ),
-    Mistake(
+    RecognizedMistake(
         "shifted (tokens may attend to the next one)",
         lambda m: _up_to_next(m),
         keep="mask.tril()",
@@ -119,7 +118,7 @@ def recognized(
     return Recognized() if meant is None else _differing(mask, *meant, what)
 
 
-def _differing(mask: Mask, label: str, meant: Mask, what: str) -> Recognized:
+def _differing(mask: PairMask, label: str, meant: PairMask, what: str) -> Recognized:
     more, less = int((mask & ~meant).sum()), int((~mask & meant).sum())
     return Recognized(
         f"{what} is not “{label}”: it allows {counted(more, 'pair')} that “{label}” forbids, and "
@@ -133,7 +132,7 @@ def named(label: str, sizes: Mapping[str, object]) -> str:
     return label + "".join(f", {name} {size}" for name, size in sizes.items())
 
 
-def _candidates(n_tokens: int) -> Iterator[tuple[str, Mask]]:
+def _candidates(n_tokens: int) -> Iterator[tuple[str, PairMask]]:
     """Presets that forbid something, by their names; padding is at most half of the tokens."""
     for preset in (PRESETS[name] for name in KNOWN):
         if preset.controls and n_tokens > SHORT:
@@ -149,6 +148,6 @@ def _candidates(n_tokens: int) -> Iterator[tuple[str, Mask]]:
                 yield named(preset.label, chosen), mask
 
 
-def _up_to_next(mask: Mask) -> Mask:
+def _up_to_next(mask: PairMask) -> PairMask:
     """The mask without its next tokens, where it has all of them; otherwise as it is."""
     return mask.tril() if mask.diagonal(1).all() and not mask.triu(2).any() else mask

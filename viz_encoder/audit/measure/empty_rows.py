@@ -15,9 +15,9 @@ from viz_encoder.model.attention import attention_weights
 
 N_TOKENS, D_MODEL, EMPTY = 4, 8, 2
 TOLERANCE = 1e-5
-Vectors = Float[Tensor, "token d_model"]
+TokenVectors = Float[Tensor, "token d_model"]
 AllowedPairs = Bool[Tensor, "query key"]
-Way = Callable[[Vectors, AllowedPairs], Vectors]
+Way = Callable[[TokenVectors, AllowedPairs], TokenVectors]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def empty_rows() -> tuple[EmptyRow, ...]:
         return tuple(EmptyRow(name, _kind(way(x, allowed), x)) for name, way in WAYS.items())
 
 
-def _kind(mixed: Vectors, x: Vectors) -> str:
+def _kind(mixed: TokenVectors, x: TokenVectors) -> str:
     row = mixed[EMPTY]
     if bool(row.isnan().any()):
         return "NaN"
@@ -60,11 +60,11 @@ def _kind(mixed: Vectors, x: Vectors) -> str:
     return "uniform" if float((row - x.mean(dim=0)).abs().max()) < TOLERANCE else "other"
 
 
-def _ours(x: Vectors, allowed: AllowedPairs) -> Vectors:
+def _ours(x: TokenVectors, allowed: AllowedPairs) -> TokenVectors:
     return attention_weights(x, x, allowed) @ x
 
 
-def _kernel(x: Vectors, mask: Tensor) -> Vectors:
+def _kernel(x: TokenVectors, mask: Tensor) -> TokenVectors:
     return F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=mask)[0]
 
 
@@ -72,11 +72,11 @@ def _filled(allowed: AllowedPairs, value: float) -> Float[Tensor, "query key"]:
     return torch.zeros(allowed.shape).masked_fill(~allowed, value)
 
 
-def _by_hand(x: Vectors, allowed: AllowedPairs) -> Vectors:
+def _by_hand(x: TokenVectors, allowed: AllowedPairs) -> TokenVectors:
     return (x @ x.mT).masked_fill(~allowed, -torch.inf).softmax(dim=-1) @ x
 
 
-def _layer(x: Vectors, allowed: AllowedPairs, *, need_weights: bool) -> Vectors:
+def _layer(x: TokenVectors, allowed: AllowedPairs, *, need_weights: bool) -> TokenVectors:
     """nn.MultiheadAttention whose projections leave everything as it is."""
     layer = nn.MultiheadAttention(D_MODEL, 1, batch_first=True).eval()
     layer.in_proj_weight.copy_(torch.eye(D_MODEL).repeat(3, 1))

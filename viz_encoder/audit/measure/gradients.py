@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.token_axis import by_token, has_tokens
 
 TOGETHER = 64  # up to so many tokens the gradients of all rows fit into memory at once
-Rows = Sequence[tuple[int, int]]  # (sample, query) of each; of a pooled output (sample, 0)
+RowPlaces = Sequence[tuple[int, int]]  # (sample, query) of each; of a pooled output (sample, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class NoGradient(Exception):
     """The output does not depend on the input in a way that torch can differentiate."""
 
 
-def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> Gradients:
+def gradients_of(subject: Subject, case: Case, rows: RowPlaces, *, seed: int = 0) -> Gradients:
     """Each row is differentiated by itself: a random mixture of its output.
 
     The mixture is random because a norm holds sums of outputs constant.
@@ -72,7 +72,9 @@ def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> 
     return Gradients(tuple(rows), found)
 
 
-def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int, n_tokens: int) -> Tensor | None:
+def _together(
+    out: Tensor, leaf: Tensor, rows: RowPlaces, seed: int, n_tokens: int
+) -> Tensor | None:
     """All rows in one batched backward pass; None if the model's code cannot be batched."""
     directions = torch.stack(list(_directions(out, rows, seed)))
     try:
@@ -84,7 +86,7 @@ def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int, n_tokens: int) -
     return None if grads is None else torch.stack([_largest(one, n_tokens) for one in grads])
 
 
-def _one_by_one(out: Tensor, leaf: Tensor, rows: Rows, seed: int, n_tokens: int) -> Tensor:
+def _one_by_one(out: Tensor, leaf: Tensor, rows: RowPlaces, seed: int, n_tokens: int) -> Tensor:
     found = []
     for direction in _directions(out, rows, seed):
         try:
@@ -104,7 +106,7 @@ def _largest(grad: Tensor, n_tokens: int) -> Float[Tensor, "batch key"]:
     return by_token(grad, n_tokens).abs().amax(dim=-1).double()
 
 
-def _directions(out: Tensor, rows: Rows, seed: int) -> Iterator[Tensor]:
+def _directions(out: Tensor, rows: RowPlaces, seed: int) -> Iterator[Tensor]:
     """For each row the direction in which its output is differentiated; every other row is 0."""
     generator = torch.Generator().manual_seed(seed + 1)
     mixture = torch.randn(out.shape[-1], generator=generator).to(out)

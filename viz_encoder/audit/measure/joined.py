@@ -11,16 +11,16 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.measure.places import NONE, UNCLEAR, Run, TokenPlaces, in_rows, places_of
+from viz_encoder.audit.measure.places import NONE, UNCLEAR, RunCase, TokenPlaces, in_rows, places_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.measure.whole_call import OTHER, Piece, Tokens, WholeCall
+from viz_encoder.audit.measure.whole_call import OTHER, Piece, SlotTokens, WholeCall
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
 
 
 def as_layers(
-    subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
+    subject: Subject, case: Case, calls: Sequence[RecordedCall], run: RunCase
 ) -> list[RecordedCall] | None:
     """The calls with an axis for samples, heads, queries and keys; None where that is not clear.
 
@@ -80,12 +80,12 @@ def _pieces(
     return found or None
 
 
-def _of_sample(place: TokenPlaces, side: int, row: int, sample: int) -> Tokens:
+def _of_sample(place: TokenPlaces, side: int, row: int, sample: int) -> SlotTokens:
     samples, tokens = place.samples[side][row], place.tokens[side][row]
     return torch.where((samples == sample) | (samples == NONE), tokens, OTHER)
 
 
-def _in_order(tokens: Tokens, valid: Bool[Tensor, " token"]) -> Tokens:
+def _in_order(tokens: SlotTokens, valid: Bool[Tensor, " token"]) -> SlotTokens:
     """Default for unknown slots: all tokens in order, or the real ones.
 
     Not where what can be told stands elsewhere; then only padding, of which no order matters.
@@ -200,7 +200,7 @@ def _with_padding(pieces: Sequence[Piece], valid: Bool[Tensor, "batch token"]) -
     return found
 
 
-def _columns(keys: Tokens, n_tokens: int) -> Tokens:
+def _columns(keys: SlotTokens, n_tokens: int) -> SlotTokens:
     """Column of each key: tokens by index, then keys without a token."""
     none = keys == NONE
     return torch.where(none, n_tokens + none.cumsum(dim=0) - 1, keys)

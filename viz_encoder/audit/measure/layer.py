@@ -19,7 +19,7 @@ HUGE = 1e30  # scores below it cannot overflow, so their softmax is no NaN
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class RowFaults:
     """Faults in each row of a layer's maps, for all samples and heads."""
 
     leak: Float[Tensor, "batch head query"]  # the largest weight on a key that is forbidden
@@ -38,7 +38,7 @@ class LayerRun:
     slots: Slots = NO_SLOTS  # keys that hold no token
     n_keys: int = 0  # tokens among the keys; all of them if 0
     by_hand: bool = False  # a softmax of the model's own
-    _known: dict[str, tuple[Tensor, Tensor, Judged]] = field(default_factory=dict)
+    _known: dict[str, tuple[Tensor, Tensor, RowFaults]] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -141,7 +141,7 @@ class LayerRun:
 
     def judged(
         self, allowed: Bool[Tensor, "batch query key"], valid: Bool[Tensor, "batch query"]
-    ) -> Judged:
+    ) -> RowFaults:
         """Each row against what it may attend to; rows of padding, or without any key, are right.
 
         Asked again with the same tensors, it is not computed again.
@@ -151,7 +151,7 @@ class LayerRun:
             return known[2]
         with torch.no_grad():
             parts = [self._judge(r, allowed[:, r], valid[:, r]) for r in self.row_blocks()]
-        found = Judged(*(torch.cat(part, dim=2) for part in zip(*parts, strict=True)))
+        found = RowFaults(*(torch.cat(part, dim=2) for part in zip(*parts, strict=True)))
         self._known["judged"] = (allowed, valid, found)
         return found
 

@@ -8,7 +8,7 @@ from viz_encoder.audit.measure.setting import RowsLost
 from viz_encoder.errors import InputError
 
 ReadOutput = Callable[[Tensor, Tensor], Tensor]  # (output, valid) → "batch token d" or "batch d"
-Made = tuple[Tensor, Tensor]  # an output, and the valid of its case
+CaseAndOutput = tuple[Tensor, Tensor]  # an output, and the valid of its case
 RETURN = "Give a function that returns one row a token, or one row a sample: lambda x, passed: "
 
 
@@ -17,7 +17,7 @@ def as_it_is(out: Tensor, valid: Tensor) -> Tensor:
     return out
 
 
-def reading_of(made: Made, other: Made | None) -> ReadOutput:
+def reading_of(made: CaseAndOutput, other: CaseAndOutput | None) -> ReadOutput:
     """How to read the output; unchanged if its samples are not the batch's.
 
     What is as long at every length (labels, queries) is one row a sample.

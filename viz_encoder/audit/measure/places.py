@@ -30,17 +30,17 @@ MARGIN = 2.0  # its own token changes a slot at least so many times as much as a
 STILL = 0.02  # relative to the largest change: slots that change less hold no token
 SMALLER = 0.05  # times the weights: then a slot holds little but its own token
 HALF = 2_718_281_828  # picks the tokens changed together
-Run = Callable[[Case], object]
-Numbers = Int[Tensor, "row slot"]
-Pair = tuple[Float[Tensor, "row query"], Float[Tensor, "row key"]]
+RunCase = Callable[[Case], object]
+SlotNumbers = Int[Tensor, "row slot"]
+QueryAndKey = tuple[Float[Tensor, "row query"], Float[Tensor, "row key"]]
 
 
 @dataclass(frozen=True, eq=False)
 class TokenPlaces:
     """The sample and the token of each query and each key of one call, row by row of its batch."""
 
-    samples: tuple[Numbers, Numbers]  # of queries, of keys
-    tokens: tuple[Numbers, Numbers]
+    samples: tuple[SlotNumbers, SlotNumbers]  # of queries, of keys
+    tokens: tuple[SlotNumbers, SlotNumbers]
 
     @property
     def clear(self) -> bool:
@@ -65,7 +65,7 @@ class TokenPlaces:
 
 
 def places_of(
-    subject: Subject, case: Case, calls: Sequence[RecordedCall], run: Run
+    subject: Subject, case: Case, calls: Sequence[RecordedCall], run: RunCase
 ) -> list[TokenPlaces] | None:
     """Places for each call; None if the model's path depends on content, or there are none.
 
@@ -81,7 +81,7 @@ def places_of(
     return [one.or_else(other) for one, other in zip(found, usual, strict=True)]
 
 
-def stand_in_place(subject: Subject, case: Case, run: Run) -> bool:
+def stand_in_place(subject: Subject, case: Case, run: RunCase) -> bool:
     """Whether the slots that move with every other token, drawn at random, are those of the tokens.
 
     Of calls of whole samples; the weights are smaller, so that a slot holds little but its token.
@@ -111,7 +111,7 @@ def _places(
     subject: Subject,
     case: Case,
     calls: Sequence[RecordedCall],
-    run: Run,
+    run: RunCase,
     weights: AbstractContextManager[None],
 ) -> list[TokenPlaces] | None:
     n_samples, n_tokens = case.valid.shape
@@ -167,7 +167,7 @@ def _halves(count: int, device: torch.device) -> Iterator[Bool[Tensor, " number"
         yield from (ones, ~ones)
 
 
-def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
+def _recorded(subject: Subject, case: Case, run: RunCase) -> list[AttentionCall]:
     """Its calls, always with the same dropout; none where it raises."""
     kept = random_states_kept([subject.device])
     try:
@@ -180,7 +180,7 @@ def _recorded(subject: Subject, case: Case, run: Run) -> list[AttentionCall]:
         return []
 
 
-def _apart(one: AttentionCall, other: AttentionCall) -> Pair:
+def _apart(one: AttentionCall, other: AttentionCall) -> QueryAndKey:
     """How far each query and key moved, "row slot"; the whole row if no more is kept."""
     q, k, v, maps = (_moved(getattr(one, n), getattr(other, n)) for n in ("q", "k", "v", "maps"))
     n_queries, n_keys = one.shape[2:]
@@ -202,7 +202,11 @@ def _moved(one: Tensor | None, other: Tensor | None) -> Float[Tensor, "row slot"
 
 
 def _spelled(
-    samples: Sequence[Pair], tokens: Sequence[Pair], n_samples: int, n_tokens: int, held: Tensor
+    samples: Sequence[QueryAndKey],
+    tokens: Sequence[QueryAndKey],
+    n_samples: int,
+    n_tokens: int,
+    held: Tensor,
 ) -> TokenPlaces:
     """The numbers of both, of queries and of keys; `held` is what the keys hold."""
     sides = []
@@ -223,7 +227,7 @@ def _spelled(
 
 
 def _are_copies(
-    held: Tensor, token: Numbers, twice: Bool[Tensor, "row slot"]
+    held: Tensor, token: SlotNumbers, twice: Bool[Tensor, "row slot"]
 ) -> Bool[Tensor, "row slot"]:
     """Keys that seem to hold one token, and that hold the same: it stands there twice."""
     alike = torch.zeros_like(twice)
@@ -236,13 +240,13 @@ def _are_copies(
     return alike
 
 
-def _stand_twice(numbers: Numbers, known: Bool[Tensor, "row slot"]) -> Bool[Tensor, "row slot"]:
+def _stand_twice(numbers: SlotNumbers, known: Bool[Tensor, "row slot"]) -> Bool[Tensor, "row slot"]:
     """Tokens that several slots of one row seem to hold."""
     same = (numbers[:, :, None] == numbers[:, None, :]) & known[:, :, None] & known[:, None, :]
     return same.sum(dim=2) > 1
 
 
-def _numbers(moved: Sequence[Float[Tensor, "row slot"]], count: int) -> Numbers:
+def _numbers(moved: Sequence[Float[Tensor, "row slot"]], count: int) -> SlotNumbers:
     """Decode token indices from how far each slot moved with the ones and zeros of each digit."""
     if not len(moved):
         return torch.zeros(1, 1, dtype=torch.long)

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 
-Pooled = Callable[[Tensor, Tensor], Tensor]
+PoolCall = Callable[[Tensor, Tensor], Tensor]
 Amounts = Float[Tensor, "batch token"]
 
 
-def pooled_rows(subject: Subject, case: Case, pooled: Pooled | None) -> Amounts | None:
+def pooled_rows(subject: Subject, case: Case, pooled: PoolCall | None) -> Amounts | None:
     """The gradient of each sample's vector by the rows that are pooled; None if none are known.
 
     Without `pooled` the model's own output is the vector.
@@ -21,7 +21,7 @@ def pooled_rows(subject: Subject, case: Case, pooled: Pooled | None) -> Amounts 
     return _of_all(subject, case, pooled, beside=False)
 
 
-def read_rows(subject: Subject, case: Case, pooled: Pooled | None) -> Amounts | None:
+def read_rows(subject: Subject, case: Case, pooled: PoolCall | None) -> Amounts | None:
     """The same, with the largest of the rows beside those.
 
     Queries, keys and values are all made of the tokens, and a vector may read only some of each.
@@ -29,7 +29,9 @@ def read_rows(subject: Subject, case: Case, pooled: Pooled | None) -> Amounts | 
     return _of_all(subject, case, pooled, beside=True)
 
 
-def _of_all(subject: Subject, case: Case, pooled: Pooled | None, *, beside: bool) -> Amounts | None:
+def _of_all(
+    subject: Subject, case: Case, pooled: PoolCall | None, *, beside: bool
+) -> Amounts | None:
     with torch.enable_grad():
         if pooled is None:
             seen, vectors = _rows_seen(subject, case)

@@ -24,7 +24,7 @@ class Slots(NamedTuple):
 NO_SLOTS = Slots()
 
 
-class _Side(NamedTuple):
+class _SlotSide(NamedTuple):
     """Evidence for slots on one side of the tokens."""
 
     first: int  # the column of token 0, if they stand there
@@ -72,23 +72,25 @@ def of_tokens(
     return ran, Slots(side.first, extra, several, not (side.zero or side.alike))
 
 
-def _side(ran: AttentionCall, first: int, rows: Tensor) -> _Side:
+def _side(ran: AttentionCall, first: int, rows: Tensor) -> _SlotSide:
     n_tokens, n_keys = rows.shape[1], ran.shape[3]
     place = slice(0, first) if first else slice(n_tokens, n_keys)
     opened = opened_in(_with_queries(ran, first, n_tokens), place)
     judged, held = rows[:, None, :, None], _held(ran)
     closed, every = not bool((opened & judged).any()), bool((opened | ~judged).all())
     if held is None:
-        return _Side(first, closed, every, zero=False, filled=False, alike=False)
+        return _SlotSide(first, closed, every, zero=False, filled=False, alike=False)
     slots, last = held[:, :, place], held[:, :, n_tokens - 1 : n_tokens]
     zero = not bool(slots.any())
     same = slots.shape[2] > 1 and bool((slots == slots[:, :, :1]).all())
     again = not first and bool((slots == last).all())
     alike = len(held) > 1 and bool((slots == slots[:1]).all())
-    return _Side(first, closed, every, zero, zero or same or again, alike)
+    return _SlotSide(first, closed, every, zero, zero or same or again, alike)
 
 
-def _chosen(sides: list[_Side], ran: AttentionCall, meant: Tensor, rows: Tensor) -> _Side | None:
+def _chosen(
+    sides: list[_SlotSide], ran: AttentionCall, meant: Tensor, rows: Tensor
+) -> _SlotSide | None:
     """The side on which the slots are; None where they may be on neither."""
     after, before = sides
     among_queries = ran.shape[2] != meant.shape[1]

@@ -16,7 +16,7 @@ from viz_encoder.audit.measure.held import HeldTensors, state_of
 from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.measure.switches import Switches
+from viz_encoder.audit.measure.switches import ModuleState
 
 FLATTER = 0.05
 FixedKeys = Literal["router", "memory", "unknown"]  # of a softmax over as many keys at any length
@@ -48,7 +48,7 @@ class Subject:
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
         self.fixed_keys: dict[int, FixedKeys] = {}  # by the number of the call in a run
-        self.switches = Switches.of(self.whole)
+        self.switches = ModuleState.of(self.whole)
         self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside
         self.bare = False  # whether its maps are those of softmaxes that meet no values alone

@@ -1,4 +1,4 @@
-"""Switches: words, flags and inner modules that a call sets to something else for good."""
+"""ModuleState: words, flags and inner modules that a call sets to something else for good."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ PLAIN = (str, bool, type(None))  # a number may count the calls
 
 
 @dataclass(eq=False)
-class Switches:
+class ModuleState:
     """What a model's modules hold besides tensors and numbers, put back after each call."""
 
     held: list[tuple[dict[str, Any], str, Any]]
@@ -20,7 +20,7 @@ class Switches:
     stays: bool = False  # whether a call's switches are left as they are
 
     @classmethod
-    def of(cls, whole: nn.Module) -> "Switches":
+    def of(cls, whole: nn.Module) -> "ModuleState":
         """As they are now; whether a module trains is the audit's to say."""
         held: list[tuple[dict[str, Any], str, Any]] = []
         for module in whole.modules():

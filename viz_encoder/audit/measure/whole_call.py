@@ -11,7 +11,7 @@ from viz_encoder.audit.measure.slots import opened_in
 from viz_encoder.trace.attention_call import AttentionCall
 
 OTHER = -3  # in place of a token: it is of another sample
-Tokens = Int[Tensor, " slot"]
+SlotTokens = Int[Tensor, " slot"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +21,8 @@ class Piece:
     ran: AttentionCall
     row: int
     sample: int
-    queries: Tokens  # the token in each slot; a number below 0 where it holds none
-    keys: Tokens
+    queries: SlotTokens  # the token in each slot; a number below 0 where it holds none
+    keys: SlotTokens
     group: int = 0  # which of the sample's heads, where they are folded into the batch
 
 
@@ -54,7 +54,7 @@ class WholeCall:
         self.held = self.mask.new_zeros(n_samples, n_groups, n_keys)
         self.covered = self.mask.new_zeros(n_samples, n_groups, n_queries)
 
-    def put(self, piece: Piece, columns: Tokens) -> bool:
+    def put(self, piece: Piece, columns: SlotTokens) -> bool:
         """Whether it fits to what is there; each key has its column.
 
         It does not if a sample looks at another one, for which there is no place, or if a key is
@@ -95,8 +95,8 @@ class WholeCall:
 
 
 def _each_once(
-    row: AttentionCall, keys: Tensor, columns: Tokens
-) -> tuple[AttentionCall, Tensor, Tokens]:
+    row: AttentionCall, keys: Tensor, columns: SlotTokens
+) -> tuple[AttentionCall, Tensor, SlotTokens]:
     """A token that stands twice among a row's keys is one: open if either is, their weights added.
 
     So it is in video, where the frame before the first one is the first one again.

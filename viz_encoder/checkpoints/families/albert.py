@@ -1,14 +1,9 @@
 """ALBERT (Lan et al., 2020, arXiv:1909.11942): one layer used again and again, narrow tables."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
 from viz_encoder.checkpoints.settings import activation, require, require_absolute, text_axes
-from viz_encoder.checkpoints.tables import (
-    BERT_DEFAULTS,
-    NO_HEADS,
-    SEGMENTS,
-    WORDS_AND_POSITIONS,
-)
+from viz_encoder.checkpoints.tables import BERT_DEFAULTS, NO_HEADS, SEGMENTS, WORDS_AND_POSITIONS
 from viz_encoder.config import EncoderConfig, HeadConfig
 from viz_encoder.errors import CheckpointError
 
@@ -68,7 +63,7 @@ FAMILY = Family(
         sop_classifier.classifier.*                     -  sentence-order head
     """,
     heads=(
-        HeadTable(
+        CarriedHead(
             _masked,
             """
             predictions.dense.*                         heads.masked.dense.*
@@ -77,7 +72,7 @@ FAMILY = Family(
             predictions.bias                            heads.masked.out.bias?
             """,
         ),
-        HeadTable(
+        CarriedHead(
             pooler_classes,
             """
             pooler.*                                    heads.classify.dense.*
@@ -86,7 +81,7 @@ FAMILY = Family(
             only_for="ForSequenceClassification",
         ),
         TOKEN_LABELS,
-        HeadTable(pooler, "pooler.*                      heads.pool.dense.*"),
+        CarriedHead(pooler, "pooler.*                      heads.pool.dense.*"),
     ),
 )
 FAMILIES = (FAMILY,)

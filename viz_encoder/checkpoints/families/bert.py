@@ -1,6 +1,6 @@
 """BERT (Devlin et al., 2019, arXiv:1810.04805): post-norm, learned positions, two segments."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
 from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
 from viz_encoder.checkpoints.tables import BERT, BERT_DEFAULTS, NO_HEADS
@@ -24,7 +24,7 @@ FAMILY = Family(
     optional_prefixes=("bert.",),
     tensors=BERT + NO_HEADS + "cls.seq_relationship.* - next-sentence head",
     heads=(
-        HeadTable(
+        CarriedHead(
             lambda file: masked(file, file["hidden_size"], activation(file["hidden_act"])),
             """
             cls.predictions.transform.dense.*        heads.masked.dense.*

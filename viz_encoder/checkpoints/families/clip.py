@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json, last_states, states_of_tower
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, last_states, states_of_tower
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, sizes
 from viz_encoder.checkpoints.tables import CLIP
@@ -88,7 +88,7 @@ VISION = Family(
     """  # classifier reads the mean of states before the last norm, which no head of ours does
     + CLIP,
     heads=(
-        HeadTable(
+        CarriedHead(
             lambda file: _projection(file, HeadPool.CLS),
             "visual_projection.weight        heads.pool.out.weight",
         ),
@@ -122,7 +122,7 @@ TEXT = Family(
     """
     + CLIP,
     heads=(
-        HeadTable(
+        CarriedHead(
             lambda file: _projection(file, HeadPool.LAST),
             "text_projection.weight          heads.pool.out.weight",
         ),

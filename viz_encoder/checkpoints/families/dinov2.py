@@ -2,17 +2,10 @@
 
 from dataclasses import replace
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
 from viz_encoder.checkpoints.settings import activation, classes
-from viz_encoder.config import (
-    Activation,
-    EncoderConfig,
-    HeadConfig,
-    HeadPool,
-    NormPlacement,
-    Task,
-)
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
 def _config(file: Json) -> EncoderConfig:
@@ -82,7 +75,7 @@ TENSORS = """
     encoder.layer.#.layer_scale2.lambda1           layers.#.ff.down.scale
     layernorm.*                                    final_norm.*
 """
-HEADS = (HeadTable(_classify, "classifier.*        heads.classify.out.*"),)
+HEADS = (CarriedHead(_classify, "classifier.*        heads.classify.out.*"),)
 
 PLAIN = Family(
     model_types=("dinov2",),

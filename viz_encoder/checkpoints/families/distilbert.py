@@ -1,6 +1,6 @@
 """DistilBERT (Sanh et al., 2019, arXiv:1910.01108): half of BERT's layers, and no segments."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
 from viz_encoder.checkpoints.settings import activation
 from viz_encoder.checkpoints.tables import NO_HEADS, WORDS_AND_POSITIONS
@@ -52,7 +52,7 @@ FAMILY = Family(
         pre_classifier.*                                -  classification head
     """,
     heads=(
-        HeadTable(
+        CarriedHead(
             lambda file: masked(file, file["dim"], activation(file["activation"])),
             """
             vocab_transform.*                           heads.masked.dense.*
@@ -60,7 +60,7 @@ FAMILY = Family(
             vocab_projector.*                           heads.masked.out.*
             """,
         ),
-        HeadTable(
+        CarriedHead(
             lambda file: first_token_classes(file, file["dim"], Activation.RELU),
             """
             pre_classifier.*                            heads.classify.dense.*

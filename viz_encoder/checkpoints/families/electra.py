@@ -1,6 +1,6 @@
 """ELECTRA (Clark et al., 2020, arXiv:2003.10555): trained to see which tokens were replaced."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
 from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
 from viz_encoder.checkpoints.tables import BERT, BERT_DEFAULTS, DENSE_CLASSES, NO_HEADS
@@ -51,14 +51,14 @@ FAMILY = Family(
         sequence_summary.summary.*                      -  multiple-choice head
     """,
     heads=(
-        HeadTable(
+        CarriedHead(
             _replaced,
             """
             discriminator_predictions.dense.*               heads.replaced.dense.*
             discriminator_predictions.dense_prediction.*    heads.replaced.out.*
             """,
         ),
-        HeadTable(
+        CarriedHead(
             _masked,
             """
             generator_predictions.dense.*                   heads.masked.dense.*
@@ -66,7 +66,7 @@ FAMILY = Family(
             generator_lm_head.*                             heads.masked.out.*
             """,
         ),
-        HeadTable(
+        CarriedHead(
             lambda file: first_token_classes(file, file["hidden_size"], Activation.GELU),
             DENSE_CLASSES,
         ),

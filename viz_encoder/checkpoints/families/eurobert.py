@@ -2,7 +2,7 @@
 
 from reprlib import repr as shown
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS
 from viz_encoder.checkpoints.settings import activation, classes, rotary_base, sizes, without_bias
 from viz_encoder.checkpoints.surgery import repeat_key_values
@@ -99,8 +99,8 @@ FAMILY = Family(
         dense.*                                        -  classification head
     """,
     heads=(
-        HeadTable(_masked, "lm_head.*    heads.masked.out.*"),
-        HeadTable(
+        CarriedHead(_masked, "lm_head.*    heads.masked.out.*"),
+        CarriedHead(
             _classify,
             """
             dense.*         heads.classify.dense.*

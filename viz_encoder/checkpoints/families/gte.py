@@ -7,7 +7,7 @@ from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
 from viz_encoder.checkpoints.settings import require, text_axes
 from viz_encoder.checkpoints.tables import BERT_SIZES
@@ -88,7 +88,7 @@ GTE = Family(
         classifier.*                               -  classification head
     """,
     heads=(
-        HeadTable(
+        CarriedHead(
             _masked,
             """
             lm_head.dense.*      heads.masked.dense.*

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.settings import activation, classes, rotary_base, sizes, without_bias
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Positions, Task
 from viz_encoder.errors import CheckpointError
@@ -78,14 +78,14 @@ def _classify(file: Json) -> HeadConfig:
     return classes(file, task=Task.CLASSIFY, pool=POOLS[pool], **_dense(file))
 
 
-def _head(config: Callable[[Json], HeadConfig], task: str, out: str, only_for: str) -> HeadTable:
+def _head(config: Callable[[Json], HeadConfig], task: str, out: str, only_for: str) -> CarriedHead:
     """All heads share the names of their first layers."""
     table = f"""
         head.dense.*    heads.{task}.dense.*
         head.norm.*     heads.{task}.norm.*
         {out}.*    heads.{task}.out.*
     """
-    return HeadTable(config, table, only_for)
+    return CarriedHead(config, table, only_for)
 
 
 FAMILY = Family(

@@ -1,6 +1,6 @@
 """Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, Shapes
 from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
 from viz_encoder.checkpoints.settings import activation, require, rotary_base, text_axes
 from viz_encoder.checkpoints.tables import BERT_SIZES
@@ -88,7 +88,7 @@ FAMILY = Family(
         classifier.*                              -  classification head
     """,
     heads=(
-        HeadTable(
+        CarriedHead(
             lambda file: masked(file, file["hidden_size"], activation(file["hidden_act"])),
             """
             cls.predictions.transform.dense.*         heads.masked.dense.*

@@ -1,6 +1,6 @@
 """SigLIP (Zhai et al., 2023, arXiv:2303.15343): CLIP trained on pairs one by one; no [CLS]."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json, states_of_tower
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, states_of_tower
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, classes, sizes
 from viz_encoder.checkpoints.tables import CLIP
@@ -80,8 +80,8 @@ VISION = Family(
     """
     + LAYERS,
     heads=(
-        HeadTable(lambda file: HeadConfig(Task.POOL, HeadPool.PROBE), PROBE),
-        HeadTable(
+        CarriedHead(lambda file: HeadConfig(Task.POOL, HeadPool.PROBE), PROBE),
+        CarriedHead(
             lambda file: classes(file, task=Task.CLASSIFY, pool=HeadPool.MEAN),
             "classifier.*                    heads.classify.out.*",
         ),
@@ -111,7 +111,7 @@ TEXT = Family(
         classifier.*                         -  classification head
     """
     + LAYERS,
-    heads=(HeadTable(_pool, "head.*         heads.pool.out.*"),),
+    heads=(CarriedHead(_pool, "head.*         heads.pool.out.*"),),
     part_of=("siglip", "text"),
     run=states_of_tower("text"),
     padded_to=64,

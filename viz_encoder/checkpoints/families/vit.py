@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json, last_states
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, last_states
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, classes, sizes
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
@@ -83,10 +83,10 @@ TENSORS = """
     decoder.*                                          -  masked-patch decoder
 """
 HEADS = (
-    HeadTable(_classify, "classifier.*                 heads.classify.out.*"),
-    HeadTable(_pool, "pooler.dense.*                   heads.pool.dense.*"),
+    CarriedHead(_classify, "classifier.*                 heads.classify.out.*"),
+    CarriedHead(_pool, "pooler.dense.*                   heads.pool.dense.*"),
 )
-AVERAGE = HeadTable(
+AVERAGE = CarriedHead(
     _average,
     """
     cls_classifier.*                                   heads.classify.out.*

@@ -23,7 +23,7 @@ HTTP = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """A piece of an answer; of the first, `about` is its status and headers."""
 
     content: bytes
@@ -54,7 +54,7 @@ class Kernel:
         """
         return self._store.get(key or self.key).trace
 
-    async def answer(self, path: str, body: str | None = None) -> AsyncGenerator[Part]:
+    async def answer(self, path: str, body: str | None = None) -> AsyncGenerator[AnswerPart]:
         """The parts of an answer, as they come; closing the iterator stops the work."""
         told: asyncio.Queue[Any] = asyncio.Queue()
         asked = asyncio.ensure_future(self._app(_scope(path, body), _receive(body), told.put))
@@ -65,7 +65,7 @@ class Kernel:
             while more:
                 said = await told.get()
                 more = said.get("more_body", False)
-                yield Part(said.get("body", b""), more, about)
+                yield AnswerPart(said.get("body", b""), more, about)
                 about = {}
         finally:
             asked.cancel()

@@ -9,7 +9,7 @@ PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"
 
 
 @dataclass(frozen=True)
-class Example:
+class FormExample:
     """What one button fills in; `swap` is a word of a minimal pair and its counterpart."""
 
     label: str
@@ -23,39 +23,39 @@ class Example:
 
 
 EXAMPLES = (
-    Example(
+    FormExample(
         "it = animal or street?",
         "A head links the pronoun to the noun it stands for; another adjective moves the link.",
         text="The animal didn't cross the street because it was too tired",
         swap=("tired", "wide"),
     ),
-    Example(
+    FormExample(
         "a loan from a bank",
         "The words of one topic look at each other.",
         text="The bank approved the loan",
     ),
-    Example(
+    FormExample(
         "keys … [MASK]: is or are?",
         "A small model that was trained on grammar finds the subject, not the nearest noun.",
         text=OWN_SENTENCE,
         model="grammar",
         swap=("keys", "key"),
     ),
-    Example(
+    FormExample(
         "a question and its answer",
         "Two texts in one input: which words of the answer look at the question.",
         kind="pair",
         text="Who wrote the letter?",
         other="The letter was written by my sister.",
     ),
-    Example(
+    FormExample(
         "a digit in noise",
         "A small picture model finds the ink of a digit.",
         kind="image",
         picture="a digit",
         model="scene",
     ),
-    Example(
+    FormExample(
         "a wide scene",
         "The same model on a wider picture: more patches, the same heads.",
         kind="image",
@@ -66,7 +66,7 @@ EXAMPLES = (
 OPENING = EXAMPLES[0]
 
 
-def opening_of(model: str) -> Example:
+def opening_of(model: str) -> FormExample:
     """What a page opens on where this is its first model: the model's own first text, if any."""
     texts = (example for example in EXAMPLES if example.kind == "text" and example.model == model)
     return next(texts, OPENING)

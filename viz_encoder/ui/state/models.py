@@ -8,12 +8,12 @@ from reprlib import repr as shown  # truncates: untrusted input can be of any le
 import psutil
 import torch
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints import (
     BUILTIN,
     HubModel,
     LoadedEncoder,
     Plan,
-    Tell,
     cached_names,
     choose_device,
     fetch,
@@ -77,7 +77,7 @@ class Models:
         offer = self._offers.get(name)
         return offer is not None and offer.encoder is not None
 
-    def look(self, name: str, part: str = "", tell: Tell = silent) -> Plan | HubModel:
+    def look(self, name: str, part: str = "", tell: Progress = silent) -> Plan | HubModel:
         """Look up a folder or Hub model, without reading weights or downloading.
 
         A folder of this machine comes first, then the hub's local cache; only what is in neither
@@ -101,7 +101,7 @@ class Models:
         require_part(part)
         return plan_cached(name, part) or patient(lambda: look_up(name, part=part), tell)
 
-    def download(self, name: str, part: str = "", tell: Tell = silent) -> str:
+    def download(self, name: str, part: str = "", tell: Progress = silent) -> str:
         """Bring a model of the hub into its local cache, from where `open` takes it.
 
         Raises:
@@ -122,7 +122,7 @@ class Models:
         self._require_local()
         return list(filter(None, map(_loadable, cached_names())))
 
-    def open(self, name: str, part: str = "", tell: Tell = silent) -> str:
+    def open(self, name: str, part: str = "", tell: Progress = silent) -> str:
         """Look a model up, list and load it; returns its name. On any fault nothing of it stays.
 
         Raises:
@@ -169,7 +169,7 @@ class Models:
             self._kinds[name] = found.kind
             return name
 
-    def get(self, name: str, kind: str | None = None, tell: Tell = silent) -> LoadedEncoder:
+    def get(self, name: str, kind: str | None = None, tell: Progress = silent) -> LoadedEncoder:
         """The model of that name, loaded if it was not yet.
 
         Raises:

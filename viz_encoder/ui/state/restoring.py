@@ -3,7 +3,7 @@
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import RunDescription
-from viz_encoder.ui.state.runner import Runner, Tell, silent
+from viz_encoder.ui.state.runner import Runner, TellStage, silent
 
 # Parts of a link, the first of which it needs, and how a note ends that says they are left out.
 PARTS = {
@@ -23,7 +23,7 @@ GONE = {
 
 
 def restore(
-    runner: Runner, query: dict[str, str], owner: str | None = None, tell: Tell = silent
+    runner: Runner, query: dict[str, str], owner: str | None = None, tell: TellStage = silent
 ) -> RunDescription:
     """The description of the run that a link asks for; without one, of the first example.
 

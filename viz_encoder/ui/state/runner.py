@@ -20,7 +20,7 @@ from viz_encoder.ui.state.store import Entry, TraceStore
 
 MAX_MAPS = 10_000  # heads of all layers, a cell of the atlas each
 MAX_TOKENS = 2**17  # a map of more would take minutes
-Tell = Callable[[float, str], None]
+TellStage = Callable[[float, str], None]
 
 
 def silent(share: float, words: str) -> None:
@@ -43,7 +43,7 @@ class Runner:
         text_a: str,
         text_b: str = "",
         owner: str | None = None,
-        tell: Tell = silent,
+        tell: TellStage = silent,
     ) -> RunDescription:
         """Encode one text, or a pair of texts; returns the run's description."""
         recipe = Recipe(Source.text(text_a, text_b), model)
@@ -55,7 +55,7 @@ class Runner:
         path: str | bytes | None,
         example: str = "",
         owner: str | None = None,
-        tell: Tell = silent,
+        tell: TellStage = silent,
     ) -> RunDescription:
         """Encode a picture file, or one of the examples by name."""
         recipe = Recipe(Source.picture(example), model)
@@ -63,7 +63,7 @@ class Runner:
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
         return self.again(self.run(recipe, [path], tell), owner)
 
-    def run(self, recipe: Recipe, content: Any = None, tell: Tell = silent) -> str:
+    def run(self, recipe: Recipe, content: Any = None, tell: TellStage = silent) -> str:
         """The key of a recipe's run: of the one that is held, or of a new one.
 
         `content` is what is read where the recipe's source does not hold it.

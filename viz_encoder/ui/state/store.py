@@ -16,7 +16,7 @@ from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
-from viz_encoder.trace.recorded_parts import Source
+from viz_encoder.trace.recorded_parts import WeightSource
 from viz_encoder.ui.state.built import Built
 from viz_encoder.ui.state.expiring_store import KeyedStore, StoreEntry
 from viz_encoder.ui.state.painted_mask import Masked
@@ -121,11 +121,11 @@ class Entry(StoreEntry):
         return f"{why}; to {purpose}, run the model in Python."
 
     @property
-    def weights(self) -> Source | None:
+    def weights(self) -> WeightSource | None:
         """The model that ran, or what was read of a recorded one; None of a saved run."""
         return self.trace.parts if self.encoder is None else self.encoder
 
-    def source(self, purpose: str) -> Source:
+    def source(self, purpose: str) -> WeightSource:
         """The model, or else the weights kept with the run.
 
         Raises:
@@ -141,7 +141,7 @@ class Entry(StoreEntry):
         card = self.encoder.card
         return card.source if Path(card.source).is_dir() else card.name
 
-    def whole_source(self, purpose: str = "see this") -> Source:
+    def whole_source(self, purpose: str = "see this") -> WeightSource:
         """Like `source`, but only if every head of the model ran.
 
         Raises:

@@ -51,11 +51,11 @@ async def _kept(
     return MapView(hide_special=hide_special, renormalize=renormalize, words=words)
 
 
-Kept = Annotated[MapView, Depends(_kept)]  # for every layer and head: only the switches
+KeptView = Annotated[MapView, Depends(_kept)]  # for every layer and head: only the switches
 
 
 async def _map_view(
-    entry: Held, layer: Layer, head: str, kept: Kept, scale: str = "head"
+    entry: Held, layer: Layer, head: str, kept: KeptView, scale: str = "head"
 ) -> MapView:
     return replace(kept, layer=layer, head=parse_head(head, entry.trace), scale=scale)
 

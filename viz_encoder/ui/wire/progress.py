@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
+from viz_encoder.arguments import Progress
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.limits import LOCAL, Limits, require_time
 from viz_encoder.ui.wire.clients import client_of
@@ -22,7 +23,6 @@ from viz_encoder.ui.wire.concurrency import Places
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
 NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That could not be computed; the server's log says why. Try another input."
-Progress = Callable[[float], None]
 Work = Callable[[Progress], dict[str, Any]]
 
 

@@ -9,18 +9,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from viz_encoder.arguments import Progress
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.corpora import (
-    Done,
-    HeadTable,
-    TreeSentence,
-    corpus,
-    read_treebank,
-    treebank_table,
-)
+from viz_encoder.corpora import Done, HeadTable, TreeSentence, corpus, read_treebank, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
-from viz_encoder.corpora.corpus_items import TREES, Columns, Unreadable
+from viz_encoder.corpora.corpus_items import TREES, TextColumns, Unreadable
 from viz_encoder.corpora.on_request import carried_shares
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import as_data, check_kind
@@ -32,7 +26,6 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.corpus import sources
 from viz_encoder.ui.tabs.corpus.pictures import ZIP, Named, sent_pictures, zipped_pictures
 
-Tell = Callable[[float], None]  # the share that is done; raises to stop
 FILES = (".csv", ".parquet", ".npz", ".json")
 GRAMMAR = "grammar"
 LOOK = "heads that look "
@@ -46,7 +39,7 @@ def measured(
     content: bytes,
     model: str,
     column: str,
-    tell: Tell,
+    tell: Progress,
     second: str = "",
 ) -> dict[str, Any]:
     """The table of a file's texts or pictures; a file that is a table is opened, and nothing runs.
@@ -69,12 +62,12 @@ def measured(
         if path.suffix == ZIP:
             found = zipped_pictures(folder, path, runner.limits)
             return over_pictures(runner, found, printable(name), model, tell)
-        columns = Columns(column or "text", second or None)
+        columns = TextColumns(column or "text", second or None)
         texts = sources.texts_of(path, columns, runner.limits)
     return described(over(runner, texts, printable(name), model, tell))
 
 
-def measured_pictures(runner: Runner, content: bytes, model: str, tell: Tell) -> dict[str, Any]:
+def measured_pictures(runner: Runner, content: bytes, model: str, tell: Progress) -> dict[str, Any]:
     """The table of several pictures; see `sent_pictures`.
 
     Raises:
@@ -89,7 +82,7 @@ def measured_pictures(runner: Runner, content: bytes, model: str, tell: Tell) ->
 
 
 def over(
-    runner: Runner, texts: Sequence[Any], source: str, model: str, tell: Tell, k: int = 10
+    runner: Runner, texts: Sequence[Any], source: str, model: str, tell: Progress, k: int = 10
 ) -> HeadTable:
     """The table of these texts, with what heads carried of the pooled vector of some of them."""
     given = list(texts)
@@ -116,7 +109,7 @@ def _carries(encoder: LoadedEncoder, texts: Sequence[Any]) -> bool:
 
 
 def over_pictures(
-    runner: Runner, found: Named, source: str, model: str, tell: Tell
+    runner: Runner, found: Named, source: str, model: str, tell: Progress
 ) -> dict[str, Any]:
     """Results over images, as plain data; `names` are the example files' names."""
     names, paths = zip(*found, strict=True) if found else ((), ())
@@ -127,7 +120,7 @@ def over_pictures(
 
 
 def over_trees(
-    runner: Runner, trees: Sequence[TreeSentence], source: str, model: str, tell: Tell
+    runner: Runner, trees: Sequence[TreeSentence], source: str, model: str, tell: Progress
 ) -> HeadTable:
     """The table of a treebank's sentences, with its relations."""
     texts = [one.text for one in trees]
@@ -139,7 +132,7 @@ def _counted(
     texts: Sequence[Any],
     source: str,
     model: str,
-    tell: Tell,
+    tell: Progress,
     work: Callable[..., HeadTable],
     kind: str = "text",
 ) -> HeadTable:
@@ -154,7 +147,7 @@ def _counted(
     return replace(table, about=replace(table.about, source=source))
 
 
-def example_trees(runner: Runner, tell: Tell) -> dict[str, Any]:
+def example_trees(runner: Runner, tell: Progress) -> dict[str, Any]:
     """The treebank that ships, on the model whose rules it follows."""
     trees = list(read_treebank(GRAMMAR))
     return described(over_trees(runner, trees, sources.TREEBANK, GRAMMAR, tell))
@@ -218,7 +211,7 @@ def _check_size(content: bytes, runner: Runner) -> None:
 
 
 def _check_tokens(
-    encoder: LoadedEncoder, texts: Sequence[Any], most: int | None, tell: Tell
+    encoder: LoadedEncoder, texts: Sequence[Any], most: int | None, tell: Progress
 ) -> None:
     """Refuse more tokens, or patches, than this server takes before any is run."""
     if most is None:

@@ -10,8 +10,8 @@ from viz_encoder.corpora.corpus_items import (
     CSV_KINDS,
     JSON_KINDS,
     TREES,
-    Columns,
     CorpusItems,
+    TextColumns,
     Unreadable,
     column_names,
 )
@@ -34,7 +34,7 @@ PACKED = (".parquet", ".npz", ZIP)
 NO_TABLE = (KeyError, ValueError, TypeError, IndexError, AttributeError, EOFError, StopIteration)
 
 
-def texts_of(path: Path, columns: Columns, limits: Limits) -> list[Any]:
+def texts_of(path: Path, columns: TextColumns, limits: Limits) -> list[Any]:
     """The texts or pairs of a file, in order; a line that holds none is an `Unreadable`.
 
     Raises:
@@ -159,7 +159,7 @@ def named_file(folder: str, name: str, content: bytes, limits: Limits) -> Path:
     return path
 
 
-def _check_header(path: Path, columns: Columns) -> None:
+def _check_header(path: Path, columns: TextColumns) -> None:
     """Refuse a CSV without these columns, in the page's own words."""
     if path.suffix.lower() not in CSV_KINDS:
         return

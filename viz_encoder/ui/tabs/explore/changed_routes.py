@@ -30,7 +30,7 @@ async def _plain(entry: Held) -> tuple[Any, Any]:
     return runnable(entry)
 
 
-Plain = Annotated[tuple[Any, Any], Depends(_plain)]  # the model, and inputs without changes
+PlainRun = Annotated[tuple[Any, Any], Depends(_plain)]  # the model, and inputs without changes
 
 
 @OF_CHANGES.get("/offered")
@@ -89,7 +89,7 @@ async def proof_route(entry: Held, request: Request) -> Response:
 
 @OF_CHANGES.get("/heads")
 async def heads_route(
-    plain: Plain, runs: Runs, request: Request, measure: str = "", how: str = "zero"
+    plain: PlainRun, runs: Runs, request: Request, measure: str = "", how: str = "zero"
 ) -> StreamingResponse:
     """The effect of removing each head, as lines of JSON."""
     return progress_lines(
@@ -100,7 +100,7 @@ async def heads_route(
 
 @OF_CHANGES.get("/tokens")
 async def tokens_route(
-    plain: Plain,
+    plain: PlainRun,
     runs: Runs,
     request: Request,
     measure: str = "",
@@ -109,7 +109,7 @@ async def tokens_route(
     at: int | None = None,
 ) -> StreamingResponse:
     """The effect of taking each token away, as lines of JSON."""
-    asked = effects.Tokens(measure, how, answer, at)
+    asked = effects.TokenChoice(measure, how, answer, at)
     return progress_lines(
         lambda tell: effects.token_effects(*plain, asked, tell), SWEEPING, request, runs.limits
     )
@@ -117,7 +117,7 @@ async def tokens_route(
 
 @OF_CHANGES.get("/flips")
 async def flips_route(
-    plain: Plain, runs: Runs, request: Request, most: int = 3
+    plain: PlainRun, runs: Runs, request: Request, most: int = 3
 ) -> StreamingResponse:
     """The fewest tokens whose hiding changes the answer, as lines of JSON."""
     return progress_lines(
@@ -126,7 +126,7 @@ async def flips_route(
 
 
 @OF_CHANGES.post("/texts")
-async def texts_route(plain: Plain, runs: Runs, request: Request) -> StreamingResponse:
+async def texts_route(plain: PlainRun, runs: Runs, request: Request) -> StreamingResponse:
     """The mean effect of removing each head over several texts, as lines of JSON."""
     sent = json_object(await body_of(request, MOST_TEXTS, "The texts"))
     texts, how = sent.get("texts"), sent.get("how", "zero")

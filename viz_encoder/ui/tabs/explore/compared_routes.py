@@ -15,7 +15,7 @@ from viz_encoder.ui.tabs.explore.comparison import (
 )
 from viz_encoder.ui.tabs.explore.downloads import change_file
 from viz_encoder.ui.wire import bytes as answers
-from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Kept, Layer, Runs, Shown, parse_range
+from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, KeptView, Layer, Runs, Shown, parse_range
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
@@ -24,7 +24,7 @@ COMPARED = Places(1)  # comparisons of whole runs
 
 
 @OF_TWO_RUNS.get("/change")
-def change(run: str, runs: Runs, view: Kept, reference: str, layer: int) -> Response:
+def change(run: str, runs: Runs, view: KeptView, reference: str, layer: int) -> Response:
     """Distance of each head's map in a layer from the reference's, 0 … 1; null = unknown."""
     return answers.plain(changes(runs.store, run, reference, layer, view))
 
@@ -33,7 +33,7 @@ def change(run: str, runs: Runs, view: Kept, reference: str, layer: int) -> Resp
 async def compared(
     run: str,
     runs: Runs,
-    view: Kept,
+    view: KeptView,
     request: Request,
     reference: str,
     query: int | None = None,
@@ -80,7 +80,7 @@ def compared_map_csv(run: str, runs: Runs, view: Shown, reference: str) -> Respo
 
 
 @OF_TWO_RUNS.get("/compared_maps")
-def compared_maps(run: str, runs: Runs, reference: str, layer: Layer, kept: Kept) -> Response:
+def compared_maps(run: str, runs: Runs, reference: str, layer: Layer, kept: KeptView) -> Response:
     """One layer's signed maps, float32 "head row col", small; what is left out as of /map."""
     view = replace(kept, layer=layer)
     return answers.array(signed_thumbnails(compared_runs(runs.store, run, reference), view))

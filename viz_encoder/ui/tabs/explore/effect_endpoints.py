@@ -47,7 +47,7 @@ def token_effects(
 ) -> dict[str, Any]:
     """The effect of hiding each token from all ("attention"), or of masking it ("mask")."""
     plain = runnable(runner.store.get(key))
-    asked = of_heads.Tokens(str(measure), str(how))
+    asked = of_heads.TokenChoice(str(measure), str(how))
     return of_heads.token_effects(*plain, asked, watched(runner.limits).check)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import TokenEffect, effect, patch, tokens
-from viz_encoder.effects.rerun import Progress
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 2_000  # per text of many
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenChoice:
     """How tokens are removed, and which answer is watched where; "" and None: default."""
 
     measure: str = ""
@@ -53,7 +53,7 @@ def head_effects(
 
 
 def token_effects(
-    encoder: LoadedEncoder, inputs: Inputs, asked: Tokens, tell: Progress
+    encoder: LoadedEncoder, inputs: Inputs, asked: TokenChoice, tell: Progress
 ) -> dict[str, Any]:
     """The effect of taking each token away."""
     found = tokens(

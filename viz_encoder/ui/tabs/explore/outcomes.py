@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import flips
 from viz_encoder.effects.outcome import Outcome
-from viz_encoder.effects.rerun import Progress
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import counted, quoted

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from viz_encoder.arguments import Progress
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import links
 from viz_encoder.effects.measure import MeasureArguments
-from viz_encoder.effects.rerun import Progress
 from viz_encoder.effects.without_tokens import WithoutTokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs

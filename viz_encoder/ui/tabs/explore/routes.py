@@ -28,7 +28,7 @@ from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
     MAX_SIDE,
     Held,
-    Kept,
+    KeptView,
     Layer,
     Query,
     Shown,
@@ -49,7 +49,7 @@ PLACES = Places(1)  # for rollout and shares, which need much memory; others wai
 
 
 @ROUTER.get("/thumbnails")
-def thumbnails(entry: Held, view: Kept, layer: Layer, reduce: str = "max") -> Response:
+def thumbnails(entry: Held, view: KeptView, layer: Layer, reduce: str = "max") -> Response:
     """One layer's heads as float32 "head row col"; NaN = masked, statistics in /statistics.
 
     With tokens hidden or merged each is the pooled map of what is kept, by max.
@@ -63,7 +63,7 @@ def thumbnails(entry: Held, view: Kept, layer: Layer, reduce: str = "max") -> Re
 
 
 @ROUTER.get("/statistics")
-def statistics(entry: Held, view: Kept, layer: Layer) -> Response:
+def statistics(entry: Held, view: KeptView, layer: Layer) -> Response:
     """One layer's head statistics by name, a number a head; null where there is none.
 
     Over the tokens that are shown, rows renormalized where that is asked; of tokens, never words.
@@ -73,7 +73,7 @@ def statistics(entry: Held, view: Kept, layer: Layer) -> Response:
 
 
 @ROUTER.get("/statistics/said")
-def statistics_words(entry: Held, view: Kept) -> Response:
+def statistics_words(entry: Held, view: KeptView) -> Response:
     """The statistics in words, with what they can be at most, over what is shown."""
     return answers.plain(statistics_said(entry.trace, view))
 
@@ -133,7 +133,9 @@ async def key_column(entry: Held, view: Shown, key: int, request: Request) -> Re
 
 
 @ROUTER.get("/pair")
-async def pair_links(entry: Held, view: Kept, query: Query, key: int, request: Request) -> Response:
+async def pair_links(
+    entry: Held, view: KeptView, query: Query, key: int, request: Request
+) -> Response:
     """One cell in every head: its weights, the key's means and their ratios, a list a layer.
 
     As the view shows it: of words, over rows that are renormalized, over the queries shown.
@@ -174,7 +176,7 @@ async def similar(entry: Held, layer: Layer, head: int, request: Request) -> Res
 
 
 @ROUTER.get("/rows")
-def rows(entry: Held, view: Kept, layer: Layer, query: Query) -> Response:
+def rows(entry: Held, view: KeptView, layer: Layer, query: Query) -> Response:
     """One query's weights over all kept keys by every head of a layer, float32 "head key"."""
     return answers.array(rows_of(entry.trace, layer, query, view))
 

@@ -3,12 +3,13 @@
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.arguments import Progress
 from viz_encoder.arguments.written import is_digits
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect, joint
-from viz_encoder.effects.heads import Head, chosen
-from viz_encoder.effects.rerun import Progress, Rerun
+from viz_encoder.effects.heads import HeadPlace, chosen
+from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.ui.tabs.explore.reference_texts import reference_of
@@ -63,7 +64,7 @@ def _patched(
     return values - float(measure.read(run.output)[0])
 
 
-def _read(names: str) -> list[Head]:
+def _read(names: str) -> list[HeadPlace]:
     parts = [name.split(".") for name in names.split(",")]
     if not all(len(part) == 2 and all(map(is_digits, part)) for part in parts):
         raise SelectionError(f"{names[:40]!r} is not a list of heads; write them as 3.0,3.4.")

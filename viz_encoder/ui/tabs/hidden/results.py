@@ -13,7 +13,7 @@ from viz_encoder.analyses.projection import CENTERS, projection
 from viz_encoder.analyses.residual_change import hidden_change, residual_change
 from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.states import Result
+from viz_encoder.export.states import StateResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers
 from viz_encoder.ui.state.readable import printable
@@ -41,7 +41,7 @@ class ResultSettings:
     task: str = ""  # prediction head of the lens; default the first
 
 
-def measure_states(entry: Entry, what: str, asked: ResultSettings) -> Result:
+def measure_states(entry: Entry, what: str, asked: ResultSettings) -> StateResult:
     """One of MEASURED: the result of an analysis, with what the page leaves out left out.
 
     Raises:
@@ -52,7 +52,7 @@ def measure_states(entry: Entry, what: str, asked: ResultSettings) -> Result:
     trace, hidden = entry.trace, asked.hide_special
     after = parse_index("layer", asked.layer, n_states(trace))
     at = parse_index("token", asked.token, trace.n_tokens)
-    work: dict[str, Callable[[], Result]] = {
+    work: dict[str, Callable[[], StateResult]] = {
         "token_similarity": lambda: token_similarity(
             trace, after, hide_special=hidden, size=MAX_SIDE
         ),

@@ -11,7 +11,7 @@ from viz_encoder.analyses.projection import Projection
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange
 from viz_encoder.analyses.token_similarity import TokenSimilarity, token_similarity
 from viz_encoder.errors import SelectionError, TooLong
-from viz_encoder.export.states import Result, state_lines, state_npz
+from viz_encoder.export.states import StateResult, state_lines, state_npz
 from viz_encoder.trace.token_selection import n_states, real_token_numbers
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.hidden.results import ResultSettings, measure_states, plain
@@ -74,7 +74,7 @@ def _together(entry: Entry, hide_special: bool) -> Float[np.ndarray, "state toke
     return np.stack([each.cosines for each in found])
 
 
-def _drawn(result: Result) -> Response:
+def _drawn(result: StateResult) -> Response:
     """Data the browser draws from."""
     match result:
         case TokenSimilarity():

@@ -30,7 +30,7 @@ MAPS_ALONE = (
 )
 PURPOSE = "see its embeddings, projections and blocks"
 OF_THE_BLOCK = ("heads", "stages", "ffn")
-Told = tuple[dict[str, Any], float | None]  # and how far it is from what ran
+ToldNumbers = tuple[dict[str, Any], float | None]  # and how far it is from what ran
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class _Parts:
         self.missing: dict[str, str] = {}
         self.apart: list[float] = []
 
-    def get(self, name: str, work: "Work") -> dict[str, Any] | None:
+    def get(self, name: str, work: "NumbersWork") -> dict[str, Any] | None:
         try:
             told, apart = work(self.entry, self.asked)
         except VizEncoderError as fault:
@@ -87,7 +87,7 @@ class _Parts:
         return told
 
 
-def _attention(entry: Entry, asked: NumbersAsked) -> Told:
+def _attention(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     found = attention_step(entry.trace, asked.layer, asked.head, asked.query)
     few = len(found.weights) <= MOST_VALUES
     told = {
@@ -109,7 +109,7 @@ def _attention(entry: Entry, asked: NumbersAsked) -> Told:
     return told, found.apart
 
 
-def _embedding(entry: Entry, asked: NumbersAsked) -> Told:
+def _embedding(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     encoder = entry.source(PURPOSE)
     found = embedding_step(encoder, entry.trace, asked.query, entry.inputs)
     told = {
@@ -135,7 +135,7 @@ def positions(entry: Entry) -> Float[np.ndarray, "token d_model"]:
     return np.array([row for row in rows if row is not None], np.float32)
 
 
-def _projection(entry: Entry, asked: NumbersAsked) -> Told:
+def _projection(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     places = (asked.layer, asked.head, asked.query, asked.key)
     found, dim = projection_step(entry.source(PURPOSE), entry.trace, *places), asked.dim
     told = {
@@ -155,7 +155,7 @@ def _projection(entry: Entry, asked: NumbersAsked) -> Told:
     return told, found.apart
 
 
-def _block(entry: Entry, asked: NumbersAsked) -> Told:
+def _block(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     found = block_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
     told = {
         "heads": _heads(found.heads),
@@ -165,7 +165,7 @@ def _block(entry: Entry, asked: NumbersAsked) -> Told:
     return told, found.apart
 
 
-def _heads_alone(entry: Entry, asked: NumbersAsked) -> Told:
+def _heads_alone(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     """For a recorded model of which only attention was read."""
     found = heads_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
     return _heads(found), None
@@ -233,8 +233,8 @@ def _number(value: Any) -> float | None:
     return None if value is None else _told(np.array([value], np.float32))[0]  # type: ignore[index]
 
 
-Work = Callable[[Entry, NumbersAsked], Told]
-WORK: dict[str, Work] = {
+NumbersWork = Callable[[Entry, NumbersAsked], ToldNumbers]
+WORK: dict[str, NumbersWork] = {
     "embedding": _embedding,
     "projection": _projection,
     "attention": _attention,

@@ -15,7 +15,7 @@ from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
 from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
 from viz_encoder.audit.mask_input.packed import packed
-from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, preset
+from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, PairMask, Preset, preset
 from viz_encoder.audit.mask_input.recognized import named
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs.text import TextReader
@@ -33,7 +33,6 @@ WRITTEN_OUT = 48  # up to so many rows are written out in code; more are loaded 
 FILE = "mask.npy"
 MAX_JSON = 2**16
 MAX_DOCUMENTS = 4096
-Mask = Bool[Tensor, "query key"]
 PADDED = (
     "Real [PAD] tokens at the {side}, as in a batch with a longer text; no token may attend to "
     "them: a key_padding_mask (batch, token)."
@@ -112,7 +111,7 @@ def n_bytes(n_tokens: int) -> int:
     return (require_size(n_tokens) ** 2 + 7) // 8
 
 
-def unpacked(bits: bytes, n_tokens: int) -> Mask:
+def unpacked(bits: bytes, n_tokens: int) -> PairMask:
     """A mask from its bits, row by row, the first cell in the highest bit; 1 = may attend."""
     if len(bits) != n_bytes(n_tokens):
         raise InputError(
@@ -128,7 +127,7 @@ def packed_bits(mask: Bool[Tensor, "*axes"]) -> bytes:
     return np.packbits(mask.cpu().numpy()).tobytes()
 
 
-def made_by(given: object, n_tokens: int) -> Mask:
+def made_by(given: object, n_tokens: int) -> PairMask:
     """The mask of {"name": …, "sizes": {…}} or {"lengths": […]}."""
     if not isinstance(given, Mapping):
         raise InputError("Name a preset and its sizes.")
@@ -140,7 +139,7 @@ def made_by(given: object, n_tokens: int) -> Mask:
     return packed(require_size(n_tokens), lengths)
 
 
-def meant_by(given: object, n_tokens: int) -> tuple[str, Mask]:
+def meant_by(given: object, n_tokens: int) -> tuple[str, PairMask]:
     """The label of such a mask with its sizes, and the mask."""
     mask = made_by(given, n_tokens)
     assert isinstance(given, Mapping)  # made_by says so otherwise
@@ -170,7 +169,7 @@ def file_bytes(n_tokens: int) -> int:
 
 def from_file(
     content: bytes, name: str, convention: str, n_tokens: int, sample: int = 0
-) -> tuple[Mask, int]:
+) -> tuple[PairMask, int]:
     """One mask of an uploaded .npy or .csv file, and the number of samples in the file.
 
     One row, a value a token, is meant for every query.
@@ -217,7 +216,9 @@ def call_of(entry: Entry, scope: str) -> dict[str, Any]:
     return call
 
 
-def code_of(mask: Mask, target: str, given: object, call: Mapping[str, Any] | None = None) -> str:
+def code_of(
+    mask: PairMask, target: str, given: object, call: Mapping[str, Any] | None = None
+) -> str:
     """The lines that give this mask to a call; by its rule where the named preset still makes it.
 
     `call` is what vz.capture is called with, as `call_of` gives it.

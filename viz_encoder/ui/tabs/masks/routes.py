@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.mask_input.conventions import Convention
+from viz_encoder.audit.mask_input.presets import PairMask
 from viz_encoder.audit.mask_input.recognized import ASKEW, INVERTED, recognized
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.ui.state.padding import Padding
@@ -40,10 +41,10 @@ async def _size(entry: Held) -> int:
     return requests.require_size(entry.trace.n_tokens)
 
 
-Size = Annotated[int, Depends(_size)]
+MaskSize = Annotated[int, Depends(_size)]
 
 
-async def _sent_mask(n_tokens: Size, request: Request) -> requests.Mask:
+async def _sent_mask(n_tokens: MaskSize, request: Request) -> PairMask:
     bits = await body_of(request, requests.n_bytes(n_tokens), "The mask")
     return requests.unpacked(bits, n_tokens)
 
@@ -71,7 +72,7 @@ def intent(entry: Held) -> Response:
 
 
 @ROUTER.post("/preset")
-async def preset(n_tokens: Size, request: Request) -> Response:
+async def preset(n_tokens: MaskSize, request: Request) -> Response:
     """The mask of a preset, named as JSON, as bits."""
     content = await body_of(request, requests.MAX_JSON, "What was sent")
     given = read_json(content)
@@ -91,7 +92,12 @@ async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
 
 @ROUTER.post("/upload")
 async def upload(
-    n_tokens: Size, request: Request, name: str, convention: str, sample: int = 0, meant: str = ""
+    n_tokens: MaskSize,
+    request: Request,
+    name: str,
+    convention: str,
+    sample: int = 0,
+    meant: str = "",
 ) -> Response:
     """The mask of a sample of a file, as bits.
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from viz_encoder.arguments import Progress
 from viz_encoder.audit import MaskReport, Picture, audit_mask
-from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
