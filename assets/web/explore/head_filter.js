@@ -2,8 +2,7 @@
 
 import { KINDS, sentence } from "./found_heads.js";
 
-/** @import { StatisticText } from "./types.d.ts" */
-/** @typedef {{ layer: number, head: number }} HeadPlace */
+/** @import { HeadPlace, StatisticText } from "./types.d.ts" */
 /** @typedef {{ kind: "both" | "layer" | "head", layer?: number, head?: number }} Place */
 /** @typedef {{ statistic: string, side: ">" | "<", at: number, says: string, from: string }} Test */
 /** @typedef {{ places: Place[], tests: Test[] }} Filter what all heads that match have */

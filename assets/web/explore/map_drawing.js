@@ -6,7 +6,7 @@ import { shrinkSigned, signedColors } from "../core/signed_colors.js";
 import { signedPixels } from "../views/matrix.js";
 
 /** @import { AttentionMap, Range, Rgb, Scale, Tile } from "./types.d.ts" */
-/** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Box */
+/** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Rectangle */
 
 const PRINTED = 34; // cells at least so wide show their value
 const BRIEF = 20; // and from here on two decimals, of those that would not read as zero
@@ -41,7 +41,7 @@ export function changePicture(changes, [height, width], pixels, most, color = si
   return canvas;
 }
 
-/** Rectangle of a part, in pixels. @type {(map: AttentionMap) => Box} */
+/** Rectangle of a part, in pixels. @type {(map: AttentionMap) => Rectangle} */
 function boxes(map) {
   const cell = map.side / map.view.span;
   return (row, col, width, height) => {
@@ -50,7 +50,7 @@ function boxes(map) {
   };
 }
 
-/** @type {(map: AttentionMap, context: CanvasRenderingContext2D, beyond: number, draw: (box: Box) => void) => void} */
+/** @type {(map: AttentionMap, context: CanvasRenderingContext2D, beyond: number, draw: (box: Rectangle) => void) => void} */
 function clipped(map, context, beyond, draw) {
   context.save();
   context.beginPath();
@@ -81,7 +81,7 @@ export function drawTiles(/** @type {AttentionMap} */ map) {
 }
 
 // Tokens that the reference has not, as hatched rows and columns.
-function hatchAlone(/** @type {AttentionMap} */ { context, tiles, view }, /** @type {Box} */ box) {
+function hatchAlone(/** @type {AttentionMap} */ { context, tiles, view }, /** @type {Rectangle} */ box) {
   context.fillStyle = hatching(context);
   for (const { about } of tiles) {
     for (const row of about?.rows ?? []) context.fillRect(...box(row, view.col, view.span, 1));

@@ -6,7 +6,8 @@ import { isolated } from "../core/token_names.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 
 /** @import { Run } from "../core/run.js" */
-/** @import { Cell, Framed } from "../views/matrix.js" */
+/** @import { Cell } from "../views/mask_grid.js" */
+/** @import { Framed } from "../views/matrix.js" */
 /** @import { Acts } from "./panel.js" */
 /** @typedef {{ kept: number[], values: Float32Array, edges: number[] }} Cells side × side cosines of the
  *   kept tokens; edges are the places among them where blocks begin, and where the last one ends */

@@ -10,7 +10,7 @@ import { digits, plain, readHeads, unpack } from "./maps.js";
 import { RowReading } from "./row_reading.js";
 
 /** @import { CellFacts } from "../core/payloads.d.ts" */
-/** @import { Cell as MapCell } from "./map_canvas.js" */
+/** @import { Cell as MapCell } from "../views/mask_grid.js" */
 /** @import { KeptMap } from "./maps.js" */
 
 const CELLS = { least: 1, most: 28 };

@@ -6,8 +6,8 @@ import { drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
 
 /** @import { Borders } from "../core/border.js" */
+/** @import { Cell } from "../views/mask_grid.js" */
 /** @import { KeptMap } from "./maps.js" */
-/** @typedef {[row: number, col: number]} Cell */
 /** @typedef {{ least: number, most: number }} CellSizes in pixels a side */
 
 const EVEN = 6; // pixels, from which cells of unequal size would be seen

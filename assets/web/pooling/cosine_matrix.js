@@ -8,7 +8,8 @@ import { SquareMatrix, signedPicture } from "../views/matrix.js";
 import { bar, cut, fixed, HUES, signedBar } from "./results.js";
 
 /** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
-/** @import { Cell, Framed } from "../views/matrix.js" */
+/** @import { Cell } from "../views/mask_grid.js" */
+/** @import { Framed } from "../views/matrix.js" */
 
 const [LARGEST, NAMES, STRIP, AXIS, LETTERS] = [520, 76, 8, 18, 11];
 const HINT = "Point at a cell for its cosine; click it for the nearest neighbors of its row's item.";

@@ -5,10 +5,10 @@ import { signedColors } from "../core/signed_colors.js";
 import { Viewport } from "../core/viewport.js";
 
 /** @import { Rgb } from "../core/colors.js" */
+/** @import { Context } from "../core/labels.js" */
 /** @import { Frame } from "../core/viewport.js" */
-/** @typedef {[row: number, column: number]} Cell */
+/** @import { Cell } from "./mask_grid.js" */
 /** @typedef {[place: number, color: string, width: number]} Framed a row with its column; -1 where it is not there */
-/** @typedef {CanvasRenderingContext2D} Context */
 
 const STEPS = 512;
 const TITLE_FONT = "12px system-ui, sans-serif";

@@ -1,6 +1,6 @@
 // Scales of charts: round numbers along an axis, and a plane that is as long along both of its axes.
 
-/** @typedef {{ left: number, right: number, top: number, bottom: number }} Box pixels */
+/** @import { Box } from "./scatter_labels.js" */
 
 export const TICKS = 4;
 const FILLED = 0.94; // share of a plane filled by its points
