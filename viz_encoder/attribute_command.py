@@ -10,7 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.effect_command import sources
 from viz_encoder.errors import SelectionError
 from viz_encoder.export_command import KINDS, write_figure
-from viz_encoder.terminal import typed
+from viz_encoder.terminal import add_model, typed
 from viz_encoder.whole_file import require_writable
 
 LISTED = 5
@@ -28,11 +28,7 @@ def add_attribute(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     command.add_argument(
         "-o", "--output", help=f"also draw how it got there: a file that ends in {', '.join(KINDS)}"
     )
-    command.add_argument(
-        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
-    )
-    command.add_argument("--part", default="", help="text or vision, for a model that has both")
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    add_model(command)
     command.add_argument(
         "--of",
         choices=get_args(Of),

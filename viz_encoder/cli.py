@@ -16,7 +16,7 @@ from viz_encoder.errors import VizEncoderError
 from viz_encoder.export_command import add_export
 from viz_encoder.lesson_command import add_lesson
 from viz_encoder.pool_command import add_pool
-from viz_encoder.terminal import print_anything, typed
+from viz_encoder.terminal import add_model, print_anything, typed
 from viz_encoder.trace import Trace, capture
 from viz_encoder.trace.saved import KIND
 from viz_encoder.trace.saved_file import require_name
@@ -90,11 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     desktop.set_defaults(run=_desktop)
     trace = commands.add_parser("trace", help="run a model once and save what it attended to")
     trace.add_argument("source", help="a text, or the path of a picture with --model scene")
-    trace.add_argument(
-        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
-    )
-    trace.add_argument("--part", default="", help="text or vision, for a model that has both")
-    trace.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    add_model(trace)
     trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
     trace.set_defaults(run=_trace)
     add_export(commands)

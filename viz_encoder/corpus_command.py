@@ -14,6 +14,7 @@ from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.shown import counted
+from viz_encoder.terminal import add_model
 from viz_encoder.whole_file import require_writable, write_whole
 
 N_SHOWN, N_EXAMPLES = 5, 10  # heads, and examples of the first
@@ -61,11 +62,7 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "--rank", default="previous", help="the statistic by which heads are listed (%(default)s)"
     )
-    command.add_argument(
-        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
-    )
-    command.add_argument("--part", default="", help="text or vision, for a model that has both")
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    add_model(command)
     command.set_defaults(run=_corpus)
 
 

@@ -12,7 +12,7 @@ from viz_encoder.effects.measures import NAMES
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
 from viz_encoder.result import csv_text
-from viz_encoder.terminal import typed
+from viz_encoder.terminal import add_model, typed
 from viz_encoder.whole_file import is_file, require_writable, shortened, write_whole
 
 LISTED = 10
@@ -27,11 +27,7 @@ def add_effect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "-o", "--output", help="also write every head's effect to a file: effect.csv"
     )
-    command.add_argument(
-        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
-    )
-    command.add_argument("--part", default="", help="text or vision, for a model that has both")
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    add_model(command)
     command.add_argument("--heads", default="all", help="all, or names: 3.0,2.1 (%(default)s)")
     command.add_argument(
         "--measure", choices=NAMES, help="default: logits if the model gives an answer, else pooled"

@@ -10,6 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
+from viz_encoder.terminal import add_model
 from viz_encoder.whole_file import require_writable
 
 NUMBERS = re.compile(r"-\d+(,-?\d+)*$")
@@ -38,11 +39,7 @@ def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--table",
         help="also write a table of how well each pooling separates the labels: table.csv",
     )
-    pool.add_argument(
-        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
-    )
-    pool.add_argument("--part", default="", help="text or vision, for a model that has both")
-    pool.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    add_model(pool)
     pool.set_defaults(run=_pool)
 
 

@@ -1,5 +1,9 @@
-"""A terminal that cannot write every character: each gets a likeness in ASCII, never a fault."""
+"""What the commands share: the options that choose a model, and output that any terminal can write.
 
+A character that its encoding lacks gets a likeness in ASCII, never a fault.
+"""
+
+import argparse
 import codecs
 import os
 from typing import Any
@@ -15,6 +19,15 @@ LIKENESS = {
     **{"─": "-", "│": "|", "├": "|", "└": "`", "█": "#", "▁": "_", "∘": "o", "∪": "u"},
     **{"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "\N{THIN SPACE}": " "},
 }
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    """The options that say which model runs, and where."""
+    command.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    command.add_argument("--part", default="", help="text or vision, for a model that has both")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
 
 
 def print_anything(*streams: Any) -> None:

@@ -9,7 +9,7 @@ from viz_encoder.arguments import OneOf, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
-from viz_encoder.figures.theme import SIGNED, apply, caption, plain, weight_bar
+from viz_encoder.figures.theme import SIGNED, apply, caption, head_axes, plain, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Control, View
 
@@ -63,9 +63,7 @@ def head_effects(
     )
     apply(figure, plain(found.sentence))
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    axis = {"showgrid": False, "zeroline": False, "dtick": 1}
-    figure.update_xaxes(title="Head", side="top", **axis)
-    figure.update_yaxes(title="Layer", autorange="reversed", **axis)
+    head_axes(figure)
     return figure
 
 

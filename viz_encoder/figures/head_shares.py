@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from viz_encoder.arguments import public
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
-from viz_encoder.figures.theme import apply, caption, plain, signed_colors, weight_bar
+from viz_encoder.figures.theme import apply, caption, head_axes, plain, signed_colors, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import View
 
@@ -32,9 +32,7 @@ def head_shares(attribution: Attribution) -> go.Figure:
     )
     apply(figure, plain(attribution.sentence))
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    axis = {"showgrid": False, "zeroline": False, "dtick": 1}
-    figure.update_xaxes(title="Head", side="top", **axis)
-    figure.update_yaxes(title="Layer", autorange="reversed", **axis)
+    head_axes(figure)
     return figure
 
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
 from viz_encoder.arguments import OneOf, public
-from viz_encoder.figures.theme import WEIGHTS, apply, caption, weight_bar
+from viz_encoder.figures.theme import WEIGHTS, apply, caption, head_axes, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
 from viz_encoder.trace import Trace
@@ -54,10 +54,7 @@ def head_statistics(
     apply(figure, f"{named.title} by layer and head")
     if hide_special or renormalize:
         caption(figure, f"{words['over']} {words['edge']}".strip())
-    figure.update_xaxes(title="Head", side="top", dtick=1, showgrid=False, zeroline=False)
-    figure.update_yaxes(
-        title="Layer", autorange="reversed", dtick=1, showgrid=False, zeroline=False
-    )
+    head_axes(figure)
     return figure
 
 

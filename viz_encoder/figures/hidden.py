@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
+import numpy as np
 import plotly.graph_objects as go
+from jaxtyping import Float
 
 from viz_encoder.figures.theme import caption, plain
 from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
@@ -26,6 +28,15 @@ def block_names(trace: Trace, tokens: list[int], starts: Iterable[int], step: in
     """A name for each block of `step` tokens: its token, or its first and last number."""
     parts = [tokens[start : start + step] for start in starts]
     return [names(trace, part)[0] if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in parts]
+
+
+def most_tokens(
+    values: Float[np.ndarray, "layer token"], middle: Float[np.ndarray, " layer"]
+) -> dict[str, object]:
+    """Error bars around the middle, from the tenth to the ninetieth percentile of the tokens."""
+    low, high = np.nanpercentile(values, [10, 90], axis=1)
+    ends = {"array": np.maximum(high - middle, 0), "arrayminus": np.maximum(middle - low, 0)}
+    return {"type": "data", "symmetric": False, "thickness": 1, **ends}
 
 
 def caption_below(figure: go.Figure, text: str) -> None:

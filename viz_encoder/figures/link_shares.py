@@ -8,7 +8,7 @@ from viz_encoder.arguments import public, read_index
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
 from viz_encoder.figures.depth import cell_name
-from viz_encoder.figures.theme import apply, caption, plain, signed_colors, weight_bar
+from viz_encoder.figures.theme import apply, caption, plain, signed_colors, token_axes, weight_bar
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
 
@@ -51,9 +51,7 @@ def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0
     pooled = f", sums of {step} × {step}" if step > 1 else ""
     apply(figure, f"What {whose} brought to {plain(attribution.words)}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    figure.update_xaxes(title="Key (who is looked at)", side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title="Query (who looks)", autorange="reversed", **axis)
+    token_axes(figure, key="Key (who is looked at)", query="Query (who looks)")
     return figure
 
 

@@ -7,7 +7,7 @@ from plotly.subplots import make_subplots
 from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
 from viz_encoder.arguments import public
-from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below
+from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below, most_tokens
 from viz_encoder.figures.theme import apply
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import Place, View
@@ -65,23 +65,8 @@ def over_smoothing(trace: Trace, *, hide_special: bool = False) -> go.Figure:
 def _add_norms(figure: go.Figure, layers: list[int], norms: np.ndarray) -> None:
     """The mean over tokens, with bars from the tenth to the ninetieth percentile."""
     mean = norms.mean(axis=1)
-    low, high = np.percentile(norms, [10, 90], axis=1)
-    spread = {
-        "type": "data",
-        "symmetric": False,
-        "array": np.maximum(high - mean, 0),
-        "arrayminus": np.maximum(mean - low, 0),
-        "thickness": 1,
-    }
-    figure.add_scatter(
-        x=layers,
-        y=mean,
-        name="mean length",
-        line={"color": COLORS[3]},
-        error_y=spread,
-        row=2,
-        col=1,
-    )
+    line = {"x": layers, "y": mean, "name": "mean length", "line": {"color": COLORS[3]}}
+    figure.add_scatter(**line, error_y=most_tokens(norms, mean), row=2, col=1)
 
 
 VIEW = View(

@@ -16,6 +16,7 @@ from viz_encoder.figures.hidden import (
     MAX_KEYS,
     block_names,
     caption_below,
+    most_tokens,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
 from viz_encoder.figures.untrained import marked
@@ -83,17 +84,8 @@ def _medians(found: ResidualChange, moved: HiddenChange, said: str) -> go.Figure
     layers = list(range(len(found.attention)))
     for name, values, color, row in lines:
         middle = np.nanmedian(values, axis=1)
-        low, high = np.nanpercentile(values, [10, 90], axis=1)
-        spread = {
-            "type": "data",
-            "symmetric": False,
-            "array": np.maximum(high - middle, 0),
-            "arrayminus": np.maximum(middle - low, 0),
-            "thickness": 1,
-        }
-        figure.add_scatter(
-            x=layers, y=middle, name=name, line={"color": color}, error_y=spread, row=row, col=1
-        )
+        line = {"x": layers, "y": middle, "name": name, "line": {"color": color}}
+        figure.add_scatter(**line, error_y=most_tokens(values, middle), row=row, col=1)
     figure.update_traces(
         mode="lines+markers", hovertemplate="block %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"
     )

@@ -50,6 +50,20 @@ def caption(figure: go.Figure, text: str) -> None:
     figure.update_layout(margin={"b": 40 + 16 * len(lines)})
 
 
+def head_axes(figure: go.Figure) -> None:
+    """Axes of a heatmap with a row for each layer and a column for each head."""
+    axis = {"showgrid": False, "zeroline": False, "dtick": 1}
+    figure.update_xaxes(title="Head", side="top", **axis)
+    figure.update_yaxes(title="Layer", autorange="reversed", **axis)
+
+
+def token_axes(figure: go.Figure, *, key: str, query: str) -> None:
+    """Axes of a heatmap with a row for each query and a column for each key."""
+    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    figure.update_xaxes(title=key, side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title=query, autorange="reversed", **axis)
+
+
 def add_masked(figure: go.Figure, values: np.ndarray, **place: object) -> None:
     """Give the cells that are NaN their own color and a line in the legend; nothing if none is."""
     holes = np.isnan(values)

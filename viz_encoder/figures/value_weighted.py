@@ -9,7 +9,15 @@ from viz_encoder.analyses.value_weighted import value_weighted as compute
 from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, caption, plain, weight_bar
+from viz_encoder.figures.theme import (
+    WEIGHTS,
+    add_masked,
+    apply,
+    caption,
+    plain,
+    token_axes,
+    weight_bar,
+)
 from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
 from viz_encoder.trace import Trace
@@ -60,9 +68,7 @@ def value_weighted(
     whose = f"layer {layer}, sum over heads" if head == "sum" else f"{layer}.{head}"
     apply(figure, f"Value-weighted attention, {whose}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    figure.update_xaxes(title="Key (token that adds)", side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title="Query (token that receives it)", autorange="reversed", **axis)
+    token_axes(figure, key="Key (token that adds)", query="Query (token that receives it)")
     return figure
 
 
