@@ -6,7 +6,7 @@ import sys
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.export.cell import MAX_BYTES, Bytes, Chosen, draw_cell
+from viz_encoder.export.cell import MAX_BYTES, Bytes, OneOrSeveral, draw_cell
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell, ShownOnce, jupyter
 from viz_encoder.ui.state.runner import require_showable
@@ -21,8 +21,8 @@ MISSING = (
 def show(
     trace: Trace,
     *,
-    layer: Chosen = None,
-    head: Chosen = None,
+    layer: OneOrSeveral = None,
+    head: OneOrSeveral = None,
     query: Token | None = None,
     max_bytes: Bytes = MAX_BYTES,
     encoder: LoadedEncoder | None = None,
