@@ -230,6 +230,8 @@ def test_sets_are_read_in_many_forms(tmp_path):
     for ending in ("jsonl", "ndjson", "JSONL"):
         (tmp_path / f"set.{ending}").write_text(lines, encoding="utf-8")
         assert read_set(tmp_path / f"set.{ending}") == wanted
+    (tmp_path / "set.jsonl").write_text('{"text": "a", "label": 0}\n{"text": "b", "label": 1}')
+    assert read_set(tmp_path / "set.jsonl") == (Item("a", "0"), Item("b", "1"))
     (tmp_path / "set.jsonl").write_text('"one"\n{"text": "two\u2028lines"}', encoding="utf-8")
     assert read_set(tmp_path / "set.jsonl") == (Item("one"), Item("two\u2028lines"))
     for name in ("topics", "bank", "paraphrases"):
