@@ -176,8 +176,10 @@ def test_a_table_of_an_array_has_a_line_for_each_cell(results, trace):
 
 
 def test_every_analysis_gives_a_table(results):
-    plain = {"block_parts", "compare", "separation"}  # several arrays, or numbers
-    assert {name for name, each in results.items() if not hasattr(each, "to_frame")} == plain
+    without = {name for name, each in results.items() if not hasattr(each, "to_frame")}
+    assert without == {"block_parts"}  # five tensors
+    heads = results["compare"].to_frame().set_index(["layer", "head"])["change"]
+    assert len(heads) == 6 * 12 and heads[(3, 2)] == results["compare"].layer(3)[2]
 
 
 def test_the_survey_as_a_table(results, trace):

@@ -8,8 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
-from viz_encoder.result import Columns, SeriesResult
-from viz_encoder.shown import OneLine
+from viz_encoder.result import Columns, SeriesResult, TableResult
 
 ItemVectors = Float[np.ndarray, "item d_pooled"]
 Square = Float[np.ndarray, "item item"]
@@ -20,7 +19,7 @@ SAME = 1e-5  # relative to the largest value: rounding, as for [CLS] before any 
 
 
 @dataclass(frozen=True, repr=False)
-class Separation(OneLine):
+class Separation(TableResult):
     """How well cosine separates the groups; NaN where undefined, for the reason in `why`.
 
     An item that is alone in its group counts 0 in the silhouette (as in scikit-learn) and is not
@@ -35,6 +34,10 @@ class Separation(OneLine):
     within: float  # mean cosine of two items of one group
     between: float  # mean cosine of two items of different groups
     why: str = ""
+
+    def columns(self) -> Columns:
+        """One line, of all its numbers."""
+        return {field.name: [getattr(self, field.name)] for field in fields(self)}
 
 
 @dataclass(frozen=True, repr=False)

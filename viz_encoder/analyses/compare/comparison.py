@@ -1,7 +1,7 @@
 """Comparison: two runs with their tokens aligned, subtracted where one asks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from viz_encoder.analyses.compare.changes import CellChange, HeadChange
 from viz_encoder.arguments import Count, Token, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.shown import OneLine
+from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import MapChange, SignedTile, signed_tile
 from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView, heads_of
@@ -22,7 +22,7 @@ from viz_encoder.trace.token_selection import place_of, query_of, shown_tokens
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(OneLine):
+class Comparison(TableResult):
     """Two runs, their tokens aligned; every number is this run − the reference.
 
     Weights are shares of a query's total. Heads are compared by their number: those of one number
@@ -205,6 +205,18 @@ class Comparison(OneLine):
             if not np.isnan(change)
         ]
         return tuple(sorted(found, key=lambda each: -abs(each.change)))
+
+    def columns(self) -> Columns:
+        """One line per head, by layer and head: its change, as of `heads`.
+
+        Raises:
+            SelectionError: heads that cannot be compared.
+        """
+        changes = np.full(self._shape, np.nan, np.float32)
+        for layer, head, change in map(astuple, self.heads()):
+            changes[layer, head] = change
+        axes = {"layer": range(self._shape[0]), "head": range(self._shape[1])}
+        return long_columns(axes, {"change": changes})
 
     def _shown(self, view: MapView) -> tuple[list[Unit], list[Unit]]:
         """Shown tokens of both runs, in order."""
