@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { digitsOf, spreadOf } from "../../assets/web/core/head_tables.js";
+import { digitsOf, spreadOf } from "../../assets/web/views/head_tables.js";
 import { linesOf, relationSaid } from "../../assets/web/corpus/relations.js";
 import { roleOf, roleSaid } from "../../assets/web/corpus/roles.js";
 import * as tables from "../../assets/web/corpus/tables.js";

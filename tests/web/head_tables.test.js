@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { TableStatistics, unfit } from "../../assets/web/explore/statistic_source.js";
-import { isShipped, shippedTable, sourceOf, tableName } from "../../assets/web/core/head_tables.js";
+import { isShipped, shippedTable, sourceOf, tableName } from "../../assets/web/views/head_tables.js";
 
 /** @type {any} */
 const page = globalThis;

@@ -1,7 +1,7 @@
 // Two tables: another corpus or another checkpoint beside the shown one, and the heads that differ most.
 
 import { button, caption, control, controls, el, options } from "../core/dom.js";
-import { tableName } from "../core/head_tables.js";
+import { tableName } from "../views/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
 import { filePicker } from "./file_picker.js";

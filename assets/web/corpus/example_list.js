@@ -3,7 +3,7 @@
 import { current } from "../core/app_state.js";
 import { button, caption, el } from "../core/dom.js";
 import { built, runText, textBox } from "../core/form.js";
-import { itemOf } from "../core/head_tables.js";
+import { itemOf } from "../views/head_tables.js";
 import { openTab } from "../core/tab_link.js";
 import { headName } from "../views/cells.js";
 import { oneStop } from "../views/one_stop.js";

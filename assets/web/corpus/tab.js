@@ -3,7 +3,7 @@
 import { current } from "../core/app_state.js";
 import { button, caption, control, controls, el, onTheme, onWidth, options } from "../core/dom.js";
 import { keep, kept } from "../core/dataset.js";
-import { itemOf, itemsOf, openTable, shippedTable, spreadOf, tableName } from "../core/head_tables.js";
+import { itemOf, itemsOf, openTable, shippedTable, spreadOf, tableName } from "../views/head_tables.js";
 import { sentenceOf } from "../core/latest.js";
 import { headName } from "../views/cells.js";
 import { saveRow } from "../views/save_row.js";

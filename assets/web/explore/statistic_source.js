@@ -1,7 +1,7 @@
 // Source of head statistics: this run's text, or a table of many texts for the same model.
 
 import { el, options } from "../core/dom.js";
-import { isShipped, itemsOf, openTable, shippedTable, sourceOf, spreadOf, tableName } from "../core/head_tables.js";
+import { isShipped, itemsOf, openTable, shippedTable, sourceOf, spreadOf, tableName } from "../views/head_tables.js";
 import { Latest } from "../core/latest.js";
 import { sizeSaid } from "../core/run.js";
 

@@ -3,7 +3,7 @@
 import { current } from "../core/app_state.js";
 import { changedRun } from "../core/changed_run.js";
 import { control, controls, count, el, options, painted } from "../core/dom.js";
-import { earlyPlace, settle } from "../core/early_place.js";
+import { earlyPlace, settle } from "./early_place.js";
 import { Latest } from "../core/latest.js";
 import { sizeSaid } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";

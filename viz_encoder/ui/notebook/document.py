@@ -21,7 +21,7 @@ STYLES = (
 )
 INSTEAD = {
     WEB / "core" / "wire.js": HERE / "kernel.js",
-    WEB / "core" / "early_place.js": HERE / "left_out.js",
+    WEB / "explore" / "early_place.js": HERE / "left_out.js",
     WEB / "explore" / "any_view.js": HERE / "left_out.js",
 }
 

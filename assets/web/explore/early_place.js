@@ -1,7 +1,7 @@
 // A live place for the first tab until Gradio has built the page.
 
-import { el } from "./dom.js";
-import { linked } from "./run_host.js";
+import { el } from "../core/dom.js";
+import { linked } from "../core/run_host.js";
 
 const NARROW = 1240; // pixels; below, the heading and the form take more lines, and the tab would jump
 

@@ -1,10 +1,10 @@
 // Tables of heads over many texts that the page holds: the one that ships, and the one that is open.
 
-import { counted } from "./dom.js";
-import { Held } from "./emitter.js";
-import { json } from "./server.js";
+import { counted } from "../core/dom.js";
+import { Held } from "../core/emitter.js";
+import { json } from "../core/server.js";
 
-/** @import { HeadTable } from "./payloads.d.ts" */
+/** @import { HeadTable } from "../core/payloads.d.ts" */
 
 /** The table that a person looks at. @type {Held<HeadTable>} */
 export const openTable = new Held();
