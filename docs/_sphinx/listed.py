@@ -42,13 +42,19 @@ def _own() -> dict[str, Any]:
 
 
 def _parts() -> list[str]:
-    """Every class of ours that the promised names and the analyses mention in a signature."""
+    """Every class of ours that the other pages mention in a signature, and do not list."""
     own = list(_own().values())
-    analyses = [getattr(vz.analyses, name) for name in dir(vz.analyses)]
-    kinds = [kind for kind in _closure([*own, *analyses]) if kind not in own]
-    return sorted(
-        (_full(kind) for kind in kinds if not kind.__module__.startswith(APART)), key=_last
-    )
+    packages = vz.analyses, viz_encoder.effects, viz_encoder.corpora
+    mentioning = [getattr(each, name) for each in packages for name in dir(each) if name[0] != "_"]
+    roots = [one for one in (*own, *mentioning) if callable(one)]
+    others = (_analyses, _audit, _corpora, _effects, _errors)
+    there = [*own, *(_value(name) for group in others for name in group())]
+    return sorted((_full(kind) for kind in _closure(roots) if kind not in there), key=_last)
+
+
+def _value(name: str) -> Any:
+    module, _, last = name.rpartition(".")
+    return getattr(import_module(module), last)
 
 
 def _last(name: str) -> str:
@@ -141,7 +147,8 @@ def _hints(value: Any) -> Iterator[Any]:
         return
     if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
         yield from typing.get_type_hints(value).values()
-    for name, member in vars(value).items():
+    ours = [each for each in value.__mro__ if each.__module__.startswith("viz_encoder")]
+    for name, member in (pair for each in ours for pair in vars(each).items()):
         read = getattr(member, "fget", None) or getattr(member, "func", None)
         function = read or getattr(member, "__func__", member)
         if inspect.isfunction(function) and name[0] != "_":

@@ -33,6 +33,7 @@ class Api(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all of it."""
     app.add_directive("api", Api)
+    app.connect("autodoc-process-docstring", _list_names, priority=200)
     app.connect("autodoc-process-docstring", _add_fields, priority=300)
     app.connect("autodoc-process-docstring", _escape, priority=400)  # before napoleon's 500
     app.connect("autodoc-process-docstring", _keep_colons, priority=600)  # after napoleon
@@ -50,6 +51,20 @@ def _directive(value: Any) -> str:
     if not inspect.isclass(value):
         return "autofunction"
     return "autoexception" if issubclass(value, BaseException) else "autoclass"
+
+
+def _list_names(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """List what a class's docstring says as "name: what it is", each with the lines below it."""
+    if what != "class":
+        return
+    told, within = list[str](), False
+    for line in lines:
+        named = re.match(r"[a-z_]+(, [a-z_]+)*: ", line) is not None
+        within = named or (within and bool(line))
+        told += ["", f"- {line}"] if named else [f"  {line.lstrip()}" if within else line]
+    lines[:] = told
 
 
 def _escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:

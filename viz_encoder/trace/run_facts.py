@@ -18,7 +18,7 @@ _here = local()
 WINDOWS = (
     "A sample here is a window of {} × {} patches. Windows are put together into the map of the "
     "whole picture where they divide it without padding, and the maps of a layer need at most "
-    "1 GiB: give the model a picture of such a size."
+    "1 GiB: give the model a picture of such a size, or fewer at once."
 )
 
 

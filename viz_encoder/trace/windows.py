@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
 
-MOST = 2**28  # numbers of one layer's whole maps: 1 GiB
+MOST = 2**28  # numbers of one layer's whole maps, of all samples: 1 GiB
 Order = Int[Tensor, "window place"]  # the number of a token
 
 
@@ -77,9 +77,9 @@ def whole(call: RecordedCall) -> RecordedCall:
     order, (n_windows, n_heads, n_places, _) = call.order, call.shape
     if order is None or order.shape[1] != n_places or n_windows % len(order):
         return call
-    if n_heads * order.numel() ** 2 > MOST:
-        return call
     n_samples = n_windows // len(order)
+    if n_samples * n_heads * order.numel() ** 2 > MOST:
+        return call
     ran, width = call.attention, call.given[0][-1] if call.given else 0
     given = ((n_samples, order.numel(), width),)
     return replace(call, ran=_together(ran, order), given=given, beside=[])
