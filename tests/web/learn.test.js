@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { partsOf } from "../../assets/web/learn/block_parts.js";
+import { partsOf, reachedBy, stripsOf } from "../../assets/web/learn/block_parts.js";
 import { isAsked } from "../../assets/web/learn/cover.js";
 import { LessonOpening } from "../../assets/web/learn/lesson_opening.js";
 import {
@@ -193,4 +193,24 @@ test("the block is drawn as the model has it: norms before or after, each sum af
     ],
   );
   assert.deepEqual(drawn(null), ["x", ...inside]); // no bypass is known there
+});
+
+test("the way through the block: what each part gives, and how far a step has come", () => {
+  const stages = ["x", "norm_attention", "qkv", "scores", "softmax", "values", "output", "residual_attention"];
+  const vectors = { x: [3, -4], norm_attention: [1, -1], values: [2, 2], output: [0, 0], residual_attention: [3, -4] };
+  const given = stages.map((id) => ({ id, title: id, vector: vectors[id] ?? null }));
+  const attention = { q: [9], scores: [1, null, -2], weights: [0.9, 0, 0.1] };
+  const strips = stripsOf({ stages: given, projection: { q: [5, 6] }, attention });
+  assert.deepEqual([...strips.keys()], stages);
+  assert.deepEqual([...(strips.get("qkv")?.values ?? [])], [5, 6]);
+  assert.deepEqual([...(strips.get("scores")?.values ?? [])], [1, Number.NaN, -2]);
+  assert.equal(strips.get("scores")?.largest, 2);
+  assert.equal(strips.get("output")?.largest, 1); // nothing to color
+  const wide = Array.from({ length: 384 }, (_, at) => (at === 10 ? -7 : 1));
+  const [x] = stripsOf({ stages: [{ id: "x", vector: wide }], projection: null, attention: null }).values();
+  assert.deepEqual([x.values.length, x.values[1], x.values[2]], [64, -7, 1]);
+  const told = [[], ["x"], ["x", "qkv"], ["norm", "x"], ["x", "residual"]];
+  const come = told.map((parts) => stages[reachedBy(stages, parts)]);
+  assert.deepEqual(come, [undefined, "x", "qkv", "norm_attention", "residual_attention"]);
+  assert.equal(stripsOf({ stages: null, projection: null, attention: null }).size, 0);
 });

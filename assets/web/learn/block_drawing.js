@@ -1,45 +1,82 @@
-// The block as a drawing, in the order that the model has: what bypasses attention and the FFN, and where norms stand.
+// The block as a drawing, in the order that the model has: what bypasses attention and the FFN, where norms stand, and
+// the followed token's vector on its way.
 
+import { rgbText } from "../core/colors.js";
 import { el, svg } from "../core/dom.js";
-import { INSIDE, partsOf } from "./block_parts.js";
+import { signedColors } from "../core/signed_colors.js";
+import { BlockFlow } from "./block_flow.js";
+import { INSIDE, isOf, partsOf, stripsOf } from "./block_parts.js";
+import { quoted } from "./printed.js";
 import { stageName } from "./step_residual.js";
 import { STEPS } from "./steps.js";
 
 /** @import { Part } from "./block_parts.js" */
-/** @import { Stage, Texts } from "./types.d.ts" */
+/** @import { Shown, Texts } from "./types.d.ts" */
 
 const [WIDE, LEFT, BOX, RIGHT] = [150, 6, 104, 132]; // of the drawing; of a box, and of the bypass
 const HIGH = { box: 24, add: 18, fork: 6, dropout: 16 };
 const [GAP, MIDDLE] = [8, 58];
+const [STRIP, THIN] = [{ box: 9, add: 11, fork: 0, dropout: 0 }, 6]; // more height with a strip; its own
 
 export class BlockDrawing {
-  node = el("div", { class: "viz-learn-block" });
+  drawing = el("div");
+  flow = new BlockFlow((at) => this.#move(at));
+  node = el("div", { class: "viz-learn-block" }, this.flow.play, this.drawing, this.flow.said);
+  /** @type {Place[]} */
+  places = [];
 
   /** `go` is told the number of the step that is about a part. @param {(step: number) => unknown} go */
   constructor(go) {
     this.go = go;
   }
 
-  /** @type {(stages: Stage[] | null, step: number, texts: Texts) => void} */
-  show(stages, step, texts) {
-    const places = placed(partsOf(stages));
+  /** @type {(shown: Shown, step: number) => void} */
+  show({ run, place: { layer, query, head }, numbers, texts }, step) {
+    const { stages } = numbers;
+    const strips = stripsOf(numbers);
+    this.places = placed(partsOf(stages), strips);
     const titles = new Map(stages?.map((stage) => [stage.id, stage]));
-    const bottom = places.at(-1)?.bottom ?? 0;
+    const bottom = this.places.at(-1)?.bottom ?? 0;
     const line = svg("path", { class: "viz-learn-wire", d: `M${MIDDLE} 12V${bottom + 12}` });
     const name = (/** @type {string} */ id) => stageName(texts, titles.get(id) ?? { id, title: id });
-    this.node.replaceChildren(
+    const { places } = this;
+    this.drawing.replaceChildren(
       svg(
         "svg",
         { viewBox: `0 0 ${WIDE} ${bottom + 16}`, width: WIDE, role: "img", "aria-label": told(places, name, texts) },
         ...[line, ...bypasses(places, texts), group(places, texts)].filter((each) => each !== null),
         ...places.map((place) => this.#part(place, step, name(place.id), texts)),
         svg("path", { class: "viz-learn-tip", d: `M${MIDDLE - 4} ${bottom + 8}h8l-4 7z` }),
+        svg("circle", { class: "viz-learn-dot", cx: MIDDLE + BOX / 2 - 2, cy: 0, r: 4 }),
       ),
     );
+    this.flow.play.hidden = !strips.size;
+    const [words, at] = [texts.block, `${layer}.${head}`];
+    /** @type {Record<string, string>} */
+    const says = {
+      ...words.says,
+      ...{ x: words.x(quoted(run.tokens[query]), layer), residual_ffn: words.out(layer + 1) },
+      ...{ qkv: words.query(at), scores: words.scores(at) },
+    };
+    this.flow.show([...strips.keys()], step, texts, (id) => `${name(id)}: ${says[id] ?? ""}`);
+  }
+
+  // The parts that it has come to show their strips, and the dot is at the last of them.
+  #move(/** @type {number} */ at) {
+    const { ids } = this.flow;
+    for (const strip of this.drawing.querySelectorAll("[data-strip]")) {
+      const place = ids.indexOf(/** @type {SVGElement} */ (strip).dataset.strip ?? "");
+      strip.setAttribute("data-reached", String(place <= at));
+      strip.parentElement?.classList.toggle("viz-learn-here-now", place === at);
+    }
+    const here = this.places.find(({ id }) => id === ids[at]);
+    const dot = /** @type {SVGElement | null} */ (this.drawing.querySelector(".viz-learn-dot"));
+    dot?.toggleAttribute("data-away", !here);
+    dot?.style.setProperty("cy", `${here ? here.top + 8 : 0}px`);
   }
 
   #part(
-    /** @type {Place} */ { kind, id, top },
+    /** @type {Place} */ { kind, id, top, strip },
     /** @type {number} */ step,
     /** @type {string} */ name,
     /** @type {Texts} */ texts,
@@ -47,15 +84,16 @@ export class BlockDrawing {
     if (kind === "fork") return svg("circle", { class: "viz-learn-fork", cx: MIDDLE, cy: top + 3, r: 2.5 });
     const about = STEPS.findIndex(({ parts }) => isOf(id, parts)) + 1;
     const lit = isOf(id, STEPS[step - 1].parts);
-    const high = HIGH[kind];
+    const high = HIGH[kind] + (strip && kind === "box" ? STRIP.box : 0);
     const text = kind === "add" ? "+" : kind === "dropout" ? texts.block.dropout : name;
     const drawn = kind === "add" ? circle(top) : svg("rect", { x: LEFT, y: top, width: BOX, height: high, rx: 6 });
-    const at = { x: MIDDLE, y: top + high / 2, "text-anchor": "middle", "dominant-baseline": "central" };
+    const at = { x: MIDDLE, y: top + HIGH[kind] / 2, "text-anchor": "middle", "dominant-baseline": "central" };
     const part = svg(
       "g",
       { class: `viz-learn-${kind}`, "data-part": id, "data-lit": String(lit) },
       drawn,
       svg("text", at, text),
+      ...(strip ? [drawnStrip(id, strip, top + HIGH[kind] + (kind === "add" ? 2 : -1))] : []),
     );
     if (kind === "dropout") part.append(svg("title", {}, texts.block.dropoutSays));
     if (about) {
@@ -66,16 +104,34 @@ export class BlockDrawing {
   }
 }
 
-/** @typedef {Part & { top: number, bottom: number }} Place */
+/** @typedef {{ values: Float32Array, largest: number }} Strip */
+/** @typedef {Part & { top: number, bottom: number, strip?: Strip }} Place */
 
-/** @type {(parts: Part[]) => Place[]} */
-function placed(parts) {
+/** @type {(parts: Part[], strips: Map<string, Strip>) => Place[]} */
+function placed(parts, strips) {
   let y = 2;
   return parts.map((part) => {
-    const top = y;
-    y += HIGH[part.kind] + (part.kind === "dropout" || part.kind === "fork" ? GAP / 2 : GAP);
-    return { ...part, top, bottom: top + HIGH[part.kind] };
+    const [top, strip] = [y, strips.get(part.id)];
+    const high = HIGH[part.kind] + (strip ? STRIP[part.kind] : 0);
+    y += high + (part.kind === "dropout" || part.kind === "fork" ? GAP / 2 : GAP);
+    return { ...part, top, bottom: top + high, strip };
   });
+}
+
+// The numbers as colors, on a scale of their own: lengths are in the tables.
+function drawnStrip(/** @type {string} */ id, /** @type {Strip} */ { values, largest }, /** @type {number} */ y) {
+  const color = signedColors();
+  const wide = (BOX - 12) / values.length;
+  const cells = Array.from(values, (value, at) =>
+    svg("rect", {
+      x: LEFT + 6 + at * wide,
+      y,
+      width: wide + 0.2,
+      height: THIN,
+      style: `--cell:${rgbText(color(value / largest))}`,
+    }),
+  );
+  return svg("g", { class: "viz-learn-strip", "data-strip": id }, ...cells);
 }
 
 // From each fork around what follows, to the sum.
@@ -116,7 +172,3 @@ function told(places, name, { block, spine }) {
   const kind = norm < 0 ? "" : norm < into ? ` (${block.pre})` : ` (${block.post})`;
   return `${spine}${kind}: ${order.join(", ")}`;
 }
-
-// "norm" is about "norm_attention" and "norm_ffn".
-const isOf = (/** @type {string} */ id, /** @type {string[]} */ parts) =>
-  parts.some((part) => id === part || id.startsWith(`${part}_`));

@@ -2,6 +2,7 @@
 
 import { caption, el } from "../core/dom.js";
 import { asksFor } from "./cover.js";
+import { NormPlacement } from "./norm_placement.js";
 import { addingUp, fixed, signedText } from "./printed.js";
 import { VectorRows } from "./vector_rows.js";
 
@@ -17,10 +18,11 @@ const ASKED = /** @type {Record<string, string>} */ ({
 export class ResidualStep {
   norms = el("div", { class: "viz-learn-norms" });
   note = caption();
+  placement = new NormPlacement();
 
   constructor(/** @type {Acts} */ { choose }) {
     this.rows = new VectorRows((around) => choose({ around }));
-    this.node = el("div", {}, this.rows.node, this.norms, this.note);
+    this.node = el("div", {}, this.rows.node, this.norms, this.note, this.placement.node);
   }
 
   /** @param {Shown} shown */
@@ -32,8 +34,10 @@ export class ResidualStep {
   }
 
   /** @param {Shown} shown */
-  show({ place, numbers, texts }) {
+  show(shown) {
+    const { place, numbers, texts } = shown;
     const stages = numbers.stages ?? [];
+    this.placement.show(shown);
     /** @type {Row[]} */
     const rows = stages.flatMap(({ id, title, vector }) =>
       vector ? [{ name: stageName(texts, { id, title }), values: vector, ...(ASKED[id] && { asks: ASKED[id] }) }] : [],

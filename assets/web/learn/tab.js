@@ -161,7 +161,7 @@ class LearnTab extends TabShell {
     this.untrained.textContent = this.texts.untrained(shown.run.nLayers, shown.run.nHeads);
     this.missing.hidden = !lacks;
     this.missing.textContent = lacks ? this.texts.missing + (shown.numbers.missing[needs] ?? "") : "";
-    this.block.show(shown.numbers.stages, step, this.texts);
+    this.block.show(shown, step);
     const view = this.#view(step);
     if (this.numbers.firstElementChild !== view.node) this.numbers.replaceChildren(view.node);
     view.node.hidden = Boolean(lacks);

@@ -2,6 +2,8 @@
 
 /** @import { Texts } from "./texts_en.js" */
 
+const blocks = (/** @type {number} */ n) => (n === 1 ? "1 Block" : `${n} Blöcken`);
+
 /** @type {Texts} */
 export const DE = {
   language: "Deutsch",
@@ -32,10 +34,10 @@ export const DE = {
     softmax: "Softmax",
     values: "Σ α · v",
     output: "W_O",
-    residual_attention: "+ Residual",
+    residual_attention: "Residualsumme",
     norm_ffn: "Norm",
     ffn: "FFN",
-    residual_ffn: "+ Residual",
+    residual_ffn: "Residualsumme",
     norm_final: "letzte Norm",
   },
   block: {
@@ -45,6 +47,22 @@ export const DE = {
     dropoutSays: "Dropout setzt beim Trainieren zufällig einige der Zahlen auf 0. In einem Lauf tut es nichts.",
     pre: "Pre-Norm",
     post: "Post-Norm, Add & Norm",
+    play: "▶ Weg abspielen",
+    next: "Nächster Teil",
+    x: (token, n) => `der Vektor von ${token} nach ${blocks(n)}.`,
+    query: (head) => `drei lineare Abbildungen von ihm in jedem Kopf; hier die Query von Kopf ${head}.`,
+    scores: (head) => `diese Query mal der Key jedes Tokens, in Kopf ${head}: eine Zahl für jedes Token.`,
+    out: (n) => `die Summe geht weiter: der Vektor nach ${blocks(n)}.`,
+    says: {
+      norm_attention: "bringt seine Zahlen auf einen gemeinsamen Maßstab.",
+      softmax: "macht aus den Scores Gewichte: positiv, mit Summe 1.",
+      values: "die Values, jeder mal sein Gewicht, addiert; alle Köpfe nebeneinander.",
+      output: "mischt, was die Köpfe gefunden haben.",
+      residual_attention: "der Vektor, der hereinkam, plus das, was die Attention gefunden hat.",
+      norm_ffn: "wieder auf einen gemeinsamen Maßstab.",
+      ffn: "macht ihn breiter, wendet die Aktivierung an und macht ihn wieder schmal; kein anderes Token ist beteiligt.",
+      norm_final: "noch einmal auf einen Maßstab, nach dem letzten Block.",
+    },
   },
   keys: "Leertaste: weiter · ← → Schicht · ↑ ↓ Kopf",
   keysTitle:
@@ -197,6 +215,23 @@ export const DE = {
         ? `${kind}: den Mittelwert ${mean} abziehen, durch σ = ${std} teilen, dann mal γ, plus β`
         : `${kind}: durch das quadratische Mittel ${std} teilen, dann mal γ`,
     one: (dim) => `Zahl ${dim}: `,
+  },
+  placement: {
+    title: "Pre-Norm und Post-Norm nebeneinander, untrainiert",
+    residualOff: "Residualverbindungen aus",
+    normOff: "Norm aus",
+    post: "Post-Norm",
+    blocks: "nach Blöcken",
+    columns: ["Länge", "Rest", "ähnlich"],
+    note: "Zwei kleine Encoder aus 12 Blöcken, 64 breit, mit denselben Zufallsgewichten (Xavier), lesen diese Tokens; nichts davon ist trainiert. „Rest“ ist die Länge dessen, was vom Embedding übrig ist, allein über die Residualverbindungen, als Teil der Länge des Zustands. „Ähnlich“ ist sein mittlerer Kosinus zu den Zuständen der anderen Tokens.",
+    both: (token, length, n, left, grown, whole) =>
+      `Post-Norm bringt jede Summe auf einen Maßstab; so ist jeder Zustand √64 = ${length} lang, und jede Norm verkleinert, was vorher da war: Nach ${blocks(n)} sind nur ${left} des Zustands übrig vom Embedding von ${token}. Pre-Norm lässt die Residualverbindung frei: Der Zustand wächst auf ${grown}, und ${whole} davon sind noch das Embedding. Auf demselben Weg kommt der Gradient zurück; darum lassen sich tiefe Pre-Norm-Modelle leichter trainieren.`,
+    noResidual: (token, n, pre, post) =>
+      `Ohne Residualverbindungen geht von ${token} selbst nichts weiter; die Attention mittelt alle Tokens, und nach ${blocks(n)} sind sie fast derselbe Vektor: Kosinus ${pre} (Pre-Norm) und ${post} (Post-Norm).`,
+    noNorm: (n, token, length) =>
+      `Ohne Norm sind beide derselbe Encoder, und nichts hält die Summen auf einem Maßstab: Nach ${blocks(n)} ist der Zustand von ${token} ${length} lang.`,
+    neither: (token, length, all, few, alike) =>
+      `Ohne beides schwindet der Zustand von ${token} auf die Länge ${length} nach ${blocks(all)}, und schon nach ${few} sind alle Tokens einander fast gleich (Kosinus ${alike}).`,
   },
   ffn: {
     headline: (name, on, n) => [`${on} der ${n} Einheiten des Feed-forward-Netzes sind für `, name, " an."],

@@ -1,5 +1,7 @@
 // The words of the lesson in English; every other language is a file with the same keys.
 
+const blocks = (/** @type {number} */ n) => (n === 1 ? "1 block" : `${n} blocks`);
+
 export const EN = {
   language: "English",
   languages: "Language",
@@ -43,6 +45,23 @@ export const EN = {
       "Dropout sets some of the numbers to 0, at random, while a model is trained. In a run it does nothing.",
     pre: "pre-norm",
     post: "post-norm, Add & Norm",
+    play: "▶ Play its way",
+    next: "Next part",
+    x: (/** @type {string} */ token, /** @type {number} */ n) => `the vector of ${token} after ${blocks(n)}.`,
+    query: (/** @type {string} */ head) => `three linear maps of it in each head; here, the query of head ${head}.`,
+    scores: (/** @type {string} */ head) =>
+      `that query times the key of each token, in head ${head}: a number for each token.`,
+    out: (/** @type {number} */ n) => `the sum goes on: the vector after ${blocks(n)}.`,
+    says: /** @type {Record<string, string>} */ ({
+      norm_attention: "brings its numbers to a common scale.",
+      softmax: "makes weights of the scores: positive, with sum 1.",
+      values: "the values, each times its weight, added up; all heads side by side.",
+      output: "mixes what the heads found.",
+      residual_attention: "the vector that came in, plus what attention found.",
+      norm_ffn: "to a common scale again.",
+      ffn: "widens it, applies the activation, and narrows it; no other token plays a part.",
+      norm_final: "once more to scale, after the last block.",
+    }),
   },
   keys: "Space: next step · ← → layer · ↑ ↓ head",
   keysTitle: "Space or Page Down: next step. Shift + Space or Page Up: previous step. Arrow keys: layer and head.",
@@ -236,6 +255,41 @@ export const EN = {
         ? `${kind}: subtract the mean ${mean}, divide by σ = ${std}, then multiply by γ and add β`
         : `${kind}: divide by the root mean square ${std}, then multiply by γ`,
     one: (/** @type {number} */ dim) => `Number ${dim}: `,
+  },
+  placement: {
+    title: "Pre-norm and post-norm side by side, untrained",
+    residualOff: "residual off",
+    normOff: "norm off",
+    post: "post-norm",
+    blocks: "after blocks",
+    columns: ["length", "left", "alike"],
+    note: "Two small encoders of 12 blocks, 64 wide, with the same random weights (Xavier), read these tokens; nothing here was trained. “Left” is the length of what is left of the embedding, by the residual connections alone, as a part of the state’s length. “Alike” is its mean cosine to the states of the other tokens.",
+    both: (
+      /** @type {string} */ token,
+      /** @type {string} */ length,
+      /** @type {number} */ n,
+      /** @type {string} */ left,
+      /** @type {string} */ grown,
+      /** @type {string} */ whole,
+    ) =>
+      `Post-norm puts each sum to scale, so every state is √64 = ${length} long, and each norm shrinks what came before: after ${blocks(n)}, only ${left} of the state is left of the embedding of ${token}. Pre-norm leaves the residual path alone: the state grows to ${grown}, and ${whole} of it is still the embedding. A gradient comes back by the same path, which is why deep pre-norm models are easier to train.`,
+    noResidual: (
+      /** @type {string} */ token,
+      /** @type {number} */ n,
+      /** @type {string} */ pre,
+      /** @type {string} */ post,
+    ) =>
+      `Without the residual connections, nothing of ${token} itself goes on; attention averages all tokens, and after ${blocks(n)} they are nearly the same vector: cosine ${pre} (pre-norm) and ${post} (post-norm).`,
+    noNorm: (/** @type {number} */ n, /** @type {string} */ token, /** @type {string} */ length) =>
+      `Without norms both are the same encoder, and nothing keeps the sums to scale: after ${blocks(n)}, the state of ${token} is ${length} long.`,
+    neither: (
+      /** @type {string} */ token,
+      /** @type {string} */ length,
+      /** @type {number} */ all,
+      /** @type {number} */ few,
+      /** @type {string} */ alike,
+    ) =>
+      `Without either, the state of ${token} fades to length ${length} after ${blocks(all)}, and after only ${few} all tokens are nearly alike (cosine ${alike}).`,
   },
   ffn: {
     headline: (/** @type {string} */ name, /** @type {number} */ on, /** @type {number} */ n) => [

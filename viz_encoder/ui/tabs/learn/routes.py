@@ -2,7 +2,13 @@
 
 from fastapi import APIRouter, Request, Response
 
-from viz_encoder.ui.tabs.learn import build_routes, carried_route, exercise_routes, order_route
+from viz_encoder.ui.tabs.learn import (
+    build_routes,
+    carried_route,
+    exercise_routes,
+    order_route,
+    placement_route,
+)
 from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, positions, token_numbers
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Query, parse_index
@@ -14,6 +20,7 @@ ROUTER.include_router(build_routes.ROUTER)
 ROUTER.include_router(carried_route.ROUTER)
 ROUTER.include_router(exercise_routes.ROUTER)
 ROUTER.include_router(order_route.ROUTER)
+ROUTER.include_router(placement_route.ROUTER)
 PLACES = Places(2)  # answers that are computed at the same time
 
 
