@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import viz_encoder as vz
 from tests.checkpoints.faults import a_sentence
@@ -176,3 +177,18 @@ def test_its_name_is_said_once(tmp_path):
         encoder.save(tmp_path / str(number))
         encoder = vz.load(tmp_path / str(number))
     assert encoder.card.name == "2 (untrained)"
+
+
+def test_one_of_patches_takes_a_picture(tmp_path):
+    axes = {"embedding": "patch", "image_size": (16, 16), "patch_size": 8}
+    prefix = ("[CLS]", "[REG 0]")
+    config = vz.EncoderConfig(n_layers=2, n_heads=2, d_model=16, d_ff=24, prefix=prefix, **axes)
+    pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
+    encoder = vz.load(config, device="cpu")
+    trace = vz.capture(encoder, Image.fromarray(pixels))
+    assert trace.tokens == (*prefix, "r0c0", "r0c1", "r1c0", "r1c1")
+    scaled = torch.from_numpy(pixels / 127.5 - 1).float().permute(2, 0, 1)[None]
+    torch.testing.assert_close(trace.output, vz.capture(encoder, scaled).output)
+    encoder.save(tmp_path / "own")
+    again = vz.capture(vz.load(tmp_path / "own", device="cpu"), Image.fromarray(pixels))
+    assert torch.equal(again.output, trace.output)

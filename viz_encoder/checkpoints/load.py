@@ -70,7 +70,7 @@ def load(
         tokenizer: a fast transformers tokenizer or a tokenizers.Tokenizer, for a model in memory
             or in place of a folder's own. Without one, a model of texts takes token ids.
         processor: a transformers image processor, likewise. Without one, a model of pictures in
-            memory takes pixels.
+            memory takes pixels; an untrained one takes pictures, too, as pixels from −1 to 1.
         device: "auto" (where a model in memory is; else CUDA, else MPS, else CPU) or any torch
             device.
         dtype: the type to compute in; float32 if not given, whatever the model's own dtype is.

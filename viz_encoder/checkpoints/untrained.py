@@ -5,7 +5,7 @@ import torch
 from viz_encoder.checkpoints.given_readers import GivenReaders
 from viz_encoder.checkpoints.loaded import ModelCard
 from viz_encoder.checkpoints.memory import InMemory
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.model import Encoder
 from viz_encoder.model.saving import own_file
 
@@ -28,4 +28,7 @@ def untrained(config: EncoderConfig, given: GivenReaders, seed: int) -> InMemory
             if not name.endswith("bias") and not bool(weight.any()):
                 weight.normal_(0, STD)
     card = ModelCard("encoder", f"random weights, seed {seed}", "")
-    return InMemory(own_file(config, untrained=True), model.state_dict(), given, card)
+    file = own_file(config, untrained=True)
+    if config.embedding is Embedding.PATCH:
+        file["image"] = {}  # pixels from −1 to 1
+    return InMemory(file, model.state_dict(), given, card)
