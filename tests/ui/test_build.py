@@ -16,7 +16,8 @@ from tests.slow import slow
 from viz_encoder.config import EncoderConfig
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
-from viz_encoder.ui.state.built import POSITIONS, PRESETS, Built
+from viz_encoder.ui.form.model_panel import model_panel
+from viz_encoder.ui.state.built import POSITIONS, PRESETS, Built, as_listed
 from viz_encoder.ui.state.limits import PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.recipe import Recipe
@@ -134,6 +135,43 @@ def test_a_public_server_builds_no_large_one(runner):
         built_run(public, Built.of(TINY), " ")
 
 
+PICTURES = {**TINY, "n_heads": 3, "reads": "image", "image": 32, "patch": 8, "registers": 2}
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_an_untrained_encoder_of_pictures_has_registers_and_counts_them(runner, positions):
+    built = Built.of({**PICTURES, "positions": positions})
+    letters = {"D": 24, "L": 2, "D_ff": 40, "h": 3, "channels": 3, "P": 8, "n": 3, "T": 19}
+    parts = weight_parts(built.config)
+    assert sum(part.count for part in parts) == really_built(built.config)
+    for part in parts:
+        said = part.formula.replace("·", "*").replace("²", "**2").replace("buckets", "32")
+        assert eval(said, {}, letters) == part.count, part
+    told = runner.again(runner.run(Recipe(Source.picture("a digit"), built)))
+    assert told["tokens"][:4] == ["[CLS]", "[REG 0]", "[REG 1]", "r0c0"]
+    assert told["grid"] == {"rows": 4, "cols": 4, "prefix": 3} and built.n_tokens == 19
+    again = restore(runner, told["link"])
+    entries = [runner.store.get(each["key"]) for each in (told, again)]
+    assert torch.equal(entries[0].trace.output, entries[1].trace.output)
+    with pytest.raises(InputError, match="reads pictures"):
+        built_run(runner, built)
+    with pytest.raises(InputError, match="reads texts"):
+        runner.run(Recipe(Source.picture("a digit"), Built.of(TINY)))
+
+
+def test_the_form_names_an_untrained_encoder_and_runs_it(runner):
+    built = Built.of(TINY)
+    assert as_listed(built.listed) == built and as_listed("grammar") == "grammar"
+    panel = model_panel(runner.models, built.listed)
+    assert "d_model 24" in panel and f"{really_built(built.config):,} parameters" in panel
+    told = runner.text(built.listed, TEXT)
+    assert told["link"] == built_run(runner, built)["link"] and told["model"] == built.name
+    picture = Built.of(PICTURES)
+    assert "[REG 1]" in model_panel(runner.models, picture.listed)
+    told = runner.picture(picture.listed, None, "a digit")
+    assert told["model"] == picture.name and told["grid"]["prefix"] == 3
+
+
 def test_over_http(site, tmp_path):
     told = httpx.get(f"{site}viz/learn/build").json()
     assert told["total"] == 24_034_304 == sum(part["count"] for part in told["parts"])
@@ -148,6 +186,8 @@ def test_over_http(site, tmp_path):
     assert same["tokens"] == made["tokens"] and same["link"]["a"] == TEXT
     none = httpx.post(f"{site}viz/learn/build", json=TINY).json()
     assert "needs a text" in none["message"]
+    seen = httpx.post(f"{site}viz/learn/build", json=PICTURES, timeout=60).json()
+    assert seen["kind"] == "image" and seen["grid"]["prefix"] == 3
     bits = np.packbits(np.tri(len(made["tokens"]), dtype=bool)).tobytes()
     snippet = f"{site}viz/run/{made['key']}/mask/snippet?kind=vz.capture"
     code = httpx.post(snippet, content=bits).text

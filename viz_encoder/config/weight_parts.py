@@ -72,8 +72,10 @@ def _embeddings(config: EncoderConfig) -> list[WeightPart]:
     n_positions = config.max_positions
     if config.embedding is Embedding.PATCH:
         n_positions = len(config.prefix) + config.grid[0] * config.grid[1]
-        count = width * (config.n_channels * config.patch_size**2 + config.has_bias("patch"))
-        parts.append(WeightPart("patch embedding", f"channels · P² · {letter}", count))
+        bias = config.has_bias("patch")
+        count = width * (config.n_channels * config.patch_size**2 + bias)
+        formula = "(channels · P² + 1)" if bias else "channels · P²"
+        parts.append(WeightPart("patch embedding", f"{formula} · {letter}", count))
         if config.prefix:
             prefix = WeightPart("prefix tokens", f"n · {letter}", len(config.prefix) * width)
             parts.append(prefix)

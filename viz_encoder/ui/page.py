@@ -13,8 +13,10 @@ from viz_encoder.ui.form import endpoints as form_endpoints
 from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
+from viz_encoder.ui.state.built import Built
 from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, FormExample, opening_of
 from viz_encoder.ui.state.lesson_link import as_linked
+from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component
 from viz_encoder.ui.state.runner import Runner
@@ -172,7 +174,9 @@ class _Events:
         kind = kind if kind in ("text", "pair", "image") else "text"
         first, *_ = self.runner.models.names("text")
         texts = query.get("a", opening_of(first).text), query.get("b", "")
-        picture, model = _example(query.get("example", "")), query.get("model", "")
+        picture, model = _example(query.get("example", "")), _model(query)
+        if isinstance(model, Built) and "example" not in query:
+            picture = gr.skip()  # it ran on what is there
         lists = (self._choices(each, model) for each in ("text", "image"))
         return kind, *texts, picture, *reveal(kind), *lists
 
@@ -207,8 +211,12 @@ class _Events:
         view, notice, _ = _told(lambda: self.runner.saved(path, request.session_hash))
         return view, notice, None if notice else gr.skip()
 
-    def _choices(self, kind: str, model: str = "") -> Any:
+    def _choices(self, kind: str, model: str | Built = "") -> Any:
         names = self.runner.models.names(kind)
+        if isinstance(model, Built):
+            if model.reads == kind:
+                return gr.update(choices=[*names, (model.name, model.listed)], value=model.listed)
+            model = ""
         if not model and names == self.offered[kind]:
             return gr.skip()
         chosen = model if model in names else names[0] if names else None
@@ -246,6 +254,14 @@ def _anew(description: RunDescription) -> str:
 def _example(name: str) -> Image.Image | None:
     """An example's pixels: Gradio serves no file of ours by its path."""
     return Image.open(asset(PICTURES[name])) if name in PICTURES else None
+
+
+def _model(query: dict[str, str]) -> str | Built:
+    """The model that a link names; "" where it asks for one that cannot be, as the run says."""
+    try:
+        return Recipe.from_link(query).model if "build" in query else query.get("model", "")
+    except VizEncoderError:
+        return ""
 
 
 def _first_picture(kind: str, picture: str | None) -> Any:

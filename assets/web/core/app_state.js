@@ -14,6 +14,7 @@ class Current {
   /** @type {number | null} */
   hovered = null;
   coming = true; // the first run is loading
+  fillForm = () => {}; // by the link of the run that was entered; whoever holds the form does it
 
   get run() {
     return this.#run.value;

@@ -49,7 +49,8 @@ export async function mount(root, read, watch, trigger) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
   followTabs(current.selection);
-  followBack(current, () => trigger("submit"));
+  current.fillForm = () => trigger("submit");
+  followBack(current, current.fillForm);
   foldForm();
   offerLink();
   built(() => document.querySelector(".viz-skip")).then((link) => link.addEventListener("click", skip));

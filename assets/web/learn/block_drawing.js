@@ -14,9 +14,9 @@ import { STEPS } from "./steps.js";
 /** @import { Shown, Texts } from "./types.d.ts" */
 
 const [WIDE, LEFT, BOX, RIGHT] = [150, 6, 104, 132]; // of the drawing; of a box, and of the bypass
-const HIGH = { box: 24, add: 18, fork: 6, dropout: 16 };
-const [GAP, MIDDLE] = [8, 58];
-const [STRIP, THIN] = [{ box: 9, add: 11, fork: 0, dropout: 0 }, 6]; // more height with a strip; its own
+const HIGH = { box: 20, add: 18, fork: 6, dropout: 16 };
+const [GAP, MIDDLE] = [7, 58];
+const [STRIP, THIN] = [{ box: 8, add: 9, fork: 0, dropout: 0 }, 6]; // more height with a strip; its own
 
 export class BlockDrawing {
   drawing = el("div");
@@ -93,7 +93,7 @@ export class BlockDrawing {
       { class: `viz-learn-${kind}`, "data-part": id, "data-lit": String(lit) },
       drawn,
       svg("text", at, text),
-      ...(strip ? [drawnStrip(id, strip, top + HIGH[kind] + (kind === "add" ? 2 : -1))] : []),
+      ...(strip ? [drawnStrip(id, strip, top + HIGH[kind] + (kind === "add" ? 2 : 0))] : []),
     );
     if (kind === "dropout") part.append(svg("title", {}, texts.block.dropoutSays));
     if (about) {

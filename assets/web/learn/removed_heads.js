@@ -79,7 +79,7 @@ export class RemovedHeads {
       answer ? `${isolated(each.answer)} ${fixed(each.share, 3)}` : fixed(Math.abs(each.value), 4);
     const row = (/** @type {Removed} */ each, /** @type {boolean} */ hidden) =>
       tableRow(
-        this.#name(each, hidden),
+        hidden ? this.#name(each) : `${each.layer}.${each.head}`, // the head that is followed
         el("span", asksFor(hidden ? ASKED : WEIGHT), fixed(each.weight, 3)),
         el("span", asksFor(ASKED), cells(each)),
       );
@@ -91,10 +91,10 @@ export class RemovedHeads {
     this.said.replaceChildren(el("span", asksFor(ASKED), said(own, most, answer, key, words)));
   }
 
-  #name(/** @type {Removed} */ { layer, head }, /** @type {boolean} */ hidden) {
+  #name(/** @type {Removed} */ { layer, head }) {
     const go = () => this.choose({ layer, head });
     const name = el("button", { type: "button", class: "viz-learn-name", onclick: go }, `${layer}.${head}`);
-    return el("span", hidden ? asksFor(ASKED) : {}, name);
+    return el("span", asksFor(ASKED), name);
   }
 }
 

@@ -1,6 +1,6 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
-import { button, el, options, svg, css } from "../core/dom.js";
+import { button, caption, el, options, svg, css } from "../core/dom.js";
 import { asksFor } from "./cover.js";
 import { countText } from "./printed.js";
 import { Latest } from "../core/latest.js";
@@ -13,15 +13,20 @@ import { Run } from "../core/run.js";
 /** @typedef {Record<string, string>} Sizes */
 /** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,
  *   scores_cost: number, ffn_cost: number, projections_cost: number, scores_formula: string, ffn_formula: string, equal_at: number,
- *   runs: boolean, most: number, asked: Record<string, string | number | boolean>, presets: Record<string, Sizes> }} Built */
+ *   T: number, runs: boolean, most: number, asked: Record<string, string | number | boolean>, presets: Record<string, Sizes> }} Built */
 
 /** @type {Record<string, string[]>} */
 const CHOICES = {
+  reads: ["text", "image"],
   positions: ["sinusoidal", "learned", "rotary", "relative", "none"],
   norm: ["post", "pre"],
   activation: ["gelu", "relu", "silu"],
 };
+/** @type {Record<string, string[]>} */
+const OF_OTHERS = { text: ["image", "patch", "registers"], image: ["V", "T"] }; // axes that one of a kind does not have
 const [WIDTH, HEIGHT] = [440, 180];
+/** @type {Record<string, number>} */
+const LEAST = { registers: 0 };
 const NEIGHBORS = 3; // that a convolution reads at once
 
 /** @implements {StepView} */
@@ -35,22 +40,18 @@ export class BuildStep {
   table = el("table", { class: "viz-learn-plain viz-learn-parts" });
   curve = el("div", { class: "viz-learn-curve" });
   others = el("section");
-  said = el("p", { class: "viz-caption", role: "status" });
+  said = el("p", { class: "viz-caption viz-learn-refusal", role: "status" });
   run = button("", () => this.#run());
   save = el("a", { class: "viz-caption", download: "encoder.zip" });
-  node = el(
+  note = caption();
+  counts = el(
     "div",
-    {},
-    ...[this.presets, this.fields],
-    el(
-      "div",
-      { class: "viz-learn-two" },
-      el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
-      this.curve,
-    ),
-    el("div", { class: "viz-controls" }, this.run, this.save, this.said),
-    this.others,
+    { class: "viz-learn-two" },
+    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+    this.curve,
   );
+  go = el("div", { class: "viz-controls" }, this.run, this.save);
+  node = el("div", {}, ...[this.presets, this.fields, this.said, this.counts, this.go, this.note, this.others]);
   /** @type {Built | null} */
   found = null;
   /** @type {Shown | null} */
@@ -63,6 +64,7 @@ export class BuildStep {
   /** @param {Shown} shown */
   headline({ texts }) {
     const { found } = this;
+    if (this.counts.hidden) return [texts.steps.build];
     return found ? texts.build.headline("\u0000").map((part) => (part === "\u0000" ? totalOf(found.total) : part)) : [];
   }
 
@@ -70,13 +72,16 @@ export class BuildStep {
   show(shown) {
     const first = this.shown?.texts !== shown.texts;
     this.shown = shown;
+    this.sizes.reads ??= shown.run.grid ? "image" : "text";
     if (first) this.#lay(shown.texts);
     if (first || !this.found) this.#ask();
   }
 
   #lay(/** @type {Texts} */ { build: words }) {
     const choices = /** @type {Record<string, string>} */ (words.choices);
-    this.run.textContent = words.run;
+    const picture = this.sizes.reads === "image";
+    this.run.textContent = picture ? words.runPicture : words.run;
+    this.note.textContent = picture ? words.registers : "";
     this.save.textContent = words.save;
     const preset = (/** @type {string} */ name) => {
       this.#take(this.found?.presets[name] ?? {});
@@ -88,6 +93,7 @@ export class BuildStep {
     const field = ([name, label] = ["", ""]) => {
       const set = (/** @type {string} */ value) => {
         this.sizes[name] = value;
+        if (name === "reads" && this.shown) this.#lay(this.shown.texts);
         this.#ask();
       };
       const named = CHOICES[name];
@@ -97,11 +103,20 @@ export class BuildStep {
             { onchange: (event) => set(event.currentTarget.value) },
             ...options(named.map((each) => [each, choices[each] ?? each])),
           )
-        : el("input", { type: "number", min: 1, step: 1, onchange: (event) => set(event.currentTarget.value) });
+        : el("input", {
+            type: "number",
+            min: LEAST[name] ?? 1,
+            step: 1,
+            onchange: (event) => set(event.currentTarget.value),
+          });
       input.value = this.sizes[name] ?? "";
       return el("label", {}, label, input);
     };
-    this.fields.replaceChildren(...Object.entries(words.fields).map(([name, label]) => field([name, label])));
+    const alone = !document.getElementById("viz-tabs"); // a lesson in a file reads texts
+    const own = Object.entries(words.fields).filter(
+      ([name]) => !OF_OTHERS[this.sizes.reads].includes(name) && !(alone && name === "reads"),
+    );
+    this.fields.replaceChildren(...own.map(field));
   }
 
   // The axes that the server has, as the form shows them.
@@ -120,14 +135,14 @@ export class BuildStep {
     await this.#asked.run(async (fresh) => {
       /** @type {Built & { message?: string }} */
       const found = await fresh(json(`viz/learn/build?${query}`));
-      this.said.textContent = found.message ?? ""; // sizes that cannot be are answered in a sentence
-      this.run.disabled = Boolean(found.message);
-      if (found.message) return;
-      if (!this.found) this.#take(found.asked);
+      const refused = Boolean(found.message); // sizes that cannot be are answered in a sentence
+      this.#refuse(found.message ?? "");
+      for (const part of [this.counts, this.go, this.note, this.others]) part.hidden = refused;
+      if (refused) return this.changed();
+      if (!this.found) this.#take({ ...found.asked, reads: this.sizes.reads });
       this.found = found;
-      this.run.disabled = !found.runs || Boolean(this.shown?.run.grid); // it reads words
-      if (!found.runs)
-        this.said.textContent = /** @type {Shown} */ (this.shown).texts.build.large(countText(found.most));
+      this.run.disabled = !found.runs;
+      if (!found.runs) this.#refuse(/** @type {Shown} */ (this.shown).texts.build.large(countText(found.most)));
       this.save.href = address(`viz/learn/build/encoder.zip?${this.#saved()}`);
       this.#draw();
       this.changed();
@@ -164,7 +179,7 @@ export class BuildStep {
         el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, totalOf(found.total))),
       ),
     );
-    const T = Number(this.sizes.T);
+    const { T } = found;
     this.curve.replaceChildren(
       el("h4", {}, words.curve),
       curves(T, found, words),
@@ -180,14 +195,21 @@ export class BuildStep {
   async #run() {
     const { shown } = this;
     if (!shown) return;
-    this.said.textContent = shown.texts.waiting;
     const body = JSON.stringify({ ...this.sizes, run: shown.run.key });
     await this.#running.run(async (fresh) => {
       /** @type {RunDescription & { message?: string }} */
       const made = await fresh(json("viz/learn/build", { body, signal: fresh.signal }));
-      this.said.textContent = made.message ?? "";
-      if (!made.message) current.enter(new Run(made));
+      this.#refuse(made.message ?? "");
+      if (made.message) return;
+      current.enter(new Run(made));
+      current.selection.flush(); // the form takes it over from the link
+      current.fillForm();
     });
+  }
+
+  #refuse(/** @type {string} */ sentence) {
+    this.said.textContent = sentence;
+    this.said.hidden = !sentence;
   }
 
   redraw() {

@@ -4,6 +4,7 @@ import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
+import { EncoderMap } from "./encoder_map.js";
 import { PatchGrid } from "./patch_grid.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -15,7 +16,8 @@ export class TokensStep {
   cards = el("div", { class: "viz-learn-cards" });
   note = caption();
   patches = new PatchGrid();
-  node = el("div", {}, this.cards, this.patches.node, this.note);
+  map = new EncoderMap();
+  node = el("div", {}, this.cards, this.patches.node, this.note, this.map.node);
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
@@ -33,6 +35,7 @@ export class TokensStep {
   show(shownRun) {
     const { run, place, numbers, texts } = shownRun;
     this.patches.show(shownRun);
+    this.map.show(shownRun);
     const words = texts.tokens;
     const shown = Math.min(run.n, MOST);
     const cards = Array.from({ length: shown }, (_, at) => {

@@ -96,6 +96,22 @@ export const DE = {
     patch: (at, row, col) => `Token ${at}: der Patch in Zeile ${row}, Spalte ${col} (beide von 0 an), und seine Pixel`,
     before: (name) => `${name} steht vor den Patches und hat keine Pixel: Sein Vektor ist gelernt.`,
   },
+  map: {
+    title: "Der ganze Encoder und die Schritte zu seinen Teilen",
+    steps: (about) => (about.length > 1 ? `Schritte ${about}` : `Schritt ${about}`),
+    tokens: "Der Text in Stücken.",
+    patches: "Das Bild in Patches.",
+    embedding: (n) => `Ein Vektor aus ${n} Zahlen für jedes, dazu der seiner Stelle.`,
+    vectors: "Ein Vektor für jedes, dazu der seiner Stelle.",
+    blocks: (n) => (n === 1 ? "1 Block" : `${n} Blöcke`),
+    block: (heads) =>
+      `In jedem bringt die Attention mit ${heads} Köpfen zusammen, was die Tokens einander sagen; dann arbeitet ein Feed-forward-Netz an jedem Token allein. Beide addieren etwas zu dem, was hereinkam.`,
+    units: (n) => ` Es hat ${n} Einheiten.`,
+    end: "Das Ende",
+    answer: "Die Vektoren nach dem letzten Block geben die Antwort oder werden zu einem Vektor zusammengefasst.",
+    taken: "Was man wegnimmt oder mit einer Maske verbirgt, zeigt, worauf es ankam.",
+    note: "Ein Encoder liest die ganze Eingabe auf einmal, und jedes Token darf auf alle anderen schauen, nach beiden Seiten. Ein Decoder schreibt ein Token nach dem anderen, also darf jedes nur zurückschauen (Schritt 10).",
+  },
   embedding: {
     headline: (name, d) => ["Aus ", name, ` werden ${d} Zahlen.`],
     note: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht; die Zeile der Stelle ist für jedes Token dieselbe, das dort steht. Addiert wird Zahl für Zahl.",
@@ -327,9 +343,16 @@ export const DE = {
     headline: (total) => ["Ein Encoder dieser Größe hat ", total, " Gewichte."],
     note: "Ändere eine Größe und sieh, was sie kostet. Der Encoder kann sofort laufen, mit zufälligen Gewichten: Gelernt hat er nichts.",
     run: "Untrainiert auf dem Text laufen lassen",
+    runPicture: "Untrainiert auf dem Bild laufen lassen",
+    registers:
+      "Vor den Patches stehen [CLS] und die Register: Tokens ohne Pixel, jedes mit einem eigenen Vektor. Beim Training lernt [CLS], zu sammeln, was nach dem Bild gefragt wird; Register geben den Blöcken einen Platz für das, was zu keinem Patch gehört (Darcet et al., 2024).",
     save: "Als Ordner speichern (.zip), für vz.load",
     large: (most) => `Zu groß, um hier zu laufen: höchstens ${most} Gewichte.`,
     fields: {
+      reads: "liest",
+      image: "Bild, Pixel",
+      patch: "Patch P",
+      registers: "Register",
       V: "Vokabular V",
       d_model: "Breite D",
       n_layers: "Schichten L",
@@ -342,6 +365,8 @@ export const DE = {
     },
     presets: { small: "klein", base: "base", original: "10 000 Wörter, Breite 512" },
     choices: {
+      text: "Texte",
+      image: "Bilder",
       sinusoidal: "Sinus",
       learned: "gelernt",
       rotary: "Rotation (RoPE)",

@@ -98,6 +98,22 @@ export const EN = {
     before: (/** @type {string} */ name) =>
       `${name} stands before the patches and has no pixels: its vector is learned.`,
   },
+  map: {
+    title: "The whole encoder, and the steps about its parts",
+    steps: (/** @type {string} */ about) => (about.length > 1 ? `steps ${about}` : `step ${about}`),
+    tokens: "The text in pieces.",
+    patches: "The picture in patches.",
+    embedding: (/** @type {number} */ n) => `A vector of ${n} numbers for each, plus that of its position.`,
+    vectors: "A vector for each, plus that of its position.",
+    blocks: (/** @type {number} */ n) => (n === 1 ? "1 block" : `${n} blocks`),
+    block: (/** @type {number} */ heads) =>
+      `In each, attention with ${heads} heads brings together what the tokens tell each other; a feed-forward network then works on each token alone. Both add to what came in.`,
+    units: (/** @type {number} */ n) => ` It has ${n} units.`,
+    end: "The end",
+    answer: "The vectors after the last block give the answer, or are pooled to one vector.",
+    taken: "What is taken away, or hidden by a mask, shows what mattered.",
+    note: "An encoder reads the whole input at once, and each token may look at all others, on both sides. A decoder writes one token after the other, so each may only look back (step 10).",
+  },
   embedding: {
     headline: (/** @type {string} */ name, /** @type {number} */ d) => [name, ` becomes ${d} numbers.`],
     note: "The token row is the same wherever the token stands; the position row is the same for every token at that position. They are added number by number.",
@@ -401,9 +417,16 @@ export const EN = {
     headline: (/** @type {string} */ total) => ["An encoder of these sizes has ", total, " weights."],
     note: "Change a size and see what it costs. You can run the encoder right away, with random weights: it has learned nothing.",
     run: "Run it untrained on the text",
+    runPicture: "Run it untrained on the picture",
+    registers:
+      "Before the patches come [CLS] and the registers: tokens without pixels, each a vector of its own. Training makes [CLS] gather what is asked about the picture; registers give the blocks a place to keep what belongs to no patch (Darcet et al., 2024).",
     save: "Save it as a folder (.zip), for vz.load",
     large: (/** @type {string} */ most) => `Too large to run here: at most ${most} weights.`,
     fields: {
+      reads: "reads",
+      image: "picture, pixels",
+      patch: "patch P",
+      registers: "registers",
       V: "vocabulary V",
       d_model: "width D",
       n_layers: "layers L",
@@ -416,6 +439,8 @@ export const EN = {
     },
     presets: { small: "small", base: "base", original: "10,000 words, 512 wide" },
     choices: {
+      text: "texts",
+      image: "pictures",
       sinusoidal: "sinusoidal",
       learned: "learned",
       rotary: "rotary",

@@ -7,6 +7,7 @@ from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.inputs import TextReader
 from viz_encoder.shown import counted
+from viz_encoder.ui.state.built import Built, as_listed
 from viz_encoder.ui.state.models import Models, free_bytes
 
 LISTED = 1_000  # words of a vocabulary that are all shown
@@ -15,6 +16,9 @@ READS = {Embedding.TOKEN: "texts", Embedding.PATCH: "pictures", Embedding.VECTOR
 
 def model_panel(models: Models, name: str) -> str:
     """The facts of a listed model, and its parts with their equations."""
+    named = as_listed(name)
+    if isinstance(named, Built):
+        return _panel(named)
     plan = models.plan(name)
     if plan is None:
         return _panel(models.get(name))
@@ -60,7 +64,7 @@ def _words(reader: object) -> str:
     return f'<details class="viz-caption"><summary>{summary}</summary><p>{words}</p></details>'
 
 
-def _panel(model: Plan | LoadedEncoder, state: str = "", words: str = "") -> str:
+def _panel(model: Plan | LoadedEncoder | Built, state: str = "", words: str = "") -> str:
     rows = "".join(
         f"<tr><th>{html.escape(part.name)}</th><td>{html.escape(part.words)}"
         f"<code>{html.escape(part.equation)}</code></td></tr>"
@@ -74,7 +78,7 @@ def _panel(model: Plan | LoadedEncoder, state: str = "", words: str = "") -> str
     )
 
 
-def _facts(model: Plan | LoadedEncoder, state: str) -> list[tuple[str, str]]:
+def _facts(model: Plan | LoadedEncoder | Built, state: str) -> list[tuple[str, str]]:
     card, config = model.card, model.config
     facts = [
         ("Model", f"{card.name} ({card.family})" if card.family else card.name),
@@ -92,7 +96,7 @@ def _facts(model: Plan | LoadedEncoder, state: str) -> list[tuple[str, str]]:
 def _reads(config: EncoderConfig) -> str:
     if config.embedding is Embedding.PATCH:
         height, width = config.image_size
-        return f"pictures, trained at {width} × {height} pixels"
+        return f"pictures of {width} × {height} pixels"
     longest = f", up to {config.max_positions:,} tokens"
     return READS[config.embedding] + (longest if config.embedding is Embedding.TOKEN else "")
 

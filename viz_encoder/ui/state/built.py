@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from viz_encoder.checkpoints import LoadedEncoder, load
-from viz_encoder.config import EncoderConfig, Positions
+from viz_encoder.checkpoints import LoadedEncoder, ModelCard, load
+from viz_encoder.config import Embedding, EncoderConfig, Positions
 from viz_encoder.config.encoder import SIZES
 from viz_encoder.errors import ConfigError
 from viz_encoder.inputs import TextReader
@@ -24,6 +24,10 @@ POSITIONS: dict[str, dict[str, Any]] = {
     "none": {"positions": "none"},
 }
 MOST = 10**7  # upper limit of any size
+MOST_REGISTERS = 16
+LEAST = {"seed": 0, "registers": 0, "V": len(SPECIAL) + 1}  # 1 of every other
+READS = {"text": Embedding.TOKEN, "image": Embedding.PATCH}
+LISTED = "untrained?"  # before its code, in a list of models
 WORDS = "The vocabulary is the words of the text, numbered as they come; the table is untrained."
 
 
@@ -42,6 +46,10 @@ class Built:
     activation: str = "relu"
     gated: bool = False
     seed: int = 0
+    reads: str = "text"
+    image: int = 40  # both sides of a picture, in pixels
+    patch: int = 4
+    registers: int = 0
 
     @classmethod
     def of(cls, asked: Mapping[str, object]) -> "Built":
@@ -57,8 +65,9 @@ class Built:
             if axis.type is bool:
                 found[axis.name] = value in (True, "true", "1")
             elif axis.type is int:
-                least = 0 if axis.name == "seed" else len(SPECIAL) + 1 if axis.name == "V" else 1
-                found[axis.name] = _whole(axis.name, value, least)
+                least = LEAST.get(axis.name, 1)
+                most = MOST_REGISTERS if axis.name == "registers" else MOST
+                found[axis.name] = _whole(axis.name, value, least, most)
             else:
                 found[axis.name] = str(value)[:40]
         return cls(**found)
@@ -70,10 +79,12 @@ class Built:
         Raises:
             ConfigError: axes that cannot be combined.
         """
-        if self.positions not in POSITIONS:
-            raise ConfigError(
-                f"positions is {shown(self.positions)}; it must be one of {', '.join(POSITIONS)}."
-            )
+        for name, choices in (("positions", POSITIONS), ("reads", READS)):
+            if getattr(self, name) not in choices:
+                raise ConfigError(
+                    f"{name} is {shown(getattr(self, name))}; it must be one of "
+                    f"{', '.join(choices)}."
+                )
         return EncoderConfig.named(
             "original",
             n_layers=self.n_layers,
@@ -87,7 +98,42 @@ class Built:
             activation=self.activation,
             gated=self.gated,
             **POSITIONS[self.positions],
+            **self._pictures,
         )
+
+    @property
+    def _pictures(self) -> dict[str, Any]:
+        """The axes of an encoder of pictures: its patches come after [CLS] and the registers."""
+        if self.reads != "image":
+            return {}
+        registers = (f"[REG {number}]" for number in range(self.registers))
+        return {
+            "embedding": Embedding.PATCH,
+            "image_size": (self.image, self.image),
+            "patch_size": self.patch,
+            "prefix": ("[CLS]", *registers),
+            "rotary_grid": self.positions == "rotary",
+        }
+
+    @property
+    def n_tokens(self) -> int:
+        """The tokens whose cost is told: T of a text, and all of a picture."""
+        config = self.config
+        if config.embedding is Embedding.TOKEN:
+            return self.T
+        return config.grid[0] * config.grid[1] + len(config.prefix)
+
+    @property
+    def card(self) -> ModelCard:
+        """What is known of it before it is built."""
+        source = f"random weights, seed {self.seed}"
+        count = self.config.n_parameters
+        return ModelCard(self.name, source, "", n_parameters=count, untrained=True)
+
+    @property
+    def listed(self) -> str:
+        """What stands for it in a list of models."""
+        return LISTED + self.code
 
     @property
     def code(self) -> str:
@@ -102,7 +148,19 @@ class Built:
     @property
     def name(self) -> str:
         """Name shown in place of a model's."""
-        return f"untrained {self.n_layers} × {self.n_heads}, d_model {self.d_model}"
+        of_pictures = " (pictures)" if self.reads == "image" else ""
+        return f"untrained {self.n_layers} × {self.n_heads}, d_model {self.d_model}{of_pictures}"
+
+
+def as_listed(model: str) -> str | Built:
+    """The encoder that a name in a list of models stands for; a model's own name as it is.
+
+    Raises:
+        ConfigError: axes that cannot be.
+    """
+    if not isinstance(model, str) or not model.startswith(LISTED):
+        return model
+    return Built.of(dict(parse_qsl(model.removeprefix(LISTED))))
 
 
 def _preset(size: str) -> Built:
@@ -125,7 +183,7 @@ PRESETS = {size: _preset(size) for size in SIZES}
 
 
 def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> LoadedEncoder:
-    """The encoder with seeded random weights, and a reader of this text's words.
+    """The encoder with seeded random weights, and a reader: of pictures, or this text's words.
 
     Raises:
         ConfigError: axes that cannot be combined, or more weights than are allowed.
@@ -137,14 +195,16 @@ def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> Lo
             "Use fewer layers, a smaller d_model or a smaller V."
         )
     encoder = load(config, device=device, seed=built.seed)
+    if built.reads == "image":
+        return replace(encoder, card=replace(encoder.card, name=built.name))
     reader = TextReader(_tokenizer(text, built.V), built.T)
     return replace(encoder, reader=reader, card=replace(encoder.card, name=built.name))
 
 
-def _whole(name: str, value: object, least: int) -> int:
+def _whole(name: str, value: object, least: int, most: int) -> int:
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= MOST:
-        raise ConfigError(f"{name} is {shown(value)}; it must be {least:,} to {MOST:,}.")
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+        raise ConfigError(f"{name} is {shown(value)}; it must be {least:,} to {most:,}.")
     return int(text)
 
 

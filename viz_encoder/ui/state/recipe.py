@@ -129,7 +129,7 @@ class Recipe:
                 trace = capture_entered(encoder, batch, self.changes, of_first(mask))
                 real = self.pad.real(trace.n_tokens)
                 trace = replace(trace, valid=trace.valid & real.to(trace.valid.device))
-        if isinstance(self.model, Built):
+        if isinstance(self.model, Built) and self.source.texts:
             trace = replace(trace, notes=(*trace.notes, WORDS))
         return Ran(trace, encoder, inputs)
 

@@ -7,7 +7,7 @@ from typing import Any
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.trace import Trace
-from viz_encoder.ui.state.built import Built, built_encoder
+from viz_encoder.ui.state.built import Built, as_listed, built_encoder
 from viz_encoder.ui.state.changed import PURPOSE
 from viz_encoder.ui.state.limits import LOCAL, Limits
 from viz_encoder.ui.state.models import Models
@@ -46,7 +46,7 @@ class Runner:
         tell: TellStage = silent,
     ) -> RunDescription:
         """Encode one text, or a pair of texts; returns the run's description."""
-        recipe = Recipe(Source.text(text_a, text_b), model)
+        recipe = Recipe(Source.text(text_a, text_b), as_listed(model))
         return self.again(self.run(recipe, tell=tell), owner)
 
     def picture(
@@ -58,7 +58,7 @@ class Runner:
         tell: TellStage = silent,
     ) -> RunDescription:
         """Encode a picture file, or one of the examples by name."""
-        recipe = Recipe(Source.picture(example), model)
+        recipe = Recipe(Source.picture(example), as_listed(model))
         if not (example or path):
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
         return self.again(self.run(recipe, [path], tell), owner)
@@ -70,8 +70,9 @@ class Runner:
         """
         source, model = recipe.source, recipe.model
         if isinstance(model, Built):
+            require_kind(model, source)
             most, device = self.limits.built_weights, self.models.device
-            encoder = built_encoder(model, source.texts[0], most, device)
+            encoder = built_encoder(model, " ".join(source.texts), most, device)
             own_bytes = encoder.card.n_parameters * 4
         else:
             kind, words = "image" if source.kind == "image" else "text", f"Loading {model} …"
@@ -145,6 +146,17 @@ class Runner:
             self.store.claim(key, owner)
         plain = self.rerun(key, PURPOSE, changes=()) if entry.recipe.changes else ""
         return describe(key, entry, plain)
+
+
+def require_kind(built: Built, source: Source) -> None:
+    """Refuse a text for an untrained encoder of pictures, and a picture for one of texts.
+
+    Raises:
+        InputError: it reads the other kind.
+    """
+    if (built.reads == "image") != (source.kind == "image"):
+        other = "pictures" if built.reads == "image" else "texts"
+        raise InputError(f"{built.name} reads {other}; run one of those first.")
 
 
 def require_few(trace: Trace, most: int | None) -> None:

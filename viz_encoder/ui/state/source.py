@@ -76,7 +76,7 @@ class Source:
             raise SelectionError(
                 f"This link asks for {shown(kind)}; a link opens {', '.join(KINDS)}."
             )
-        if "build" in query and "a" not in query:
+        if "build" in query and kind != "image" and "a" not in query:
             raise SelectionError(NO_TEXT)
         if kind == "image":
             return cls.picture(query.get("example", next(iter(PICTURES))))

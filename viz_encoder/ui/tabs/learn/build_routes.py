@@ -13,6 +13,7 @@ from viz_encoder.config.anatomy import anatomy
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.ui.state.built import PRESETS, Built, built_encoder
+from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.runner import Runner
@@ -41,13 +42,13 @@ async def build_route(runs: Runs, request: Request) -> Response:
 
 @ROUTER.post("/learn/build")
 async def run_route(runs: Runs, request: Request) -> Response:
-    """The untrained encoder's run on the text "a", or on that of the run "run"; or a message."""
+    """The untrained encoder's run on the text "a", or on what "run" reads; or a message."""
     sent = json_object(await body_of(request, MOST_JSON, "What was sent"))
 
     def work() -> Response:
         try:
-            text = sent.get("a") or _text_of(runs, str(sent.get("run", "")))
-            key = runs.run(Recipe(Source.text(text), Built.of(sent)))
+            source, content = _source_of(runs, sent)
+            key = runs.run(Recipe(source, Built.of(sent)), content)
         except (ConfigError, InputError) as fault:
             return answers.plain({"message": str(fault)}, FRESH)
         return answers.plain(runs.again(key), FRESH)
@@ -64,21 +65,30 @@ async def folder_route(runs: Runs, request: Request, a: str = "") -> Response:
     )
 
 
-def _text_of(runs: Runner, key: str) -> str:
-    """The text of a run; both of a pair."""
-    texts = runs.store.get(key).trace.sample.texts if key else ()
-    if not texts:
+def _source_of(runs: Runner, sent: dict[str, Any]) -> tuple[Source, Any]:
+    """What to read, and a picture that no link holds; of a pair both texts as one."""
+    if sent.get("a"):
+        return Source.text(sent["a"]), None
+    key = str(sent.get("run", ""))
+    entry = runs.store.get(key) if key else None
+    sample = None if entry is None else entry.trace.sample
+    if Built.of(sent).reads == "image":
+        if entry is None or sample is None or sample.picture is None:
+            return Source.picture(next(iter(PICTURES))), None
+        return entry.recipe.source, sample.picture
+    if sample is None or not sample.texts:
         raise InputError("This encoder reads words, so it needs a text; run a text first.")
-    return " ".join(texts)
+    return Source.text(" ".join(sample.texts)), None
 
 
 def _told(built: Built, limits: Limits) -> dict[str, Any]:
-    config = built.config
-    parts, cost = weight_parts(config), layer_cost(config, built.T)
+    config, T = built.config, built.n_tokens
+    parts, cost = weight_parts(config), layer_cost(config, T)
     total = sum(part.count for part in parts)
     too_large = total > limits.built_weights
     return {
         "asked": asdict(built),
+        "T": T,
         "parts": [asdict(part) for part in parts],
         "total": total,
         "megabytes": round(total * 4 / 1e6, 1),
