@@ -479,7 +479,7 @@ def test_the_scene_model_reads_101_tokens_and_its_exercises_leave_out_words():
     scene = vz.load("scene", device="cpu")
     _, found = posed(scene, asset("examples/digit.png"))
     assert found["patches"]["answer"] == 101
-    assert not {"sum-cell", "flips", "deciding-word"} & set(found)
+    assert not {"weight-of-key", "settled", "other-word"} & set(found)
     assert {"score", "normed-cell", "longest-sum", "activation", "twin-share"} <= set(found)
     said_of = re.search(r"The model says “(.+?)” \((.+?)\)", found["head-that-acts"]["question"])
     before = vz.effect(scene, asset("examples/digit.png")).untouched[0]
@@ -595,3 +595,41 @@ def test_the_numbers_of_the_plan_for_teachers():
     assert without(KEYS, 5).said(6) == "are"  # "cabinet" is nearer, and does not decide
     assert f"is .{1000 * without(KEYS, 2).share('is', 6):.0f}" in page
     assert f"says is .{1000 * windowed(KEYS, 2).share('is', 6):.0f}" in page
+
+
+def test_a_pictures_own_questions_about_its_patches():
+    scene, source = vz.load("scene", device="cpu"), asset("examples/digit.png")
+    asked, found = posed(scene, source)
+    n, n_patches = 101, 100
+
+    def said_without(at):
+        mask = torch.ones(n, n, dtype=torch.bool)
+        mask[:, at] = False
+        run = vz.capture(scene, source, mask=mask)
+        labels = vz.analyses.predictions(scene, run, n=10)[0]
+        return labels.labels[0], dict(zip(labels.labels, labels.shares.tolist(), strict=True))
+
+    offered = [int(each.split(":")[0]) for each in found["deciding-word"]["choices"]]
+    without = {at: said_without(at) for at in range(1, n)}
+    left = {at: shares["7"] for at, (_, shares) in without.items()}
+    best = min(left, key=left.__getitem__)
+    assert said(found["deciding-word"]) == f"{best}: {asked.token(best)}"
+    assert f"a probability of {left[best]:.3f}" in found["deciding-word"]["right"]
+    assert said(found["flips"]) == sum(without[at][0] != "7" for at in offered)
+    assert said(found["window-reach"]) == np.tril(np.ones((n, n)))[asked.query].sum()
+    rows = np.arange(n_patches) // 10
+    pairs = (rows[:, None] == rows).sum() + n_patches * 1
+    assert said(found["smallest-window"]) == pairs
+    assert said(found["forgotten-mask"]) == "All of them have equally many patches"
+    shares = vz.attribute(scene, vz.capture(scene, source), of="pooled")
+    assert abs(said(found["sum-of-shares"]) - shares.tokens.sum() - shares.biases) < 1e-4
+    numbers = re.findall(r"−?\d+\.\d\d", found["sum-of-shares"]["question"])
+    printed = sum(float(each.replace("−", "-")) for each in numbers)
+    assert abs(printed - said(found["sum-of-shares"])) <= found["sum-of-shares"]["tolerance"]
+    patch = scene.model.embed.tokens(scene.read(source).values)[0, asked.query, 0]
+    place = vz.capture(scene, source).hidden(0)[asked.query, 0] - patch
+    terms = re.findall(r"−?\d\.\d\d", found["sum-cell"]["question"])
+    np.testing.assert_allclose(
+        [float(each.replace("−", "-")) for each in terms], [patch.item(), place.item()], atol=6e-3
+    )
+    assert not any("[PAD]" in each["says"] for each in found["mean-cell"]["mistakes"])

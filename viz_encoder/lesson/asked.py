@@ -164,6 +164,14 @@ class Asked:
         return {at: float(found.values[at]) for at in own}
 
     @cached_property
+    def hidden(self) -> TokenEffect | None:
+        """What the model says of a picture without each patch; None where it says nothing."""
+        if self.trace.grid is None or not self.may_rerun:
+            return None
+        found = tokens(self.encoder, self.inputs)
+        return found if found.untouched[0] else None
+
+    @cached_property
     def contrast(self) -> Contrast | None:
         """The run beside its twin and without heads; None where nothing may run again."""
         if not self.may_rerun:

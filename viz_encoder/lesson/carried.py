@@ -7,6 +7,7 @@ from viz_encoder.lesson.exercise import AnswerChoice, Number
 from viz_encoder.lesson.texts import Shown, TextValue, Token
 
 MOST_LISTED = 16  # tokens whose shares a question lists
+FEW_LISTED = 6  # of more tokens; the others as one number
 N_CHOICES = 5
 FEW = 3  # of a smaller score two decimals are asked for
 
@@ -14,25 +15,34 @@ FEW = 3  # of a smaller score two decimals are asked for
 def sum_of_shares(asked: Asked) -> Number | None:
     """The score as the sum of the tokens' shares and that of the biases."""
     found = None if asked.contrast is None else asked.contrast.carried
-    if found is None or len(found.tokens) > MOST_LISTED:
+    if found is None:
         return None
-    shares, biases = [round(float(each), 2) for each in found.tokens], round(found.biases, 2)
+    listed = list(range(len(found.tokens)))
+    if len(listed) > MOST_LISTED:
+        listed = sorted(sorted(listed, key=lambda at: -abs(found.tokens[at]))[:FEW_LISTED])
+    shares, biases = [round(float(found.tokens[at]), 2) for at in listed], round(found.biases, 2)
+    n_others = len(found.tokens) - len(listed)
+    others = round(float(found.tokens.sum() - found.tokens[listed].sum()), 2) if n_others else 0.0
+    kind = "" if asked.answer else "vector"
     return Number(
         found.score,
         decimals=1 if abs(found.score) >= FEW else 2,
         given={
             **_words(asked),
             "shares": tuple(
-                (Token(asked.token(at)), Shown(share, 2)) for at, share in enumerate(shares)
+                (Token(asked.token(at)), Shown(share, 2))
+                for at, share in zip(listed, shares, strict=True)
             ),
+            "n_others": n_others,
+            "others": Shown(others, 2),
             "biases": Shown(biases, 2),
         },
         mistakes={
             "no_biases": float(found.tokens.sum()),
-            "signs": float(np.abs(found.tokens).sum()) + found.biases,
+            **({"signs": float(np.abs(found.tokens).sum()) + found.biases} if asked.answer else {}),
         },
-        printed=sum(shares) + biases,
-        variant="" if asked.answer else "vector",
+        printed=sum(shares) + others + biases,
+        variant=f"{kind}_many".strip("_") if n_others else kind,
     )
 
 

@@ -32,12 +32,13 @@ def sum_cell(asked: Asked) -> Number | None:
         },
         printed=sum(round(value, 2) for value in terms.values()),
         cell=at,
+        variant="" if asked.trace.grid is None else "picture",
     )
 
 
 def _cell(asked: Asked) -> tuple[dict[str, float], int] | None:
     """The terms of the sum by the letters of their tables, and which cell it is."""
-    if asked.config.embedding is not Embedding.TOKEN:
+    if asked.config.embedding is Embedding.VECTOR:
         return None
     found = embedding_step(asked.encoder, asked.trace, asked.query, asked.inputs)
     if found.position is None:
@@ -53,7 +54,7 @@ def swap_words(asked: Asked) -> AnswerChoice | None:
     own = [at for at, special in enumerate(asked.trace.sample.special) if not special]
     names = [asked.token(at) for at in own]
     ordered = config.causal or config.window is not None
-    if config.embedding is not Embedding.TOKEN or ordered or len(set(names)) < 2:
+    if config.embedding is Embedding.VECTOR or ordered or len(set(names)) < 2:
         return None
     other = next(at for at in own if asked.token(at) != names[0])
     return AnswerChoice(

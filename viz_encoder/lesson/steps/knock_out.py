@@ -8,6 +8,7 @@ from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.carried import sum_of_shares, twin_share
 from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.grammar import CONJUNCTIONS
+from viz_encoder.lesson.pictured import deciding_patch, flipping_patches
 from viz_encoder.lesson.texts import Shown, Token
 from viz_encoder.lesson.twins import other_word as other_word_of
 from viz_encoder.trace.capture import capture
@@ -20,6 +21,8 @@ def deciding_word(asked: Asked) -> AnswerChoice | None:
     """A word without which the answer is another; where there is none, what costs it the most."""
     if asked.turned is not None:
         return _turning_word(asked, asked.turned)
+    if asked.trace.grid is not None:
+        return deciding_patch(asked)
     found = asked.without
     if found is None or len(asked.own) < 2:
         return None
@@ -79,6 +82,8 @@ def flips(asked: Asked) -> Number | None:
     """Number of words that change the answer when removed alone."""
     if asked.turned is not None:
         return _turning(asked, asked.turned)
+    if asked.trace.grid is not None:
+        return flipping_patches(asked)
     found = asked.without
     if found is None:
         return None

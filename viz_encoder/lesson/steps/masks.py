@@ -5,6 +5,7 @@ import torch
 from viz_encoder.config import Embedding
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.pictured import causal_keys, pairs_of_rows
 from viz_encoder.lesson.texts import Token
 from viz_encoder.model.masks import sliding_window
 
@@ -21,6 +22,8 @@ def causal_cells(asked: Asked) -> Number:
 
 def window_reach(asked: Asked) -> Number | None:
     """Number of windowed layers until one token can influence another."""
+    if asked.trace.grid is not None:
+        return causal_keys(asked)
     key = asked.apart(2)
     distance = abs(asked.query - key)
     if distance < 2 or asked.config.embedding is not Embedding.TOKEN:
@@ -40,6 +43,8 @@ def window_reach(asked: Asked) -> Number | None:
 
 def smallest_window(asked: Asked) -> Number | None:
     """The smallest window with the same prediction as without one."""
+    if asked.trace.grid is not None:
+        return pairs_of_rows(asked)
     if not asked.answer or not asked.may_rerun or asked.n_real != asked.trace.n_tokens:
         return None
     n = asked.trace.n_tokens

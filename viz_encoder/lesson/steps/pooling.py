@@ -7,6 +7,7 @@ from viz_encoder.config import Embedding, Positions
 from viz_encoder.inputs import TextReader
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.pictured import no_padding
 from viz_encoder.lesson.texts import Shown, Token
 
 N_TOKENS = 3  # averaged by hand
@@ -39,6 +40,7 @@ def mean_cell(asked: Asked) -> Number | None:
             "largest": max(cells),
         },
         printed=sum(round(cell, 2) for cell in cells) / N_TOKENS,
+        variant="" if asked.trace.grid is None else "picture",
     )
 
 
@@ -63,6 +65,8 @@ def patches(asked: Asked) -> Number:
 
 def forgotten_mask(asked: Asked) -> AnswerChoice | None:
     """Pooled vectors that move if pooling counts [PAD]."""
+    if asked.trace.grid is not None:
+        return no_padding(asked)
     config, texts = asked.config, asked.trace.sample.texts
     if not texts or not asked.may_rerun or not isinstance(asked.encoder.reader, TextReader):
         return None

@@ -1,0 +1,114 @@
+"""Questions of a picture where a text has others: its patches hidden, masked and pooled."""
+
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import AnswerChoice, Number
+from viz_encoder.lesson.texts import Shown, TextValue, Token
+
+N_OFFERED = 5
+
+
+def _offered(asked: Asked) -> list[int]:
+    """The patches that cost the answer the most, and the one that is attended to most."""
+    found, order = asked.hidden, _order(asked)
+    if found is None or len(order) < N_OFFERED:
+        return []
+    attended = max(order, key=lambda at: asked.row[at])
+    return sorted({attended, *order[: N_OFFERED - 1]})
+
+
+def _order(asked: Asked) -> list[int]:
+    """The patches by what is left of the answer without each, the least first."""
+    found, special = asked.hidden, asked.trace.sample.special
+    own = [at for at, made in enumerate(special) if not made]
+    return [] if found is None else sorted(own, key=lambda at: found.pair[at, 0])
+
+
+def deciding_patch(asked: Asked) -> AnswerChoice | None:
+    """The patch without which least is left of what the model says of the picture."""
+    found, offered = asked.hidden, _offered(asked)
+    if found is None or not offered:
+        return None
+    best, second = _order(asked)[:2]
+    left = found.pair[:, 0]
+    if round(left[best], 3) == round(left[second], 3):
+        return None
+    attended = max(offered, key=lambda at: asked.row[at])
+    given: dict[str, TextValue] = {
+        "word": Token(found.untouched[0]),
+        "share": Shown(float(found.untouched[1]), 3),
+        "left": Shown(float(left[best]), 3),
+        "then": Token(str(found.answers[best])),
+        "head": asked.name,
+        "attended": Token(asked.token(attended)),
+    }
+    return AnswerChoice(
+        tuple(f"{at}: {asked.token(at)}" for at in offered),
+        offered.index(best),
+        given=given,
+        mistakes={"attended": offered.index(attended)},
+        verbatim=True,
+        variant="picture",
+    )
+
+
+def flipping_patches(asked: Asked) -> Number | None:
+    """How many of these patches change what the model says, each hidden alone."""
+    found, offered = asked.hidden, _offered(asked)
+    if found is None or not offered:
+        return None
+    changing = [at for at in offered if found.answers[at] != found.untouched[0]]
+    return Number(
+        len(changing),
+        given={
+            "word": Token(found.untouched[0]),
+            "patches": tuple(Token(asked.token(at)) for at in offered),
+            "changing": tuple(Token(asked.token(at)) for at in changing) or ("–",),
+        },
+        mistakes={"below": len(offered) - len(changing)},
+        variant="picture",
+    )
+
+
+def causal_keys(asked: Asked) -> Number:
+    """How many tokens a patch may attend to under a causal mask."""
+    grid = asked.trace.grid
+    assert grid is not None
+    return Number(
+        asked.query + 1,
+        given={"token": Token(asked.token(asked.query)), "at": asked.query, "n": grid.n_prefix},
+        mistakes={
+            "not_itself": asked.query,
+            "no_prefix": asked.query + 1 - grid.n_prefix,
+            "all": asked.trace.n_tokens,
+        },
+        variant="picture",
+    )
+
+
+def pairs_of_rows(asked: Asked) -> Number:
+    """How many pairs are left if patches attend to their own row and to what comes first."""
+    grid = asked.trace.grid
+    assert grid is not None
+    rows, columns, first = grid.n_rows, grid.n_cols, grid.n_prefix
+    n_patches = rows * columns
+    return Number(
+        n_patches * (columns + first),
+        given={"rows": rows, "columns": columns, "n": first, "n_patches": n_patches},
+        mistakes={
+            "no_prefix": n_patches * columns,
+            "columns": n_patches * (rows + first),
+            "all": n_patches * (n_patches + first),
+        },
+        variant="picture",
+    )
+
+
+def no_padding(asked: Asked) -> AnswerChoice:
+    """Why a batch of pictures has no [PAD]."""
+    return AnswerChoice(
+        ("same_number", "masked", "gray"),
+        0,
+        given={"n": asked.trace.n_tokens},
+        mistakes={"masked": 1, "gray": 2},
+        variant="picture",
+    )
