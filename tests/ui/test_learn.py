@@ -13,6 +13,7 @@ from tests.slow import slow
 from tests.ui.conftest import of_another_model, open_tab
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
+from viz_encoder.lesson.placement import by_depth
 from viz_encoder.lesson.result_code import Result, decode
 from viz_encoder.lesson.seats import seat
 from viz_encoder.ui.state.lesson_link import as_linked
@@ -868,3 +869,72 @@ def test_a_phone_shows_every_number_from_the_product_to_the_weight(learn, gramma
         }""",
         arg=page.locator(ROWS).first.element_handle(),
     )
+
+
+def test_the_vector_goes_through_the_block_as_it_is_played(step, ran):
+    page = step(3)
+    lit = (
+        "all => all.filter(each => each.dataset.reached === 'true').map(each => each.dataset.strip)"
+    )
+    strips = ".viz-learn-block [data-strip]"
+    assert page.eval_on_selector_all(strips, lit) == ["x", "norm_attention", "qkv"]
+    drawn = page.evaluate("[...vizLearn.block.places.find(({ id }) => id === 'x').strip.values]")
+    np.testing.assert_allclose(drawn, ran.hidden(LAYER)[QUERY].numpy(), rtol=1e-6)
+    page.click(".viz-learn-block button")
+    page.wait_for_function("vizLearn.block.flow.ids[vizLearn.block.flow.at] === 'norm_attention'")
+    assert page.eval_on_selector_all(strips, lit) == ["x", "norm_attention"]
+    said = ".viz-learn-block .viz-caption"
+    assert page.inner_text(said) == "norm: brings its numbers to a common scale."
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate("vizLearn.go(2)")
+    assert page.inner_text(said) == "x: the vector of “[MASK]” after 2 blocks."
+    page.click(".viz-learn-block button:has-text('Next part')")
+    assert page.eval_on_selector_all(strips, lit) == ["x", "norm_attention"]
+    page.emulate_media(reduced_motion="no-preference")
+
+
+@pytest.mark.slow
+def test_residual_and_norm_go_off_in_untrained_encoders(step, ran):
+    page = step(6)
+    cells = ".viz-learn-placement tbody tr:last-child td"
+    for boxes, on in (([], (True, True)), ([1], (True, False)), ([0], (False, False))):
+        for box in boxes:
+            page.click(f".viz-learn-placement >> xpath=.. >> input >> nth={box}")
+        both = [
+            by_depth(ran.tokens, QUERY, placement, residual=on[0], norm=on[1])
+            for placement in ("pre", "post")
+        ]
+        expected = [f"{one[-1]:.{n}f}" for each in both
+                    for one, n in ((each.length, 1), (each.left, 3), (each.alike, 2))]  # fmt: skip
+        page.wait_for_function(
+            f"expected => [...document.querySelectorAll('{cells}')]"
+            ".map(each => each.textContent).join() === expected",
+            arg=",".join(expected),
+        )
+    for box in (0, 1):
+        page.click(f".viz-learn-placement >> xpath=.. >> input >> nth={box}")
+
+
+@pytest.mark.slow
+def test_an_untrained_run_is_the_run_of_the_form_and_of_its_panel(learn):
+    page = learn(step=12)
+    page.fill(".viz-learn-fields label:has-text('width D') input", "500")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".viz-learn-parts", state="hidden")
+    assert "500 cannot be divided" in page.inner_text(".viz-learn-refusal")
+    page.fill(".viz-learn-fields label:has-text('width D') input", "64")
+    page.keyboard.press("Tab")
+    page.click("button:has-text('Run it untrained')")
+    name = "untrained 6 × 8, d_model 64"
+    page.wait_for_function("name => vizTab.run.model === name", arg=name)
+    chosen = "name => document.querySelector('#viz-model input').value === name"
+    page.wait_for_function(chosen, arg=name)
+    key = page.evaluate("vizTab.run.key")
+    page.click("#viz-run")
+    page.wait_for_function("key => vizTab.run.key !== key", arg=key)
+    assert page.evaluate("vizTab.run.model") == name
+    page.select_option(".viz-learn-fields label:has-text('reads') select", "image")
+    page.click("button:has-text('Run it untrained on the picture')")
+    page.wait_for_function("vizTab.run.grid !== null")
+    page.wait_for_function("document.querySelector('#viz-kind input:checked').value === 'image'")
+    assert not learn.faults

@@ -50,7 +50,7 @@ export class BlockDrawing {
         svg("circle", { class: "viz-learn-dot", cx: MIDDLE + BOX / 2 - 2, cy: 0, r: 4 }),
       ),
     );
-    this.flow.play.hidden = !strips.size;
+    this.flow.play.hidden = !strips.size || step === 1; // before there is a vector
     const [words, at] = [texts.block, `${layer}.${head}`];
     /** @type {Record<string, string>} */
     const says = {

@@ -4,6 +4,7 @@ import { caption, el } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, shareText, signedText } from "./printed.js";
+import { spoken } from "./spoken.js";
 import { asksFor } from "./cover.js";
 import { ProductColumns } from "./product_columns.js";
 import { RemovedHeads } from "./removed_heads.js";
@@ -78,7 +79,7 @@ export class AttentionStep {
     const [found, words] = [seen(numbers.attention), texts.attention];
     for (const part of this.worked) part.hidden = !found;
     if (!found) {
-      this.note.textContent = numbers.missing.scores ?? "";
+      this.note.textContent = spoken(texts, numbers.missing.scores ?? "");
       return;
     }
     const [query, key] = [run.tokens[place.query], run.tokens[place.key]].map(isolated);

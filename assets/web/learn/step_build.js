@@ -4,6 +4,7 @@ import { button, caption, el, options, svg, css } from "../core/dom.js";
 import { asksFor } from "./cover.js";
 import { countText } from "./printed.js";
 import { Latest } from "../core/latest.js";
+import { spoken } from "./spoken.js";
 import { address, json } from "../core/server.js";
 import { current } from "../core/app_state.js";
 import { Run } from "../core/run.js";
@@ -31,8 +32,8 @@ const NEIGHBORS = 3; // that a convolution reads at once
 
 /** @implements {StepView} */
 export class BuildStep {
-  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
-  #running = new Latest((sentence) => this.said.replaceChildren(sentence));
+  #asked = new Latest((sentence) => this.#refuse(sentence));
+  #running = new Latest((sentence) => this.#refuse(sentence));
   /** @type {Sizes} */
   sizes = {};
   fields = el("div", { class: "viz-learn-fields" });
@@ -208,7 +209,7 @@ export class BuildStep {
   }
 
   #refuse(/** @type {string} */ sentence) {
-    this.said.textContent = sentence;
+    this.said.textContent = this.shown ? spoken(this.shown.texts, sentence) : sentence;
     this.said.hidden = !sentence;
   }
 

@@ -3,6 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { PositionTable } from "./position_table.js";
+import { spoken } from "./spoken.js";
 import { VectorRows } from "./vector_rows.js";
 import { WordOrder } from "./word_order.js";
 
@@ -44,7 +45,7 @@ export class EmbeddingStep {
     if (found.norm || rows.length < 1) rows.push({ name: found.token ? words.out : words.entering, values: found.out });
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);
-    this.says.textContent = found.says ?? "";
+    this.says.textContent = spoken(texts, found.says ?? "");
     this.order.show(shown);
     this.table.show(shown, Boolean(found.position));
     const note = found.position ? words.note : found.token ? words.noteAlone : "";

@@ -7,6 +7,7 @@ import { isolated } from "../core/token_names.js";
 import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
 import { fixed, quoted, shareText, signedText } from "./printed.js";
+import { spoken } from "./spoken.js";
 
 /** @import { TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
 /** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
@@ -17,7 +18,7 @@ const ASKED = "deciding-word flips"; // the exercises
 
 /** @implements {StepView} */
 export class KnockoutStep {
-  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
+  #asked = new Latest((sentence) => this.shown && this.said.replaceChildren(spoken(this.shown.texts, sentence)));
   start = button("", () => this.#measure());
   progress = el("progress", { max: 1, value: 0, hidden: true });
   said = el("p", { class: "viz-caption", role: "status" });

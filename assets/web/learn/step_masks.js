@@ -10,6 +10,7 @@ import { isolated } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed, quoted } from "./printed.js";
 import { withPadding } from "./padded.js";
+import { spoken } from "./spoken.js";
 import { allows, packed, reached } from "./simple_masks.js";
 
 /** @import { MaskResult, Prediction } from "../core/payloads.d.ts" */
@@ -21,7 +22,7 @@ const [SIDE, MOST, NAMED] = [340, 512, 16]; // pixels of the grid; tokens up to 
 
 /** @implements {StepView} */
 export class MasksStep {
-  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
+  #asked = new Latest((sentence) => this.shown && this.said.replaceChildren(spoken(this.shown.texts, sentence)));
   kind = el("select", { id: "viz-learn-mask", onchange: () => this.#changed() });
   width = el("input", { type: "range", min: 1, max: 8, value: 2, oninput: () => this.#changed() });
   widthSaid = el("output", {});

@@ -4,6 +4,7 @@ import { inkOn, rgbText } from "../core/colors.js";
 import { caption, el } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { fixed, signedText } from "./printed.js";
+import { spoken } from "./spoken.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -49,7 +50,7 @@ export class ProjectionStep {
     const total = product.reduce((sum, value) => sum + value, 0);
     const bias = found.bias === null ? null : signedText(fixedSum(found.sum, total), 3);
     this.sum.textContent = words.sum(found.x.length, fixed(total, 3), bias, fixed(found.sum, 3));
-    this.says.textContent = found.says ?? "";
+    this.says.textContent = spoken(texts, found.says ?? "");
     this.note.textContent = words.note(found.x.length);
   }
 

@@ -4,6 +4,7 @@ import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { el } from "../core/dom.js";
 import { quoted } from "./printed.js";
+import { spoken } from "./spoken.js";
 
 /** @import { Shown } from "./types.d.ts" */
 
@@ -62,12 +63,15 @@ export class Switches {
 
   // The chosen key, by its place in the shown text.
   #hide() {
-    const tell = (/** @type {string} */ sentence) => this.said.replaceChildren(sentence);
-    if (this.shown) changedRun.toggle(hiding([this.shown.place.key]), tell);
+    if (this.shown) changedRun.toggle(hiding([this.shown.place.key]), (sentence) => this.#tell(sentence));
   }
 
   // Made and taken back as every change of the shown run is.
   #toggle(/** @type {string} */ code) {
-    changedRun.toggleInPlain([code], (sentence) => this.said.replaceChildren(sentence));
+    changedRun.toggleInPlain([code], (sentence) => this.#tell(sentence));
+  }
+
+  #tell(/** @type {string} */ sentence) {
+    this.said.textContent = this.shown ? spoken(this.shown.texts, sentence) : sentence;
   }
 }

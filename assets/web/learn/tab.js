@@ -17,6 +17,7 @@ import { errorText, writeWith } from "./printed.js";
 import { Question } from "./question.js";
 import { exercises, seatOf, tokenNumbers } from "./requests.js";
 import { AttentionStep } from "./step_attention.js";
+import { spoken } from "./spoken.js";
 import { STEPS, stepAt } from "./steps.js";
 import { Switches } from "./switches.js";
 import { languageOf, TEXTS } from "./texts.js";
@@ -35,7 +36,7 @@ export function mount(/** @type {HTMLElement} */ root) {
 
 class LearnTab extends TabShell {
   step = USUAL;
-  #asked = new Latest((sentence) => this.fail(sentence));
+  #asked = new Latest((sentence) => this.fail(spoken(this.texts, sentence)));
   #opening = new LessonOpening(current.selection.arrived);
   #questions = new Latest(() => this.#noQuestions());
   texts = TEXTS[languageOf(current.selection.noted(LANGUAGE))];
@@ -160,7 +161,7 @@ class LearnTab extends TabShell {
     this.untrained.hidden = shown.run.weights !== "untrained";
     this.untrained.textContent = this.texts.untrained(shown.run.nLayers, shown.run.nHeads);
     this.missing.hidden = !lacks;
-    this.missing.textContent = lacks ? this.texts.missing + (shown.numbers.missing[needs] ?? "") : "";
+    this.missing.textContent = lacks ? this.texts.missing + spoken(this.texts, shown.numbers.missing[needs] ?? "") : "";
     this.block.show(shown, step);
     const view = this.#view(step);
     if (this.numbers.firstElementChild !== view.node) this.numbers.replaceChildren(view.node);

@@ -76,6 +76,108 @@ export const DE = {
   here: "Hier im Browser geändert; das Modell ist so nicht gelaufen.",
   reset: "Zurück zum Lauf",
   waiting: "Wird gerechnet …",
+  server: [
+    [
+      /^No positions: nothing is added here, so the model does not know the token order\.$/,
+      () => "Keine Positionen: Hier wird nichts addiert, also kennt das Modell die Reihenfolge der Tokens nicht.",
+    ],
+    [
+      /^Rotary: nothing is added here/,
+      () => "Rotary: Hier wird nichts addiert; in jeder Schicht werden q und k um ihre Position gedreht.",
+    ],
+    [
+      /^Relative positions: nothing is added here/,
+      () => "Relative Positionen: Hier wird nichts addiert; zu jedem Score kommt ein Bias für den Abstand.",
+    ],
+    [
+      /^This model was recorded, and its embedding tables/,
+      () => "Aufgezeichnet: Das ging in den ersten Block; woraus es summiert wurde, ist hier nicht bekannt.",
+    ],
+    [
+      /^Rotary: q and k are rotated/,
+      () =>
+        "Rotary: q und k werden um einen Winkel gedreht, der mit der Position des Tokens wächst; beide stehen hier davor und danach.",
+    ],
+    [
+      /^With need_weights=True, torch divides q/,
+      () => "Mit need_weights=True teilt torch q vor dem Produkt durch √d_head; q steht hier davor und danach.",
+    ],
+    [
+      /^This run kept only its maps|^This model computes its softmax itself/,
+      () => "Dieses Modell berechnet seinen Softmax selbst; erhalten sind nur seine Karten, ohne Queries und Keys.",
+    ],
+    [
+      /^A run keeps no pixels and no vectors/,
+      () => "Ein gespeicherter Lauf enthält weder Pixel noch Vektoren seiner Eingabe.",
+    ],
+    [/^The id of token (\d+) is not known/, (at) => `Die ID von Token ${at} ist aus seinem Namen nicht bekannt.`],
+    [
+      /^Token (\d+) is padding/,
+      (at) => `Token ${at} ist Padding, das torch in diesem Lauf ausließ; wähle ein echtes Token.`,
+    ],
+    [
+      /^The model of this run is not loaded here/,
+      () => "Das Modell dieses Laufs ist hier nicht geladen; lass den Text oder das Bild noch einmal laufen.",
+    ],
+    [
+      /^A head was removed from this run/,
+      () => "Aus diesem Lauf ist ein Kopf herausgenommen, und dies rechnet mit dem, was alle Köpfe beitragen.",
+    ],
+    [
+      /^(?:The model must run again for this|This run was made with a mask)/,
+      () => "Das geht nur mit einem Lauf ohne Maske und ohne Änderungen.",
+    ],
+    [
+      /^Only the words of a text can be swapped/,
+      () => "Nur Wörter eines Textes können die Plätze tauschen; diese Eingabe hat keine Token-IDs.",
+    ],
+    [
+      /^Swapping takes two different words/,
+      () => "Zum Tauschen braucht es zwei verschiedene Wörter, die dieser Text nicht hat; gib noch eines ein.",
+    ],
+    [
+      /^(\w+) is '?(.*?)'?; it must be ([\d,]+) to ([\d,]+)\.$/,
+      (name, value, least, most) =>
+        `${name} ist ${value}; erlaubt ist ${least.replaceAll(",", ".")} bis ${most.replaceAll(",", ".")}.`,
+    ],
+    [
+      /^d_model = (\d+) cannot be divided among (?:n_heads = )?(\d+)/,
+      (wide, heads) =>
+        `d_model = ${wide} lässt sich nicht auf ${heads} Köpfe verteilen; nimm ein Vielfaches von ${heads}.`,
+    ],
+    [
+      /^d_head = (\d+) cannot be rotated in pairs; choose (?:a multiple of (\d)|an even one)/,
+      (wide, of) => `d_head = ${wide} lässt sich nicht paarweise drehen; nimm ein Vielfaches von ${of ?? 2}.`,
+    ],
+    [
+      /^image_size \((\d+), \d+\) cannot be cut into patches of (\d+)/,
+      (side, patch) =>
+        `${side} Pixel lassen sich nicht in Patches von ${patch} teilen; nimm ein Vielfaches von ${patch}.`,
+    ],
+    [
+      /^This encoder has ([\d,]+) weights; at most ([\d,]+)/,
+      (n, most) =>
+        `Dieser Encoder hat ${n.replaceAll(",", ".")} Gewichte; hier werden höchstens ${most.replaceAll(",", ".")} gebaut.`,
+    ],
+    [
+      /^This encoder reads words/,
+      () => "Dieser Encoder liest Wörter und braucht einen Text; lass erst einen Text laufen.",
+    ],
+    [
+      /^The text has ([\d,]+) tokens and .*? ([\d,]+):/,
+      (n, most) => `Der Text hat ${n} Tokens, das Modell liest ${most}; kürze ihn oder vergrößere T.`,
+    ],
+    [
+      /^This file cannot compute that/,
+      () => "Das kann diese Datei nicht berechnen; die Seite von viz-encoder kann es.",
+    ],
+    [
+      /^(.+) reads (pictures|texts); run one of those first/,
+      (name, kind) => `${name} liest ${kind === "texts" ? "Texte" : "Bilder"}; lass erst so etwas laufen.`,
+    ],
+    [/^Running …(?: (\d+) s)?$/, (seconds) => (seconds ? `Läuft … ${seconds} s` : "Läuft …")],
+  ],
+  serverSays: "Der Server sagt auf Englisch: ",
   vectors: {
     length: "Länge",
     strip: (name, n) => `${name}, ${n} Zahlen. Ein Klick wählt, welche ausgeschrieben werden.`,

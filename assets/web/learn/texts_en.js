@@ -74,6 +74,9 @@ export const EN = {
   here: "Changed here, in your browser; the model did not run with this.",
   reset: "Back to what ran",
   waiting: "Computing …",
+  /** Sentences of the server, and how they are said; it speaks English. */
+  server: /** @type {[said: RegExp, put: (...parts: string[]) => string][] | null} */ (null),
+  serverSays: "",
   vectors: {
     length: "length",
     strip: (/** @type {string} */ name, /** @type {number} */ n) =>

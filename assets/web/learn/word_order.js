@@ -4,6 +4,7 @@ import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { fixed, quoted } from "./printed.js";
 import { wordOrder } from "./requests.js";
+import { spoken } from "./spoken.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Order } from "./requests.js" */
@@ -47,7 +48,7 @@ export class WordOrder {
     this.said.textContent = shown.texts.waiting;
     await this.#asked.run(async (fresh) => {
       const found = await fresh(wordOrder(shown.run, shown.place, fresh.signal));
-      if ("message" in found) return this.said.replaceChildren(found.message);
+      if ("message" in found) return this.said.replaceChildren(spoken(shown.texts, found.message));
       this.found = { ...found, key: keyOf(shown) };
       this.result.hidden = false;
       this.#draw();
