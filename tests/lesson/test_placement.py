@@ -37,13 +37,13 @@ def states(placement, residual, norm):
     with the divisors that ran: a linear map.
     """
     tensors = untrained(placement).state_dict()
-    x = embedded(NAMES).double().numpy()
+    x = embedded(NAMES).numpy()
     carried = x[AT].copy()
     found = [(x, carried)]
     for layer in range(DEPTHS[-1]):
 
         def weight(name, layer=layer):
-            return tensors[f"layers.{layer}.{name}.weight"].double().numpy()
+            return tensors[f"layers.{layer}.{name}.weight"].numpy()
 
         for part in (attended, fed):
             into = normalized(x) if norm and placement == "pre" else x
@@ -65,7 +65,7 @@ def test_each_number_by_depth(placement, residual, norm):
         alike = np.delete(units @ units[AT], AT).mean()
         expected = length, np.linalg.norm(carried) / length, alike
         found = told.length[at], told.left[at], told.alike[at]
-        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-7)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_what_the_page_says_of_them():

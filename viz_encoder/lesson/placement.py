@@ -77,14 +77,15 @@ def untrained(placement: str) -> Encoder:
                 if isinstance(part, nn.Linear):
                     nn.init.xavier_uniform_(part.weight)
                     nn.init.zeros_(part.bias)
-    return model
+    return model.double()  # without norms, 12 blocks make rounding 10⁴ times as large
 
 
 def embedded(names: Sequence[str]) -> Float[Tensor, "token d_model"]:
     """A random vector for each name, and the position's sinusoids."""
     known = list(dict.fromkeys(names))
     rows = torch.randn(len(known), WIDTH, generator=torch.Generator().manual_seed(SEED))
-    return rows[[known.index(name) for name in names]] + sinusoidal(len(names), WIDTH)
+    places = [known.index(name) for name in names]
+    return (rows[places] + sinusoidal(len(names), WIDTH)).double()
 
 
 def _through(
