@@ -75,7 +75,7 @@ export const EN = {
   reset: "Back to what ran",
   waiting: "Computing …",
   /** Sentences of the server, and how they are said; it speaks English. */
-  server: /** @type {[said: RegExp, put: (...parts: string[]) => string][] | null} */ (null),
+  server: /** @type {[said: RegExp, put: (...parts: string[]) => string][]} */ ([]),
   serverSays: "",
   vectors: {
     length: "length",
