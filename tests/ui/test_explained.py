@@ -48,9 +48,11 @@ def answered(page, found):
     """Whether the page tells this score, and the head that brings most to it, or was removed."""
     said = page.inner_text(".viz-answer").replace("−", "-")
     (layer, head), *_ = found.ranked(1)
-    score = f"{found.words[1:]} is {found.score:.2f}"
+    what, *other = found.words[1:].split(" in the other,")  # which the page names
+    score = f"{what} in " if other else f"{what} is {found.score:.2f}"
     gone = f"{layer}.{head}" in page.evaluate("vizTab.run.changed?.changes.map((c) => c.words)+''")
     removing = "removing " if gone else ""
+    assert f" is {found.score:.2f}" in said
     return score in said and f"; {removing}head {layer}.{head} brings" in said
 
 
@@ -155,7 +157,7 @@ def test_a_word_asked_where_it_looks_takes_what_its_head_looks_at_most(shared, m
 
 def test_an_answer_against_another_label_and_another_text(visit):
     grammar = vz.load("grammar", device="cpu")
-    page = visit(kind="text", a=MASKED[0], model=MASKED[1]).page
+    page = visit(kind="text", a=MASKED[0], model=MASKED[1], measure="contribution").page
     asked(page, "of=masked")
     other = MASKED[0].replace("keys", "key")
     asked(page, "against=the")  # its twin, which names the word that decides
@@ -184,6 +186,12 @@ def test_an_answer_against_another_label_and_another_text(visit):
     page.select_option("#viz-explain-against", label="the same with “key” for “keys”")
     asked(page, f"against={other.split()[0]}")
     assert answered(page, found)
+    page.select_option("#viz-explain-against", "")  # and a removal gives that choice back
+    page.click("[data-cut=remove]")
+    asked(page, "against=run")
+    page.click("#viz-restore")
+    page.wait_for_selector(".viz-how:not([data-painted*=against])")
+    assert page.input_value("#viz-explain-against") == ""
 
 
 @pytest.mark.slow
@@ -225,10 +233,11 @@ def test_what_is_drawn_is_saved(explore, minilm):
             files[kind] = file.read()
     assert files["SVG"].startswith(b"<svg") and b"animal" in files["SVG"]
     drawing = ElementTree.fromstring(files["SVG"])
+    assert minilm.card.name in files["SVG"].decode() and SENTENCES[0] in files["SVG"].decode()
     title, *texts = (
         node.text or "" for node in drawing if node.tag.split("}")[1] in ("title", "text")
     )
-    assert title == page.inner_text(".viz-answer") and " ".join(texts).startswith(title)
+    assert title.startswith(page.inner_text(".viz-answer")) and " ".join(texts).startswith(title)
     size = [2 * int(drawing.get(side)) for side in ("width", "height")]
     picture = Image.open(io.BytesIO(files["PNG"]))
     assert list(picture.size) == size and len(picture.convert("RGB").getcolors(9999)) > 9
@@ -332,7 +341,8 @@ def test_a_run_without_its_model_says_why(visit, site, minilm, tmp_path):
     opened = visit(run=run["key"])
     opened.page.wait_for_selector(".viz-how[data-painted]", state="attached")
     page = opened.page
-    assert "The model of this run is not loaded here" in page.inner_text(".viz-answer")
+    assert "The model of this run is not loaded here" in page.inner_text(".viz-measure-said")
+    assert page.inner_text(".viz-answer").startswith("Going by attention alone, ")
     assert page.is_disabled("[data-measure=contribution]")
     asked(page, ":attention:")
     routes = weight_routes(vz.capture(minilm, "a run"), 0)

@@ -140,7 +140,7 @@ def test_one_switch_turns_picture_heads_and_map(visit, minilm):
     heads = vz.effect(minilm, found.trace.sample.texts[0], measure=found).values[0]
     most = np.unravel_index(abs(heads).argmax(), heads.shape)
     share = f"{heads[most] / found.score:.0%}".replace("-", "−")
-    said = page.inner_text(".viz-measure-said")
+    said = page.inner_text(".viz-answer")
     assert f"removing {most[0]}.{most[1]} changes" in said and f"({share})" in said
     shown = page.locator(f".viz-share-cell[data-head='{most[0]}.{most[1]}']")
     assert shown.inner_text().endswith(share.rstrip("%"))

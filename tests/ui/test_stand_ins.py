@@ -63,7 +63,7 @@ def test_zeros_a_mean_and_the_twin_s_output_stand_in_for_a_head(under_effect, gr
     patched = vz.patch(grammar, TEXT, TWIN)  # also by the logit of "are" minus that of "is"
     assert cells(page) == pytest.approx((patched.values[0] - patched.clean[0]).ravel(), abs=6e-5)
     assert "effect of patching each" in page.inner_text(".viz-shares h3")
-    assert "Of all heads, patching 3.0" in page.inner_text(".viz-measure-said")
+    assert "Of all heads, patching 3.0" in page.inner_text(".viz-answer")
 
 
 def test_what_stands_in_is_offered_under_effect_alone_and_is_in_the_link(under_effect):

@@ -129,6 +129,9 @@ test("the answer says which tokens, how much, and what the strongest head brough
     said(distance),
     /^The distance between the two vectors is 10\.00 \(25% of the vector’s length in this run, 40\.00\): /,
   );
+  const apart = { ...FOUND, words: "the logit, in this run minus in the other," };
+  const named = answerSaid(apart, String, -1, [], "the run without the change")[0][0];
+  assert.equal(named, "The logit, in this run minus in the run without the change, is 10.00: ");
   assert.match(said({ ...distance, along: -0.254 }), / this run, 40\.00; −25% along the vector before\): /);
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings the largest share of it \(60%\)\.$/);

@@ -83,7 +83,7 @@ export class ChangedBanner {
 
   #say(/** @type {string} */ sentence) {
     steadily(() => {
-      this.said.textContent = sentence;
+      this.said.textContent = this.said.title = sentence;
     });
   }
 

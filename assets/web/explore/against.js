@@ -11,6 +11,7 @@ import { unshared } from "./reference_words.js";
 const OTHER = "other";
 const SAVED = "saved";
 const RUN = "run:"; // before the key of a run of this page
+const MOST_NAMED = 60; // characters in a sentence
 const NOTHING = "nothing"; // in a link, where another choice is the default
 const SAVED_FILE = "A .safetensors file from “Saved run” or trace.save";
 
@@ -19,6 +20,7 @@ export class Against {
   #ofHead = false;
   #listed = "";
   #usual = ""; // the default for this run
+  #own = { of: "", value: "" }; // what a person chose for a text, also while another run is chosen for them
   select = el("select", { id: "viz-explain-against", onchange: () => this.#chose() });
   rival = el("input", {
     ...{ type: "text", id: "viz-explain-rival", class: "viz-typed" },
@@ -55,7 +57,8 @@ export class Against {
     [this.#run, this.#ofHead, this.#listed] = [run, ofHead, this.#listing(run)];
     this.#usual = ofHead ? (texts[0]?.[0] ?? "") : "";
     if (reference.key) choose(select, RUN + reference.key);
-    else if (asUsual || !choose(select, value)) select.value = this.#usual;
+    else if (asUsual || !choose(select, value))
+      if (this.#own.of !== run.plainKey || !choose(select, this.#own.value)) select.value = this.#usual;
     this.#reveal();
   }
 
@@ -94,6 +97,13 @@ export class Against {
     return text.includes(" ") ? text : counterpart; // not a label or a word
   }
 
+  /** What the other run is, in words; "" where that is long or no other run. */
+  get named() {
+    const { value, selectedOptions } = this.select;
+    const said = value.startsWith(RUN) || value.includes(" ") ? (selectedOptions[0]?.text ?? "") : "";
+    return said.length <= MOST_NAMED ? said : "";
+  }
+
   /** As a link has it, beside the run; "" as usual. */
   get noted() {
     const { value } = this.select;
@@ -106,11 +116,18 @@ export class Against {
     if (!noted || this.reference.key) return;
     if (noted === NOTHING) this.select.value = "";
     else if (!choose(this.select, noted)) [this.select.value, this.rival.value] = [OTHER, noted];
+    this.#keep();
     this.#reveal();
+  }
+
+  #keep() {
+    const { value } = this.select;
+    if (!value.startsWith(RUN) && value !== SAVED) this.#own = { of: this.#run?.plainKey ?? "", value };
   }
 
   #chose() {
     const { value } = this.select;
+    this.#keep();
     this.#reveal();
     if (value === SAVED) return this.file.click();
     this.reference.choose(value.startsWith(RUN) ? value.slice(RUN.length) : "");

@@ -40,17 +40,15 @@ export class Explained extends Emitter {
   #told = ""; // the question of which the answer stands there
   /** @type {Run | null} */ #answered = null;
   #answeredQuery = -1;
-  /** @type {[text: string, strong: boolean][]} */ #parts = []; // of the answer
-  #headline = ""; // of the picture in its measure
+  #headline = ""; // the answer in the measure that is shown
   #query = -1; // of which the question is, where it is of the chosen token
-  #token = -1; // whose final state is asked about; -1 where something else is
+  token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
   standIn = new StandIn(() => this.ask(0));
   fewest = new FewestWords();
   said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
-  by = el("span", { class: "viz-caption", hidden: true }, " by contribution");
-  how = el("p", { class: "viz-measure-said" });
+  how = el("p", { class: "viz-measure-said viz-caption" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
@@ -115,7 +113,7 @@ export class Explained extends Emitter {
     const { query } = this.selection;
     await this.question.show(run, query, fresh);
     if (run.unsplit) {
-      this.#query = this.#token = query;
+      this.#query = this.token = query;
       return { of: "state", token: String(query) };
     }
     const options = this.question.options();
@@ -125,7 +123,7 @@ export class Explained extends Emitter {
       this.#fail(`${quoted(run.tokens[Number(options.token)])} is padding, which has no final state; choose a word.`);
       return null;
     }
-    this.#token = options.of === "state" && !options.against ? Number(options.token) : -1;
+    this.token = options.of === "state" && !options.against ? Number(options.token) : -1;
     this.maps.ask(run, String(new URLSearchParams(options)));
     return options;
   }
@@ -150,7 +148,7 @@ export class Explained extends Emitter {
     if (found?.message) throw new Error(found.message); // answered and not refused, which browsers report as an error
     const follows = asked !== this.#told && this.#follows(run);
     this.#told = asked;
-    this.#answer(found, run.unsplit);
+    this.#answer(found);
     await this.#lead(run, found, fresh, follows);
     this.standIn.offer(run, this.question.against.twin);
     const of = measure === "effect" ? asked + this.standIn.asked : asked;
@@ -186,21 +184,25 @@ export class Explained extends Emitter {
     this.heads.draw();
   }
 
-  /** The score's parts, or why it has none. @type {(found: Found | null, why: string) => void} */
-  #answer(found, why) {
+  #answer(/** @type {Found | null} */ found) {
     [this.found, this.effect] = [found, null];
     this.said.classList.remove("viz-stale");
     this.picture.hidden = this.heads.section.hidden = false;
-    const name = (/** @type {number} */ at) => (found ? toldApart(found.names, at) : "");
-    this.#parts = found ? answerSaid(found, name, this.#token, removedHeads(this.run)) : [[why, false]];
-    const said = found
-      ? [...marked(this.#parts, () => this.#toHead()), this.by]
-      : [el("span", { class: "viz-caption" }, why)];
-    const same = this.#answered?.plainKey === this.run?.plainKey; // with other changes: what was clicked stays in place
-    if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
-    else this.said.replaceChildren(...said);
+    if (found && this.selection.measure === "contribution") {
+      const name = (/** @type {number} */ at) => toldApart(found.names, at);
+      this.#say(answerSaid(found, name, this.token, removedHeads(this.run), this.question.against.named));
+    }
     [this.#answered, this.#answeredQuery] = [this.run, this.#query];
     this.tell();
+  }
+
+  // The answer, whose heads are ways to them; below another one of this text, what was clicked stays in place.
+  #say(/** @type {[text: string, strong: boolean][]} */ parts) {
+    this.#headline = parts.map(([text]) => text).join("");
+    const said = marked(parts, (name) => this.#toHead(name));
+    const same = this.#answered?.plainKey === this.run?.plainKey;
+    if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
+    else this.said.replaceChildren(...said);
   }
 
   /** @type {(run: Run, shown: Found, token: number) => void} */
@@ -208,17 +210,15 @@ export class Explained extends Emitter {
     const { measure } = this.selection;
     const { how, files } = MEASURES[measure];
     this.#behind(false);
-    this.by.hidden = measure === "contribution" || !this.found;
     this.standIn.node.hidden = measure !== "effect";
     const { doing } = this.standIn;
     const name = (/** @type {number} */ at) => toldApart(shown.names, at);
-    const first = {
+    const said = {
       attention: () => looksSaid(shown, name, shown.start ?? -1),
       effect: () => effectSaid(shown, name, doing),
     };
-    const said = first[/** @type {keyof typeof first} */ (measure)]?.() ?? [];
-    this.#headline = (said.length ? said : this.#parts).map(([text]) => text).join("");
-    this.how.replaceChildren(...marked(said), said.length ? " " : "", el("span", { class: "viz-caption" }, how));
+    if (measure in said) this.#say(said[/** @type {keyof typeof said} */ (measure)]());
+    this.how.textContent = [run.unsplit, how].filter(Boolean).join(" ");
     const picture = run.grid !== null;
     this.routes.node.hidden = picture;
     this.pictures.node.hidden = !picture;
@@ -234,10 +234,13 @@ export class Explained extends Emitter {
     this.heads.show(run, shown, doing);
   }
 
-  // To the head that the answer names.
-  #toHead() {
+  // To a head that the answer names, and there to what stands out.
+  #toHead(/** @type {string} */ name) {
     const { run, found } = this;
-    if (run && found) this.#latest.run((fresh) => this.#lead(run, found, fresh, true));
+    const [layer, head] = name.split(".").map(Number);
+    if (run && found && strongestHead(found.heads).name === name)
+      this.#latest.run((fresh) => this.#lead(run, found, fresh, true));
+    else this.selection.set({ layer, head });
   }
 
   // Ask of a token's final state from now on.
@@ -311,10 +314,11 @@ function addsUp(found) {
   return `All tokens and the biases (${biases}) add up to ${whole}, to ${unexplained.toExponential(0)} of it.`;
 }
 
-/** A head is a way to it where `toHead` is given. @type {(parts: [text: string, strong: boolean][], toHead?: () => unknown) => (string | Node)[]} */
+/** @type {(parts: [text: string, strong: boolean][], toHead: (name: string) => unknown) => (string | Node)[]} */
 const marked = (parts, toHead) =>
   parts.map(([text, strong]) => {
     if (!strong) return text;
-    const leads = toHead && /^\d+\.\d+$/.test(text);
-    return el("b", {}, leads ? button(text, toHead, { class: "viz-to-head", title: `Choose head ${text}` }) : text);
+    const leads = /^\d+\.\d+$/.test(text);
+    const more = { class: "viz-to-head", title: `Choose head ${text}` };
+    return el("b", {}, leads ? button(text, () => toHead(text), more) : text);
   });

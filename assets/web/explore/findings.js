@@ -21,6 +21,7 @@ export class FindingsView {
   /** @type {Findings | null} */ #found = null;
   /** @type {Explained | null} */ #answer = null;
   /** @type {Explained | null} */ #effect = null;
+  #of = -1; // the token whose state the answer is of
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
   actions = el("span", { class: "viz-finding-actions" });
   chips = el("p", { class: "viz-finding-chips" });
@@ -75,7 +76,7 @@ export class FindingsView {
     const chips = found.map((finding) => this.#chip(finding));
     this.chips.replaceChildren(el("span", { class: "viz-caption viz-finding-of" }), ...chips);
     this.#qualify();
-    this.weigh(this.#answer, this.#effect);
+    this.weigh(this.#answer, this.#effect, this.#of);
   }
 
   // Choose like `opening_of` for a short text.
@@ -94,13 +95,14 @@ export class FindingsView {
   }
 
   // Beside where a head looks: what it brought to the answer that is shown.
-  /** @type {(found: Explained | null, effect?: Explained | null) => void} */
-  weigh(found, effect = null) {
-    [this.#answer, this.#effect] = [found, effect];
+  /** `of` is the token whose state is told: what a head brings to it says nothing of another token's link.
+   * @type {(found: Explained | null, effect?: Explained | null, of?: number) => void} */
+  weigh(found, effect = null, of = -1) {
+    [this.#answer, this.#effect, this.#of] = [found, effect, of];
     this.#say();
     const chips = this.chips.querySelectorAll("button");
-    for (const [at, { layer, head, chip }] of (this.#found?.found ?? []).entries()) {
-      const one = chip.startsWith(`${layer}.${head} `); // not of several heads
+    for (const [at, { layer, head, query, chip }] of (this.#found?.found ?? []).entries()) {
+      const one = chip.startsWith(`${layer}.${head} `) && (of < 0 || query === of); // not of several heads
       const brought = found && one && el("small", {}, this.#brings(found, layer, head));
       chips[at]?.replaceChildren(chip, ...(brought ? [brought] : []));
     }

@@ -47,7 +47,9 @@ export function routesSaves(shown) {
 const stemOf = (/** @type {Run | null} */ run) => `${run?.model ?? "run"}-routes`;
 
 /** The title stands above the drawing, and is what viewers and screen readers say of it. @type {(shown: Shown) => File} */
-function svgFile({ drawing, title, run }) {
+function svgFile({ drawing, title: answer, run }) {
+  const read = [run?.link.a, run?.link.b].filter(Boolean).map((text) => `“${text}”`);
+  const title = [answer, `${run?.model ?? "A run"}${read.length ? `: ${read.join(" and ")}` : ""}.`].join(" ");
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const [from, to] = [drawing, copy].map((node) => [...node.querySelectorAll("*")]);
   for (const [at, node] of from.entries()) {
@@ -72,7 +74,7 @@ function above(copy, title) {
   copy.setAttribute("height", String(height + room));
   const { color, fontFamily } = getComputedStyle(document.body);
   const style = { "font-size": 14, "font-family": fontFamily, fill: color };
-  return lines.map((line, at) => svg("text", { x: 4, y: LINE * (at + 0.8) - room, ...style }, line));
+  return lines.map((line, at) => svg("text", { x: 8, y: LINE * (at + 0.8) - room, ...style }, line));
 }
 
 /** @type {(text: string, most: number) => string[]} */

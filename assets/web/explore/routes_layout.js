@@ -66,7 +66,7 @@ export function shareSaid(share, { score, large }) {
 export function amountSaid(share, { score, large, unit }) {
   const amount = `${share > 0 ? "+" : ""}${share.toFixed(4)}`;
   const said = large
-    ? `${((100 * share) / score).toFixed(1)}% (${amount} of ${score.toFixed(2)})`
+    ? `${((100 * share) / score).toFixed(1).replace(/^-0\.0$/, "0.0")}% (${amount} of ${score.toFixed(2)})`
     : `${amount} ${unit === "logits" ? "logits" : "in length"}`;
   return said.replaceAll("-", "−");
 }
@@ -150,13 +150,15 @@ function listed(found, name, itself, from = "") {
 }
 
 /** What carried the score, in a sentence of plain and strong parts: `name` says a token, `itself` is that of a state, and
- * `removed` are heads that the run lacks. @type {(found: Explained, name: (token: number) => string, itself?: number,
- *   removed?: string[]) => [text: string, strong: boolean][]} */
-export function answerSaid(found, name, itself = -1, removed = []) {
+ * `removed` are heads that the run lacks, `other` is what it is told against.
+ * @type {(found: Explained, name: (token: number) => string, itself?: number, removed?: string[], other?: string)
+ *   => [text: string, strong: boolean][]} */
+export function answerSaid(found, name, itself = -1, removed = [], other = "") {
   const most = strongestHead(found.heads);
   const { name: head, share } = most;
   const brings = namedLink(found, most);
-  const words = found.words.charAt(0).toUpperCase() + found.words.slice(1);
+  const words =
+    found.words.charAt(0).toUpperCase() + found.words.slice(1).replace(" in the other", ` in ${other || "the other"}`);
   /** @type {[string, boolean][]} */
   const said = [[itself < 0 ? `${words} is ${wholeSaid(found)}: ` : `${name(itself)} ends up `, false]];
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));

@@ -36,7 +36,7 @@ import { DisplayOptions } from "../views/display_options.js";
 const NARROW = 760;
 const ONE_SCALE =
   "Shares, effects and changes have one scale of their own; choose Attention, or turn off “Show the change”";
-const MORE = "More: statistics, exports";
+const MORE = "More: find heads, statistics, exports";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class ExploreTab extends TabShell {
@@ -116,7 +116,7 @@ class ExploreTab extends TabShell {
       ...[explained.said, findings.node, this.how, this.more],
     );
     this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));
-    explained.on(() => this.findings.weigh(explained.found, explained.effect));
+    explained.on(() => this.findings.weigh(explained.found, explained.effect, explained.token));
     this.selection.on(() => this.run && this.#sync(this.run));
     this.layer.title = this.head.select.title = HINT;
     followKeys(root, this.selection, () => this.run);

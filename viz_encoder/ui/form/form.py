@@ -111,6 +111,7 @@ def _text_box(label: str, elem_id: str = "viz-text-b", value: str = "") -> gr.Te
         label=label,
         lines=1,
         max_lines=3,
+        autoscroll=False,
         show_label=False,
         container=False,
         scale=4,
