@@ -225,7 +225,9 @@ test("the map shows shares or effects of the question, and weights where the mea
     /^attribution\/map\?of=state&token=3&measure=contribution&query=3&told=true&layer=1&head=2.*rows=0:4&keys=1:4$/,
   );
   assert.match(maps.file("csv"), /^figure\/link_shares\.csv\?of=state&token=3&layer=1&head=2$/);
-  selection.measure = "effect";
+  selection.head = "mean"; // shares of several heads are added up
+  assert.match(maps.file("csv"), /&layer=1&head=sum$/);
+  Object.assign(selection, { head: 2, measure: "effect" });
   assert.deepEqual([maps.shows, maps.ahead, maps.file("csv")], ["effect:of=state&token=3:3", false, ""]);
   let told = 0;
   maps.on(() => told++);

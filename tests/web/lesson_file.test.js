@@ -135,6 +135,7 @@ test("typed padding is masked, left out of means and effects, and changes nothin
   const [plain, padded] = ["the cat sees the dog", "the cat sees the dog [PAD] [PAD]"].map((text) => runs.of(text));
   for (const [token, { out }] of plain.ran.last.entries()) near(padded.ran.last[token].out, out, `output ${token}`);
   assert.deepEqual(runs.described(padded).valid, [...plain.read.ids.map(() => true), false, false]);
+  assert.equal(padded.read.cut, 0);
   const [one, two] = [plain, padded].map(({ ran }) => knockOut(model, ran).values);
   near(two.slice(0, -2).map(Number), one.map(Number));
   assert.deepEqual(two.slice(-2), [null, null]);
