@@ -4,6 +4,9 @@ import { Emitter } from "./emitter.js";
 
 const KEPT = "viz.dataset"; // in the browser tab, and nowhere else
 
+/** How a table with labels begins, in place of one text a line. */
+export const HEADED = /^\s*(?:text|label|word)\s*,/i;
+
 export const WHERE_KEPT =
   "Your texts stay in this browser tab, also after a reload or Back, and stand in every tab of the page that takes texts.";
 

@@ -1,7 +1,7 @@
 // Input of the Corpus tab: pasted texts, a file, images, a saved table, or the example sentences.
 
 import { button, caption, control, controls, counted, el } from "../core/dom.js";
-import { dataset, WHERE_KEPT } from "../core/dataset.js";
+import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
 import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
@@ -14,7 +14,6 @@ import { filePicker, isPicture } from "./file_picker.js";
 
 const [USUAL, PICTURE_USUAL] = ["all-MiniLM-L6-v2", "scene"];
 const MOST = 2000;
-const HEADED = /^\s*(?:text|label|word)\s*,/i; // a table with labels, as the Pooling tab takes it
 const ABOUT = [
   `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file with a column of texts (and one of text B, for pairs), or a treebank (.conllu); or as many pictures, as files or as a .zip; or a table that was saved before.`,
   `Texts are read by the text model chosen at the top of the page, pictures by the picture model (${PICTURE_USUAL}, unless another is chosen there), and the server keeps nothing.`,

@@ -1,5 +1,6 @@
 // The mean effect of removing each head over many texts, and its spread.
 
+import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { button, el } from "../core/dom.js";
 import { streamed } from "../core/streamed.js";
 import { saveRow } from "../views/save_row.js";
@@ -34,7 +35,7 @@ export class OverTexts {
   /** @type {TextEffects | null} */ #found = null;
   #offered = ""; // the text that stands there at first
   #work = new Work();
-  typed = el("textarea", { id: "viz-over-texts", rows: 8, oninput: () => this.#count() });
+  typed = el("textarea", { id: "viz-over-texts", rows: 8, oninput: () => this.#typed() });
   start = button("", () => this.#begin(), { class: "viz-small" });
   sentence = el("p", { class: "viz-caption", role: "status" });
 
@@ -45,7 +46,8 @@ export class OverTexts {
         this.sentence.textContent = said;
       },
     );
-    const label = el("label", { class: "viz-caption", for: this.typed.id }, ABOUT);
+    dataset.on(() => this.#take());
+    const label = el("label", { class: "viz-caption", for: this.typed.id }, `${ABOUT} ${WHERE_KEPT}`);
     const save = saveRow("Save the mean effects", [["CSV", "One row per head, with its spread", () => this.#table()]]);
     this.result = el("div", { hidden: true }, this.grid.node, this.sentence, save);
     this.node = el(
@@ -59,10 +61,24 @@ export class OverTexts {
   show(/** @type {Run} */ run) {
     const own = this.typed.value.trim() !== this.#offered.trim(); // somebody typed it
     if (!own) this.typed.value = this.#offered = run.link.a ? `${run.link.a}\n` : "";
+    this.#take();
     this.#work.stop();
     [this.#run, this.#found] = [run, null];
     this.result.hidden = true;
     this.node.hidden = Boolean(run.grid || run.unsplit);
+    this.#count();
+  }
+
+  #typed() {
+    dataset.set(this.typed.value);
+    this.#count();
+  }
+
+  // The texts that were typed in any tab, unless they are a table with labels.
+  #take() {
+    const { text } = dataset;
+    if (!text || HEADED.test(text) || text === this.typed.value) return;
+    this.typed.value = text;
     this.#count();
   }
 

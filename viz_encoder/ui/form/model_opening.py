@@ -145,7 +145,9 @@ class Opening:
             why = VECTORS if encoder.kind == "vector" else NO_TOKENIZER
             return alert(why) + model_panel(self.models, listed), *SAME, *_buttons()
         kind = encoder.kind
-        said = f'<p class="viz-caption" role="status">{html.escape(listed)} is loaded.</p>'
+        then = f"Run reads your {'picture' if kind == 'image' else 'text'} with it."
+        words = f"{html.escape(listed)} is loaded. {then}"
+        said = f'<p class="viz-caption" role="status">{words}</p>'
         chosen = {kind: listed}
         return (
             said,
