@@ -87,7 +87,7 @@ def test_from_the_first_screen_a_head_is_removed_by_one_click(animal, minilm, pl
         same = np.abs(found - plain.attention(layer).numpy()).max() < 2e-6
         assert same == (layer == 3), layer
     was = plain.attention(3, 1)[IT, ANIMAL]
-    assert f"{was:.2f} of its attention, as before; what it adds" in said
+    assert f"{was:.2f} of its attention, as before; its output is now zero" in said
     assert page.get_attribute("[data-cut=remove]", "aria-pressed") == "true"
     at = 4, int((ablated.attention(4) - plain.attention(4))[:, IT, ANIMAL].abs().argmax())
     page.evaluate("([layer, head]) => vizTab.selection.set({ layer, head })", list(at))
@@ -163,6 +163,9 @@ def test_hidden_and_replaced_words_are_the_runs_of_python(sentence, grammar):
     arrived(page, before)
     expect(page, vz.capture(grammar, "the key to the cabinet [MASK] old"))
     assert place(page) == [3, 0, MASK, KEYS]
+    page.evaluate("document.querySelector('.viz-cut-word').value = 'zebra'")
+    page.evaluate("document.querySelector('[data-cut=replace]').click()")
+    page.wait_for_selector(".viz-changed-said >> text=1 of 7 tokens is [UNK]")
 
 
 @pytest.mark.slow

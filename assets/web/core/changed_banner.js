@@ -72,7 +72,8 @@ export class ChangedBanner {
     if (run !== current.run) return;
     const saying = this.#saying.run(async (fresh) => {
       const { sentence, labels } = /** @type {Said} */ (await fresh(run.json("whatif/said")));
-      this.#say(labels.length || run.tasks.length ? sentence : ""); // what is asked about may be any state or vector
+      const told = labels.length || run.tasks.length ? sentence : ""; // what is asked about may be any state or vector
+      this.#say([...newNotes(run).filter((note) => note.includes("[UNK]")), told].filter(Boolean).join(" "));
     });
     const proving = this.#proving.run(async (fresh) => {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));
@@ -90,8 +91,7 @@ export class ChangedBanner {
   #prove(/** @type {ChangeProof} */ { passed, sentence, parts }) {
     this.#label(passed ? "✓ Proof" : "✗ Not proved", sentence);
     this.proof.dataset.passed = String(passed);
-    const { run } = current;
-    const notes = run ? run.notes.filter((note) => !changedRun.plainNotes(run).includes(note)) : [];
+    const notes = current.run ? newNotes(current.run) : [];
     const told = parts.map((part) => `${part.passed ? "✓" : "✗"} ${part.sentence}`);
     this.parts.replaceChildren(...[...told, ...notes].map((each) => el("li", {}, each)));
   }
@@ -103,6 +103,9 @@ export class ChangedBanner {
     this.sentence.replaceChildren(short, el("span", { class: "viz-changed-whole" }, `: ${sentence}`));
   }
 }
+
+/** What is noted of a run, and not of the one without its changes. @type {(run: Run) => string[]} */
+const newNotes = (run) => run.notes.filter((note) => !changedRun.plainNotes(run).includes(note));
 
 export const openTab = () =>
   /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));
