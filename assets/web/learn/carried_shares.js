@@ -11,6 +11,7 @@ import { carried } from "./requests.js";
 /** @import { Acts, Shown } from "./types.d.ts" */
 
 const HALF = 50; // percent of its track for the longest bar
+const [MOST, FEW] = [40, 24]; // tokens that are all listed; listed of more
 const [SUM, TWIN] = ["sum-of-shares", "twin-share"]; // the exercises
 
 export class CarriedShares {
@@ -54,23 +55,30 @@ export class CarriedShares {
     this.title.textContent = `${words.title}: ${split.answer ? words.score(quoted(split.answer), quoted(split.rival)) : words.vector}`;
     this.note.textContent = `${words.note}${split.answer && !twin ? ` ${words.none}` : ""}`;
     const sides = [split, ...(twin ? [twin] : [])];
-    const most = Math.max(...sides.flatMap(({ shares, biases }) => [...shares, biases].map(Math.abs))) || 1;
-    const printed = sides.map(({ shares, biases, score }) => addingUp([...shares, biases], 2, score));
+    const listed = strongest(sides, run.tokens.length);
+    const left = split.shares.flatMap((_, at) => (listed.includes(at) ? [] : [at]));
+    const addends = sides.map(({ shares, biases }) => [
+      ...listed.map((at) => shares[at]),
+      ...(left.length ? [left.reduce((sum, at) => sum + shares[at], 0)] : []),
+      biases,
+    ]);
+    const most = Math.max(...addends.flat().map(Math.abs)) || 1;
+    const printed = sides.map(({ score }, of) => addingUp(addends[of], 2, score));
     const titles = [words.here, ...(twin ? [words.there(quoted(twin.word), quoted(run.tokens[twin.at]))] : [])];
     const line = (/** @type {Node | string} */ name, /** @type {number} */ at, chosen = false) =>
       el(
         "tr",
         { class: chosen ? "viz-chosen" : "" },
         el("th", { scope: "row" }, name),
-        ...sides.map((side, of) => shareCell(addendOf(side, at), printed[of][at], most, of ? TWIN : "")),
+        ...sides.map((_, of) => shareCell(addends[of][at], printed[of][at], most, of ? TWIN : "")),
       );
-    const named = run.tokens.slice(0, split.shares.length);
-    const rows = named.map((token, at) => line(this.#name(token, at), at, at === place.key));
+    const rows = listed.map((at, row) => line(this.#name(run.tokens[at], at), row, at === place.key));
+    if (left.length) rows.push(line(texts.pooling.others(left.length), listed.length));
     const sum = (/** @type {Split} */ { score }, /** @type {number} */ of) =>
       el("td", {}, el("b", asksFor(of ? TWIN : SUM), signedText(score, 2)));
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, ...[words.token, ...titles].map((each) => el("th", { scope: "col" }, each)))),
-      el("tbody", {}, ...rows, line(words.biases, named.length)),
+      el("tbody", {}, ...rows, line(words.biases, rows.length)),
       el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, words.sum), ...sides.map(sum))),
     );
   }
@@ -85,7 +93,16 @@ export class CarriedShares {
   }
 }
 
-const addendOf = (/** @type {Split} */ { shares, biases }, /** @type {number} */ at) => shares[at] ?? biases;
+/** Tokens with a row of their own: all, or those with the largest shares. @type {(sides: Split[], n: number) => number[]} */
+function strongest(sides, n) {
+  const all = sides[0].shares.map((_, at) => at).slice(0, n);
+  if (all.length <= MOST) return all;
+  const size = (/** @type {number} */ at) => Math.max(...sides.map(({ shares }) => Math.abs(shares[at])));
+  return [...all]
+    .sort((a, b) => size(b) - size(a))
+    .slice(0, FEW)
+    .sort((a, b) => a - b);
+}
 
 // The number, and its bar to the left or right of the middle.
 function shareCell(

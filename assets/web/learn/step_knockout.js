@@ -56,7 +56,8 @@ export class KnockoutStep {
 
   /** @param {Shown} shown */
   headline({ run, texts }) {
-    if (this.found?.key !== run.key || this.#covered) return [run.grid ? texts.knockout.patches : texts.knockout.same];
+    if (this.found?.key !== run.key || this.#covered)
+      return [run.grid && !run.tasks.length ? texts.knockout.patches : texts.knockout.same];
     const { effects, order } = this.found;
     const flips = order.filter((at) => effects.answers[at] !== effects.untouched.answer).slice(0, NAMED);
     const vector = !effects.untouched.answer; // the model has no answer

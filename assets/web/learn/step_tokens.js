@@ -55,7 +55,9 @@ export class TokensStep {
     });
     this.cards.replaceChildren(...(run.grid ? [] : cards)); // its patches are chosen in the picture
     const plain = numbers.ids ? words.note : words.namedNote;
-    const note = run.grid ? words.pictureNote(run.grid.rows, run.grid.cols, run.grid.prefix) : plain;
+    const note = run.grid
+      ? words.pictureNote(run.grid.rows, run.grid.cols, run.tokens.slice(0, run.grid.prefix).map(isolated).join(" "))
+      : plain;
     this.note.textContent = run.n > shown ? `${note} ${words.more(run.n - shown)}` : note;
   }
 }

@@ -103,6 +103,7 @@ class LearnTab extends TabShell {
     const { selection } = current;
     const place = this.#place(run);
     this.#mark();
+    this.tokens.beside.textContent = this.texts.beside;
     this.tokens.show(run, place.query);
     this.#asked.run(async (fresh) => {
       const numbers = await fresh(tokenNumbers(run, place, fresh.signal));

@@ -177,6 +177,7 @@ export const DE = {
     ],
     [/^Running …(?: (\d+) s)?$/, (seconds) => (seconds ? `Läuft … ${seconds} s` : "Läuft …")],
   ],
+  beside: "Neben dem Bild: ",
   serverSays: "Der Server sagt auf Englisch: ",
   vectors: {
     length: "Länge",
@@ -186,8 +187,8 @@ export const DE = {
     headline: (n) => `Das Modell liest ${n} Tokens, jedes als seine Nummer (ID) im Vokabular.`,
     picture: (n) => `Das Modell liest ${n} Tokens: die Patches des Bildes, Reihe für Reihe.`,
     note: "Ein Wort, das im Vokabular fehlt, wird in Stücke zerlegt (## steht vor einem, das ein Wort fortsetzt); ein Modell, das nur ganze Wörter kennt, liest stattdessen [UNK]. Die Sondertokens fügt der Tokenizer hinzu. Ein Klick auf ein Token verfolgt es durch den Encoder.",
-    pictureNote: (rows, cols, prefix) =>
-      `${rows} × ${cols} = ${rows * cols} Patches, und ${prefix} weitere am Anfang, etwa [CLS]. Ein Klick auf einen Patch verfolgt ihn durch den Encoder.`,
+    pictureNote: (rows, cols, names) =>
+      `Das Bild in ${rows} × ${cols} Patches, Zeile für Zeile. ${names && `Davor stehen Präfix-Tokens ohne Pixel: ${names}. [CLS] sammelt, was nach dem Bild gefragt wird; Register, wo es welche gibt, nehmen auf, was zu keinem Patch gehört. `}Ein Klick auf einen Patch verfolgt ihn durch den Encoder.`,
     more: (n) => (n === 1 ? "1 weiteres Token steht hier nicht." : `${n} weitere Tokens stehen hier nicht.`),
     named: (n) => `Das Modell liest ${n} Tokens.`,
     namedNote:
@@ -232,7 +233,7 @@ export const DE = {
     vectors: "Vektor des Tokens, Vektor der Stelle und ihre Summe",
     table: "Die Vektoren aller Stellen",
     tableSaid: (rows, columns, full) =>
-      `Zeilen sind die ${rows} Stellen dieses Textes, Spalten die ${columns} Dimensionen; Rot ist über 0, Blau darunter, ab ${full} in voller Farbe. Ein Klick auf eine Zeile wählt ihr Token.`,
+      `Zeilen sind die ${rows} Stellen dieser Eingabe, Spalten die ${columns} Dimensionen; Rot ist über 0, Blau darunter, ab ${full} in voller Farbe. Ein Klick auf eine Zeile wählt ihr Token.`,
     tableCell: (row, column, value) => `Stelle ${row}, Dimension ${column}: ${value}`,
   },
   order: {

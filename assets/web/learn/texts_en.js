@@ -74,6 +74,7 @@ export const EN = {
   here: "Changed here, in your browser; the model did not run with this.",
   reset: "Back to what ran",
   waiting: "Computing …",
+  beside: "Beside the picture: ",
   /** Sentences of the server, and how they are said; it speaks English. */
   server: /** @type {[said: RegExp, put: (...parts: string[]) => string][]} */ ([]),
   serverSays: "",
@@ -86,8 +87,8 @@ export const EN = {
     headline: (/** @type {string} */ n) => `The model reads ${n} tokens, each as its number in the vocabulary.`,
     picture: (/** @type {string} */ n) => `The model reads ${n} tokens: the patches of the picture, row by row.`,
     note: "A word that is not in the vocabulary is split into pieces (## marks one that continues a word); a model that knows whole words only reads [UNK] instead. The tokenizer adds the special tokens. Click a token to follow it through the encoder.",
-    pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ prefix) =>
-      `${rows} × ${cols} = ${rows * cols} patches, and ${prefix} more at the start, such as [CLS]. Click a patch to follow it through the encoder.`,
+    pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {string} */ names) =>
+      `The picture in ${rows} × ${cols} patches, row by row. ${names && `Before them come prefix tokens without pixels: ${names}. [CLS] gathers what is asked about the picture; registers, where there are any, take up what belongs to no patch. `}Click a patch to follow it through the encoder.`,
     more: (/** @type {number} */ n) =>
       n === 1 ? "1 more token is not listed here." : `${n} more tokens are not listed here.`,
     named: (/** @type {string} */ n) => `The model reads ${n} tokens.`,
@@ -135,7 +136,7 @@ export const EN = {
     vectors: "Token vector, position vector and their sum",
     table: "The vectors of all positions",
     tableSaid: (/** @type {number} */ rows, /** @type {number} */ columns, /** @type {string} */ full) =>
-      `Rows are the ${rows} positions of this text, columns the ${columns} dimensions; red is above 0, blue below, in full color from ${full} on. Click a row to choose its token.`,
+      `Rows are the ${rows} positions of this input, columns the ${columns} dimensions; red is above 0, blue below, in full color from ${full} on. Click a row to choose its token.`,
     tableCell: (/** @type {number} */ row, /** @type {number} */ column, /** @type {string} */ value) =>
       `Position ${row}, dimension ${column}: ${value}`,
   },

@@ -17,6 +17,7 @@ export class TokenChoice {
   run = null;
   /** @type {HTMLImageElement | null} */
   image = null;
+  beside = el("span", { class: "viz-caption" }, "Beside the picture: "); // before the tokens that are no patches
   /** @type {Unit[]} all tokens, or those beside the patches */
   units = [];
   token = 0;
@@ -60,7 +61,7 @@ export class TokenChoice {
     const { grid } = run;
     Object.assign(this, { run, image: null, hovered: null });
     this.units = run.shown({ hide: false, words: false }).slice(0, grid?.prefix);
-    const prefix = grid?.prefix ? [el("span", { class: "viz-caption" }, "Beside the picture: ")] : [];
+    const prefix = grid?.prefix ? [this.beside] : [];
     const picture = grid ? [this.patches.canvas] : [];
     this.node.replaceChildren(...prefix, this.words.text, this.words.parts, ...picture);
     this.#entering.run(async (fresh) => {
