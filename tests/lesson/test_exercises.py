@@ -328,6 +328,10 @@ def test_the_mistakes_are_what_somebody_gets_who_makes_them(grammar):
         row[1] + row[0] / (len(row) - 1), rel=1e-3
     )
     assert mistake(found["score"], "without dividing by √16") == pytest.approx(dots[at, key])
+    shares = numbers(found["sum-of-shares"]["question"].split("shares are")[1])
+    assert mistake(found["sum-of-shares"], "biases is missing") == pytest.approx(
+        sum(shares[:-1]), abs=0.005 * len(shares)
+    )
     assert mistake(found["n-tokens"], "special tokens") == len(KEYS.split())
     assert mistake(found["mean-cell"], "[PAD] counted") == pytest.approx(
         Run(KEYS).output[:3, 0].sum() / 4, rel=NEAR
