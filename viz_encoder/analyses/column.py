@@ -50,7 +50,7 @@ def column(trace: Trace, layer: int, head: Head, key: Token) -> Column:
 def column_blocks(
     trace: Trace, layer: int, head: Head, key: Token
 ) -> Iterator[Float[np.ndarray, " query"]]:
-    """The column in parts, some queries at a time, for who may want to stop between them.
+    """The column in parts, some queries at a time, so that callers can stop early.
 
     A weight needs its whole row, for the softmax divides by all of it; so whole rows of one head
     are computed, block by block, and only the key's own cell of each is kept.

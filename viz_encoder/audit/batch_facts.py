@@ -49,7 +49,7 @@ def _ids(case: Case) -> Iterator[tuple[str, Tensor]]:
 
 
 def lengths_of(case: Case) -> Answer:
-    """Told, not judged: what cutting and sorting leave behind."""
+    """Reported as INFO: what cutting and sorting leave behind."""
     valid = case.valid
     counts, n_tokens = valid.sum(dim=1), valid.shape[1]
     full = int((counts == n_tokens).sum())

@@ -77,7 +77,7 @@ def _varies_with_length(context: AuditContext, case: Case, number: int, slots: S
 
 
 def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
-    """Whether weights are 0 by a mask, and not because scores lie far apart."""
+    """Whether weights are 0 by a mask, not by underflow of the softmax."""
     with context.subject.flattened():
         flat = maps_of(context.subject, case)
     if len(flat.layers) <= number:

@@ -22,7 +22,7 @@ class HeadWorker:
     def __init__(
         self, encoder: LoadedEncoder, settings: Settings, columns: TextColumns | None = None
     ) -> None:
-        """An encoder is loaded once, by who makes the worker; the texts' column is "text"."""
+        """The caller loads the encoder, once; the column of the texts is "text"."""
         self.encoder, self.settings, self.columns = encoder, settings, columns or TextColumns()
 
     def __call__(

@@ -35,7 +35,6 @@ class Block(nn.Module):
     """Attention, then feed-forward; pre-norm: x + f(norm(x)); post-norm: norm(x + f(x))."""
 
     def __init__(self, config: EncoderConfig, number: int = 0) -> None:
-        """Build both sub-layers, each with its own norm."""
         super().__init__()
         self.pre_norm = config.norm_placement is NormPlacement.PRE
         self.attn = SelfAttention(config)

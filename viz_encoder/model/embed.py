@@ -14,7 +14,6 @@ class TokenEmbedding(nn.Module):
     """Token embeddings plus segment embeddings (for which of two texts a token is in)."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Tables of vocab_size and n_segments rows."""
         super().__init__()
         self.n_prefix = 0
         self.word = _table(config.vocab_size, config.d_embed)
@@ -57,7 +56,6 @@ class PatchEmbedding(nn.Module):
     """Squares of patch_size pixels, each mapped to d_model; prefix tokens come first."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """A convolution whose stride is its kernel, and one vector per prefix token."""
         super().__init__()
         self.n_prefix = len(config.prefix)
         size, bias = config.patch_size, config.has_bias("patch")

@@ -163,7 +163,7 @@ class Watch(TrainerEvents):
         self._module = None
 
     def __enter__(self) -> "Watch":
-        """Itself."""
+        """The watch itself, for `with`."""
         return self
 
     def __exit__(

@@ -171,7 +171,7 @@ export class Selection extends Emitter {
     return this.leaves !== null && this.leaves !== this.tab ? { ...entry, passing: true } : entry;
   }
 
-  // Select what an address did that one was at before, now or in the run that is `coming`.
+  // Restore a visited address, now or in the run that is `coming`.
   goBack(/** @type {string} */ address, /** @type {boolean} */ coming) {
     this.#due = false; // the address of where one was
     this.tab = tabIn(address);

@@ -1,4 +1,4 @@
-"""The numbers that ban: one not negative enough leaves weight, or outweighs a low score."""
+"""Mask fill values: one not negative enough leaves weight, or outweighs a low score."""
 
 import math
 from contextlib import suppress

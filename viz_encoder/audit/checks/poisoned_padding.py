@@ -11,7 +11,7 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """Told, not judged: nearly all kernels let it through."""
+    """Reported as INFO: nearly all kernels let it through."""
     case = context.base
     if not case.x.is_floating_point():
         return untested("NaN in padded inputs: this model takes ids.")

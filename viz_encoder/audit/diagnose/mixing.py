@@ -50,7 +50,7 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
 
 
 def _gradients(context: AuditContext, case: Case) -> Gradients | None:
-    """Of each token; None if there are none, or if outputs are pooled."""
+    """Each token's; None if there are none, or if outputs are pooled."""
     found = "pooled" if context.is_pooled else context.gradients_on(case)
     return None if isinstance(found, str) else found
 

@@ -20,7 +20,6 @@ class Products(TorchFunctionMode):
     """Notes, for each softmax over keys, its maps and the factors of the last product that fits."""
 
     def __init__(self) -> None:
-        """Of one run."""
         super().__init__()
         self.found: list[tuple[Tensor, Factors]] = []
         self._last: deque[tuple[torch.Size, Factors]] = deque(maxlen=KEPT)
