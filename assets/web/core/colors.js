@@ -21,7 +21,7 @@ const STOPS = [
   "#a0dfb9",
   "#def5e5",
 ];
-export const SIGNED = "signed"; // from −largest by 0 to largest
+const SIGNED = "signed"; // from −largest by 0 to largest
 export const CHANGE = "change"; // the same by the square root of the amount, so that small changes show
 const LOG_FLOOR = 1e-4;
 const BETWEEN = [0.01, 0.99]; // the shares of the weights that the scale by percentiles leaves out, below and above

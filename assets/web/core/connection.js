@@ -19,7 +19,7 @@ export const pauseBefore = (tried) => PAUSES[Math.min(tried, PAUSES.length - 1)]
  * Link that restores the run: its key, or its inputs.
  * @type {(run: RunDescription) => Record<string, string>}
  */
-export const linkOf = ({ link, key }) => ({ ...link, run: key });
+const linkOf = ({ link, key }) => ({ ...link, run: key });
 
 export class Connection {
   #waiting = false;

@@ -64,7 +64,7 @@ export class MaskedBanner {
 }
 
 /** The run without the mask that a run was made with. @type {(run: Run) => Promise<Run | null>} */
-export async function withoutMask(run) {
+async function withoutMask(run) {
   /** @type {MasksOffered} */ const { plain, alone } = await json(run.url("mask/offered"));
   const found = run.changed ? plain : (alone ?? plain); // without its padding too, unless changes count it
   return found ? new Run(found) : null;

@@ -73,7 +73,7 @@ const partsOf = (example, side) =>
   });
 
 /** Show the text in the other tabs, with this head and this pair chosen. @param {Example} example */
-export async function runExample({ layer, head, query, key, texts }) {
+async function runExample({ layer, head, query, key, texts }) {
   const { selection } = current;
   const [first, second] = texts;
   selection.set({ layer, head });

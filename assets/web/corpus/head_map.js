@@ -17,7 +17,7 @@ const [SIDES, IN_CELL] = [9, 3]; // colors of the legend; decimals for which a c
 
 /** The color of each value: from 0 to the largest, or signed about 0.
  * @type {(values: Maybe[][], change: boolean) => { high: number, low: number, of: (value: Maybe) => Rgb }} */
-export function coloring(values, change) {
+function coloring(values, change) {
   const known = values.flat().filter((value) => value !== null);
   const high = Math.max(...known.map(Math.abs), 0) || 1;
   const scale = makeScale("head", high);

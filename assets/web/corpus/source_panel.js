@@ -25,7 +25,7 @@ const ABOUT = [
 const held = (/** @type {string} */ box, /** @type {string} */ usual) =>
   /** @type {HTMLInputElement | null} */ (document.querySelector(box))?.value || usual;
 
-export const chosenModel = () => held("#viz-model input", USUAL);
+const chosenModel = () => held("#viz-model input", USUAL);
 const chosenPictureModel = () => held("#viz-picture-model input", PICTURE_USUAL);
 
 /** How many texts are typed, without the titles of a table. @type {(typed: string) => number} */

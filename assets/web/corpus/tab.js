@@ -48,7 +48,7 @@ async function open(/** @type {HTMLElement} */ root) {
 /** @returns {HeadTable | null} */
 const keptTable = () => JSON.parse(kept(TABLE) || "null");
 
-export class CorpusTab {
+class CorpusTab {
   /** @type {HeadPlace} */
   chosen = { layer: 0, head: 0 };
   finding = el("p", { class: "viz-corpus-finding", role: "status" });

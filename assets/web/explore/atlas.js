@@ -237,7 +237,7 @@ export class Atlas {
 
 /** What the small maps leave out; "" if they are as they ran.
  * @type {(kept: { hide: boolean, renorm: boolean, words: boolean }) => string} */
-export function keptSentence({ hide, renorm, words }) {
+function keptSentence({ hide, renorm, words }) {
   const parts = [hide && "special tokens hidden", renorm && "rows renormalized", words && "sub-words merged"];
   const said = parts.filter(Boolean).join(", ");
   const over = hide || renorm ? "Statistics use the same settings" : "Statistics are of the maps as they ran";

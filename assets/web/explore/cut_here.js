@@ -163,7 +163,7 @@ const part = (/** @type {string} */ word, /** @type {number} */ at) => el(at % 2
 
 /** The heads in words, and where a pair is cut: in one head, or in all of the layer.
  * @type {(layer: number, head: Head) => { heads: string, where: string }} */
-export function headWords(layer, head) {
+function headWords(layer, head) {
   const heads = headsOf(head).map((one) => `${layer}.${one}`);
   const where = typeof head === "number" ? `${layer}.${head}` : `layer ${layer}`;
   return { heads: heads.length > 1 ? `heads ${heads.join(", ")}` : `head ${heads[0] ?? ""}`, where: ` in ${where}` };

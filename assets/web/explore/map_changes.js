@@ -11,7 +11,7 @@ import { inputNamed, named } from "./reference_link.js";
 
 /** A part of the signed map, this run − the reference; pooled where it is large.
  * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */
-export const changePart = (run, reference, view, rows, keys) =>
+const changePart = (run, reference, view, rows, keys) =>
   run.numbers(`compared_map?reference=${reference.key}&${viewed(view)}&rows=${rows.join(":")}&keys=${keys.join(":")}`);
 
 /** The largest amount of numbers with a sign, but NaN. @type {(values: Float32Array) => number} */

@@ -92,7 +92,7 @@ function hatchAlone(/** @type {AttentionMap} */ { context, tiles, view }, /** @t
 const STRIPES = 6; // pixels from one to the next
 
 /** @type {(context: CanvasRenderingContext2D) => CanvasPattern | string} */
-export function hatching(context) {
+function hatching(context) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [STRIPES, STRIPES];
   const one = context2d(canvas);
@@ -157,7 +157,7 @@ export function printed(/** @type {number} */ value, /** @type {(text: string) =
 }
 
 // Three characters for a cell: ".64"; "" if that would be ".0".
-export const brief = (/** @type {number} */ value) =>
+const brief = (/** @type {number} */ value) =>
   value < LEAST ? "" : value >= 0.995 ? "1.0" : value.toFixed(2).slice(1);
 
 // The selected query's row and key's column, the marked part, and the cell under the pointer.

@@ -196,7 +196,7 @@ export function shownName(run, kept, token) {
 }
 
 /** How a pair's weights were processed. @type {(kept: Switches) => string} */
-export function shownSentence({ hide, renorm, words }) {
+function shownSentence({ hide, renorm, words }) {
   const said = [
     hide && "special tokens hidden, also as queries of that mean",
     renorm ? "rows divided by their sum over the tokens shown" : hide && "weights not renormalized",

@@ -164,7 +164,7 @@ function aboveZero(high) {
 const TINTS = { light: [rgb("#fca5a5"), rgb("#7f1d1d")], dark: [rgb("#8f2222"), rgb("#fecaca")] };
 
 /** @type {(value: number, scale: Scale) => Rgb} */
-export function leakTint(value, scale) {
+function leakTint(value, scale) {
   const [weak, strong] = TINTS[isDark() ? "dark" : "light"];
   const share = Math.min(1, Math.max(0, scale.share(value)));
   const part = (/** @type {0 | 1 | 2} */ i) => Math.round(weak[i] + (strong[i] - weak[i]) * share);
