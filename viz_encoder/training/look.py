@@ -1,13 +1,13 @@
 """Look: what one watched batch showed, as numbers a head, checks and a picture."""
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from viz_encoder.analyses.survey import LayerSurvey, surveys
@@ -17,11 +17,13 @@ from viz_encoder.corpora.on_request import PerHead
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
-from viz_encoder.training.atlas import atlas
 from viz_encoder.training.batch_recording import BatchRecording
 from viz_encoder.training.leaks import LayerLeaks
 
 SIZE = 32  # cells a side of a head in the atlas
+GAP, LEAST = 2, 32  # pixels between heads, and of a head's side at least
+LOW, HIGH = np.array([247, 251, 255]), np.array([8, 48, 107])
+NONE = np.array([225, 225, 225])  # gaps, and pairs that are masked
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,3 +163,30 @@ def _table(rows: list[Any]) -> PerHead:
     for line, one in zip(found, values, strict=True):
         line[: len(one)] = one
     return found
+
+
+def atlas(
+    layers: Sequence[Float[np.ndarray, "head row col"]],
+) -> UInt8[np.ndarray, "height width 3"]:
+    """A row a layer, a column a head; dark is the largest weight of all."""
+    grown = [_grown(one) for one in layers]
+    tall = max(one.shape[1] for one in grown) + GAP
+    wide = max(one.shape[2] for one in grown) + GAP
+    n_heads = max(len(one) for one in grown)
+    stitched = np.full((len(grown) * tall, n_heads * wide), np.nan, dtype=np.float32)
+    for number, layer in enumerate(grown):
+        for head, cells in enumerate(layer):
+            top, left = number * tall, head * wide
+            stitched[top : top + cells.shape[0], left : left + cells.shape[1]] = cells
+    most = float(np.nanmax(stitched)) if np.isfinite(stitched).any() else 1.0
+    share = np.clip(np.nan_to_num(stitched / (most or 1.0)), 0.0, 1.0)[..., None]
+    colors = np.where(np.isnan(stitched)[..., None], NONE, LOW + share * (HIGH - LOW))
+    return colors.round().astype(np.uint8)
+
+
+def _grown(
+    layer: Float[np.ndarray, "head row col"],
+) -> Float[np.ndarray, "head height width"]:
+    """Each cell as a square of pixels, so that short texts can be seen."""
+    factor = max(1, -(-LEAST // max(layer.shape[1:])))
+    return layer.repeat(factor, axis=1).repeat(factor, axis=2)

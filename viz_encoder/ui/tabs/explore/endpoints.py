@@ -12,9 +12,13 @@ from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.explore.change import changes
 from viz_encoder.ui.tabs.explore.comparison import compared_runs, comparison_plain
-from viz_encoder.ui.tabs.explore.found import plain_findings
-from viz_encoder.ui.tabs.explore.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.explore.pairs import key_means, pair_of, parse_key, plain_pair
+from viz_encoder.ui.tabs.explore.plain_results import (
+    distances,
+    plain_findings,
+    role_plain,
+    similar_plain,
+)
 from viz_encoder.ui.tabs.explore.row_measures import Measures
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
 from viz_encoder.ui.wire.bytes import finite

@@ -1,9 +1,11 @@
 """What changes without each head, word and link: the effect measure of the Explore tab."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Progress
 from viz_encoder.attribution.attribution import Attribution
@@ -21,7 +23,6 @@ from viz_encoder.ui.state.changed import runnable
 from viz_encoder.ui.state.kept import Kept
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.explained import asked, drawn, split
-from viz_encoder.ui.tabs.explore.measured_row import MeasuredRow
 from viz_encoder.ui.tabs.explore.stand_ins import each_replaced, together
 from viz_encoder.ui.wire.arguments import MAX_SIDE
 from viz_encoder.ui.wire.bytes import finite
@@ -130,3 +131,31 @@ def _links(
     encoder: LoadedEncoder, inputs: Inputs, cut: Sequence[Any], found: Attribution
 ) -> np.ndarray:
     return links(encoder, inputs, cut, measure=found).values if cut else np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRow:
+    """One row of a signed map; `shown` are the tokens of its places."""
+
+    query: int
+    values: Mapping[int, float]
+    shown: Sequence[int]
+
+    @property
+    def n_shown(self) -> int:
+        """How many places a side has."""
+        return len(self.shown)
+
+    @property
+    def known(self) -> tuple[Container[int], Container[int]]:
+        """The query's row, and the keys that were measured."""
+        rows = {at for at, token in enumerate(self.shown) if token == self.query}
+        return rows, {at for at, token in enumerate(self.shown) if token in self.values}
+
+    def blocks(
+        self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
+        """The row, where it is asked for."""
+        if len(queries):
+            row = [self.values[self.shown[int(at)]] for at in keys]
+            yield slice(0, 1), np.array([row], np.float32)

@@ -18,10 +18,14 @@ from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
 from viz_encoder.ui.tabs.explore.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.explore.downloads import named_file
-from viz_encoder.ui.tabs.explore.found import plain_findings
-from viz_encoder.ui.tabs.explore.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.explore.kept_thumbnails import kept_thumbnails
 from viz_encoder.ui.tabs.explore.pairs import key_means, pair_of, parse_key, plain_pair
+from viz_encoder.ui.tabs.explore.plain_results import (
+    distances,
+    plain_findings,
+    role_plain,
+    similar_plain,
+)
 from viz_encoder.ui.tabs.explore.row_measures import Measures, rows_of
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
