@@ -209,7 +209,7 @@ export const DE = {
     blocks: (n) => (n === 1 ? "1 Block" : `${n} Blöcke`),
     block: (heads) =>
       `In jedem bringt die Attention mit ${heads} Köpfen zusammen, was die Tokens einander sagen; dann arbeitet ein Feed-forward-Netz an jedem Token allein. Beide addieren etwas zu dem, was hereinkam.`,
-    units: (n) => ` Es hat ${n} Einheiten.`,
+    units: (n) => ` Das Netz hat ${n} Einheiten.`,
     end: "Das Ende",
     answer: "Die Vektoren nach dem letzten Block geben die Antwort oder werden zu einem Vektor zusammengefasst.",
     taken: "Was man wegnimmt oder mit einer Maske verbirgt, zeigt, worauf es ankam.",

@@ -112,7 +112,7 @@ export const EN = {
     blocks: (/** @type {number} */ n) => (n === 1 ? "1 block" : `${n} blocks`),
     block: (/** @type {number} */ heads) =>
       `In each, attention with ${heads} heads brings together what the tokens tell each other; a feed-forward network then works on each token alone. Both add to what came in.`,
-    units: (/** @type {number} */ n) => ` It has ${n} units.`,
+    units: (/** @type {number} */ n) => ` The network has ${n} units.`,
     end: "The end",
     answer: "The vectors after the last block give the answer, or are pooled to one vector.",
     taken: "What is taken away, or hidden by a mask, shows what mattered.",
