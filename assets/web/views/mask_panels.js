@@ -152,12 +152,14 @@ export class MaskPanels {
   }
 }
 
-const FLOOR = 0.16; // of the ramp: where the smallest weight begins, so that it is told from 0 at a glance
+// Of the ramp: where the smallest weight begins, so that it is told from 0 at a glance.
+const FLOORS = { light: 0.07, dark: 0.16 };
 
 /** A scale from 0 to the largest weight, without the ramp's end that looks like 0. @type {(high: number) => Scale} */
 function aboveZero(high) {
   const scale = makeScale("head", high);
-  return { ...scale, share: (value) => FLOOR + (1 - FLOOR) * scale.share(value) };
+  const floor = FLOORS[isDark() ? "dark" : "light"];
+  return { ...scale, share: (value) => floor + (1 - floor) * scale.share(value) };
 }
 
 // A leaking cell is red, the stronger the larger the weight, and outshines all that may be attended to.
