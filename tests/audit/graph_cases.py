@@ -38,8 +38,16 @@ def frames(*others: int, first: bool = False) -> Pairs:
     return pairs
 
 
+def halved(n_tokens: int) -> Tensor:
+    """Each edge in one direction, drawn."""
+    first = torch.randperm(n_tokens, generator=torch.Generator().manual_seed(1))
+    later = first[:, None] > first
+    return (undirected(n_tokens) & later) | itself(n_tokens)
+
+
 BUGS: tuple[Branch, ...] = (
     ("edges stored once", undirected, lambda n: undirected(n).triu(), ("edges_one_way",)),
+    ("edges in a drawn direction", undirected, halved, ("edges_one_way",)),
     ("edges both ways", directed, undirected, ("edges_both_ways",)),
     ("source and target exchanged", directed, lambda n: directed(n).mT, ("transposed",)),
     ("no self loops", undirected, lambda n: undirected(n) & ~itself(n), ("self_loops",)),

@@ -19,7 +19,8 @@ from tests.audit.causes import CASES, MENDED, audit, first_of, grade
 from tests.slow import slow, slow_but
 from viz_encoder.audit.diagnose.causes import CAUSES
 
-HIDDEN = {"one pair too few, unseen"}  # another layer brings it, and no map shows it
+# Another layer, or the residual, brings these pairs, and no map shows them.
+HIDDEN = {"one pair too few, unseen", "no self loops, unseen"}
 KNOWN = [name for name, one in CASES.items() if one.right]
 BUGS = [name for name, *_ in MASKS]
 ONCE = {code: name for name in reversed(KNOWN) for code in CASES[name].right[:1]}

@@ -9,7 +9,7 @@ from tests.audit.cause_cases import Kernel
 from tests.audit.plants import banded
 from viz_encoder.audit import AuditScope
 
-WINDOW = 4
+WINDOW = 3
 
 
 class Cached(nn.Module):

@@ -111,7 +111,9 @@ def _too_much(
             what = "later tokens of its piece" if in_piece else "tokens that it may not know of"
             found = Answer(Verdict.FAIL, f"Token {row} moves with {what}.", query=row)
             found = found._replace(amount=amount)
-            return found.because(diagnose("open_piece") if in_piece else UNKNOWN)
+            if in_piece:
+                return found.because(diagnose("open_piece"))
+            return found.because(of_steps(context, case, sizes, row) or UNKNOWN)
     return None
 
 

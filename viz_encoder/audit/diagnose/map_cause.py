@@ -14,6 +14,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.described import described, framed, joined_groups, obeyed, reordered
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
+from viz_encoder.audit.diagnose.graphs import one_direction
 from viz_encoder.audit.diagnose.hypotheses import HeadFlags, hypotheses
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
@@ -49,8 +50,10 @@ def diagnose_maps(
         return diagnose(code, more=more if len(found) == 1 or seen[0].with_itself else "")
     if found:
         return either(_codes(found))
-    told = reordered(seen) or described(seen) or joined_groups(seen) or framed(seen)
-    return told or obeyed(seen) or UNKNOWN
+    for tell in (reordered, described, joined_groups, framed, one_direction, obeyed):
+        if (told := tell(seen)) is not None:
+            return told
+    return UNKNOWN
 
 
 def _simplest(found: dict[Identity, str]) -> dict[Identity, str]:

@@ -13,6 +13,7 @@ from viz_encoder.audit.zoo import (
     conventions,
     directions,
     empty_rows,
+    frames,
     hard,
     in_place,
     lengths_and_norms,
@@ -23,6 +24,7 @@ from viz_encoder.audit.zoo import (
     pooling,
     repeated_patterns,
     shapes,
+    steps,
     wide_patterns,
     windows,
 )
@@ -50,6 +52,8 @@ _SECTIONS: tuple[ModuleType, ...] = (
     directions,
     repeated_patterns,
     branches,
+    frames,
+    steps,
 )
 _ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
 

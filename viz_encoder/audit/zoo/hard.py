@@ -1,16 +1,12 @@
 """Section H: plants that are hard to see, for they need a mode, a length or a cache to show."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, last_tokens, real_tokens
-from viz_encoder.audit.zoo.models import N_HEADS, Attention, Heads, sdpa, written_out
+from viz_encoder.audit.zoo.models import Heads, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
-from viz_encoder.model.attention import merge_heads, split_heads
 
 BORDER = 32
 Cache = list[tuple[Tensor, Tensor]]  # keys and values so far, one pair a layer
@@ -122,41 +118,3 @@ def told_wrongly(seed: int, fixed: bool) -> MaskedModel:
     if fixed:
         intent = last_tokens(3)
     return MaskedModel(written_out(seed, sdpa), intent)
-
-
-@plant(
-    "H5-cache",
-    "Wrong with a cache only",
-    symptom="The whole text at once is right; token by token, each one sees the first token only.",
-    story="One query and many keys, with is_causal=True: the mask is aligned to the first key "
-    "(onnx/onnx#8068).",
-    wrong="F.scaled_dot_product_attention(q, k, v, is_causal=True)",
-    right="F.scaled_dot_product_attention(q, k, v, attn_mask=seen)",
-    flagged_by="cache",
-)
-def only_with_a_cache(seed: int, fixed: bool) -> MaskedModel:
-    """The same weights, one token at a time."""
-    model = written_out(seed, sdpa)
-
-    def attend(layer: Attention, x: Tensor, cache: Cache, number: int) -> Tensor:
-        q, k, v = (split_heads(project(x), N_HEADS) for project in (layer.q, layer.k, layer.v))
-        if number < len(cache):
-            k, v = (
-                torch.cat([old, new], 2) for old, new in zip(cache[number], (k, v), strict=True)
-            )
-        cache[number : number + 1] = [(k, v)]
-        n_queries, n_keys = q.shape[2], k.shape[2]
-        seen = torch.ones(n_queries, n_keys).tril(n_keys - n_queries).bool()
-        if fixed:
-            return layer.o(merge_heads(F.scaled_dot_product_attention(q, k, v, attn_mask=seen)))
-        return layer.o(merge_heads(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
-
-    def step(x: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
-        cache = list(cache or [])
-        blocks: Any = model.blocks
-        for number, block in enumerate(blocks):
-            x = block.norm(x + attend(block.attention, x, cache, number))
-            x = block.last_norm(x + block.down(F.gelu(block.up(x))))
-        return x, cache
-
-    return MaskedModel(model, earlier_tokens, scope=AuditScope(step=step))

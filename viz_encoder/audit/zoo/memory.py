@@ -135,3 +135,32 @@ def dropout_on_the_mask(seed: int, fixed: bool) -> MaskedModel:
 
     model = written_out(seed, attend)
     return MaskedModel(model, real_tokens)
+
+
+@plant(
+    "F4-dropout-path",
+    "Masked only where dropout is off",
+    symptom="The loss in training is too good, and evaluation, where nothing is dropped, is poor.",
+    story="A fused kernel has the mask. With dropout above 0 another path runs, and it lacks the "
+    "mask: keras-team/keras#23038.",
+    wrong="weights = scores_of(q, k).softmax(-1)",
+    right="weights = scores_of(q, k).masked_fill(~passed[:, None], -torch.inf).softmax(-1)",
+    flagged_by="train_mode",
+)
+def masked_without_dropout(seed: int, fixed: bool) -> MaskedModel:
+    """One path for training with dropout, and one for all else."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        if not drop.training or drop.p == 0:
+            return sdpa(q, k, v, passed)
+        weights = scores_of(q, k).softmax(-1)
+        if fixed:
+            weights = scores_of(q, k).masked_fill(~passed[:, None], -torch.inf).softmax(-1)
+        return drop(weights) @ v
+
+    def forward(self: Any, x: Tensor, passed: Tensor) -> Tensor:
+        return self.inner(x, passed)
+
+    drop = nn.Dropout(0.3)
+    model = Around(written_out(seed, attend), forward, drop=drop).eval()
+    return MaskedModel(model, earlier_tokens)

@@ -1,0 +1,191 @@
+"""Sections C, D and H, further: frames of a video, chunks with a memory, and edges of a graph."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from viz_encoder.audit.arguments import AuditInputs, AuditScope
+from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.models import D_MODEL, N_HEADS, Around, Heads, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+
+FRAME, CHUNK, N_FOUND = 2, 3, 2
+WHOLE = AuditScope(lengths=[8, 12])  # whole frames
+
+
+def first_frame(valid: Valid) -> Allowed:
+    """All may attend to the first frame alone."""
+    return real_tokens(valid) & (torch.arange(valid.shape[1]) < FRAME)
+
+
+@plant(
+    "C22-rows",
+    "Frames with the keys of another clip",
+    symptom="One clip at a time is right; in a batch, clips take on each other's looks.",
+    story="Frames are folded into the batch as (batch, frame), and keys of the first frame are "
+    "repeated as (frame, batch): Stability-AI/generative-models#473 repeats them wrongly, too.",
+    wrong="one.repeat(n_frames, 1, 1, 1)",
+    right="one.repeat_interleave(n_frames, dim=0)",
+    flagged_by="batch_independence",
+)
+def keys_of_another_clip(seed: int, fixed: bool) -> MaskedModel:
+    """Every frame sees the first one of its clip."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        n_frames = q.shape[2] // FRAME
+        frames = q.unflatten(2, (n_frames, FRAME)).transpose(1, 2).flatten(0, 1)
+        first = [one[:, :, :FRAME] for one in (k, v)]
+        if fixed:
+            keys, values = (one.repeat_interleave(n_frames, dim=0) for one in first)
+        else:
+            keys, values = (one.repeat(n_frames, 1, 1, 1) for one in first)
+        mixed = F.scaled_dot_product_attention(frames, keys, values)
+        return mixed.unflatten(0, (-1, n_frames)).transpose(1, 2).flatten(2, 3)
+
+    inputs = AuditInputs(valid=torch.ones(3, 8) > 0)
+    return MaskedModel(written_out(seed, attend), first_frame, inputs=inputs, scope=WHOLE)
+
+
+def first_and_former(valid: Valid) -> Allowed:
+    """Each frame may attend to the first one and to the one before it."""
+    frame = torch.arange(valid.shape[1]) // FRAME
+    former = (frame[:, None] - 1).clamp(min=0)
+    return real_tokens(valid) & ((frame == 0) | (frame == former))
+
+
+@plant(
+    "D34-frames",
+    "A frame sees itself in place of the one before",
+    symptom="A video flickers: each frame is good by itself, and none follows from the last.",
+    story="Cross-frame attention takes keys of the first frame and of the one before "
+    "(arXiv:2212.11565). Where the list of frames is not moved on by one, a frame takes its own.",
+    wrong="former = frame[:, None]",
+    right="former = (frame[:, None] - 1).clamp(min=0)",
+    flagged_by="maps",
+)
+def own_frame(seed: int, fixed: bool) -> MaskedModel:
+    """Frames of two tokens."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        frame = torch.arange(valid.shape[1]) // FRAME
+        former = frame[:, None]
+        if fixed:
+            former = (frame[:, None] - 1).clamp(min=0)
+        return real_tokens(valid) & ((frame == 0) | (frame == former))
+
+    return MaskedModel(written_out(seed, sdpa), first_and_former, make_mask, scope=WHOLE)
+
+
+def edges(n_nodes: int) -> Tensor:
+    """Drawn pairs (source, target), each in one of its two directions."""
+    drawing = torch.Generator().manual_seed(n_nodes)
+    chosen = torch.rand(n_nodes, n_nodes, generator=drawing)
+    order = torch.randperm(n_nodes, generator=drawing)
+    joined = ((chosen < 2 / n_nodes) | torch.eye(n_nodes).roll(2, 1).bool()).triu(1)
+    return order[joined.nonzero().T]
+
+
+def adjacency(n_nodes: int) -> Tensor:
+    """Which node (row) each edge lets see which (column), and each itself."""
+    (sources, targets), keep = edges(n_nodes), torch.eye(n_nodes, dtype=torch.bool)
+    keep[targets, sources] = True
+    return keep
+
+
+def neighbors_both_ways(valid: Valid) -> Allowed:
+    """Each may attend to itself and to nodes that an edge joins it with."""
+    keep = adjacency(valid.shape[1])
+    return real_tokens(valid) & (keep | keep.mT)
+
+
+@plant(
+    "D35-edges",
+    "Edges that are stored once",
+    symptom="Of two neighbors, one learns from the other, and the other learns nothing.",
+    story="A file of a graph without directions holds each edge once; attention over neighbors "
+    "needs it both ways.",
+    wrong="return real_tokens(valid) & keep",
+    right="return real_tokens(valid) & (keep | keep.mT)",
+    flagged_by="maps",
+)
+def edges_once(seed: int, fixed: bool) -> MaskedModel:
+    """A graph of as many nodes as there are tokens."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        keep = adjacency(valid.shape[1])
+        if fixed:
+            return real_tokens(valid) & (keep | keep.mT)
+        return real_tokens(valid) & keep
+
+    return MaskedModel(written_out(seed, sdpa), neighbors_both_ways, make_mask)
+
+
+@plant(
+    "D36-self-loops",
+    "A graph without self-loops",
+    symptom="Nodes know their neighbors and forget themselves, so depth makes it worse.",
+    story="An adjacency matrix has no diagonal; attention over neighbors needs one: "
+    "danielegrattarola/keras-gat#11.",
+    wrong="keep = graph & ~torch.eye(len(graph)).bool()",
+    right="keep = graph | torch.eye(len(graph)).bool()",
+    flagged_by="maps",
+)
+def no_self_loops(seed: int, fixed: bool) -> MaskedModel:
+    """The same graph; padding sees itself in any case."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        graph = neighbors_both_ways(torch.ones_like(valid))[0]
+        keep = graph & ~torch.eye(len(graph)).bool()
+        if fixed:
+            keep = graph | torch.eye(len(graph)).bool()
+        return real_tokens(valid) & keep
+
+    return MaskedModel(written_out(seed, sdpa), neighbors_both_ways, make_mask)
+
+
+def found_for_chunks(valid: Valid) -> Allowed:
+    """What was found for a chunk may be seen from the chunk's last token on, up to the next."""
+    n_tokens = valid.shape[1]
+    last = (torch.arange(n_tokens) - CHUNK + 1).div(CHUNK, rounding_mode="floor")
+    chunk = torch.arange(-(-n_tokens // CHUNK) * N_FOUND) // N_FOUND
+    return (last[:, None] == chunk).expand(len(valid), -1, -1)
+
+
+@plant(
+    "H17-chunks",
+    "What was found for a chunk is seen too early",
+    symptom="The loss is too good: what was looked up for a chunk tells its first tokens the rest.",
+    story="Retrieval by chunks (RETRO, arXiv:2112.04426) looks up neighbors of a whole chunk, so "
+    "its last token is the first that may see them: lucidrains/RETRO-pytorch#35.",
+    wrong="queries = x",
+    right="queries = x[:, CHUNK - 1 :]",
+    flagged_by="cross_attention",
+)
+def seen_too_early(seed: int, fixed: bool) -> MaskedModel:
+    """Chunks of three tokens, with two found for each."""
+
+    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
+        x = self.inner(x, keep)
+        n_samples, n_tokens, _ = x.shape
+        n_chunks = -(-n_tokens // CHUNK)
+        queries = x
+        if fixed:
+            queries = x[:, CHUNK - 1 :]
+        late = n_tokens - queries.shape[1]
+        whole = F.pad(queries, (0, 0, 0, n_chunks * CHUNK - queries.shape[1]))
+        found = self.found.weight[: n_chunks * N_FOUND].expand(n_samples, -1, -1)
+        memory = found.reshape(-1, N_FOUND, D_MODEL)
+        mixed = self.across(whole.reshape(-1, CHUNK, D_MODEL), memory, memory)[0]
+        out = F.pad(mixed.reshape(n_samples, -1, D_MODEL), (0, 0, late, 0))
+        return x + out[:, :n_tokens]
+
+    def make() -> Around:
+        across = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)
+        return Around(inner, forward, across=across, found=nn.Embedding(64, D_MODEL))
+
+    inner = written_out(seed, sdpa)
+    scope = AuditScope(cross=found_for_chunks)
+    return MaskedModel(drawn(seed, make), earlier_tokens, scope=scope)
