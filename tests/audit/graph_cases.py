@@ -45,6 +45,14 @@ def halved(n_tokens: int) -> Tensor:
     return (undirected(n_tokens) & later) | itself(n_tokens)
 
 
+def with_front(n_tokens: int) -> Tensor:
+    """A node in front of the others, linked to the first of them."""
+    keep = itself(n_tokens)
+    keep[1:, 1:] = undirected(n_tokens - 1)
+    keep[0, 1] = keep[1, 0] = True
+    return keep
+
+
 BUGS: tuple[Branch, ...] = (
     ("edges stored once", undirected, lambda n: undirected(n).triu(), ("edges_one_way",)),
     ("edges in a drawn direction", undirected, halved, ("edges_one_way",)),
@@ -52,6 +60,12 @@ BUGS: tuple[Branch, ...] = (
     ("source and target exchanged", directed, lambda n: directed(n).mT, ("transposed",)),
     ("no self loops", undirected, lambda n: undirected(n) & ~itself(n), ("self_loops",)),
     ("two hops", undirected, squared, ("hops",)),
+    (
+        "a node put in front of its graph",
+        with_front,
+        lambda n: with_front(n).roll((-1, -1), dims=(0, 1)),
+        ("pattern_moved",),
+    ),
     ("its own frame for the one before", frames(1, first=True), frames(0, first=True), ("frames",)),
 )
 

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
+from tests.audit.plants import causal, padding
 from tests.audit.public_cases import triangle
 from viz_encoder.audit import AuditInputs, AuditScope
 
@@ -108,3 +109,74 @@ def test_cross_attention_in_other_sizes_than_were_said_is_told_in_the_first_sent
     report = vz.audit_mask(model, triangle, lambda v: None, d_model=8, scope=scope)
     told = "Not judged: cross-attention: cross has 7 queries and 6 keys"
     assert told in report.sentence and not report.ok, report.sentence
+
+
+class OverTime(nn.Module):
+    """Each of a frame's places attends to itself in the other frames, some of which are padding."""
+
+    def __init__(self, by_repeat):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers, self.by_repeat = nn.ModuleList(Attend() for _ in range(2)), by_repeat
+
+    def forward(self, x, valid):
+        mask = valid[:, ::N_TOKENS]
+        keep = mask.repeat(N_TOKENS, 1) if self.by_repeat else mask.repeat_interleave(N_TOKENS, 0)
+        for layer in self.layers:
+            places = x.unflatten(1, (-1, N_TOKENS)).transpose(1, 2).flatten(0, 1)
+            mixed = layer(places, places, keep[:, None])
+            x = x + mixed.unflatten(0, (-1, N_TOKENS)).transpose(1, 2).flatten(1, 2)
+        return x
+
+
+@pytest.mark.parametrize("by_repeat", [True, False])
+def test_masks_that_are_repeated_in_another_order_than_rows_are_named(by_repeat):
+    def same_place(valid):
+        place = torch.arange(valid.shape[1]) % N_TOKENS
+        return valid[:, None, :] & (place[:, None] == place)
+
+    frames = torch.arange(N_FRAMES) < torch.tensor([2, 4, 3])[:, None]
+    inputs = AuditInputs(valid=frames.repeat_interleave(N_TOKENS, 1))
+    model = OverTime(by_repeat).eval()
+    report = vz.audit_mask(model, same_place, lambda v: v, d_model=8, inputs=inputs)
+    found = report.check("maps")
+    told = ("FAIL", "row_samples") if by_repeat else ("PASS", "")
+    assert (found.verdict, found.code) == told, str(report)
+
+
+@pytest.mark.parametrize("whose", ["memory", "queries"])
+def test_the_padding_mask_of_the_queries_over_a_memory_is_named(whose):
+    torch.manual_seed(0)
+    memory, own = torch.randn(64, 8), Attend().eval()
+    across = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+
+    def half(valid):
+        return torch.arange(valid.shape[1]) <= valid.sum(1, keepdim=True) // 2
+
+    def run(x, valid):
+        x = x + own(x, x, valid[:, None] & torch.ones(x.shape[1], x.shape[1]).tril().bool())
+        seen = memory[: x.shape[1]].expand(len(x), -1, -1)
+        keep = valid if whose == "queries" else half(valid)
+        return x + across(x, seen, seen, key_padding_mask=~keep)[0]
+
+    scope = AuditScope(cross=lambda v: half(v)[:, None].expand(-1, v.shape[1], -1))
+    found = vz.audit_mask(run, causal, lambda v: v, d_model=8, scope=scope).check("cross_attention")
+    told = ("PASS", "") if whose == "memory" else ("FAIL", "cross_queries")
+    assert (found.verdict, found.code) == told, found
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_layers_that_all_look_at_a_memory_are_told_so(own):
+    torch.manual_seed(0)
+    layers, memory = nn.ModuleList(Attend() for _ in range(2)), torch.randn(1, 5, 8)
+
+    def run(x, _):
+        for number, layer in enumerate(layers):
+            x = x + layer(x, x if own and number else memory.expand(len(x), -1, -1))
+        return x
+
+    scope = AuditScope(cross=lambda valid: torch.ones(*valid.shape, 5, dtype=torch.bool))
+    inputs = AuditInputs(valid=torch.ones(3, 7, dtype=torch.bool))
+    report = vz.audit_mask(run, padding, lambda v: None, d_model=8, scope=scope, inputs=inputs)
+    assert report.check("gradient").code == ("" if own else "memory_only"), str(report)
+    assert report.verdict == ("PASS" if own else "FAIL")

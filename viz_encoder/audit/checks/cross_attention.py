@@ -61,7 +61,7 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
     shot = picture_of_cross(layer.name, allowed[sample], weights, rows[sample], (head, sample))
     found = Answer(Verdict.FAIL, text, head=head, sample=sample, query=query, key=key)
     found = found._replace(amount=amount, pictures=(shot,))
-    return found.because(_cause(opened, allowed, rows))
+    return found.because(_cause(opened, allowed, rows, context.base.valid))
 
 
 def _key(layer: LayerRun, allowed: Tensor, row: tuple[int, int, int], leaks: bool) -> int:
@@ -81,10 +81,11 @@ def _rows(context: AuditContext, allowed: Tensor) -> Bool[Tensor, "batch query"]
     return open_ & valid if open_.shape == valid.shape else open_
 
 
-def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
+def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diagnosis:
     causal = torch.ones_like(allowed).tril()
     ahead = allowed.shape[2] - allowed.shape[1]
     aligned = ahead > 0 and torch.equal(allowed, allowed & torch.ones_like(allowed).tril(ahead))
+    as_queries = valid[:, None].expand(-1, allowed.shape[1], -1)
     candidates = (
         *((("corner", allowed & causal), ("corner", causal)) if aligned else ()),
         ("cross_causal", allowed & causal),
@@ -93,6 +94,7 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor) -> Diagnosis:
         ("ignored", torch.ones_like(allowed)),
         ("first_sample", allowed[:1].expand_as(allowed)),
         ("media_before", up_to_last(allowed)),
+        *((("cross_queries", as_queries),) if valid.shape[1] == allowed.shape[2] else ()),
         *(("cross_beside", one) for one in _beside(allowed)),
         ("media_last", _last_alike(allowed)),
     )

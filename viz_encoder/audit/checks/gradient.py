@@ -223,6 +223,10 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
         return answer  # of which only some rows are known
     wanted = context.must(case) & (square > 0)
     diagnosis = unseen_attention(context, case, wanted | (square > GRADIENT))
+    others = square > GRADIENT
+    others.diagonal(dim1=1, dim2=2).fill_(value=False)
+    if context.maps.cross and not bool(others.any()):
+        diagnosis = diagnose("memory_only")
     return suggest_leaving_out(context, answer.because(by_trying(context, case, diagnosis)))
 
 

@@ -14,7 +14,7 @@ from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbered_padding, numbers_of
 from viz_encoder.audit.diagnose.graphs import wrong_graphs
-from viz_encoder.audit.diagnose.grids import wrong_grids
+from viz_encoder.audit.diagnose.grids import by_distance, wrong_grids
 from viz_encoder.audit.diagnose.groups import wrong_groups
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
@@ -78,6 +78,7 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         for kept in (keep[:, None, :], keep[:, None, :] | itself):  # it may see itself, whatever
             yield Hypothesis(code, pattern & kept, more, variant)
     yield from _other_samples(allowed, valid)
+    yield from _other_rows(pattern, valid)
     yield from _other_places(allowed, pattern)
     yield from _beside(allowed, pattern)
     yield from _of_longest(allowed, valid)
@@ -87,6 +88,7 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
     for grid in wrong_grids(pattern[0].cpu()) if _is_shared(pattern) else ():
         yield grid._replace(opened=grid.opened.to(keys.device) & keys)
     yield from wrong_graphs(pattern, valid)
+    yield from _moved_nodes(pattern, keys)
     glob = pattern.all(dim=1) & pattern.all(dim=2)
     if bool(glob.any()) and not bool(pattern.all()):
         yield Hypothesis("globals_lost", without(pattern, glob) & keys)
@@ -133,6 +135,19 @@ def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
             yield Hypothesis(code, allowed[order], more, variant)
 
 
+def _other_rows(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
+    """Masks in the order of mask.repeat, where groups of tokens are folded into the batch."""
+    n_samples, n_tokens = valid.shape
+    if n_samples < 2 or not _is_shared(pattern) or bool(valid.all()):
+        return
+    sample, place = (torch.arange(n, device=valid.device) for n in valid.shape)
+    for size in (one for one in range(2, n_tokens) if n_tokens % one == 0):
+        for number in (place % size, place // (n_tokens // size)):
+            if not bool((pattern[0] & (number[:, None] != number)).any()):
+                rows = (sample[:, None] * size + number) % n_samples
+                yield Hypothesis("row_samples", pattern & valid[rows], "", "masks")
+
+
 def _of_longest(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
     """The longest sample's pattern for all; without padding there, it is that of all positions."""
     at = valid.sum(dim=1).argmax()
@@ -159,6 +174,19 @@ def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
         for by in (step, -step):
             moved, where = allowed.roll((by, by), dims=(1, 2)), "on" if by > 0 else "back"
             yield Hypothesis("order", moved, f" (moved {where} by {step})", str(by))
+
+
+def _moved_nodes(pattern: Allowed, keys: Allowed) -> Iterator[Hypothesis]:
+    """The pattern one place beside its tokens, as where one is put in front; padding is right."""
+    if bool(pattern.all()) or _has_documents(pattern) or _is_by_distance(pattern):
+        return
+    for step, words in ((1, "later"), (-1, "earlier")):
+        moved = pattern.roll((step, step), dims=(1, 2)) & keys
+        yield Hypothesis("pattern_moved", moved, f", one place {words}", str(step))
+
+
+def _is_by_distance(pattern: Allowed) -> bool:
+    return all(torch.equal(by_distance(one), one) for one in pattern)
 
 
 def _beside(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:

@@ -21,6 +21,15 @@ BESIDES = {
         "Of n tokens that a query may see, the last is memory < n: neither memory <= n nor "
         "memory < n - 1.",
     ),
+    "memory_only": Cause(
+        "no token knows of any other: attention looks at a memory in each layer that was seen",
+        "Where a module attends to its own tokens unless it is given a memory, give it none in the "
+        "layers of self-attention.",
+    ),
+    "cross_queries": Cause(
+        "cross-attention has the padding mask of its queries in place of the memory's",
+        "Pass it that of the memory: memory_key_padding_mask, not tgt_key_padding_mask.",
+    ),
     "cross_moved": Cause(
         "queries look at what other queries may look at in the memory",
         "Of chunks of c tokens, the last token of a chunk is the first that may see what was found "

@@ -73,6 +73,11 @@ PATTERNS = {
         "(torch.arange(n_frames) - 1).clamp(min=0) for the frame before; in a mask, frame = place "
         "// n_tokens.",
     ),
+    "pattern_moved": Cause(
+        "the pattern of who may attend to whom stands beside its tokens",
+        "Where a token is put in front, such as [CLS] or a graph's own node, move the pattern on: "
+        "F.pad(pattern, (1, 0, 1, 0), value=True).",
+    ),
     "edges_one_way": Cause(
         "each edge of the graph is open in one direction only, and both were meant",
         "Edges that are stored once need their reverse, too: adjacency | adjacency.mT.",
@@ -88,7 +93,8 @@ PATTERNS = {
     ),
     "hops": Cause(
         "tokens see the neighbors of their neighbors, too",
-        "One layer looks one edge far: adjacency, not (adjacency @ adjacency) > 0.",
+        "One layer looks one edge far: adjacency, not (adjacency @ adjacency) > 0; of cells of a "
+        "grid, neighbors up to r away, not up to 2 * r.",
     ),
     "one_row": Cause(
         "one token sees what it may not, and all others see what they may",

@@ -46,8 +46,8 @@ SAMPLES = {
         "([…, …]) or repeat(n, 1).",
     ),
     "row_samples": Cause(
-        "where frames, windows or heads are folded into the batch, keys stand in rows of another "
-        "sample than their queries",
+        "where frames or windows are folded into the batch, keys or their masks stand in rows of "
+        "another sample than their queries",
         "Repeat and fold both alike: x.repeat_interleave(n, 0) has the order of (batch, n), and "
         "x.repeat(n, 1, 1) that of (n, batch).",
     ),
