@@ -75,13 +75,16 @@ def _is_joined(seen: LayerOnBatch, grouped: Bool[Tensor, "batch token"]) -> bool
 
 def framed(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     """Which blocks of tokens, such as frames, look at other blocks; whole ones, and no others."""
-    sizes = [(one, _block_size(one)) for one in seen if bool(one.wrong.any())]
+    wrong = [one for one in seen if bool(one.wrong.any())]
+    if any(bool((one.wrong & ~one.valid[:, None, None]).any()) for one in wrong):
+        return None  # padding is no frame
+    sizes = [(one, _block_size(one)) for one in wrong]
     if any(size and _between_blocks(one, one.opened, size) is None for one, size in sizes):
         return None
-    told = next(((one, size) for one, size in sizes if size), None)
-    if told is None:
-        return None
-    return diagnose("frames", more=f" ({told[1]} tokens each): {_first_block(*told)}")
+    for one, size in sizes:
+        if size and (told := _first_block(one, size)):
+            return diagnose("frames", more=f" ({size} tokens each): {told}")
+    return None
 
 
 def _block_size(seen: LayerOnBatch) -> int:
@@ -104,10 +107,13 @@ def _between_blocks(seen: LayerOnBatch, pairs: Tensor, size: int) -> Tensor | No
 
 
 def _first_block(seen: LayerOnBatch, size: int) -> str:
-    """The first block that is not as meant, in words."""
+    """The first block that is not as meant, in words; "" if there is none."""
     meant, found = (_between_blocks(seen, x, size) for x in (seen.pattern[:, None], seen.opened))
     assert meant is not None and found is not None
-    number = int((meant != found).any(dim=1).nonzero()[0])
+    apart = (meant != found).any(dim=1).nonzero()
+    if not len(apart):
+        return ""
+    number = int(apart[0])
     told = [listed([str(n) for n in x[number].nonzero()[:, 0].tolist()]) for x in (found, meant)]
     return f"block {number} looks at {told[0] or 'none'}, where {told[1] or 'none'} was meant"
 
