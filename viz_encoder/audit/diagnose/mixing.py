@@ -223,7 +223,7 @@ def _by_packed_order(case: Case, found: Gradients) -> Diagnosis | None:
         same = number[:, None] == number
         return same.tril() if one_way else same
 
-    if torch.equal(depends, separated((sum(counts),))):
+    if one_way and torch.equal(depends, separated((sum(counts),))):
         return diagnose("documents", more=": all that are packed are one", sure=False)
     if len(counts) > 2 and torch.equal(depends, separated(counts, 1)):
         return diagnose("packed_first", sure=False)
