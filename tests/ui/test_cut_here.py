@@ -210,7 +210,8 @@ def test_the_banner_says_what_and_proves_it(sentence, grammar):
     first, other = max(before, key=before.get), max(after, key=after.get)
     assert first != other
     said = page.inner_text(".viz-changed-said")
-    assert said.startswith("Remove head 3.0 and the answer flips: ")
+    assert said.startswith("The answer flips: ")
+    assert page.get_attribute(".viz-changed-said", "title").startswith("Remove head 3.0 and the ")
     for name in (first, other):
         assert f"{name} {before[name]:.3f} → {after[name]:.3f}" in said
     assert page.get_attribute(".viz-changed-said", "role") == "status"

@@ -71,9 +71,10 @@ export class ChangedBanner {
     await painted();
     if (run !== current.run) return;
     const saying = this.#saying.run(async (fresh) => {
-      const { sentence, labels } = /** @type {Said} */ (await fresh(run.json("whatif/said")));
-      const told = labels.length || run.tasks.length ? sentence : ""; // what is asked about may be any state or vector
-      this.#say([...newNotes(run).filter((note) => note.includes("[UNK]")), told].filter(Boolean).join(" "));
+      const said = /** @type {Said} */ (await fresh(run.json("whatif/said")));
+      const told = said.labels.length || run.tasks.length; // what is asked about may be any state or vector
+      const lost = newNotes(run).filter((note) => note.includes("[UNK]"));
+      this.#say([...lost, told ? answerSaid(said) : ""].filter(Boolean).join(" "), said.sentence);
     });
     const proving = this.#proving.run(async (fresh) => {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));
@@ -82,9 +83,9 @@ export class ChangedBanner {
     if (run === current.run) this.node.dataset.painted = run.key;
   }
 
-  #say(/** @type {string} */ sentence) {
+  #say(/** @type {string} */ sentence, title = sentence) {
     steadily(() => {
-      this.said.textContent = this.said.title = sentence;
+      [this.said.textContent, this.said.title] = [sentence, title];
     });
   }
 
@@ -102,6 +103,15 @@ export class ChangedBanner {
     this.sentence.title = sentence;
     this.sentence.replaceChildren(short, el("span", { class: "viz-changed-whole" }, `: ${sentence}`));
   }
+}
+
+/** What became of the answer; the chips beside it say by which changes. @type {(said: Said) => string} */
+function answerSaid({ sentence, labels, before, after, flips }) {
+  if (!labels.length) return sentence;
+  const first = (/** @type {number[]} */ shares) => shares.indexOf(Math.max(...shares));
+  const most = [...new Set([first(before), first(after)])];
+  const each = most.map((at) => `${labels[at]} ${before[at].toFixed(3)} → ${after[at].toFixed(3)}`);
+  return `The answer ${flips ? "flips" : "stays"}: ${each.join(", ")}.`;
 }
 
 /** What is noted of a run, and not of the one without its changes. @type {(run: Run) => string[]} */
