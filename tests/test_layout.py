@@ -25,6 +25,8 @@ MAY_HAVE = (
     "#viz-notice",
     "#viz-tries",
     "#viz-run-host",
+    ".viz-changed",
+    '.viz-learn[data-painted$=":1"]',
     ".viz-check",
     ".viz-zoo-section",
 )

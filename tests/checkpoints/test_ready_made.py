@@ -422,7 +422,7 @@ def test_pixels_are_shown_as_the_picture_that_they_are_of():
 
 def test_pixels_of_which_nobody_says_how_they_were_normalized():
     axes = {"embedding": "patch", "patch_size": 4, "image_size": (8, 8), "n_channels": 3}
-    encoder = vz.load(vz.EncoderConfig(**SIZES, **axes))
+    encoder = vz.load(vz.Encoder(vz.EncoderConfig(**SIZES, **axes)))  # in memory: no processor
     pixels = torch.linspace(-2, 2, 3 * 64).reshape(3, 8, 8)
     trace = vz.capture(encoder, pixels)
     picture = trace.sample.picture.astype(float)

@@ -70,4 +70,4 @@ PLAYED = """async () => {
 
 
 def test_another_run_stops_the_player(bare):
-    assert bare.evaluate(PLAYED) == [True, False, "Layer 1 of 0 to 1"]
+    assert bare.evaluate(PLAYED) == [True, False, "Layer 1 (0–1)"]

@@ -55,7 +55,7 @@ def test_the_page_opens_on_an_answer_that_is_in_sight(visit, maps):
     weight = maps[0, 5, 11, IT, ANIMAL]
     ratio = weight / maps[0, 5, 11, :, ANIMAL].mean()
     assert said.startswith("Head 5.11: it gives animal")
-    assert f"{weight:.2f}" in said and f"{ratio:.1f} ×" in said
+    assert f"{weight:.2f}" in said and f"{ratio:.1f} times the average" in said
     opened.map_painted("5.11")
     page.wait_for_selector(".viz-how[data-painted]")
     bottoms = {

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from viz_encoder.audit.zoo import Specimen
 from viz_encoder.audit.zoo.branches import ancestors, clean_before, own_choice
+from viz_encoder.audit.zoo.frames import first_and_former, first_frame
 from viz_encoder.audit.zoo.intents import (
     earlier_tokens,
     last_tokens,
@@ -70,6 +71,10 @@ COPIES = """\
     clean, block = place >= half, place % half // 2
     same = (block[:, None] == block) & (clean[:, None] == clean)
     return may & (same | ((block[:, None] > block) & clean))"""
+FIRST_FRAME = "    return may & (torch.arange(valid.shape[1]) < 2)"
+FRAMES = """\
+    frame = torch.arange(valid.shape[1]) // 2
+    return may & ((frame == 0) | (frame == frame[:, None] - 1))"""
 SHIFTED = "each sees its shifted window of the picture"
 INTENTS = (  # in words, and as code
     (real_tokens, "all see real tokens", ALL),
@@ -93,6 +98,8 @@ INTENTS = (  # in words, and as code
     (from_first_real, "neighbors; the first real token sees all and is seen by all", FIRST_REAL),
     (ancestors, "each sees its ancestors in a tree, and itself", TREE),
     (own_choice, "all see the question; a choice sees itself", CHOICES),
+    (first_frame, "all see the first frame, here of 2 tokens", FIRST_FRAME),
+    (first_and_former, "each frame of 2 tokens sees the first and the one before it", FRAMES),
     (clean_before, "a noised block sees itself and the clean blocks before it", COPIES),
     (windows_of(8, 4, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8, width=4)),
     (windows_of(8, 8, 4, 2), SHIFTED, WINDOWS.format(moved=2, height=8, width=8)),
