@@ -140,7 +140,8 @@ export class RowView {
         .join(", ") || "nothing";
     const was = this.#wasOf(unit);
     const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "receives most from";
-    return `${this.named(unit)} ${verb} ${listed(values)}${was ? `; was ${listed(was)}` : ""}`;
+    const [now, before] = [listed(values), was ? listed(was) : ""];
+    return `${this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
   }
 
   // The exact numbers of the sub-words that meet in a chip, where one of the two words has several.
