@@ -242,3 +242,21 @@ def test_positions_are_the_cause_where_giving_position_ids_mends_it():
     found = vz.audit_mask(model, causal, ones, d_model=16).check("left_padding")
     assert found.code == "positions" and found.cause.startswith("positions"), found
     assert "position_ids" in found.cure
+
+
+@pytest.mark.parametrize("given, size, width", [(True, 3, 2), (True, 4, 1), (False, 3, 2)])
+def test_a_window_over_the_ends_of_documents_is_not_called_a_picture(given, size, width):
+    def window(valid):
+        place = torch.arange(valid.shape[1])
+        return padding(valid) & ((place[:, None] - place).abs() <= width)
+
+    def documents(valid):
+        return (torch.arange(valid.shape[1]) // size).expand_as(valid)
+
+    def intent(valid):
+        number = documents(valid)
+        return window(valid) & (number[:, :, None] == number[:, None, :])
+
+    scope = AuditScope(documents=documents if given else False)
+    found = audit(Stack().eval(), intent, window, scope=scope).failed[0]
+    assert found.code == "documents" and is_sure(found.cause) is given, found

@@ -1,4 +1,4 @@
-"""Causes that cannot be right, by how the model answers to the mask of a batch without padding."""
+"""Causes that cannot be right: by what is meant, or how the model answers to an unpadded mask."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -14,10 +14,20 @@ from viz_encoder.errors import InputError
 
 UNMASKED = ("ignored", "padding_ignored")  # no row would change
 TURNED = "transposed"  # rows of padding alone would
+OF_PICTURES = ("by_distance",)
+
+
+def not_meant(context: AuditContext) -> tuple[str, ...]:
+    """The codes of the causes that what was given contradicts: of packed documents no picture."""
+    return OF_PICTURES if context.scope.documents is not False else ()
 
 
 def contradicted(context: AuditContext, case: Case, name: str = "") -> tuple[str, ...]:
     """The codes of the causes that the part of this name, or the whole model, contradicts."""
+    return (*not_meant(context), *_by_another(context, case, name))
+
+
+def _by_another(context: AuditContext, case: Case, name: str) -> tuple[str, ...]:
     if context.setting.fixed or not case.padded or not readings(case.passed, case.valid):
         return ()
     with suppress(ModelFault, InputError):

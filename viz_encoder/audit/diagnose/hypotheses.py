@@ -100,9 +100,13 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
 
 
 def _joined_documents(pattern: Allowed, keys: Allowed) -> Iterator[Hypothesis]:
-    """Documents that see all others, or those before them."""
+    """Documents that see all others, or those before them, or as far as a window goes."""
     numbers = numbers_of(pattern)
     same, causal = numbers[:, :, None] == numbers[:, None, :], torch.ones_like(pattern).tril()
+    for number, window in enumerate(_windows_over_ends(pattern, same)):
+        yield Hypothesis(
+            "documents", window & keys, ": the window runs over their ends", f"{number}"
+        )
     if torch.equal(pattern, pattern & causal):
         yield Hypothesis("documents", causal & keys)
         yield Hypothesis("documents", causal)
@@ -112,6 +116,19 @@ def _joined_documents(pattern: Allowed, keys: Allowed) -> Iterator[Hypothesis]:
         yield Hypothesis("documents", keys)
         earlier = numbers[:, :, None] >= numbers[:, None, :]
         yield Hypothesis("documents", earlier & keys, ": each sees those before it", "before")
+
+
+def _windows_over_ends(pattern: Allowed, same: Allowed) -> Iterator[Allowed]:
+    """Windows that are this pattern within its documents: the narrowest, and each wider one."""
+    where = torch.arange(pattern.shape[-1], device=pattern.device)
+    ahead = where[None, :] - where[:, None]
+    back, front = (int(end) for end in ahead[pattern.any(dim=0)].aminmax())
+    for wider in range(len(where) + back - 1):
+        low, high = back - wider, front + wider if front > 0 else front
+        near = ((ahead >= low) & (ahead <= high)).expand_as(pattern)
+        if not torch.equal(near & same, pattern):
+            return
+        yield near
 
 
 def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:

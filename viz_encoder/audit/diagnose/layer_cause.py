@@ -7,6 +7,7 @@ import torch
 
 from viz_encoder.audit.answer import Diagnosis, is_sure, unsure
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.another_mask import not_meant
 from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
@@ -130,7 +131,7 @@ def _explained(
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
     seen = [one._replace(opened=one.opened[:, heads]) for one in seen]
-    found = diagnose_maps(seen, heads)
+    found = diagnose_maps(seen, heads, not_meant(context))
     # Another mask would then be wrong in the heads that are right.
     return diagnose("inverted_heads") if found.code == "inverted" and not heads.all() else found
 
