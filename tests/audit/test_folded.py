@@ -9,6 +9,8 @@ import viz_encoder as vz
 from tests.audit.plants import causal, padding
 from tests.audit.public_cases import triangle
 from viz_encoder.audit import AuditInputs, AuditScope
+from viz_encoder.audit.answer import is_sure
+from viz_encoder.audit.diagnose.causes import CAUSES
 
 N_FRAMES, N_TOKENS, CHUNK, N_FOUND = 4, 3, 3, 2
 
@@ -163,6 +165,29 @@ def test_the_padding_mask_of_the_queries_over_a_memory_is_named(whose):
     found = vz.audit_mask(run, causal, lambda v: v, d_model=8, scope=scope).check("cross_attention")
     told = ("PASS", "") if whose == "memory" else ("FAIL", "cross_queries")
     assert (found.verdict, found.code) == told, found
+
+
+@pytest.mark.parametrize("meant, sure", [("all", True), ("half", False)])
+def test_a_pattern_of_the_memory_that_is_forgotten_is_not_called_the_queries_padding(meant, sure):
+    """Where the memory is padded as its queries; if half of it is looked at, that is not known."""
+    torch.manual_seed(0)
+    memory, own = torch.randn(64, 8), Attend().eval()
+    across = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+
+    def cross(valid):
+        place = torch.arange(valid.shape[1])
+        seen = place <= (place[:, None] if meant == "all" else place[:, None] // 2)
+        return seen & valid[:, None]
+
+    def run(x, valid):
+        x = x + own(x, x, valid[:, None] & torch.ones(x.shape[1], x.shape[1]).tril().bool())
+        seen = memory[: x.shape[1]].expand(len(x), -1, -1)
+        return x + across(x, seen, seen, key_padding_mask=~valid)[0]
+
+    report = vz.audit_mask(run, causal, lambda v: v, d_model=8, scope=AuditScope(cross=cross))
+    cause = report.check("cross_attention").cause
+    assert CAUSES["pattern_ignored"].sentence in cause and is_sure(cause) is sure, cause
+    assert (CAUSES["cross_queries"].sentence in cause) is not sure
 
 
 @pytest.mark.parametrize("own", [True, False])

@@ -1,5 +1,7 @@
 """Whether cross-attention looks where it may: keys are a memory's tokens, of any number."""
 
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Bool
 from torch import Tensor
@@ -85,7 +87,6 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diag
     causal = torch.ones_like(allowed).tril()
     ahead = allowed.shape[2] - allowed.shape[1]
     aligned = ahead > 0 and torch.equal(allowed, allowed & torch.ones_like(allowed).tril(ahead))
-    as_queries = valid[:, None].expand(-1, allowed.shape[1], -1)
     candidates = (
         *((("corner", allowed & causal), ("corner", causal)) if aligned else ()),
         ("cross_causal", allowed & causal),
@@ -94,7 +95,7 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diag
         ("ignored", torch.ones_like(allowed)),
         ("first_sample", allowed[:1].expand_as(allowed)),
         ("media_before", up_to_last(allowed)),
-        *((("cross_queries", as_queries),) if valid.shape[1] == allowed.shape[2] else ()),
+        *_of_padding(allowed, rows, valid),
         *(("cross_beside", one) for one in _beside(allowed)),
         ("media_last", _last_alike(allowed)),
     )
@@ -108,6 +109,24 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diag
     if not fits:
         return _moved(opened, allowed, judged) or Diagnosis()
     return either(fits) if len(fits) > 1 else diagnose(fits[0])
+
+
+def _of_padding(allowed: Tensor, rows: Tensor, valid: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """The padding mask of the memory without the pattern, or that of the queries in its place.
+
+    Where no query sees all of the memory, its padding is not known, and may be the queries'.
+    """
+    whole = (allowed & rows[..., None]).any(dim=1, keepdim=True).expand_as(allowed)
+    plain = torch.equal(allowed[rows], whole[rows])
+    if not plain and not bool(whole.all()):
+        yield "pattern_ignored", whole
+    if valid.shape[1] != allowed.shape[2]:
+        return
+    as_queries = valid[:, None].expand_as(allowed)
+    if not torch.equal(as_queries, whole):
+        yield "cross_queries", as_queries
+        if not plain and not bool((whole & ~as_queries).any()):
+            yield "pattern_ignored", as_queries
 
 
 def _moved(opened: Tensor, allowed: Tensor, judged: Tensor) -> Diagnosis | None:
