@@ -206,11 +206,12 @@ def test_samples_that_are_taken_for_groups_of_heads_are_not_called_copies(has_ax
     assert report.check("maps").code == ("" if has_axis else "head_axis")
 
 
+@pytest.mark.parametrize("ban_of", [lambda m: (m - 1) * 1e9, lambda m: (1 - m) * -10000])
 @pytest.mark.parametrize("signed", [True, False])
-def test_a_mask_that_cannot_be_negative_is_told_from_one_that_is_inverted(signed):
+def test_a_mask_that_cannot_be_negative_is_told_from_one_that_is_inverted(signed, ban_of):
     class Added(Stack):
         def forward(self, x, mask):
-            ban = ((mask.long() if signed else mask) - 1)[:, None, None, :] * 1e9
+            ban = ban_of(mask.long() if signed else mask)[:, None, None, :]
             for layer in self.layers:
                 x = layer(x, None, ban)
             return x
@@ -221,6 +222,7 @@ def test_a_mask_that_cannot_be_negative_is_told_from_one_that_is_inverted(signed
     report = audit(Added().eval(), make_mask=numbers)
     assert own(report) == ([] if signed else ["maps"]), str(report)
     assert report.check("maps").code == ("" if signed else "unsigned")
+    assert signed or "255" not in report.check("maps").cause  # as it is of one of the two
 
 
 @pytest.mark.parametrize("of_all", [True, False])

@@ -9,8 +9,8 @@ READINGS = {
         "nn.TransformerEncoder ignore where True; scaled_dot_product_attention keeps where True.",
     ),
     "unsigned": Cause(
-        "the mask is unsigned: mask - 1 is 255 where it should be -1, and opens what it should "
-        "close",
+        "the mask is unsigned, so what should be below 0, such as mask - 1 or (1 - mask) * -10000, "
+        "wraps around to a number above 0, and opens what it should close",
         "Convert it first, (mask.to(x.dtype) - 1) * 1e9, or use masked_fill(mask == 0, "
         "-torch.inf).",
     ),
