@@ -87,7 +87,9 @@ def test_an_intent_of_valid_alone_says_how_to_read_the_ids():
 
 
 def test_ids_in_which_the_intent_finds_nothing_are_refused():
-    with pytest.raises(InputError, match="make=lambda seed, batch, length"):
+    with pytest.raises(
+        InputError, match=r"padding alone .* intent\(valid\).*make=lambda seed, batch"
+    ):
         audit(Packed().eval(), packed, inputs=AuditInputs(vocab_size=20, pad_id=EOS))
 
 
