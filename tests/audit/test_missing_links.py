@@ -54,6 +54,32 @@ def test_no_cause_is_certain_where_one_part_holds_several_layers():
     assert wrong.verdict == "FAIL" and wrong.cause.startswith(("consistent", "not known")), wrong
 
 
+class Gated(nn.Module):
+    """Linear attention that each token halves: at 49 tokens the first is below any rounding."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.qkv, self.gate, self.out = nn.Linear(8, 24), nn.Linear(8, 1), nn.Linear(8, 8)
+
+    def forward(self, x, valid):
+        state, rows = torch.zeros(1), []
+        for q, k, v, left, real in zip(
+            *(one.unbind(1) for one in self.qkv(x).chunk(3, -1)),
+            self.gate(x).sigmoid().unbind(1),
+            valid.unbind(1),
+            strict=True,
+        ):
+            state = state * left[..., None] + k[:, :, None] * (v * real[:, None])[:, None]
+            rows.append((q[:, None] @ state)[:, 0])
+        return x + self.out(torch.stack(rows, 1))
+
+
+def test_a_link_that_a_gate_makes_fainter_than_rounding_is_not_missing():
+    report = audit(Gated().eval(), causal, lambda valid: valid)
+    assert report.check("lengths").verdict == "PASS", str(report)
+
+
 def test_links_are_sought_at_other_lengths_too():
     """Of 7 tokens three layers reach all, whether by 2 or by 3."""
     report, first = gradient_of(Banned(2, -1e9, n_layers=3), 3, near(3))

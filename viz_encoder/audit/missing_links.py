@@ -41,8 +41,8 @@ def missing_links(context: AuditContext, case: Case, found: Gradients) -> Missin
         return MissingLinks(nothing, nothing)
     flat = _flat_gradients(context, _in_float64(case), torch.float64, len(found.rows))
     if not isinstance(flat, str) and flat.rows == found.rows:
-        own = _own(flat, flat.values)
-        return MissingLinks(small & _below(flat, case, CLOSED) & _behind_gap(own, wanted), nothing)
+        behind = _behind_gap(_without_residual(flat, case), wanted)
+        return MissingLinks(small & _below(flat, case, CLOSED) & behind, nothing)
     why = flat if isinstance(flat, str) else ""
     flat = _flat_gradients(context, case, None, len(found.rows))
     if isinstance(flat, str):
@@ -88,6 +88,13 @@ def _below(flat: Gradients, case: Case, share: float) -> KeyFlags:
         return (values < share * most) & (hops == 1).to(values.device) | (values == 0)
     expected = float(itself) * torch.tensor(most / float(itself), dtype=torch.float64) ** hops
     return (values < share * expected.to(values.device)) | (values == 0)
+
+
+def _without_residual(flat: Gradients, case: Case) -> Float[Tensor, "row key"]:
+    """The values, with each token's own no larger than any layer leaves of another's."""
+    values, hops = _own(flat, flat.values), _hops(flat, case).to(flat.values.device)
+    once = values[hops == 1]
+    return values.clamp(max=float(once.max())) if once.numel() else values
 
 
 def _behind_gap(values: Tensor, wanted: KeyFlags) -> KeyFlags:
