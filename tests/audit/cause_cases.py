@@ -395,7 +395,7 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
         (),
     ),
     ("documents of all places", halves, halves_of_all, ("pattern_places",), ()),
-    ("lengths rounded up to 8", padding, rounded(8), ("rounded",), ()),
+    ("lengths rounded up to 2", padding, rounded(2), ("rounded",), ()),
     ("lengths rounded up to 4", padding, rounded(4), ("rounded",), ()),
     ("padding on the other side", padding, lambda v: padding(v.flip(1)), ("side",), ()),
     ("a mask turned around", packed, lambda v: packed(v).flip(1, 2), ("order",), ()),

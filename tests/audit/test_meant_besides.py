@@ -45,7 +45,7 @@ def biased(change, scope=None) -> MaskReport:
 def test_a_wrong_bias_is_named_only_where_it_is_that_one(code, change):
     [found] = biased(change).failed
     assert (found.name, found.code) == ("bias", code)
-    assert bool(found.cause) is bool(code)
+    assert (found.cause == "not known.") is not bool(code)
 
 
 def clipped(farthest):

@@ -187,3 +187,19 @@ def test_padding_of_0_is_found_though_it_wins_only_over_negative_similarities(se
     assert wrong.check("padding_invariance").verdict == "FAIL", str(wrong)
     right = audit(NearestOfDocument(True), padding, own_mask, n_layers=1, seed=seed)
     assert right.verdict == "PASS", str(right)
+
+
+@pytest.mark.parametrize(
+    "most, cause", [(1, "the last real token alone is pooled."), (2, "not known.")]
+)
+def test_tokens_that_a_pooling_leaves_out_have_a_cause_or_none_that_is_known(most, cause):
+    model = Stack().eval()
+
+    def pooled(x, keep):
+        count = keep[:, -1].flip(1).cumsum(1).flip(1)
+        read = keep[:, -1] & (count <= most)
+        return (model(x, keep) * read[..., None]).sum(1) / read.sum(1, keepdim=True)
+
+    scope = AuditScope(pool_over=lambda valid: valid)
+    report = audit(pooled, padding, module=model, scope=scope)
+    assert report.sentence.split(" Cause: ")[1:] == [cause], str(report)

@@ -7,6 +7,7 @@ from viz_encoder.arguments import Progress
 from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
@@ -162,6 +163,9 @@ def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
         shared = mixing is not None and mixing.verdict is Verdict.WARN
         if not follows and shared and answer.verdict is Verdict.WARN and question.compares:
             follows = "batch_independence"
+    at_a_place = answer.verdict is Verdict.FAIL and answer.sample is not None
+    if at_a_place and not answer.cause and not follows:  # what is raised is its own cause
+        given["cause"] = UNKNOWN.cause
     return Check(question.name, question.title, follows_from=follows, **given)
 
 

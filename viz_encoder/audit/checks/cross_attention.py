@@ -8,7 +8,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import diagnose, either
+from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
 from viz_encoder.audit.diagnose.groups import up_to_last
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS
 from viz_encoder.audit.measure.layer import LayerRun
@@ -107,7 +107,7 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diag
     ]
     fits = ["corner"] if "corner" in fits else [*dict.fromkeys(fits)]
     if not fits:
-        return _moved(opened, allowed, judged) or Diagnosis()
+        return _moved(opened, allowed, judged) or UNKNOWN
     return either(fits) if len(fits) > 1 else diagnose(fits[0])
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places
+from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, one_row_alone
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.never_read import TokenFlags, rows_never_pooled, told_place
 from viz_encoder.audit.question import Question
@@ -98,7 +98,8 @@ def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Answer 
         "Compare the mask that your pooling takes with pool_over(valid); if those tokens are meant "
         "to be left out, let pool_over= leave them out, too."
     )
-    return Answer(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
+    found = Answer(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
+    return found._replace(cause=one_row_alone(case, wanted & ~lost))
 
 
 def _special(wanted: TokenFlags) -> Diagnosis:

@@ -11,7 +11,7 @@ from viz_encoder.model.masks import Valid
 Counts = Int[Tensor, " batch"]
 MOST_STEPS = 9  # how far a mask may be moved: as far as in another order, which may look the same
 RATES = (2, 3, 4)  # of downsampling
-MULTIPLES = (4, 8, 16, 32, 64, 128)
+MULTIPLES = (2, 4, 8, 16, 32, 64, 128)
 
 
 def other_keys(valid: Valid) -> Iterator[tuple[str, Valid, str, str]]:

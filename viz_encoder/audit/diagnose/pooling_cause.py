@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
@@ -80,6 +80,15 @@ def by_places(context: AuditContext, case: Case, sample: int) -> Diagnosis | Non
         same = [_pools_as_alone(context, behind, one) for one in range(len(behind.valid))]
         return diagnose("pooled_places", sure=all(same))
     return None
+
+
+def one_row_alone(case: Case, read: Bool[Tensor, "batch token"]) -> str:
+    """That each pooled vector is made of the first real token, or of the last; "" otherwise."""
+    count, n_real = case.valid.cumsum(dim=1), case.valid.sum(dim=1, keepdim=True)
+    for name, place in (("first", torch.ones_like(n_real)), ("last", n_real)):
+        if torch.equal(read, case.valid & (count == place)):
+            return f"the {name} real token alone is pooled."
+    return ""
 
 
 def _is_chosen_by_value(context: AuditContext, case: Case) -> bool:

@@ -195,9 +195,9 @@ class Setting:
         if all(torch.equal(*pair) for pair in pairs):
             raise InputError(
                 "intent(valid, ids) says the same whatever ids are drawn, so what it reads in them "
-                "would not be judged. For padding alone (ids != pad_id) give intent(valid): ids are "
-                "pad_id where valid is False. Else make ids that hold what it looks for, such as "
-                "ends of documents or pictures: "
+                "would not be judged. For padding alone (ids != pad_id) give intent(valid): ids "
+                "are pad_id where valid is False. Else make ids that hold what it looks for, "
+                "such as ends of documents or pictures: "
                 "inputs=viz_encoder.audit.AuditInputs(make=lambda seed, batch, length: …)."
             )
 
