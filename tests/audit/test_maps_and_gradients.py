@@ -314,3 +314,39 @@ def test_weights_that_stand_after_the_values_or_are_tied_are_seen(how):
     if how != "not":  # there the maps are of keys, and gradients judge
         assert right.check("maps").verdict == "PASS", str(right)
         assert wrong.check("maps").code == "ignored"
+
+
+class UsedTwice(Stack):
+    """Each layer's own softmax, whose weights are read once more; the second layer is causal."""
+
+    def forward(self, x, keep):
+        for number, layer in enumerate(self.layers):
+            q, k, v = layer.qkv(x).chunk(3, -1)
+            mask = keep.tril() if number and self.wrong else keep
+            weights = (q @ k.mT).masked_fill(~mask, torch.finfo(x.dtype).min).softmax(dim=-1)
+            self.kept = USES[self.use](weights)
+            x = x + layer.out((self.kept if number and self.use == "divided" else weights) @ v)
+        return x
+
+
+USES = {
+    "entropy": lambda weights: weights * weights.clamp_min(1e-9).log(),
+    "masked": lambda weights: weights.masked_fill(weights < 0.1, 0.0),
+    "exchanged": lambda weights: weights.transpose(-1, -2),
+    "divided": lambda weights: weights / weights.sum(dim=-1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_softmax_whose_weights_are_read_twice_is_judged_or_said_not_to_be(use):
+    model = UsedTwice().eval()
+    model.use, reports = use, []
+    for model.wrong in (False, True):
+        reports.append(audit(model, padding))
+    right, wrong = reports
+    if use == "divided":
+        assert "Not judged: a softmax that was not seen to meet values" in right.sentence
+        assert wrong.sentence == right.sentence
+    else:
+        assert right.sentence.startswith("Tokens look where they are meant to"), right.sentence
+        assert wrong.verdict == "FAIL", str(wrong)

@@ -189,12 +189,13 @@ class AuditContext:
 
     @property
     def n_layers(self) -> int | None:
-        """The given number, or the number of intents, or of maps; None if unknown."""
+        """The given number, or the number of intents, or of maps; None if it cannot be known."""
         if self.given_layers:
             return self.given_layers
         if len(self.setting.intents) > 1:
             return len(self.setting.intents)
-        return None if self.more_layers else len(self.maps.layers) or None
+        unknown = self.more_layers or self.maps.unseen
+        return None if unknown else len(self.maps.layers) or None
 
     def may(self, case: Case) -> Allowed:
         """Tokens allowed to influence each output row; after any number of layers, if unknown."""

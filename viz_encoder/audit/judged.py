@@ -130,6 +130,8 @@ def _other_calls(context: AuditContext) -> list[str]:
     """Calls of attention that were seen and could not be held against what is meant."""
     told, left_out = _crossed(context), ", ".join(context.maps.kinds_left_out)
     told += [f"attention that is not over these tokens: {left_out}"] if left_out else []
+    unseen = ", ".join(named_once(context.maps.unseen)) if context.maps.layers else ""
+    told += [f"a softmax that was not seen to meet values: {unseen}"] if unseen else []
     outside = counted(context.unwatched, "call")
     give = "give a module that holds it"
     told += [f"attention outside of module= ({outside}): {give}"] if context.unwatched else []

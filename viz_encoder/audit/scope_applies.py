@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks.documents import numbered
+from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.errors import InputError
 
@@ -44,4 +45,12 @@ def _what_then(context: AuditContext) -> str:
             "that is given both of its sequences, as in self.cross(x, memory): call it so, or "
             "leave cross= out"
         )
-    return " in module=; give a module that holds it" if context.unwatched else "; leave it out"
+    if context.maps.unseen:
+        names = ", ".join(named_once(context.maps.unseen))
+        return (
+            f"; there is a softmax that was not seen to meet values: {names}. Multiply its weights "
+            "by them as they are, or by a mask"
+        )
+    if context.unwatched:
+        return " in module=; give a module that holds it"
+    return "; leave it out, if the model has none whose softmax is by hand and changed afterwards"

@@ -57,7 +57,7 @@ class _Outputs(Operations):
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Weights times values, after a softmax."""
-        attends = self._softmax_in(args) is not None
+        attends = self._weights_in(args) is not None
         out = super().multiply(func, args, kwargs)
         self.caller.by_softmax |= attends and self.n_heads is None
         return self.caller.heads(out, self.n_heads) if attends else out

@@ -34,7 +34,7 @@ def notes_of_left_out(
     """Notes for a trace of the shown calls, a subset of those kept."""
     sizes = {call.shape[2:] for call in shown}
     missing: dict[Fate, list[SeenIn]] = defaultdict(list)
-    for name, seen in _missing(softmaxes, calls, sizes):
+    for name, seen in of_no_call(softmaxes, calls, sizes):
         if is_within(name):
             missing[_fate(seen)].append((name, seen))
     return tuple(
@@ -46,11 +46,11 @@ def notes_of_left_out(
 
 def unseen_beside(softmaxes: Iterable[SeenIn], calls: Collection[RecordedCall]) -> str:
     """A clause about what ran outside the kept calls; empty if everything was kept."""
-    found = _missing(softmaxes, calls)
+    found = of_no_call(softmaxes, calls)
     return f". {which_ran(found)}, which no call holds" if found else ""
 
 
-def _missing(
+def of_no_call(
     softmaxes: Iterable[SeenIn],
     calls: Collection[RecordedCall],
     sizes: Collection[tuple[int, int]] = frozenset(),

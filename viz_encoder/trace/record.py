@@ -15,7 +15,7 @@ from viz_encoder.trace.assemble import assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.diagnose import is_compiled, way_to_full_attention, why_nothing_was_captured
 from viz_encoder.trace.intercept import listening
-from viz_encoder.trace.left_out import unseen_beside
+from viz_encoder.trace.left_out import SeenIn, of_no_call, unseen_beside
 from viz_encoder.trace.module_stack import ModuleStack
 from viz_encoder.trace.one_stack import ChosenStack, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
@@ -83,6 +83,12 @@ class Recording:
     def calls(self) -> tuple[RecordedCall, ...]:
         """Every captured call, in the order it ran."""
         return tuple(self._calls)
+
+    @property
+    def unseen(self) -> list[SeenIn]:
+        """Softmaxes that may be attention, and whose product with values was not seen."""
+        ran = [one for facts in self._facts.values() for one in facts.softmaxes]
+        return of_no_call(ran, self._calls, {call.shape[2:] for call in self._calls})
 
     @property
     def n_runs(self) -> int:

@@ -1,7 +1,7 @@
 """A softmax over the last axis, followed until a product with values makes it attention."""
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -23,30 +23,16 @@ class SeenSoftmax:
         return self.sizes[-2], self.sizes[-1]
 
 
-class Softmax:
-    """The state of softmax weights after masking, slicing, dropout or reshaping."""
+@dataclass(eq=False)
+class Weights:
+    """Weights in one state, after masking, slicing, dropout or reshaping."""
 
-    def __init__(self, maps: Tensor, seen: SeenSoftmax) -> None:
-        """`maps` is what is kept; `now` is the model's current tensor."""
-        self.maps, self.now, self.dropout, self.seen = maps, maps, 0.0, seen
-        self.turned = False  # whether `now` is "… key query"
-        self.whole: Tensor | None = None  # before the first columns were left out
-        self.keys = slice(None)  # the columns that remain
-        self.rest: Rest | None = None  # the rest, which may still meet values of their own
-
-    def change(self, to: Tensor) -> None:
-        """Update to changed weights or a subset of columns."""
-        if to.ndim < self.maps.ndim or self.turned:  # some rows or one column were read
-            return
-        if self.whole is None and (keys := _columns_left(self.now, to)) is not None:
-            self.whole, self.keys, self.rest = self.now, keys, Rest(self.now, self.seen)
-        self.maps = self.now = to
-
-    def turn(self, to: Tensor) -> None:
-        """Update to weights with queries and keys exchanged; other exchanges are not followed."""
-        plain = self.now.mT
-        if to.shape == plain.shape and to.stride() == plain.stride():
-            self.now, self.turned = to, not self.turned
+    maps: Tensor  # what is kept
+    now: Tensor  # the model's tensor
+    dropout: float = 0.0
+    turned: bool = False  # whether `now` is "… key query"
+    whole: Tensor | None = None  # before the first columns were left out
+    keys: slice = field(default_factory=lambda: slice(None))  # the columns that remain
 
     @property
     def sink(self) -> Tensor | None:
@@ -57,6 +43,66 @@ class Softmax:
         left_out[self.keys] = False
         wide = torch.promote_types(self.whole.dtype, torch.float32)
         return self.whole.detach()[..., left_out].sum(dim=-1, dtype=wide)
+
+
+class Softmax:
+    """The states of one softmax's weights that the model still holds.
+
+    The values may meet any of them: others may be made for something else, such as an entropy.
+    """
+
+    def __init__(self, maps: Tensor, seen: SeenSoftmax) -> None:
+        self.seen = seen
+        self.last = Weights(maps, maps)
+        self.rest: Rest | None = None  # left-out columns, which may still meet values of their own
+        self._earlier: list[_Earlier] = []
+
+    def among(self, args: list[Any]) -> Weights | None:
+        """The state that is among a function's arguments, the last first."""
+        if any(arg is self.last.now for arg in args):
+            return self.last
+        for one in reversed(self._earlier):
+            now = one.now()
+            if now is not None and any(arg is now for arg in args):
+                return one.weights(now)
+        return None
+
+    def follow(self, to: Weights) -> None:
+        """Take a further state; what the model no longer holds of the others is let go."""
+        if to.now is not self.last.now:
+            self._earlier = [one for one in self._earlier if one.now() is not None]
+            self._earlier.append(_Earlier(self.last))
+        self.last = to
+
+    def change(self, weights: Weights, to: Tensor) -> None:
+        """Follow changed weights or a subset of columns."""
+        if to.ndim < weights.maps.ndim or weights.turned:  # some rows or one column were read
+            return
+        whole, keys = weights.whole, weights.keys
+        if whole is None and (left := _columns_left(weights.now, to)) is not None:
+            if self.rest is not None:  # which holds these columns
+                return
+            whole, keys, self.rest = weights.now, left, Rest(weights.now, self.seen)
+        self.follow(replace(weights, maps=to, now=to, whole=whole, keys=keys))
+
+    def turn(self, weights: Weights, to: Tensor) -> None:
+        """Follow weights with queries and keys exchanged; other exchanges are not followed."""
+        plain = weights.now.mT
+        if to.shape == plain.shape and to.stride() == plain.stride():
+            self.follow(replace(weights, now=to, turned=not weights.turned))
+
+
+class _Earlier:
+    """An earlier state, without keeping the model's tensor alive."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.now = weakref.ref(weights.now)
+        self._maps = None if weights.maps is weights.now else weights.maps
+        self._more = (weights.dropout, weights.turned, weights.whole, weights.keys)
+
+    def weights(self, now: Tensor) -> Weights:
+        """That state, while its tensor `now` lives."""
+        return Weights(now if self._maps is None else self._maps, now, *self._more)
 
 
 class Rest:

@@ -8,6 +8,7 @@ never multiplied (a classifier's) is not attention.
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,7 +20,7 @@ from viz_encoder.trace.attention_call import AttentionCall, CallKind, from_maps,
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.softmax import Rest, SeenSoftmax, Softmax
+from viz_encoder.trace.softmax import Rest, SeenSoftmax, Softmax, Weights
 
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
@@ -132,40 +133,41 @@ class Operations:
 
     def drop(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Dropout on the weights: the map before it is kept, with the dropout rate."""
-        softmax = self._softmax_in(args)
+        found = self._weights_in(args)
         rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
         on = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True))
-        if softmax is not None and on and rate > 0:
-            softmax.maps, softmax.dropout = softmax.maps.detach().clone(), float(rate)
+        dropped: dict[str, Any] = {}
+        if found is not None and on and rate > 0:
+            dropped = {"maps": found[1].maps.detach().clone(), "dropout": float(rate)}
         out = func(*args, **kwargs)
-        if softmax is not None:
-            softmax.now = out
+        if found is not None:
+            found[0].follow(replace(found[1], now=out, **dropped))
         return out
 
     def reshape(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Follow the same numbers into another shape or dtype."""
-        softmax = self._softmax_in(args)
+        found = self._weights_in(args)
         out = func(*args, **kwargs)
-        if softmax is not None:
-            softmax.now = out
+        if found is not None:
+            found[0].follow(replace(found[1], now=out))
         self._take_rest(args, out)
         return out
 
     def change(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Follow changed weights: masked after the softmax, sliced, or times a head mask."""
-        softmax = self._softmax_in(args)
+        found = self._weights_in(args)
         out = func(*args, **kwargs)
         self._take_rest(args, out)
-        if softmax is not None and isinstance(out, Tensor) and out.ndim >= 3:
-            softmax.change(out)
+        if found is not None and isinstance(out, Tensor) and out.ndim >= 3:
+            found[0].change(found[1], out)
         return out
 
     def turn(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Follow weights with queries and keys exchanged, which stand after values "… d key"."""
-        softmax = self._softmax_in(args)
+        found = self._weights_in(args)
         out = func(*args, **kwargs)
-        if softmax is not None and isinstance(out, Tensor):
-            softmax.turn(out)
+        if found is not None and isinstance(out, Tensor):
+            found[0].turn(found[1], out)
         self._take_rest(args, out)
         return out
 
@@ -180,44 +182,42 @@ class Operations:
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Handle the scores of multi_head_attention_forward, or weights times values."""
         out = func(*args, **kwargs)
-        softmax = self._softmax_in(args)
+        if (found := self._weights_in(args)) is not None:
+            softmax, weights = found
+            v, mixed = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None, out
+            if weights.turned != (v is weights.now):
+                return out  # rows are keys here: what is mixed is not what the softmax weighs
+            if weights.turned:
+                v, mixed = args[0].mT, out.mT
+            self.caller.tell(lambda: self._from_product(weights, softmax.seen, v, mixed))
+            softmax.seen.met_values = True
+            self.softmax, self.rest = None, None if weights.whole is None else softmax.rest
+            return out
         if (rest := self._rest) is not None:
             rest.multiply(_flat(args))
-        if softmax is not None:
-            v, mixed = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None, out
-            if softmax.turned != (v is softmax.now):
-                return out  # rows are keys here: what is mixed is not what the softmax weighs
-            if softmax.turned:
-                v, mixed = args[0].mT, out.mT
-            self.caller.tell(lambda: self._from_product(softmax, v, mixed))
-            softmax.seen.met_values = True
-            self.softmax, self.rest = None, softmax.rest
-        elif self.n_heads is not None and self.softmax is None:
+        if self.n_heads is not None and self.softmax is None:
             self.scores = args
         return out
 
-    def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> AttentionCall:
+    def _from_product(
+        self, weights: Weights, seen: SeenSoftmax, v: Tensor | None, mixed: Tensor
+    ) -> AttentionCall:
+        found: dict[str, Any] = {"dropout": weights.dropout, "kernel": "softmax by hand"}
         if self.n_heads is None or v is None:
-            call = from_maps(softmax.maps, v, mixed, softmax.sink)
-            return call._replace(
-                dropout=softmax.dropout, kernel="softmax by hand", softmax=softmax.seen
-            )
+            call = from_maps(weights.maps, v, mixed, weights.sink)
+            return call._replace(**found, softmax=seen)
         *bias, q, k = self.scores  # q is already scaled; k is transposed
         heads = (-1, self.n_heads)
         split = self.caller.masks.split(_heads_of(bias[0], heads) if bias else None)
         q, k, v, mixed = (x.unflatten(0, heads) for x in (q, k.mT, v, mixed))
         return from_tensors("multi_head_attention", q, k, v, mixed, split, 1.0)._replace(
-            dropout=softmax.dropout,
-            cross=self.cross,
-            kernel="softmax by hand",
-            softmax=softmax.seen,
+            **found, cross=self.cross, softmax=seen
         )
 
-    def _softmax_in(self, args: tuple[Any, ...]) -> Softmax | None:
-        softmax = self.softmax
-        if softmax is None:
+    def _weights_in(self, args: tuple[Any, ...]) -> tuple[Softmax, Weights] | None:
+        if self.softmax is None or (weights := self.softmax.among(_flat(args))) is None:
             return None
-        return softmax if any(arg is softmax.now for arg in _flat(args)) else None
+        return self.softmax, weights
 
 
 def _flat(args: tuple[Any, ...]) -> list[Any]:

@@ -20,6 +20,7 @@ from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.softmax import SeenSoftmax
 
 UNASSIGNED = (
     "This model calls attention with a batch of 1, for one sample or document at a time or for all "
@@ -44,6 +45,7 @@ class Maps:
     cross: tuple[LayerRun, ...] = ()  # cross-attention, where keys are other tokens than queries
     left_out: tuple[str, ...] = ()  # calls that are neither, in words
     grad: bool | None = None  # whether gradients were on, if it was said
+    unseen: tuple[str, ...] = ()  # softmaxes beside them that were not seen to meet values
 
     @property
     def kinds_left_out(self) -> tuple[str, ...]:
@@ -112,6 +114,7 @@ def maps_of(
         tuple(layer for _, layer in crossed if layer is not None),
         tuple(_in_words(call) for call, layer in crossed if layer is None),
         grad,
+        tuple(_softmax_in_words(*one) for one in recording.unseen),
     )
 
 
@@ -182,8 +185,17 @@ def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
 
 
 def _name(call: RecordedCall) -> str:
+    return _own_name(call.name)
+
+
+def _own_name(name: str) -> str:
     """Name within the caller's own module."""
-    return re.sub(r"^(call|parts\.\d+)(\.|$)", "", call.name) or "the model itself"
+    return re.sub(r"^(call|parts\.\d+)(\.|$)", "", name) or "the model itself"
+
+
+def _softmax_in_words(name: str, seen: SeenSoftmax) -> str:
+    rows, columns = seen.rows_and_columns
+    return f"{_own_name(name)} ({rows} rows, {columns} columns)"
 
 
 def _in_words(call: RecordedCall) -> str:
