@@ -203,3 +203,22 @@ def test_tokens_that_a_pooling_leaves_out_have_a_cause_or_none_that_is_known(mos
     scope = AuditScope(pool_over=lambda valid: valid)
     report = audit(pooled, padding, module=model, scope=scope)
     assert report.sentence.split(" Cause: ")[1:] == [cause], str(report)
+
+
+PICKS = {
+    "argmax": lambda ids, valid: ids.argmax(dim=1),
+    "argmin": lambda ids, valid: ids.masked_fill(~valid, 1000).argmin(dim=1),
+}
+
+
+@pytest.mark.parametrize("how", PICKS)
+def test_one_row_that_the_ids_choose_is_not_passed_as_all_of_them(how):
+    inner, table = Stack(1).eval(), nn.Embedding(100, 8)
+
+    def model(ids, valid):
+        return inner(table(ids), padding(valid))[torch.arange(len(ids)), PICKS[how](ids, valid)]
+
+    inputs, scope = AuditInputs(vocab_size=100, pad_id=0), AuditScope(pool_over=own_mask)
+    report = audit(model, padding, own_mask, module=inner, inputs=inputs, scope=scope)
+    assert report.check("pooled_tokens").verdict != "PASS", str(report)
+    assert "nowhere else" not in report.sentence

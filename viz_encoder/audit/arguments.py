@@ -67,8 +67,9 @@ class AuditScope:
             code passes for all tokens so far.
         reorder: reorder(cache, order) → the cache of step with its samples in that order, as in
             beam search: order has one index per sample, and an index may repeat.
-        pool_over: pool_over(valid) → Bool "batch token": the tokens that the pooled vector is made
-            of, each of them and no other, such as all real ones without [CLS] and [SEP].
+        pool_over: pool_over(valid) → Bool "batch token": the tokens of whose rows the pooled
+            vector is made, each of them and no other, such as all real ones without [CLS] and
+            [SEP].
         bias: bias(valid) → numbers "#batch #head query key" that are to be added to the scores of
             every layer (ALiBi, relative positions); a list of such functions, one per layer.
         cross: cross(valid) → Bool "batch query memory", True = may attend: what cross-attention may

@@ -12,6 +12,7 @@ import torch
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.audit.question import LAST
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import continued, counted
@@ -45,7 +46,8 @@ def how_much_was_judged(context: AuditContext) -> Judged:
         return Judged(Share.ALL if by_maps and not but else Share.SOME, but)
     by_outputs = any(_was_asked(context, name) for name in BY_OUTPUTS)
     share = _by_outputs(context) if by_outputs else Share.NONE
-    others = [*filter(None, [_own_token(context), _of_padding(context)]), *others]
+    pooled = _pooling(context) if context.scope.pool_over is not None else ""
+    others = [*filter(None, [_own_token(context), _of_padding(context), pooled]), *others]
     if share is Share.ALL:  # of these tokens, but not of those of a memory
         routed = "router" in context.subject.fixed_keys.values() and not context.maps.layers
         others += ["a softmax taken for a router's"] if routed else []
@@ -90,12 +92,15 @@ def _of_padding(context: AuditContext) -> str:
 def _pooling(context: AuditContext) -> str:
     """What a model's own pooling leaves open: any token of a sample may be in its one row."""
     out, n_samples = context.out, len(context.base.valid)
-    if out.ndim != 2 or len(out) != n_samples or _was_asked(context, "pooled_tokens"):
+    if _was_asked(context, "pooled_tokens"):
         return ""
     if context.scope.pool_over is not None:
         why = context.answers["pooled_tokens"].evidence
         return continued(why).removesuffix(".")
-    to_give = "AuditScope(pool_over=…), such as lambda valid: valid for all real tokens"
+    if out.ndim != 2 or len(out) != n_samples:
+        return ""
+    of_mean = "lambda valid: valid for a mean of all real tokens"
+    to_give = f"AuditScope(pool_over=…), such as {of_mean}, or for the last row {LAST}"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
     return f"which tokens a sample's one row is made of: {give}"
 

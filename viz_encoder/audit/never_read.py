@@ -14,7 +14,7 @@ from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.changed_tokens import content_of, with_content
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.pooled_rows import Amounts, read_rows
+from viz_encoder.audit.measure.pooled_rows import Amounts, pooled_rows, read_rows
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.report import Verdict
@@ -32,6 +32,22 @@ def rows_never_pooled(context: AuditContext, case: Case, wanted: TokenFlags) -> 
     several = (wanted.sum(dim=1, keepdim=True) > 1) | (pooled is not None)
     wanted = wanted & case.valid & several
     return _never_read(context, case, wanted, lambda one: read_rows(context.subject, one, pooled))
+
+
+def takes_one_row(context: AuditContext, case: Case, wanted: TokenFlags) -> bool:
+    """Whether each vector is one row on all inputs that are tried, though several are wanted.
+
+    Over many inputs a row that the ids choose may be any, and so each seems to be read.
+    """
+    pooled = None if context.is_pooled else context.scope.pooled
+    several = wanted.sum(dim=1) > 1
+    others = 0 if context.setting.fixed or context.setting.reads_input else OTHER_INPUTS
+    for number in range(others + 1 if bool(several.any()) else 0):
+        other = context.setting.case(case.valid, seed=context.setting.seed + number)
+        amounts = pooled_rows(context.subject, other if number else case, pooled)
+        if amounts is None or bool(((amounts > GRADIENT).sum(dim=1)[several] != 1).any()):
+            return False
+    return bool(several.any())
 
 
 def find_unread(context: AuditContext, case: Case) -> Answer | None:

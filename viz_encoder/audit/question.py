@@ -13,6 +13,8 @@ SEEN_FIRST = (
     "padding_invariance",
 )
 
+LAST = "lambda valid: valid & (valid.cumsum(1) == valid.sum(1)[:, None])"  # a pool_over=
+
 
 @dataclass(frozen=True)
 class Question:

@@ -11,8 +11,13 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, one_row_alone
 from viz_encoder.audit.measure.setting import GRADIENT, Case
-from viz_encoder.audit.never_read import TokenFlags, rows_never_pooled, told_place
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.never_read import (
+    TokenFlags,
+    rows_never_pooled,
+    takes_one_row,
+    told_place,
+)
+from viz_encoder.audit.question import LAST, Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
@@ -30,6 +35,11 @@ def ask(context: AuditContext) -> Answer:
         return untested("Which tokens are pooled: padding is, as another check says.")
     if (found := find_fault(context, case, wanted, amounts)) is not None:
         return found
+    if takes_one_row(context, case, wanted):
+        return untested(
+            "Which tokens are pooled: each sample's vector is the row of one token alone, which "
+            f"the inputs choose; pool_over= names several. For the last one, give pool_over={LAST}."
+        )
     unseen = int((wanted & (wanted.sum(dim=1, keepdim=True) == 1) & (amounts == 0)).sum())
     but = f" Whether {unseen} of them are read, no gradient shows." if unseen else ""
     return passes(
@@ -39,7 +49,9 @@ def ask(context: AuditContext) -> Answer:
 
 def find_fault_at(context: AuditContext, case: Case) -> Answer | None:
     """The same on another batch, if it is said which tokens are pooled there."""
-    if context.scope.pool_over is None or context.failed("pooled_tokens"):
+    asked = context.answers.get("pooled_tokens")
+    known = asked is not None and (asked.verdict.is_red or asked.verdict is Verdict.NOT_TESTED)
+    if context.scope.pool_over is None or known:
         return None
     with suppress(InputError):
         wanted, amounts = _wanted(context, case), amounts_of(context, case)
@@ -96,7 +108,7 @@ def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Answer 
     )
     cure = (
         "Compare the mask that your pooling takes with pool_over(valid); if those tokens are meant "
-        "to be left out, let pool_over= leave them out, too."
+        f"to be left out, let pool_over= leave them out, too: of the last row alone it is {LAST}."
     )
     found = Answer(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
     return found._replace(cause=one_row_alone(case, wanted & ~lost))
