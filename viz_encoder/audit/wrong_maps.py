@@ -21,6 +21,8 @@ from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
 
+VAGUE = ("", "batch_of_one")  # no cause, or one that says where it shows
+
 
 def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     """The worst that the maps of one run show; None where they are as meant."""
@@ -35,7 +37,11 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     other = None if turned is None else _fault_in(context, case, turned)
     if found is None and other is not None and not other.code:
         return other.because(diagnose("order"))
-    return found if turned is None else other
+    if turned is None:
+        return found
+    # A mask that the maps equal as they ran says more than that another order is wrong, too.
+    named = found is not None and found.code and other is not None and other.code in VAGUE
+    return found if named else other
 
 
 def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:

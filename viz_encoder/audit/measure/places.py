@@ -174,7 +174,7 @@ def _recorded(subject: Subject, case: Case, run: RunCase) -> list[AttentionCall]
         with kept, Products() as products, record(subject.whole, hidden=False, eager=True) as found:
             run(case)
         seen = [c for n, c in enumerate(attended(found)) if n not in subject.fixed_keys]
-        calls = products.put_into(one.attention for one in seen)
+        calls = products.put_into((one.attention for one in seen), len(case.valid))
         return [in_rows(one, case.valid.shape[1]) for one in calls]
     except (ModelFault, TraceError):
         return []

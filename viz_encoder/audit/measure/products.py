@@ -52,15 +52,26 @@ class Products(TorchFunctionMode):
                     self.found.append((own_copy(batch_and_heads(maps)), (q, k)))
                 return
 
-    def put_into(self, calls: Iterable[AttentionCall]) -> list[AttentionCall]:
-        """The calls with their queries and keys, where these were noted."""
-        return [one if one.q.shape[3] else self._completed(one) for one in calls]
+    def put_into(self, calls: Iterable[AttentionCall], n_samples: int) -> list[AttentionCall]:
+        """The calls with their queries and keys, where these were noted and are needed.
+
+        Of a square call with a row a sample, or of one sample, values tell the tokens more clearly.
+        """
+        return [
+            one if one.q.shape[3] or _is_plain(one, n_samples) else self._completed(one)
+            for one in calls
+        ]
 
     def _completed(self, call: AttentionCall) -> AttentionCall:
         for maps, (q, k) in self.found:
             if call.maps is not None and torch.equal(maps, call.maps):
                 return call._replace(q=q, k=k)
         return call
+
+
+def _is_plain(call: AttentionCall, n_samples: int) -> bool:
+    n_rows, _, n_queries, n_keys = call.shape
+    return n_queries == n_keys and n_rows in (1, n_samples)
 
 
 def _of_einsum(args: tuple[Any, ...], out: Tensor) -> Factors | None:
