@@ -44,6 +44,7 @@ def test_each_batch_shows_the_same_part(told):
         n_layers=1,
         subject=SimpleNamespace(flattened=lambda times: nullcontext()),
         setting=SimpleNamespace(fixed=True),
+        scope=SimpleNamespace(documents=False),
         intent=lambda case, number: case.allowed[0],
         pattern=lambda case, number=None: case.allowed[0],
         batches=SimpleNamespace(further=lambda case: [case_of(5), case_of(9)]),
