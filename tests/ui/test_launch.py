@@ -49,7 +49,7 @@ def test_the_page_opens_on_a_recorded_run(chromium, trace, capsys):
 
 LEARNED = {
     1: "names of its tokens",
-    2: "enters block 0",
+    2: "enters the first block",
     3: "Each number of q is a sum of 16 products",
     4: "Sum of the 4 products",
     5: "head 2.3",
