@@ -100,7 +100,7 @@ def ids():
     return {"ids": drawn * VALID, "valid": VALID}
 
 
-@pytest.mark.parametrize("name", slow_but(["one too many"], WRONG))
+@pytest.mark.parametrize("name", slow_but(["one too many", "rolled"], WRONG))
 def test_a_wrong_mask_on_torch_s_fused_path_is_as_red_as_off_it(name):
     padded, code = WRONG[name]
     for train in (False, True):

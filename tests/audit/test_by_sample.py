@@ -141,7 +141,7 @@ def test_a_right_model_passes_and_its_layers_are_counted(name, intent):
     assert f"of {LAYERS} layers" in report.check("maps").evidence
 
 
-@pytest.mark.parametrize("name", slow_but(["samples outside"], RIGHT))
+@pytest.mark.parametrize("name", slow_but(["samples outside", "by hand"], RIGHT))
 def test_a_leak_is_found_in_its_layer_and_its_sample(name):
     report = audit(RIGHT[name](spoil=open_in(1, 1)), causal)
     found = report.check("maps")
@@ -231,7 +231,7 @@ def own_batch(intent):
     return {"input_ids": ids * valid, "keep": intent(valid)}
 
 
-@pytest.mark.parametrize("name", slow_but(["samples outside"], RIGHT))
+@pytest.mark.parametrize("name", slow_but(["samples outside", "by hand"], RIGHT))
 def test_of_a_batch_of_ones_own_too(name):
     for spoil in (None, open_in(1, 3)):
         model = Ids(RIGHT[name](spoil=spoil)).train(name == "unpadded")
