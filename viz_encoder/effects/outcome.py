@@ -31,6 +31,7 @@ class Outcome(OneLine):
     """Effect of a change on the output.
 
     sentence: what was done, and what the answer or the vector became.
+    became: the second half of that sentence by itself.
     measure: what `before` and `after` are, in words.
     labels: the first answers of both runs, () without a prediction head.
     shares: how likely each is, before and after.
@@ -40,6 +41,7 @@ class Outcome(OneLine):
     """
 
     sentence: str
+    became: str
     measure: str
     labels: tuple[str, ...]
     shares: tuple[tuple[float, ...], tuple[float, ...]]
@@ -97,7 +99,8 @@ def outcome(
         became = f"there is no answer left to read; {became}"
     unit = "" if labels else " (1 − cosine; 0 = no change)"
     return Outcome(
-        f"{done[:1].upper()}{done[1:]} and {became}{unit}.",
+        f"{_capital(done)} and {became}{unit}.",
+        f"{_capital(became)}{unit}.",
         measure.words,
         labels,
         shares,
@@ -106,6 +109,10 @@ def outcome(
         1 - apart,
         None if other else _moved(run.output[0], output[0], run.valid[0]),
     )
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _in_other(

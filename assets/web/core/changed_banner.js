@@ -72,9 +72,10 @@ export class ChangedBanner {
     if (run !== current.run) return;
     const saying = this.#saying.run(async (fresh) => {
       const said = /** @type {Said} */ (await fresh(run.json("whatif/said")));
-      const told = said.labels.length || run.tasks.length; // what is asked about may be any state or vector
+      const whole = run.tasks.length ? said.sentence : ""; // what is asked about may be any state or vector
+      const told = said.labels.length ? said.became : whole; // the chips say by which changes
       const lost = newNotes(run).filter((note) => note.includes("[UNK]"));
-      this.#say([...lost, told ? answerSaid(said) : ""].filter(Boolean).join(" "), said.sentence);
+      this.#say([...lost, told].filter(Boolean).join(" "), said.sentence);
     });
     const proving = this.#proving.run(async (fresh) => {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));
@@ -103,15 +104,6 @@ export class ChangedBanner {
     this.sentence.title = sentence;
     this.sentence.replaceChildren(short, el("span", { class: "viz-changed-whole" }, `: ${sentence}`));
   }
-}
-
-/** What became of the answer; the chips beside it say by which changes. @type {(said: Said) => string} */
-function answerSaid({ sentence, labels, before, after, flips }) {
-  if (!labels.length) return sentence;
-  const first = (/** @type {number[]} */ shares) => shares.indexOf(Math.max(...shares));
-  const most = [...new Set([first(before), first(after)])];
-  const each = most.map((at) => `${labels[at]} ${before[at].toFixed(3)} → ${after[at].toFixed(3)}`);
-  return `The answer ${flips ? "flips" : "stays"}: ${each.join(", ")}.`;
 }
 
 /** What is noted of a run, and not of the one without its changes. @type {(run: Run) => string[]} */

@@ -400,6 +400,7 @@ export interface ChangedRunMade {
 }
 export interface Said {
   sentence: string;
+  became: string; // its second half
   measure: string;
   labels: string[];
   before: number[];

@@ -28,6 +28,7 @@ def outcome_plain(found: Outcome) -> dict[str, Any]:
     before, after = found.shares
     return {
         "sentence": found.sentence,
+        "became": found.became,
         "measure": found.measure,
         "labels": list(found.labels),
         "before": finite(list(before)),
