@@ -176,3 +176,6 @@ export const count = (/** @type {number} */ value) => value.toLocaleString("en-U
 
 /** A number with its noun: "1 token", "1,024 tokens". @type {(n: number, noun: string) => string} */
 export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+
+/** Such as "a, b and c". @type {(names: string[]) => string} */
+export const enumerated = (names) => [names.slice(0, -1).join(", "), ...names.slice(-1)].filter(Boolean).join(" and ");

@@ -57,8 +57,10 @@ export class Against {
     [this.#run, this.#ofHead, this.#listed] = [run, ofHead, this.#listing(run)];
     this.#usual = ofHead ? (texts[0]?.[0] ?? "") : "";
     if (reference.key) choose(select, RUN + reference.key);
-    else if (asUsual || !choose(select, value))
-      if (this.#own.of !== run.plainKey || !choose(select, this.#own.value)) select.value = this.#usual;
+    else if (asUsual || !choose(select, value)) {
+      const own = this.#own.of === run.plainKey ? this.#own.value : this.#usual;
+      if (!choose(select, own)) select.value = this.#usual;
+    }
     this.#reveal();
   }
 

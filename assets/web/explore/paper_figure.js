@@ -226,12 +226,13 @@ function cut(/** @type {string} */ name, /** @type {number} */ room) {
   return text;
 }
 
-/** Words in lines no longer than the width. @type {(words: string, width: number) => string[]} */
-function lines(words, width) {
+/** Words in lines no longer than the width, as `wide` measures it.
+ * @type {(words: string, width: number, measured?: (text: string) => number) => string[]} */
+export function lines(words, width, measured = wide) {
   const found = [""];
   for (const word of words.split(" ")) {
     const longer = `${found[found.length - 1]} ${word}`.trim();
-    if (found[found.length - 1] && wide(longer) > width) found.push(word);
+    if (found[found.length - 1] && measured(longer) > width) found.push(word);
     else found[found.length - 1] = longer;
   }
   return found;

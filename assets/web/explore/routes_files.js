@@ -4,6 +4,7 @@ import { context2d, svg } from "../core/dom.js";
 import { ask } from "../core/server.js";
 import { canvasPng } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
+import { lines } from "./paper_figure.js";
 
 /** @import { Saved } from "../views/save_row.js" */
 /** @import { Run } from "./types.d.ts" */
@@ -68,22 +69,13 @@ function svgFile({ drawing, title: answer, run }) {
 /** The title's lines, for which the drawing gets room. @type {(copy: SVGElement, title: string) => SVGElement[]} */
 function above(copy, title) {
   const [width, height] = ["width", "height"].map((name) => Number(copy.getAttribute(name)));
-  const lines = wrapped(title, Math.floor(width / LETTER));
-  const room = LINE * lines.length + 8;
+  const words = lines(title, width, (text) => text.length * LETTER);
+  const room = LINE * words.length + 8;
   copy.setAttribute("viewBox", `0 ${-room} ${width} ${height + room}`);
   copy.setAttribute("height", String(height + room));
   const { color, fontFamily } = getComputedStyle(document.body);
   const style = { "font-size": 14, "font-family": fontFamily, fill: color };
-  return lines.map((line, at) => svg("text", { x: 8, y: LINE * (at + 0.8) - room, ...style }, line));
-}
-
-/** @type {(text: string, most: number) => string[]} */
-function wrapped(text, most) {
-  const lines = [""];
-  for (const word of text.split(" "))
-    if (lines[lines.length - 1].length + word.length < most) lines.push(`${lines.pop()} ${word}`.trim());
-    else lines.push(word);
-  return lines.filter(Boolean);
+  return words.map((line, at) => svg("text", { x: 8, y: LINE * (at + 0.8) - room, ...style }, line));
 }
 
 /** The same as a PNG. @type {(file: File, stem: string) => Promise<Saved>} */

@@ -1,6 +1,6 @@
 // Several chosen heads removed at once, beside the sum of what each one changes alone.
 
-import { status } from "../core/dom.js";
+import { enumerated, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { shareSaid } from "./routes_layout.js";
@@ -29,7 +29,7 @@ export class SeveralHeads {
     this.node.hidden = !effect || heads.length < 2 || asked.includes("how=patch");
     if (this.node.hidden || !effect) return;
     const names = heads.map((one) => `${layer}.${one}`);
-    const said = `Heads ${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+    const said = `Heads ${enumerated(names)}`;
     this.#say(`${said} removed together …`);
     this.#latest.run(async (fresh) => {
       const url = `attribution/joint?${asked}&heads=${names}`;

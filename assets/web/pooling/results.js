@@ -1,7 +1,7 @@
 // Numbers, cells and color scales as the Pooling tab shows them.
 
 import { inkOn, rgbText } from "../core/colors.js";
-import { el } from "../core/dom.js";
+import { el, enumerated } from "../core/dom.js";
 import { signed, signedColors } from "../core/signed_colors.js";
 import { toldApart } from "../core/token_names.js";
 
@@ -93,16 +93,13 @@ export function madeOf(tokens, method, values, found, text = true) {
   const [near, far] = [others[0], others[others.length - 1]];
   const whole = text ? "The sentence vector" : "The model’s own vector";
   const made = partsSaid(method === OWN ? whole : `The ${method} vector`, tokens, values ?? []);
-  const same = equal.length ? `${and(equal)} ${equal.length === 1 ? "points" : "point"} the same way` : "";
+  const same = equal.length ? `${enumerated(equal)} ${equal.length === 1 ? "points" : "point"} the same way` : "";
   const beside =
     far && near !== far
       ? `of the ${equal.length ? "others" : "other poolings"}, ${near.name} is nearest (cosine ${fixed(near.cosine, 2)}) and ${far.name} farthest (${fixed(far.cosine, 2)})`
       : "";
   return `${[made, same, beside].filter(Boolean).join("; ")}.`;
 }
-
-const and = (/** @type {string[]} */ names) =>
-  [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
 
 /** @typedef {{ name: string, cosine: number, any: number | null, share: number }} Alike of two texts by one pooling; `any`
  *   two texts have that cosine, and `share` is the way from there to 1 */
@@ -131,8 +128,8 @@ export function alikeSaid(alike, usual) {
   const names = equal.map(({ name }) => spoken(name));
   const start =
     best.any !== null && best.share <= 0
-      ? `By no pooling are these two more alike than texts on different topics; by ${and(names)}: ${numbers(best)}.`
-      : `These two are most alike by ${and(names)}: ${numbers(best)}.`;
+      ? `By no pooling are these two more alike than texts on different topics; by ${enumerated(names)}: ${numbers(best)}.`
+      : `These two are most alike by ${enumerated(names)}: ${numbers(best)}.`;
   const top = all.reduce((one, other) => (other.cosine > one.cosine ? other : one));
   const own = all.find(({ name }) => name === OWN);
   const more = [top, own].filter((one, at, both) => one && !equal.includes(one) && both.indexOf(one) === at);
