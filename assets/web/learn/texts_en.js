@@ -88,7 +88,7 @@ export const EN = {
     picture: (/** @type {string} */ n) => `The model reads ${n} tokens: the patches of the picture, row by row.`,
     note: "A word that is not in the vocabulary is split into pieces (## marks one that continues a word); a model that knows whole words only reads [UNK] instead. The tokenizer adds the special tokens. Click a token to follow it through the encoder.",
     pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {string} */ names) =>
-      `The picture in ${rows} × ${cols} patches, row by row. ${names && `Before them come prefix tokens without pixels: ${names}. [CLS] gathers what is asked about the picture; registers, where there are any, take up what belongs to no patch. `}Click a patch to follow it through the encoder.`,
+      `The picture is cut into ${rows} × ${cols} patches, read row by row. ${names && `Prefix tokens, which have no pixels, come first: ${names}. [CLS] collects what the prediction needs; register tokens, if any, hold what belongs to no single patch. `}Click a patch to follow it through the encoder.`,
     more: (/** @type {number} */ n) =>
       n === 1 ? "1 more token is not listed here." : `${n} more tokens are not listed here.`,
     named: (/** @type {string} */ n) => `The model reads ${n} tokens.`,

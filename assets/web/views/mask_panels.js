@@ -152,7 +152,7 @@ export class MaskPanels {
   }
 }
 
-// Of the ramp: where the smallest weight begins, so that it is told from 0 at a glance.
+// Where on the color ramp the smallest weight starts, so that it looks different from 0.
 const FLOORS = { light: 0.07, dark: 0.16 };
 
 /** A scale from 0 to the largest weight, without the ramp's end that looks like 0. @type {(high: number) => Scale} */

@@ -17,7 +17,7 @@ export class TokenChoice {
   run = null;
   /** @type {HTMLImageElement | null} */
   image = null;
-  beside = el("span", { class: "viz-caption" }, "Beside the picture: "); // before the tokens that are no patches
+  beside = el("span", { class: "viz-caption" }, "Beside the picture: "); // precedes the tokens that are not patches
   /** @type {Unit[]} all tokens, or those beside the patches */
   units = [];
   token = 0;

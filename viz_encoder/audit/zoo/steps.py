@@ -19,6 +19,11 @@ Step = Callable[[Tensor, Cache | None], tuple[Tensor, Cache]]
 AttendSince = Callable[[Heads, Heads, Heads, int], Heads]  # (q, all k, all v, tokens before)
 
 
+def _earlier(q: Heads, k: Heads, before: int) -> Tensor:
+    """Which keys of the cache and of this step each new query may attend to: itself and earlier."""
+    return torch.ones(q.shape[2], k.shape[2]).tril(before).bool()
+
+
 def _all(held: Heads) -> Heads:
     return held
 
@@ -58,7 +63,7 @@ def only_with_a_cache(seed: int, fixed: bool) -> MaskedModel:
     model = written_out(seed, sdpa)
 
     def attend(q: Heads, k: Heads, v: Heads, before: int) -> Heads:
-        seen = torch.ones(q.shape[2], k.shape[2]).tril(before).bool()
+        seen = _earlier(q, k, before)
         if fixed:
             return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -84,7 +89,7 @@ def window_by_rows(seed: int, fixed: bool) -> MaskedModel:
         place = torch.arange(q.shape[2])
         if fixed:
             place = before + torch.arange(q.shape[2])
-        seen = torch.ones(q.shape[2], k.shape[2]).tril(before).bool()
+        seen = _earlier(q, k, before)
         window = place[:, None] - torch.arange(k.shape[2]) < WIDTH
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen & window)
 
