@@ -3,8 +3,6 @@
 import { Emitter, Held } from "./emitter.js";
 import { Selection } from "./selection.js";
 
-/** @import { Run } from "./run.js" */
-
 class Current {
   selection = new Selection();
   /** @type {Held<Run>} */

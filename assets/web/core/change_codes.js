@@ -1,6 +1,5 @@
 // The short codes of changes to a run: of what is chosen, added to others, and carried to another text.
 
-/** @import { Head } from "./payloads.d.ts" */
 /** @typedef {{ layer: number, head: Head, queries: number[], keys: number[] }} Place */
 
 const OF_TEXT = /^[dr]/; // these make another text; all others keep the tokens

@@ -5,9 +5,6 @@ import { changedRun } from "./changed_run.js";
 import { button, el, painted } from "./dom.js";
 import { Latest } from "./latest.js";
 
-/** @import { ChangeProof, Said } from "./payloads.d.ts" */
-/** @import { Run } from "./run.js" */
-
 const RESTORE = "Go back to the run without changes; until then, all tabs show this one";
 
 export class ChangedBanner {

@@ -7,7 +7,6 @@ import { Run } from "./run.js";
 import { json } from "./server.js";
 import { partners } from "./token_alignment.js";
 
-/** @import { ChangedRunMade } from "./payloads.d.ts" */
 /** @typedef {{ query: number, key: number }} Pair */
 /** @typedef {(sentence: string) => unknown} Tell is told how long it takes, and of a fault; "" once it is done */
 

@@ -2,8 +2,6 @@
 
 import { address } from "./server.js";
 
-/** @import { Fetch } from "./queue_patience.js" */
-
 const STREAM = "/queue/data";
 
 /** fetch, which remembers the session that Gradio's results come by, and names it as the page closes.

@@ -6,8 +6,6 @@ import { sayOverPage } from "./page_note.js";
 import { Run } from "./run.js";
 import { address, unanswered } from "./server.js";
 
-/** @import { RunDescription } from "./payloads.d.ts" */
-
 const PAUSES = [0, 500, 1000, 2000, 4000]; // milliseconds before each try; the last one again and again
 const SPELL = 30_000; // milliseconds in which the same run is shown again only once
 const LOST = "The server is not responding. Retrying; your text and selection are kept.";

@@ -3,7 +3,7 @@
 import { context2d, css } from "./dom.js";
 import { isolated } from "./token_names.js";
 
-/** @import { Frame, Range, Viewport } from "./viewport.js" */
+/** @import { Range } from "./viewport.js" */
 /**
  * A map whose sides are named: where it lies, what stands along them, and the cell that is chosen.
  * @typedef {Frame & { view: Viewport, shown: Named[], columns?: Named[], chosen: number[],

@@ -2,7 +2,6 @@
 
 import { current } from "./app_state.js";
 
-/** @import { Run } from "./run.js" */
 /** @typedef {HTMLInputElement | HTMLSelectElement} Field */
 
 /** @type {(field: Field) => string} */

@@ -7,8 +7,6 @@ import { Latest } from "./latest.js";
 import { Run } from "./run.js";
 import { json } from "./server.js";
 
-/** @import { MasksOffered } from "./payloads.d.ts" */
-
 export class MaskedBanner {
   #asked = new Latest((sentence) => this.#tell(sentence));
   chip = button("", () => this.#leave(), { class: "viz-small viz-change", id: "viz-masked-chip" });

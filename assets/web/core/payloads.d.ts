@@ -1,16 +1,16 @@
 // Everything that the server sends, as it comes; null stands where a number is not defined.
 
-export type Maybe = number | null;
-export type Head = number | string; // one by its number, several as "1,4,7", or fused: "mean", "max"
+type Maybe = number | null;
+type Head = number | string; // one by its number, several as "1,4,7", or fused: "mean", "max"
 
-export interface Grid {
+interface Grid {
   rows: number;
   cols: number;
   prefix: number; // tokens before the first patch
 }
 
 // ui/state/run_description.py
-export interface RunDescription {
+interface RunDescription {
   key: string;
   kind: string;
   link: Record<string, string>; // what opens the run again
@@ -39,15 +39,15 @@ export interface RunDescription {
   opening: { layer: number; head: number; query: number; key: number; measure?: string } | null; // what stands out
   vocabulary: Vocabulary;
 }
-export interface Changed {
+interface Changed {
   plain: string; // the key of the run in which nothing was changed
   changes: { code: string; words: string }[];
 }
-export interface Vocabulary {
+interface Vocabulary {
   statistics: Record<string, StatisticText>;
   scales: Record<string, { title: string; measures: string; says: string }>;
 }
-export interface StatisticText {
+interface StatisticText {
   title: string;
   unit: string;
   meaning: string;
@@ -58,7 +58,7 @@ export interface StatisticText {
 }
 
 // ui/wire/bytes.py: raw float32; what a header does not say is [1, 1], null, NaN, 0 or ""
-export interface Numbers<About = unknown> {
+interface Numbers<About = unknown> {
   shape: number[];
   values: Float32Array;
   tops: Float32Array | null; // of each row, where they were asked for
@@ -70,13 +70,13 @@ export interface Numbers<About = unknown> {
 }
 
 // ui/wire/run_facts.py
-export interface Proof {
+interface Proof {
   checked: boolean;
   passed: boolean;
   error: number;
   sentence: string;
 }
-export interface Prediction {
+interface Prediction {
   token: Maybe;
   labels: string[];
   shares: Maybe[];
@@ -85,7 +85,7 @@ export interface Prediction {
 }
 
 // ui/tabs/explore
-export interface RouteEdge {
+interface RouteEdge {
   layer: number;
   query: number;
   key: number;
@@ -93,7 +93,7 @@ export interface RouteEdge {
   head: number; // that brings most in the direction of the sum
   by_head: number | null; // null: not known
 }
-export interface Explained {
+interface Explained {
   sentence: string;
   words: string; // what the score is
   score: number;
@@ -113,17 +113,17 @@ export interface Explained {
   nodes: number[][]; // "state column"
   edges: RouteEdge[]; // the strongest first
 }
-export interface MapView {
+interface MapView {
   layer: number;
   head: Head;
   hide: boolean;
   renorm: boolean;
   words: boolean;
 }
-export type LayerStatistics = Record<string, Maybe[]>; // by the statistic's name, a number a head
-export type HeadChanges = Maybe[]; // of one layer against the reference's
+type LayerStatistics = Record<string, Maybe[]>; // by the statistic's name, a number a head
+type HeadChanges = Maybe[]; // of one layer against the reference's
 // This run − the reference; /compared_map is Numbers, NaN where a token has no counterpart.
-export interface Compared {
+interface Compared {
   aligned: [here: number, there: number][];
   only_here: number[];
   only_there: number[];
@@ -134,26 +134,26 @@ export interface Compared {
   why: string; // what cannot be compared
 }
 // One cell in every head; layer, head. Null: the mask forbids it, or there is no such head.
-export interface PairLinks {
+interface PairLinks {
   weights: Maybe[][];
   means: Maybe[][]; // that the key gets over all real queries
   ratios: Maybe[][];
 }
 // One layer's heads: the share that a role has of each, and of how many queries it is the mean.
-export interface RoleShares {
+interface RoleShares {
   shares: Maybe[];
   queries: number;
 }
 // Every head's Jensen–Shannon distance to one; layer, head. Null: there is no such head.
-export interface SimilarHeads {
+interface SimilarHeads {
   distances: Maybe[][];
   queries: number;
 }
-export interface Findings {
+interface Findings {
   sentence: string; // the first finding's, or that nothing stands out
   found: Finding[];
 }
-export interface Finding {
+interface Finding {
   kind: string;
   layer: number; // of the clearest head
   head: number;
@@ -167,8 +167,8 @@ export interface Finding {
 }
 
 // ui/wire/figures.py: what can be drawn of a run, by its name
-export type Views = Record<string, ViewDescription>;
-export interface ViewDescription {
+type Views = Record<string, ViewDescription>;
+interface ViewDescription {
   name: string;
   title: string;
   controls: ViewControl[];
@@ -179,12 +179,12 @@ export interface ViewDescription {
   missing: string; // why it cannot be drawn of this run
   place: ViewPlace | null;
 }
-export interface ViewPlace {
+interface ViewPlace {
   tab: string;
   slot: string;
   order: number;
 }
-export interface ViewControl {
+interface ViewControl {
   name: string;
   label: string;
   choices: string[];
@@ -195,11 +195,11 @@ export interface ViewControl {
 }
 
 // Plotly's JSON
-export interface FigureJson {
+interface FigureJson {
   data: FigureTrace[];
   layout: FigureLayout;
 }
-export interface FigureTrace {
+interface FigureTrace {
   type: string;
   name?: string;
   x?: Packed;
@@ -209,7 +209,7 @@ export interface FigureTrace {
   colorscale?: string | [number, string][];
   colorbar?: { title?: Titled };
 }
-export interface FigureLayout {
+interface FigureLayout {
   title?: Titled;
   annotations?: { name?: string; text?: string }[];
   margin?: object;
@@ -219,32 +219,32 @@ export interface FigureLayout {
   xaxis?: FigureAxis;
   yaxis?: FigureAxis;
 }
-export interface FigureAxis {
+interface FigureAxis {
   tickvals?: number[];
   title?: Titled;
   side?: string;
 }
-export interface Titled {
+interface Titled {
   text?: string;
 }
-export type FigureCell = string | number | null;
-export type Packed = FigureCell[] | FigureCell[][] | { bdata: string; dtype: string; shape?: string };
+type FigureCell = string | number | null;
+type Packed = FigureCell[] | FigureCell[][] | { bdata: string; dtype: string; shape?: string };
 
 // ui/tabs/hidden; `over_smoothing`, `nearest` and `logit_lens`, the others are Numbers
-export interface OverSmoothing {
+interface OverSmoothing {
   cosine: Maybe[];
   apart: Maybe[];
   centered: Maybe[];
   tokens: number[];
 }
-export interface NearestTokens {
+interface NearestTokens {
   neighbors: number[];
   layers: number[];
   cosines: Maybe[];
   token: number;
   layer: number;
 }
-export interface LogitLens {
+interface LogitLens {
   labels: string[][][]; // state, place, rank
   shares: Maybe[][][];
   numbers: number[][][];
@@ -255,7 +255,7 @@ export interface LogitLens {
 }
 
 // ui/tabs/pooling
-export interface Pooled {
+interface Pooled {
   layer: number;
   layers: number;
   width: number;
@@ -271,7 +271,7 @@ export interface Pooled {
   noRoom: string;
 }
 // The cosine of two texts as a sum over pairs of tokens; its map is the figure token_pairs.
-export interface TokenPairs {
+interface TokenPairs {
   sentence: string;
   cosine: number;
   special: number; // what pairs with a special token add
@@ -287,7 +287,7 @@ export interface TokenPairs {
   notes: string[]; // of the second text
   why: string; // why this pooling is no sum over tokens; then it stands alone
 }
-export interface PaddingDrift {
+interface PaddingDrift {
   layer: number;
   tokens: number;
   padding: number;
@@ -295,7 +295,7 @@ export interface PaddingDrift {
   rows: { method: string; case: string; largest: Maybe; relative: Maybe; cosine: Maybe; why: string }[];
   worst: [method: string, name: string] | null;
 }
-export interface SetRow {
+interface SetRow {
   method: string;
   layer: number;
   silhouette: Maybe;
@@ -305,7 +305,7 @@ export interface SetRow {
   between: Maybe;
   why: string;
 }
-export interface SetDescription {
+interface SetDescription {
   key: string;
   set: string;
   model: string;
@@ -320,12 +320,12 @@ export interface SetDescription {
   table: SetRow[];
   answer: string;
 }
-export interface Neighbor {
+interface Neighbor {
   item: number;
   cosine: Maybe;
   same_label: boolean | null;
 }
-export interface LearnedDescription {
+interface LearnedDescription {
   key: string;
   model: string;
   set: string;
@@ -339,14 +339,14 @@ export interface LearnedDescription {
   names: string[];
   labels: string[];
 }
-export interface WeighedItem {
+interface WeighedItem {
   tokens: string[];
   weights: number[];
   grid: Grid | null;
 }
 
 // ui/tabs/masks
-export interface MasksOffered {
+interface MasksOffered {
   painted: number; // up to so many tokens a mask is painted cell by cell
   most: number;
   presets: MaskPreset[];
@@ -362,7 +362,7 @@ export interface MasksOffered {
   made: { name: string; sizes: Record<string, number> } | null; // the preset that makes the run's mask
   scope: string; // of the mask that the run was made with, "" for all layers and heads
 }
-export interface MaskPreset {
+interface MaskPreset {
   name: string;
   label: string;
   sentence: string;
@@ -370,7 +370,7 @@ export interface MaskPreset {
   lengths: boolean;
   pads: string; // where it puts real [PAD] tokens: "end", "start", or "" where nowhere
 }
-export interface MaskResult {
+interface MaskResult {
   run: RunDescription;
   plain: string;
   alone: string; // whether padding changes the real tokens; "" where that cannot be said
@@ -388,17 +388,17 @@ export interface MaskResult {
   movedMean: Maybe[];
   pooled: Record<string, { cosine: Maybe; difference: Maybe }>;
 }
-export interface EmptyRow {
+interface EmptyRow {
   way: string;
   words: string;
 }
 
 // ui/tabs/explore: changed runs
-export interface ChangedRunMade {
+interface ChangedRunMade {
   run: RunDescription;
   plain: RunDescription; // the same where nothing is changed
 }
-export interface Said {
+interface Said {
   sentence: string;
   became: string; // its second half
   measure: string;
@@ -411,17 +411,17 @@ export interface Said {
   cosine: Maybe; // of the pooled vectors before and after
   moved: Maybe; // mean over tokens of ‖h − h′‖ / ‖h′‖ at the output
 }
-export interface ChangeProof {
+interface ChangeProof {
   passed: boolean;
   sentence: string;
   parts: { passed: boolean; sentence: string }[];
 }
-export interface WhatIfOffered {
+interface WhatIfOffered {
   fixed: string; // why nothing can be changed; "" where it can
   missing: string; // why no effects can be measured; "" where they can
 }
 // The measure with the head removed, less that of the run as it was; layer, head.
-export interface HeadEffects {
+interface HeadEffects {
   sentence: string;
   flip: string; // the part of it that says how the answer flips; "" where it does not
   measure: string;
@@ -433,7 +433,7 @@ export interface HeadEffects {
   shares: Maybe[][];
   forwards: number;
 }
-export interface TokenEffects {
+interface TokenEffects {
   sentence: string;
   measure: string;
   before: number;
@@ -444,14 +444,14 @@ export interface TokenEffects {
   labels: string[]; // the first two answers
   pair: Maybe[][]; // token, label
 }
-export interface FlipsFound {
+interface FlipsFound {
   sentence: string;
   sets: number[][];
   answers: { answer: string; share: Maybe }[];
   tries: number;
   whole: boolean;
 }
-export interface TextEffects {
+interface TextEffects {
   sentence: string;
   measure: string;
   n: number;
@@ -460,13 +460,13 @@ export interface TextEffects {
 }
 
 // ui/tabs/zoo
-export interface Zoo {
+interface Zoo {
   sections: { title: string; specimens: Specimen[] }[];
   easy: { identifier: string; others: string[] }[]; // the beginners' quiz, and what each is told from
   seeds: number;
   command: string;
 }
-export interface Specimen {
+interface Specimen {
   identifier: string;
   title: string;
   symptom: string;
@@ -478,7 +478,7 @@ export interface Specimen {
   expected: string;
   own_code: string; // audits one's own model, with this specimen's intent
 }
-export interface Audit {
+interface AuditAnswer {
   identifier: string;
   fixed: boolean;
   seed: number;
@@ -486,7 +486,7 @@ export interface Audit {
   report: { verdict: string; sentence: string; checks: AuditCheck[]; not_tested: string[]; seconds: number };
   pictures: AuditPicture[];
 }
-export interface AuditCheck {
+interface AuditCheck {
   name: string;
   title: string;
   verdict: string;
@@ -502,7 +502,7 @@ export interface AuditCheck {
   amount?: number | string;
   follows_from?: string;
 }
-export interface AuditPicture {
+interface AuditPicture {
   title: string;
   source: "audit" | "run";
   cell: [query: number, key: number]; // that the verdict names, or the first that is wrong
@@ -520,7 +520,7 @@ export interface AuditPicture {
 }
 
 // export/page.py: what an exported page holds
-export interface PageFacts extends StripFacts {
+interface PageFacts extends StripFacts {
   facts: Record<string, string>;
   proof: string;
   passed: boolean;
@@ -533,12 +533,12 @@ export interface PageFacts extends StripFacts {
   levels: number; // steps from 0 to a map's largest weight
   layers: (PageSides & { tops: number[] })[];
 }
-export interface PageSides {
+interface PageSides {
   cross: boolean;
   counts: number[]; // tokens along each side
   shape: number[]; // cells
 }
-export interface PageMap extends PageSides {
+interface PageMap extends PageSides {
   layer: number;
   head: Maybe; // null where it is of several, or not as it ran
   name: string;
@@ -552,7 +552,7 @@ export interface PageMap extends PageSides {
 }
 
 // export/strip.py: what the words or the picture of a file are made of
-export interface StripFacts {
+interface StripFacts {
   tokens: string[];
   special: boolean[];
   segments: number[];
@@ -561,7 +561,7 @@ export interface StripFacts {
 }
 
 // export/cell.py: what a notebook's cell holds
-export interface CellFacts extends StripFacts {
+interface CellFacts extends StripFacts {
   title: string;
   version: string;
   proof: string;
@@ -575,13 +575,13 @@ export interface CellFacts extends StripFacts {
   opening: { layer: number; head: number; query: number };
 }
 
-export interface HeadPlace {
+interface HeadPlace {
   layer: number;
   head: number;
 }
 
 // ui/tabs/corpus/results.py: a table of heads, as HeadTable.load reads it, and its words
-export interface HeadTable {
+interface HeadTable {
   about: { model: string; source: string; kind: string; untrained: boolean; no_relations: string };
   shape: [layers: number, heads: number];
   counts: [texts: number, tokens: number, failed: number];
@@ -595,7 +595,7 @@ export interface HeadTable {
   relations: Relations | null; // of a treebank
   names?: Record<string, string>; // of the files of pictures, by item
 }
-export interface Relations {
+interface Relations {
   relations: string[];
   n_arcs: number[];
   accuracy: number[][][]; // relation, layer, head
@@ -606,7 +606,7 @@ export interface Relations {
   n_sentences: number;
   n_left_out: number;
 }
-export interface HeadExample extends HeadPlace {
+interface HeadExample extends HeadPlace {
   score: number;
   item: number;
   texts: string[];

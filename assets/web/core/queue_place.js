@@ -3,7 +3,6 @@
 import { sayOverPage } from "./page_note.js";
 import { addressOf } from "./queue_patience.js";
 
-/** @import { Fetch } from "./queue_patience.js" */
 /** @typedef {{ rank: number, size: number, until: number | null }} Waits `until`: ms, by the clock of `now` */
 /** @typedef {{ msg?: string, event_id?: string, rank?: number, queue_size?: number, rank_eta?: number | null }} Told */
 

@@ -4,8 +4,6 @@ import { counted } from "./dom.js";
 import { address, json, numbers, picture } from "./server.js";
 import { numbered } from "./token_names.js";
 
-/** @import { Head, LayerStatistics, MapView, Numbers, Prediction, Proof, RunDescription } from "./payloads.d.ts" */
-/** @import { StatisticText, Views } from "./payloads.d.ts" */
 /** @import { Range } from "./viewport.js" */
 /** @typedef {{ name: string, tokens: number[] }} Unit a token, or the sub-words of one word */
 /** @typedef {Unit[] & { places: Int32Array }} Shown `places` says which unit a token is in, -1 where it is hidden */

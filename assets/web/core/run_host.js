@@ -16,8 +16,7 @@ import { followTabs } from "./tab_link.js";
 import { follow } from "./tab_shell.js";
 import { followBack, visit } from "./visited.js";
 
-/** @import { RunDescription } from "./payloads.d.ts" */
-/** @import { Trigger, Watch } from "./tab_shell.js" */
+/** @import { Trigger } from "./tab_shell.js" */
 
 window.fetch = closing(placed(patient(window.fetch.bind(window)))); // Gradio's client joins its queue by it
 

@@ -15,8 +15,6 @@ import { painted } from "./dom.js";
 import { Emitter } from "./emitter.js";
 import { partners } from "./token_alignment.js";
 
-/** @import { Run } from "./run.js" */
-/** @import { Head } from "./payloads.d.ts" */
 /** @import { Tokens } from "./token_alignment.js" */
 /** @import { Entry } from "./visited.js" */
 /** @import { Chosen } from "./selection_address.js" */

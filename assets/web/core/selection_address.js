@@ -1,6 +1,5 @@
 // Converts between addresses and selections.
 
-/** @import { Head } from "./payloads.d.ts" */
 /** @typedef {typeof DEFAULTS} Chosen what can be chosen, each by its name */
 
 export const DEFAULTS = {

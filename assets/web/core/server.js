@@ -3,8 +3,7 @@
 import { Emitter } from "./emitter.js";
 import { fetchBytes, fetchPicture, placed, send } from "./wire.js";
 
-/** @import { Answer, Sent } from "./wire.js" */
-/** @import { Numbers } from "./payloads.d.ts" */
+/** @import { Answer } from "./wire.js" */
 
 const EXPIRED = 410;
 const FAULT = "x-fault"; // of an answer that is told what is wrong with what was asked, not refused

@@ -2,8 +2,6 @@
 
 import { isDark } from "./dom.js";
 
-/** @import { Rgb } from "./colors.js" */
-
 /** @type {{ stops: Rgb[], none: Rgb }} */
 const LIGHT = {
   stops: [

@@ -2,7 +2,6 @@
 
 import { ask } from "./server.js";
 
-/** @import { Sent } from "./wire.js" */
 /** @typedef {(done: number) => unknown} Tell is told the share that is done, 0 … 1 */
 
 const CUT = "The server stopped before the result was ready; try again.";

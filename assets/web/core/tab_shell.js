@@ -3,8 +3,6 @@
 import { current } from "./app_state.js";
 import { el, onTheme, onWidth } from "./dom.js";
 
-/** @import { Run } from "./run.js" */
-
 const withoutRun = () => (current.coming ? "Loading …" : "Type a text or drop a picture, and press Run.");
 
 export class TabShell {

@@ -2,7 +2,6 @@
 
 import { openTab } from "./tab_link.js";
 
-/** @import { Run } from "./run.js" */
 /** @import { Selection } from "./selection.js" */
 /** @typedef {{ tab: string, link: string, passing?: boolean }} Entry `passing` to the run that takes its place */
 

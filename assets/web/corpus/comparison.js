@@ -7,8 +7,6 @@ import { section, table as tableOf } from "../views/headed.js";
 import { filePicker } from "./file_picker.js";
 import { changes, decimalsOf, incomparable, shown, signed } from "./tables.js";
 
-/** @import { HeadPlace, HeadTable } from "./types.d.ts" */
-
 const [LISTED, KEPT] = [10, 6]; // heads of the list; tables that the page holds
 const NOTHING = "nothing";
 const ABOUT =

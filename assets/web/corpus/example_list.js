@@ -10,8 +10,6 @@ import { oneStop } from "../views/one_stop.js";
 import { section } from "../views/headed.js";
 import { examplesOf, markedParts } from "./tables.js";
 
-/** @import { Example, HeadPlace, HeadTable } from "./types.d.ts" */
-
 const RUN = "Run this text on the model above, and look at this pair in the Explore tab";
 
 export class ExampleList {
@@ -41,7 +39,7 @@ export class ExampleList {
   }
 }
 
-/** A picture is told by its file's name, if that is known. @type {(example: Example, name?: string) => HTMLElement} */
+/** A picture is told by its file's name, if that is known. @type {(example: HeadExample, name?: string) => HTMLElement} */
 function lineOf(example, name) {
   const { score, query_token: query, key_token: key, texts, item } = example;
   const pair = el("bdi", { class: "viz-corpus-pair" }, el("b", {}, query), " → ", el("b", {}, key));
@@ -64,7 +62,7 @@ function lineOf(example, name) {
   );
 }
 
-/** @type {(example: Example, side: number) => (string | Node)[]} */
+/** @type {(example: HeadExample, side: number) => (string | Node)[]} */
 const partsOf = (example, side) =>
   markedParts(example, side).map(([text, role]) => {
     if (!role) return text;
@@ -72,7 +70,7 @@ const partsOf = (example, side) =>
     return el("mark", { class: names.join(" ") }, text);
   });
 
-/** Show the text in the other tabs, with this head and this pair chosen. @param {Example} example */
+/** Show the text in the other tabs, with this head and this pair chosen. @param {HeadExample} example */
 async function runExample({ layer, head, query, key, texts }) {
   const { selection } = current;
   const [first, second] = texts;

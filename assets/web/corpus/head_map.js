@@ -6,8 +6,6 @@ import { signedColors } from "../core/signed_colors.js";
 import { HeadCells } from "../views/head_cells.js";
 import { decimalsOf, shown, signed } from "./tables.js";
 
-/** @import { Rgb } from "../core/colors.js" */
-/** @import { HeadPlace, Maybe } from "./types.d.ts" */
 /** @typedef {{ values: Maybe[][], change: boolean, title: string, about: (place: HeadPlace) => string,
  *   label: (place: HeadPlace) => string }} Drawn `label` of a head's role; "" where it has none */
 

@@ -5,7 +5,6 @@ import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
 import { ranked } from "./tables.js";
 
-/** @import { HeadPlace, HeadTable, Relations } from "./types.d.ts" */
 /** @typedef {{ name: string, arcs: number, at: HeadPlace, share: number, offset: number, byOffset: number,
  *   random: number }} Line a relation and its best head; `random` is the share of the best head with random weights */
 

@@ -3,10 +3,6 @@
 import { ask } from "../core/server.js";
 import { streamed } from "../core/streamed.js";
 
-/** @import { Tell } from "../core/streamed.js" */
-/** @import { Saved } from "../views/save_row.js" */
-/** @import { HeadTable } from "./types.d.ts" */
-
 /** What is measured; with a second column, pairs of texts.
  * @typedef {{ name: string, body: BodyInit, model: string, column: string, second?: string }} Asked */
 

@@ -1,6 +1,5 @@
 // Roles of heads over a set: the one place that has more than half of a head's attention.
 
-/** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 /** @typedef {{ label: string, where: string, share: number }} Role `where` in words, `share` its mean over texts */
 
 const CLEAR = 0.5; // mean share of a head's attention

@@ -7,9 +7,7 @@ import { section } from "../views/headed.js";
 import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
 import { filePicker, isPicture } from "./file_picker.js";
 
-/** @import { Tell } from "../core/streamed.js" */
 /** @import { Asked } from "./requests.js" */
-/** @import { HeadTable } from "./types.d.ts" */
 /** @typedef {(tell: Tell, signal: AbortSignal) => Promise<HeadTable>} Ask */
 
 const [USUAL, PICTURE_USUAL] = ["all-MiniLM-L6-v2", "scene"];

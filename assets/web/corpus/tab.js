@@ -17,8 +17,6 @@ import { RULE, roleOf, roleSaid } from "./roles.js";
 import { SourcePanel } from "./source_panel.js";
 import { changes, changeSaid, difference, headOf, ranked } from "./tables.js";
 
-/** @import { HeadPlace, HeadTable } from "./types.d.ts" */
-
 const USUAL = "previous";
 const [STATISTIC, HEAD] = ["corpus.stat", "corpus.head"]; // in the link
 const TABLE = "viz.corpus"; // the last table that was made, in the browser tab

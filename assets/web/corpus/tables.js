@@ -2,7 +2,7 @@
 
 import { headName } from "../views/cells.js";
 
-/** @import { Change, Example, HeadPlace, HeadTable, Maybe } from "./types.d.ts" */
+/** @typedef {{ at: HeadPlace, now: number, was: number, change: number }} Change */
 /** @typedef {"" | "query" | "key" | "query key"} Role */
 
 /** The head of a name such as "3.5", if the table has it. @type {(table: HeadTable, name: string) => HeadPlace | null} */
@@ -78,11 +78,11 @@ export function changeSaid([first], title) {
   return `Head ${headName(at)} differs most in ${what}: ${here} here, ${there} there (${signed(change, decimals)}).`;
 }
 
-/** A head's examples, the strongest first. @type {(table: HeadTable, place: HeadPlace) => Example[]} */
+/** A head's examples, the strongest first. @type {(table: HeadTable, place: HeadPlace) => HeadExample[]} */
 export const examplesOf = ({ examples }, { layer, head }) =>
   examples.filter((one) => one.layer === layer && one.head === head);
 
-/** A text of an example in parts, its query and key marked. @type {(example: Example, side: number) => [text: string, role: Role][]} */
+/** A text of an example in parts, its query and key marked. @type {(example: HeadExample, side: number) => [text: string, role: Role][]} */
 export function markedParts(example, side) {
   const letters = [...(example.texts[side] ?? "")]; // spans count code points, as Python does
   const roles = letters.map((_, at) => {

@@ -4,7 +4,6 @@ import { control, el, options } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
 import { unshared } from "./reference_words.js";
 
-/** @import { Run } from "../core/run.js" */
 /** @import { Reference } from "./reference.js" */
 /** @typedef {[value: string, text: string]} Entry */
 

@@ -5,8 +5,6 @@ import { Latest } from "../core/latest.js";
 import { Figure } from "../views/plotly_figure.js";
 import { ViewControls } from "./view_controls.js";
 
-/** @import { ViewControl, Views } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Selection } from "../core/selection.js" */
 
 /** @type {Record<string, string>} */

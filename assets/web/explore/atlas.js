@@ -10,7 +10,7 @@ import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
 import { atlasSaves } from "./atlas_saves.js";
 import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
-/** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, MapChanges, Numbers, Run, Selection, Switches } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, HeadValue, MapChanges, Selection } from "./types.d.ts" */
 
 const CHANGE = "Each head's change from the reference, on the same scale as the large map.";
 const KEPT = ["hide", "renorm", "words"];

@@ -6,7 +6,7 @@ import { context2d, css, el, fit } from "../core/dom.js";
 import { headNamed } from "./head_statistics.js";
 import { changePicture } from "./map_drawing.js";
 
-/** @import { HeadOrder, HeadValue, MapChanges, Numbers, Run, Selection } from "./types.d.ts" */
+/** @import { HeadOrder, HeadValue, MapChanges, Selection } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, height: number, width: number }} Thumbnail */
 
 const GAP = 2;

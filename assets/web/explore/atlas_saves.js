@@ -4,8 +4,7 @@ import { savePicture } from "../views/plotly_figure.js";
 import { saveRow } from "../views/save_row.js";
 import { changeFigure } from "./change_figure.js";
 
-/** @import { Saved } from "../views/save_row.js" */
-/** @import { HeadStatistics, MapChanges, Run, Selection } from "./types.d.ts" */
+/** @import { HeadStatistics, MapChanges, Selection } from "./types.d.ts" */
 
 const SCALES = ["percentile", "sqrt", "shared"]; // that all heads can have in common; else up to the largest of all
 const WHAT = "All heads as a picture for a paper: special tokens and rows as shown, sub-words not merged";

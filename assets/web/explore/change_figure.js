@@ -4,8 +4,6 @@ import { CHANGE, makeScale, rooted } from "../core/colors.js";
 import { paperSigned } from "../core/signed_colors.js";
 import { signedText } from "./legend.js";
 
-/** @import { FigureJson, Maybe } from "../core/payloads.d.ts" */
-/** @import { Run } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, height: number, width: number }} Small a head's changes, the strongest of each block */
 
 const GAP = 1;

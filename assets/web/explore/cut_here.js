@@ -9,7 +9,7 @@ import { headsOf } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
 import { shownName } from "./pair_links.js";
 
-/** @import { Head, Run, Selection, WhatIfOffered } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 /** @typedef {HTMLButtonElement & { codes: () => string[] }} Choice and the codes of what it does */
 
 const FUSED = "Choose one head, or several by their numbers, to remove them.";

@@ -24,8 +24,7 @@ import { ShareMaps } from "./share_maps.js";
 import { StandIn } from "./stand_in.js";
 import { WHOLE } from "./tiles.js";
 
-/** @import { Explained as Found, PairLinksView, Range, Run, Selection } from "./types.d.ts" */
-/** @import { Fresh } from "../core/latest.js" */
+/** @import { Found, PairLinksView, Range, Selection } from "./types.d.ts" */
 /** @import { Reference } from "./reference.js" */
 
 const ALL_TOKENS = "The picture and the heads count every token by itself, hidden ones and parts of words, too.";

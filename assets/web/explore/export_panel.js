@@ -6,7 +6,7 @@ import { ask } from "../core/server.js";
 import { saveRow } from "../views/save_row.js";
 import { paperPng, paperSvg } from "./paper_figure.js";
 
-/** @import { AttentionMap, Fresh, Run, Selection } from "./types.d.ts" */
+/** @import { AttentionMap, Selection } from "./types.d.ts" */
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them

@@ -7,9 +7,6 @@ import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { FlipsFound } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
-
 const ANSWERS = ["masked", "classify"]; // heads whose answer can flip
 const MOST = 3;
 

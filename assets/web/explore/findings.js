@@ -10,7 +10,7 @@ import { signed } from "./pair_links.js";
 import { quoted, toldApart } from "../core/token_names.js";
 import { partSaid, placeSaid } from "./routes_layout.js";
 
-/** @import { Explained, Finding, Findings, Head, HeadLink, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
 /** @import { Reference } from "./reference.js" */
 
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow

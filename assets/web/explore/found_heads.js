@@ -3,7 +3,6 @@
 import { el, rounded } from "../core/dom.js";
 
 /** @import { Place, Test, ValueOf } from "./head_filter.js" */
-/** @import { HeadPlace } from "./types.d.ts" */
 /** @typedef {(string | HeadPlace)[]} Sentence its words, and the heads that it names */
 
 const NAMED = 3; // heads, at most

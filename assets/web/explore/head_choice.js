@@ -3,7 +3,7 @@
 import { button, control, el, options } from "../core/dom.js";
 import { headFrom, headsOf } from "../core/selection_address.js";
 
-/** @import { Head, Run, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 export class HeadChoice {
   #listed = "";

@@ -2,7 +2,6 @@
 
 import { KINDS, sentence } from "./found_heads.js";
 
-/** @import { HeadPlace, StatisticText } from "./types.d.ts" */
 /** @typedef {{ kind: "both" | "layer" | "head", layer?: number, head?: number }} Place */
 /** @typedef {{ statistic: string, side: ">" | "<", at: number, says: string, from: string }} Test */
 /** @typedef {{ places: Place[], tests: Test[] }} Filter what all heads that match have */

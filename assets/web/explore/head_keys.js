@@ -2,7 +2,7 @@
 
 import { headsOf } from "../core/selection_address.js";
 
-/** @import { Head, Run, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 export const HINT = "Keys: h and l for the next head and layer, Shift for the previous one";
 const FIELDS = "input, textarea, select, [contenteditable]";

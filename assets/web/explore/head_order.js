@@ -10,7 +10,7 @@ import { strongest } from "./pair_links.js";
 import { pairAsked } from "./pair_search.js";
 import { StatisticSource } from "./statistic_source.js";
 
-/** @import { AskedPair, HeadStatistics, PairLinksView, Run, Selection, Test } from "./types.d.ts" */
+/** @import { AskedPair, HeadStatistics, PairLinksView, Selection, Test } from "./types.d.ts" */
 
 const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
 const PAIR_EXAMPLE = "it -> animal";

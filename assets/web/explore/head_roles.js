@@ -2,7 +2,6 @@
 
 import { Latest } from "../core/latest.js";
 
-/** @import { Maybe, RoleShares, Run } from "./types.d.ts" */
 /** @typedef {{ layers: Maybe[][], queries: number }} Known of how many queries the shares are means */
 
 /** A role is named "role:punctuation", or "role:offset:-2". */

@@ -5,9 +5,6 @@ import { el } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { HeadCells } from "../views/head_cells.js";
 
-/** @import { Head, HeadPlace, Maybe } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
-
 const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
 
 /** @typedef {{ values: Maybe[][], signed: boolean, write: (value: number) => string,

@@ -6,7 +6,6 @@ import { Latest } from "../core/latest.js";
 import { AS_IT_RAN, isChanged, sizeSaid, switched } from "../core/run.js";
 import { HeadRoles, isRole } from "./head_roles.js";
 
-/** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText, Switches } from "./types.d.ts" */
 /** @typedef {{ run: Run, layers: LayerStatistics[] }} Reference */
 /** @typedef {{ layer: number, head: number, name: string, value: Maybe | undefined }} HeadValue */
 /** @typedef {Pick<Run, "nLayers" | "nHeads" | "n"> & { key?: string }} Sized */

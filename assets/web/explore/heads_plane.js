@@ -4,7 +4,7 @@ import { HeadPlane } from "../views/head_plane.js";
 import { table } from "./measured_heads.js";
 
 /** @import { Explained } from "./explained.js" */
-/** @import { HeadStatistics, Maybe, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
 
 const TITLE = "Heads by two of their numbers";
 

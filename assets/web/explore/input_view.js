@@ -14,7 +14,7 @@ import { rowSaves } from "./row_saves.js";
 import { RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
-/** @import { Direction, Fresh, Grid, Measure, Run, Selection, Titles } from "./types.d.ts" */
+/** @import { Direction, Measure, Selection } from "./types.d.ts" */
 
 const PATIENCE = 60; // milliseconds the pointer rests before a row is asked for
 const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };

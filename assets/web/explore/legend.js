@@ -4,7 +4,7 @@ import { CHANGE, rgbText, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
 import { noChange, signedColors } from "../core/signed_colors.js";
 
-/** @import { Rgb, Scale, Signed, Vocabulary } from "./types.d.ts" */
+/** @import { Signed } from "./types.d.ts" */
 
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more

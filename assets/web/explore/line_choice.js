@@ -7,7 +7,7 @@ import { headsOf } from "../core/selection_address.js";
 import { headColor, parts } from "./lines_drawing.js";
 import { PAIRS } from "./strongest_lines.js";
 
-/** @import { Head, Run, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 const PAIR_NAMES = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 

@@ -12,7 +12,7 @@ import { byToken, leastOf, linked, strongest } from "./strongest_lines.js";
 import { mapPart, WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";
 
-/** @import { Head, LineSet, MapView, Run, Selection, Shown, Token } from "./types.d.ts" */
+/** @import { LineSet, Selection, Shown, Token } from "./types.d.ts" */
 /** @typedef {{ head: Head, rows: number[], values: Float32Array }} HeadMap weights from `rows`, places among the
  *   shown tokens, to every shown token */
 

@@ -6,7 +6,7 @@ import { eachAt, FAINT } from "./strongest_lines.js";
 import { WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";
 
-/** @import { LineSet, MapView, Token, Unit } from "./types.d.ts" */
+/** @import { LineSet, Token } from "./types.d.ts" */
 
 /** @type {(sets: LineSet[], view: MapView, long: boolean) => string} */
 export function countSentence(sets, { hide, renorm, words }, long) {

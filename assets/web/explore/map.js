@@ -18,7 +18,7 @@ import { TokenSearch } from "./token_search.js";
 import { VisibleWeight } from "./visible_weight.js";
 
 /** @import { Emitter } from "../core/emitter.js" */
-/** @import { Cell, Fresh, Run, Selection, Shown, Signed } from "./types.d.ts" */
+/** @import { Selection, Shown, Signed } from "./types.d.ts" */
 
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for

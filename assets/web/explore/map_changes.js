@@ -7,7 +7,7 @@ import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { inputNamed, named } from "./reference_link.js";
 
-/** @import { Alone, HeadStatistics, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
+/** @import { Alone, HeadStatistics, Range, Selection, SignedCell } from "./types.d.ts" */
 
 /** A part of the signed map, this run − the reference; pooled where it is large.
  * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */

@@ -5,7 +5,7 @@ import { context2d, css } from "../core/dom.js";
 import { shrinkSigned, signedColors } from "../core/signed_colors.js";
 import { signedPixels } from "../views/matrix.js";
 
-/** @import { AttentionMap, Range, Rgb, Scale, Tile } from "./types.d.ts" */
+/** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Rectangle */
 
 const PRINTED = 34; // cells at least so wide show their value

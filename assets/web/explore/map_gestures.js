@@ -3,7 +3,7 @@
 import { button, el } from "../core/dom.js";
 import { walked } from "../views/cells.js";
 
-/** @import { AttentionMap, Cell } from "./types.d.ts" */
+/** @import { AttentionMap } from "./types.d.ts" */
 /** @typedef {[x: number, y: number]} Point */
 
 const DRAG = 4; // pixels that tell a drag from a click

@@ -5,7 +5,7 @@ import { headsOf, mapName } from "../core/selection_address.js";
 import { numbered } from "../core/token_names.js";
 import { signedText } from "./legend.js";
 
-/** @import { AttentionMap, MapView, Run, Signed, SignedCell, Unit } from "./types.d.ts" */
+/** @import { AttentionMap, Signed, SignedCell } from "./types.d.ts" */
 
 const SUMS = "each row renormalized to sum to 1";
 

@@ -6,7 +6,7 @@ import { labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
 import { fullHeight } from "../views/full_screen.js";
 
-/** @import { Borders, MapView, Run, Shown } from "./types.d.ts" */
+/** @import { Borders, Shown } from "./types.d.ts" */
 /** @typedef {{ labels: { left: number, top: number }, width: number, window: number, full: number, n: number }} Room
  *   pixels: what the longest names need, how wide the page is there and how high its window, the height where the
  *   map is alone in the window (else 0); and how many tokens stand along a side */

@@ -6,7 +6,7 @@ import { HeadShares } from "./head_shares.js";
 import { MEASURES } from "./measures.js";
 import { amountSaid, briefly, unitSaid } from "./routes_layout.js";
 
-/** @import { Explained, HeadLink, Maybe, PairLinksView, Run, Selection } from "./types.d.ts" */
+/** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
 /** @import { HeadNumbers } from "./head_shares.js" */
 
 export class MeasuredHeads {

@@ -5,7 +5,6 @@ import { DEFAULTS } from "../core/selection_address.js";
 const CHANGED = "press Restore first"; // effects are measured on the run as the model gives it
 const MASKED = "remove the mask first";
 
-/** @import { Run } from "./types.d.ts" */
 /** @typedef {{ title: string, about: string, heads: string, verb: string, how: string, map: string | null, files: boolean,
  *   working?: string }} Measure `map` is what its map holds, null where that is of weights; `files` whether its table
  *   can be saved; `working` is said while a measure that takes its time is measured */

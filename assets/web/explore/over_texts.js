@@ -7,8 +7,7 @@ import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
 import { HeadShares } from "./head_shares.js";
 
-/** @import { TextEffects } from "../core/payloads.d.ts" */
-/** @import { HeadPlace, Maybe, Run, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 const FEWEST = 2;
 const ABOUT =

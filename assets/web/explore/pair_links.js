@@ -6,7 +6,7 @@ import { Latest } from "../core/latest.js";
 import { switched } from "../core/run.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { Compared, Fresh, HeadStatistics, Maybe, PairLinks, Run, Selection, Switches } from "./types.d.ts" */
+/** @import { HeadStatistics, Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
  *   chosen pair; `was` is its weight in the reference */
 

@@ -11,7 +11,7 @@ import { exactCells, paint, printed, scaled, written } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
 
-/** @import { AttentionMap, Range, Rgb, Run, Tile } from "./types.d.ts" */
+/** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
 /** @typedef {{ run: Run, map: AttentionMap, rows: Range, cols: Range, width: number }} Shown what is in sight, and
  *   the picture's width */
 /** @typedef {{ left: number, top: number, cell: number, axis: number, bottom: number,

@@ -7,7 +7,7 @@ import { headsOf } from "../core/selection_address.js";
 import { moved, overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
 
-/** @import { Direction, Fresh, Numbers, Run, Selection } from "./types.d.ts" */
+/** @import { Direction, Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, button: HTMLButtonElement, canvas: HTMLCanvasElement }} Place of one head */
 
 const MOST = 132; // pixels a side

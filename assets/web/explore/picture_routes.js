@@ -6,8 +6,6 @@ import { patchAt, squareOf } from "../views/patch_canvas.js";
 import { strongestAt } from "./map_changes.js";
 import { shareSaid } from "./routes_layout.js";
 
-/** @import { Explained } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, found: Explained, token: number }} Shown */
 
 const SIDE = 132; // pixels of a picture

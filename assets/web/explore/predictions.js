@@ -5,7 +5,7 @@ import { Latest } from "../core/latest.js";
 import { afterBlocks } from "../core/states.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { Prediction, Run, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 /** @type {Record<string, string>} */ const TITLES = {
   masked: "Predicted token at [MASK]",

@@ -6,9 +6,6 @@ import { linkedOf } from "../core/link_notes.js";
 import { quoted } from "../core/token_names.js";
 import { Against, choose } from "./against.js";
 
-/** @import { Fresh } from "../core/latest.js" */
-/** @import { Maybe, Prediction } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Reference } from "./reference.js" */
 
 /** @type {Record<string, string>} */

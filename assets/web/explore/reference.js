@@ -11,7 +11,7 @@ import { noteReference, notedReference } from "./reference_link.js";
 import { compare, earlierOf, offered, unshared } from "./reference_words.js";
 
 /** @import { Earlier } from "./reference_words.js" */
-/** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // that are offered beside the shown one
 const WITHOUT = "the run without the change";

@@ -2,7 +2,7 @@
 
 import { quoted } from "../core/token_names.js";
 
-/** @import { Run, RunDescription, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 const PARTS = ["kind", "model", "a", "b", "example", "run", "ran", "pad", "mistake", "scope", "cut", "from"];
 const FIRST_WORDS = 25; // characters

@@ -4,8 +4,6 @@ import { count } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
 import { inputNamed } from "./reference_link.js";
 
-/** @import { Compared, Run } from "./types.d.ts" */
-
 /** Differing tokens: those without a match if the alignment is known, otherwise by position.
  * @type {(run: Run, before: Run, alignment?: Compared | null) => string} */
 export function compare(run, before, alignment = null) {

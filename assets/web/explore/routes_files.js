@@ -6,9 +6,6 @@ import { canvasPng } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { lines } from "./paper_figure.js";
 
-/** @import { Saved } from "../views/save_row.js" */
-/** @import { Run } from "./types.d.ts" */
-
 const [LINE, LETTER] = [18, 6.8]; // pixels of the title's lines, and of its letters as they are wrapped
 const SHARP = 2; // pixels of a PNG for each of the drawing
 const STYLED = [

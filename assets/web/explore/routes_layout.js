@@ -1,6 +1,5 @@
 // Where routes stand: tokens across, of which the weak ones are folded into one column, and blocks upward.
 
-/** @import { Explained, Head, Maybe, RouteEdge } from "../core/payloads.d.ts" */
 /** @typedef {{ groups: number[][], nodes: number[][] }} Columns the tokens of each, and "state column" shares */
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
 /** @typedef {{ xs: number[], y: number, text: string, span: [left: number, right: number] }} Label of a curve: where its

@@ -7,8 +7,6 @@ import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
 import { amountSaid, curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
 
-/** @import { Explained, RouteEdge } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Columns, Curve } from "./routes_layout.js" */
 /** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown,
  *   say: (sentence: string) => unknown }} Acts */

@@ -7,7 +7,7 @@ import { COLUMN, descending, MEASURES, TOLD } from "../views/shading.js";
 import { unitName } from "./map_heading.js";
 import { mapPart, WHOLE } from "./tiles.js";
 
-/** @import { Fresh, MapView, Measure, Numbers, Run, Selection } from "./types.d.ts" */
+/** @import { Measure, Selection } from "./types.d.ts" */
 /** @typedef {"looks" | "who"} Direction where a token looks, or who looks at it */
 
 const PARTS = 16;

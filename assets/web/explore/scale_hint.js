@@ -2,7 +2,7 @@
 
 import { button, el } from "../core/dom.js";
 
-/** @import { Scale, Tile } from "./types.d.ts" */
+/** @import { Tile } from "./types.d.ts" */
 /** @typedef {{ pale: number, deep: number }} Tone shares of the weights above 0 that are drawn pale, or deep */
 
 const PALE = 0.02; // end of the scale that is nearly white on a light page

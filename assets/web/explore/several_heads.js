@@ -5,7 +5,7 @@ import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { shareSaid } from "./routes_layout.js";
 
-/** @import { Explained, Run, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 
 export class SeveralHeads {
   #latest = new Latest((sentence) => this.#say(sentence));

@@ -7,7 +7,7 @@ import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
 import { amountSaid, shareSaid } from "./routes_layout.js";
 
-/** @import { Alone, Explained, MapView, Numbers, Range, Run, Selection, SignedCell } from "./types.d.ts" */
+/** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 
 /** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: string, of: string }>} */
 const SAID = {

@@ -3,7 +3,7 @@
 import { button, caption, count, el, onSight } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
-/** @import { Run, Selection, SimilarHeads } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, distance: number }} Near */
 
 const PAUSE = 400; // milliseconds that a head stays chosen and this in sight, before the server is asked

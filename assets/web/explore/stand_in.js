@@ -3,8 +3,6 @@
 import { control, el, options } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 
-/** @import { Run } from "../core/run.js" */
-
 /** @type {[how: string, words: string][]} */
 const HOWS = [
   ["zero", "zeros"],

@@ -6,7 +6,7 @@ import { headsOf } from "../core/selection_address.js";
 import { gradient } from "../views/shading.js";
 import { headNamed, rank } from "./head_statistics.js";
 
-/** @import { HeadOrder, HeadStatistics, HeadValue, Run, Scale, Selection } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, HeadValue, Selection } from "./types.d.ts" */
 
 const LISTED = 6;
 const NAMED = 12; // heads along the axis with a number

@@ -5,7 +5,7 @@ import { isShipped, itemsOf, openTable, shippedTable, sourceOf, spreadOf, tableN
 import { Latest } from "../core/latest.js";
 import { sizeSaid } from "../core/run.js";
 
-/** @import { HeadStatistics, HeadTable, HeadValue, Run, Selection, StatisticText } from "./types.d.ts" */
+/** @import { HeadStatistics, HeadValue, Selection } from "./types.d.ts" */
 
 const [HERE, SHIPPED, OPEN] = ["", "example", "table"]; // in the link
 const NOTE = "atlas.over";

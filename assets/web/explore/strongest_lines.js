@@ -1,6 +1,5 @@
 // Chooses the lines between tokens: each query's strongest, up to a share of its weight.
 
-/** @import { Head } from "./types.d.ts" */
 /** @typedef {{ query: number[], key: number[], weight: number[], faint: number, cells: number }} Lines their ends and
  *   weights, how many more are too faint, and how many cells there are */
 /** @typedef {{ starts: Uint32Array, lines: Uint32Array }} ByToken */

@@ -4,7 +4,7 @@ import { el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { WHOLE } from "./tiles.js";
 
-/** @import { AttentionMap, MapView, Range, Run, Unit } from "./types.d.ts" */
+/** @import { AttentionMap, Range } from "./types.d.ts" */
 
 const PAUSE = 40; // milliseconds a cell is pointed at, before the server is asked
 const LISTED = 24;

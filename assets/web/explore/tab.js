@@ -31,8 +31,6 @@ import { StatisticMap } from "./statistic_map.js";
 import { mapPart } from "./tiles.js";
 import { DisplayOptions } from "../views/display_options.js";
 
-/** @import { Proof, Run } from "./types.d.ts" */
-
 const NARROW = 760;
 const ONE_SCALE =
   "Shares, effects and changes have one scale of their own; choose Attention, or turn off “Show the change”";

@@ -3,7 +3,7 @@
 import { anyMasked, largest, topsOf } from "../core/colors.js";
 import { largestAmount } from "./map_changes.js";
 
-/** @import { Alone, AttentionMap, Fresh, MapView, Numbers, Range, Run, Signed, Viewport } from "./types.d.ts" */
+/** @import { Alone, AttentionMap, Range, Signed } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,
  *   total: number | null, tops?: Float32Array | null, sketch?: boolean, now?: Float32Array, about?: Alone | null
  *   }} Part a block of a map as it came; of a signed one also the weights now, and what has no counterpart */

@@ -1,19 +1,12 @@
 // The types that the modules of this tab share.
 
-import type { MapView, Numbers } from "../core/payloads.d.ts";
-import type { Run } from "../core/run.js";
 import type { Range } from "../core/viewport.js";
 
 export type { Borders } from "../core/border.js";
-export type { Rgb, Scale } from "../core/colors.js";
-export type { Fresh } from "../core/latest.js";
-export type * from "../core/payloads.d.ts";
-export type { Run, Shown, Switches, Unit } from "../core/run.js";
+export type { Shown } from "../core/run.js";
 export type { Selection } from "../core/selection.js";
-export type { Range, Viewport } from "../core/viewport.js";
+export type { Range } from "../core/viewport.js";
 export type { Measure } from "../views/shading.js";
-export type { Titles } from "../views/chip_colors.js";
-export type { Cell } from "../views/mask_grid.js";
 export type { Test } from "./head_filter.js";
 export type { HeadOrder } from "./head_order.js";
 export type { HeadStatistics, HeadValue } from "./head_statistics.js";
@@ -25,6 +18,8 @@ export type { Direction } from "./row_view.js";
 export type { HeadLink, PairLinksView } from "./pair_links.js";
 export type { LineSet, Token } from "./strongest_lines.js";
 export type { Part, Tile } from "./tiles.js";
+
+export type Found = Explained; // by the module of the class of that name
 
 /** The places of a part that a reference has not. */
 export interface Alone {

@@ -3,8 +3,6 @@
 import { control as labelled, el, options } from "../core/dom.js";
 
 /** @import { Field } from "../core/link_notes.js" */
-/** @import { ViewControl } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 
 const LISTED = 130; // numbers that a list offers; more are typed
 

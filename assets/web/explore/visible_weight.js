@@ -3,7 +3,7 @@
 import { count, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
-/** @import { AttentionMap, Cell, MapView, Part, Range } from "./types.d.ts" */
+/** @import { AttentionMap, Part, Range } from "./types.d.ts" */
 
 const PAUSE = 80; // milliseconds that a marked part stays the same, before the server sums it
 const HINT = "Shift + drag, or Shift + arrows, marks a part of the map and sums its weight.";

@@ -7,8 +7,6 @@ import { afterBlocks } from "../core/states.js";
 import { quoted } from "../core/token_names.js";
 import { Panel } from "./panel.js";
 
-/** @import { LogitLens } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Acts, Draw, Table } from "./panel.js" */
 /** @typedef {{ run: Run, found: LogitLens }} Shown */
 

@@ -5,8 +5,6 @@ import { afterBlocks } from "../core/states.js";
 import { oneStop } from "../views/one_stop.js";
 import { Panel } from "./panel.js";
 
-/** @import { NearestTokens } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 
 export class NearestPanel extends Panel {

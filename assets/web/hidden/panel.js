@@ -5,9 +5,6 @@ import { Latest, sentenceOf } from "../core/latest.js";
 import { fullScreen } from "../views/full_screen.js";
 import { savePicture } from "../views/plotly_figure.js";
 
-/** @import { Fresh } from "../core/latest.js" */
-/** @import { ViewDescription } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, layer: number, token: number, hide: boolean }} State what is to be shown */
 /** @typedef {{ hover: (token: number | null) => void, choose: (token: number) => void, layer: (at: number) => void }} Acts */
 /** @typedef {[text: string, path: string]} Table what its link says, and where its numbers are */

@@ -9,7 +9,6 @@ import { component, dot, drawAxes } from "../views/plane_axes.js";
 import { PlaneScale } from "../views/scales.js";
 import { digits } from "./wording.js";
 
-/** @import { Numbers } from "../core/payloads.d.ts" */
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @typedef {State & { points: Float32Array, states: number, count: number, shares: number[], kept: number[] }} Shown
  *   points are states × kept tokens × 2; shares of the variance, one an axis */

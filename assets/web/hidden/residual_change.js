@@ -5,7 +5,6 @@ import { STATES_AXIS } from "../core/states.js";
 import { LineChart } from "./layer_chart.js";
 import { Panel } from "./panel.js";
 
-/** @import { Numbers } from "../core/payloads.d.ts" */
 /** @import { Line } from "./layer_chart.js" */
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @typedef {(numbers: Numbers, series: number, from?: number) => Line[]} Pair */

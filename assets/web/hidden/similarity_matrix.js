@@ -5,8 +5,6 @@ import { signed } from "../core/signed_colors.js";
 import { isolated } from "../core/token_names.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 
-/** @import { Run } from "../core/run.js" */
-/** @import { Cell } from "../views/mask_grid.js" */
 /** @import { Framed } from "../views/matrix.js" */
 /** @import { Acts } from "./panel.js" */
 /** @typedef {{ kept: number[], values: Float32Array, edges: number[] }} Cells side × side cosines of the

@@ -14,7 +14,6 @@ import { ResidualChangePanel } from "./residual_change.js";
 import { TokenChoice } from "../views/token_choice.js";
 import { TokenSimilarityPanel } from "./token_similarity.js";
 
-/** @import { Run } from "../core/run.js" */
 /** @import { Acts } from "./panel.js" */
 
 const LAYER = "hidden.layer"; // in the link

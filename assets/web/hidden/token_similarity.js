@@ -6,7 +6,6 @@ import { LineChart } from "./layer_chart.js";
 import { Panel } from "./panel.js";
 import { SimilarityMatrix } from "./similarity_matrix.js";
 
-/** @import { Maybe, Numbers, OverSmoothing } from "../core/payloads.d.ts" */
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @import { Cells } from "./similarity_matrix.js" */
 

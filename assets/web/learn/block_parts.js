@@ -2,7 +2,6 @@
 
 import { shrinkSigned } from "../core/signed_colors.js";
 
-/** @import { Maybe } from "../core/payloads.d.ts" */
 /** @import { Stage, TokenNumbers } from "./types.d.ts" */
 /** @typedef {{ kind: "box" | "add" | "fork" | "dropout", id: string }} Part a fork is where a bypass begins */
 

@@ -2,8 +2,6 @@
 
 import { isSeat } from "./result_code.js";
 
-/** @import { Run } from "./types.d.ts" */
-
 const PLACE = { layer: 2, head: 0 }; // head of the built-in model that the lesson uses
 const ASKED = "[MASK]";
 

@@ -3,7 +3,7 @@
 import { el, fit } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
-/** @import { Run, Shown, Texts } from "./types.d.ts" */
+/** @import { Shown, Texts } from "./types.d.ts" */
 
 const [WIDEST, CLOSE] = [320, 120]; // pixels of the picture, and of the patch beside it
 

@@ -6,7 +6,6 @@ import { Latest } from "../core/latest.js";
 import { signedColors } from "../core/signed_colors.js";
 import { fixed } from "./printed.js";
 
-/** @import { Numbers } from "../core/payloads.d.ts" */
 /** @import { Acts, Shown } from "./types.d.ts" */
 
 const [TALL, LEFT] = [260, 34]; // pixels: at most of the rows, and for their numbers

@@ -8,8 +8,7 @@ import { asksFor } from "./cover.js";
 import { fixed, quoted } from "./printed.js";
 import { tokenNumbers } from "./requests.js";
 
-/** @import { HeadEffects, WhatIfOffered } from "../core/payloads.d.ts" */
-/** @import { Acts, Place, Run, Shown } from "./types.d.ts" */
+/** @import { Acts, Place, Shown } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number }} Head */
 /** @typedef {{ layer: number, head: number, weight: number, answer: string, share: number, value: number }} Removed */
 

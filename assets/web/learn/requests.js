@@ -2,7 +2,7 @@
 
 import { json } from "../core/server.js";
 
-/** @import { Place, Run, TokenNumbers } from "./types.d.ts" */
+/** @import { Place, TokenNumbers } from "./types.d.ts" */
 /** @typedef {{ value: number, tolerance: number, says: string }} Mistake */
 /** @typedef {{ id: string, step: number, level: number, question: string, kind: "number" | "choice", unit: string,
  *   decimals: number, answer: number, tolerance: number, choices: string[] | null, also: number[],

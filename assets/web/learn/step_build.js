@@ -9,7 +9,6 @@ import { address, json } from "../core/server.js";
 import { current } from "../core/app_state.js";
 import { Run } from "../core/run.js";
 
-/** @import { RunDescription } from "../core/payloads.d.ts" */
 /** @import { Shown, StepView, Texts } from "./types.d.ts" */
 /** @typedef {Record<string, string>} Sizes */
 /** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,

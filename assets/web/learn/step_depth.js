@@ -5,8 +5,7 @@ import { Latest, rest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, quoted } from "./printed.js";
 
-/** @import { Prediction } from "../core/payloads.d.ts" */
-/** @import { Acts, Run, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 
 const [BEST, PAUSE] = [4, 900]; // answers of a row; milliseconds a block when played
 

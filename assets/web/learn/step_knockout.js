@@ -9,8 +9,7 @@ import { asksFor } from "./cover.js";
 import { fixed, quoted, shareText, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";
 
-/** @import { TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
-/** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
+/** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
 const [SHORT, MOST, NAMED] = [64, 40, 4]; // tokens: measured at once up to so many; rows of the table; in the sentence
 

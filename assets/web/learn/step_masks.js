@@ -13,7 +13,6 @@ import { withPadding } from "./padded.js";
 import { spoken } from "./spoken.js";
 import { allows, packed, reached } from "./simple_masks.js";
 
-/** @import { MaskResult, Prediction } from "../core/payloads.d.ts" */
 /** @import { Kind } from "./simple_masks.js" */
 /** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 /** @typedef {{ label: string, share: number }} Answer */

@@ -9,7 +9,7 @@ import { PADDING, withPadding } from "./padded.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, Run, Shown, StepView, Texts } from "./types.d.ts" */
+/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 
 const FIRST = 4; // tokens with a row of their own
 const SHOWN = 2; // [PAD] tokens with a row of their own

@@ -22,7 +22,7 @@ import { STEPS, stepAt } from "./steps.js";
 import { Switches } from "./switches.js";
 import { languageOf, TEXTS } from "./texts.js";
 
-/** @import { Acts, Place, Run, Shown, StepView } from "./types.d.ts" */
+/** @import { Acts, Place, Shown, StepView } from "./types.d.ts" */
 
 const STEP = "learn.step"; // in the link
 const SEED = "learn.seed";

@@ -1,10 +1,7 @@
 // What the server says of one token's way through one layer, and what the modules of this tab share.
 
-import type { Run } from "../core/run.js";
-import type { Maybe } from "../core/payloads.d.ts";
 import type { Texts } from "./texts_en.js";
 
-export type { Run } from "../core/run.js";
 export type { Texts } from "./texts_en.js";
 
 export interface Norm {

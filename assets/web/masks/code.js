@@ -8,8 +8,6 @@ import { section } from "../views/headed.js";
 import { csvOf, npyOf } from "./mask_file.js";
 import { code } from "./requests.js";
 
-/** @import { MasksOffered } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @import { Origin } from "./presets.js" */
 /** @import { MaskScope } from "./mask_scope.js" */

@@ -5,8 +5,6 @@ import { caption, control, controls, el, options } from "../core/dom.js";
 import { maskColors } from "../views/mask_grid.js";
 import { Mask } from "./mask_bits.js";
 
-/** @import { MasksOffered } from "../core/payloads.d.ts" */
-
 const SIDE = 8; // rows and columns that are written out
 const ROW = 32; // numbers of the one row of a mask by key
 

@@ -5,8 +5,6 @@ import { afterBlocks } from "../core/states.js";
 import { section, table } from "../views/headed.js";
 import { ShadedInput } from "../views/shaded_input.js";
 
-/** @import { MaskResult, Maybe } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, result: MaskResult, query: number }} Shown */
 
 const UNIT = "‖h − h′‖ / ‖h′‖, where h′ is the state without the mask";

@@ -5,8 +5,6 @@ import { Latest } from "../core/latest.js";
 import { table } from "../views/headed.js";
 import { emptyRows } from "./requests.js";
 
-/** @import { Run } from "../core/run.js" */
-
 export class EmptyRows {
   /** @type {Run | null} */
   run = null;

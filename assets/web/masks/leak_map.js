@@ -5,8 +5,6 @@ import { button, control, controls, el, number, options } from "../core/dom.js";
 import { section } from "../views/headed.js";
 import { colorBar } from "../views/mask_panels.js";
 
-/** @import { Scale } from "../core/colors.js" */
-/** @import { Head, MaskResult, Maybe } from "../core/payloads.d.ts" */
 /** @typedef {{ layer: number, head: Head }} Place */
 
 const MEASURES = {

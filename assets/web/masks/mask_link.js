@@ -3,7 +3,6 @@
 import { Mask } from "./mask_bits.js";
 import { preset } from "./requests.js";
 
-/** @import { Run } from "../core/run.js" */
 /** @import { Origin, Size } from "./presets.js" */
 
 export const MOST_CHARACTERS = 3000;

@@ -1,6 +1,5 @@
 // The layers and heads where a mask applies: as typed, as a short code, and in words.
 
-/** @import { Run } from "../core/run.js" */
 /** @typedef {Pick<Run, "nLayers" | "nHeads">} Model */
 
 const RANGE = /^\d{1,4}(-\d{1,4})?$/;

@@ -11,10 +11,6 @@ import { listed } from "./mask_bits.js";
 import { MaskScope } from "./mask_scope.js";
 import { panels } from "./requests.js";
 
-/** @import { Rgb } from "../core/colors.js" */
-/** @import { Head, MaskResult } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
-/** @import { Cell } from "../views/mask_grid.js" */
 /** @import { Maps } from "./requests.js" */
 /** @typedef {{ layer: number, head: Head, query: number, key: number }} Place */
 /** @typedef {Maps & { run: Run, result: MaskResult, layer: number, head: Head, step: number, hardly: Uint8Array }} Found */

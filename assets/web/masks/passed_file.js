@@ -4,8 +4,6 @@ import { button, caption, control, count, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { uploaded } from "./requests.js";
 
-/** @import { MasksOffered } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @import { Origin } from "./presets.js" */
 /** @typedef {{ says: string, wrong: boolean, mistake: string }} Verdict what the file is; `mistake` does what it does */

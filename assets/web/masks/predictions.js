@@ -5,9 +5,6 @@ import { Latest } from "../core/latest.js";
 import { numbered } from "../core/token_names.js";
 import { section, table } from "../views/headed.js";
 
-/** @import { Prediction } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
-
 const TOP = 5;
 const MOST = 12; // tokens with guesses of their own
 

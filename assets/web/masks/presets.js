@@ -4,8 +4,6 @@ import { caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { padded, preset } from "./requests.js";
 
-/** @import { MaskPreset, MasksOffered } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @typedef {number | string} Size as it was typed where it is no number, for the server to say so */
 /** @typedef {{ name: string, sizes?: Record<string, Size>, lengths?: Size[] }} Origin a preset with its sizes */

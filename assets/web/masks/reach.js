@@ -8,7 +8,6 @@ import { Depth, Player } from "../views/layer_player.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { reach } from "./requests.js";
 
-/** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @import { MaskScope } from "./mask_scope.js" */
 

@@ -4,8 +4,6 @@ import { Run } from "../core/run.js";
 import { ask, json, numbers, text } from "../core/server.js";
 import { Mask } from "./mask_bits.js";
 
-/** @import { EmptyRow, Head, MaskResult, MasksOffered, Numbers } from "../core/payloads.d.ts" */
-/** @import { Sent } from "../core/wire.js" */
 /** @import { Verdict } from "./passed_file.js" */
 /** @import { Origin } from "./presets.js" */
 /** @typedef {{ allowed: number, faint: number }} Counts pairs that may attend, and those with hardly any weight */

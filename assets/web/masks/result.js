@@ -12,7 +12,6 @@ import { Panels } from "./panels.js";
 import { Guesses } from "./predictions.js";
 import { result, runWith } from "./requests.js";
 
-/** @import { MaskResult, MasksOffered } from "../core/payloads.d.ts" */
 /** @import { Place } from "./panels.js" */
 /** @import { Verdict } from "./passed_file.js" */
 

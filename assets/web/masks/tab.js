@@ -19,7 +19,6 @@ import { Result } from "./result.js";
 import { ScopeFields } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
 
-/** @import { Fresh } from "../core/latest.js" */
 /** @import { Origin } from "./presets.js" */
 
 /** @typedef {{ mask: string, pad: string, scope: string, mistake: string, ran: string }} Linked what a link has of this tab */

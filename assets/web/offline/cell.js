@@ -9,8 +9,6 @@ import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readHeads, unpack } from "./maps.js";
 import { RowReading } from "./row_reading.js";
 
-/** @import { CellFacts } from "../core/payloads.d.ts" */
-/** @import { Cell as MapCell } from "../views/mask_grid.js" */
 /** @import { KeptMap } from "./maps.js" */
 
 const CELLS = { least: 1, most: 28 };
@@ -123,7 +121,7 @@ class NotebookCell {
   // Arrows move over the map, Enter chooses the query there.
   #walk(/** @type {KeyboardEvent} */ event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const from = this.drawn.pointed ?? /** @type {MapCell} */ ([this.row, 0]);
+    const from = this.drawn.pointed ?? /** @type {Cell} */ ([this.row, 0]);
     if (event.key === "Enter") this.choose(from[0]);
     const to = event.key === "Enter" ? from : walked(event.key, from, Math.max(this.map.rows, this.map.cols));
     if (!to) return;
@@ -131,12 +129,12 @@ class NotebookCell {
     this.#point([Math.min(to[0], this.map.rows - 1), Math.min(to[1], this.map.cols - 1)]);
   }
 
-  #point(/** @type {MapCell | null} */ cell) {
+  #point(/** @type {Cell | null} */ cell) {
     this.drawn.point(cell);
     this.#read(cell);
   }
 
-  #read(/** @type {MapCell | null} */ cell) {
+  #read(/** @type {Cell | null} */ cell) {
     const { map, values } = this;
     at("readout").textContent = cell ? map.sentence(...cell, values[cell[0] * map.cols + cell[1]]) : HINT;
   }

@@ -6,7 +6,6 @@ import { drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
 
 /** @import { Borders } from "../core/border.js" */
-/** @import { Cell } from "../views/mask_grid.js" */
 /** @import { KeptMap } from "./maps.js" */
 /** @typedef {{ least: number, most: number }} CellSizes in pixels a side */
 

@@ -3,7 +3,6 @@
 import { borderAt } from "../core/border.js";
 import { isolated, numbered } from "../core/token_names.js";
 
-/** @import { CellFacts, Maybe, PageFacts, PageMap } from "../core/payloads.d.ts" */
 /** @import { Borders } from "../core/border.js" */
 /** @typedef {Pick<PageFacts, "tokens" | "others" | "segments">} Names of the queries, of another sequence's keys, and
  *   which text of a pair each token is of */

@@ -7,9 +7,6 @@ import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readMaps, unpack } from "./maps.js";
 import { RowReading } from "./row_reading.js";
 
-/** @import { Scale } from "../core/colors.js" */
-/** @import { PageFacts } from "../core/payloads.d.ts" */
-/** @import { Cell } from "../views/mask_grid.js" */
 /** @import { KeptMap } from "./maps.js" */
 
 const CELLS = { least: 2, most: 40 };

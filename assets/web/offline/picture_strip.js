@@ -5,7 +5,6 @@ import { css, el, loadPicture, number } from "../core/dom.js";
 import { overlay, PatchCanvas } from "../views/patch_canvas.js";
 import { Words } from "../views/token_strip.js";
 
-/** @import { Grid, StripFacts } from "../core/payloads.d.ts" */
 /** @import { KeptMap } from "./maps.js" */
 /** @import { StripActs } from "./word_strip.js" */
 

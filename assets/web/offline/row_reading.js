@@ -5,7 +5,6 @@ import { PictureStrip } from "./picture_strip.js";
 import { readRow, sentenceOf, shortName, weight } from "./reading.js";
 import { WordStrip } from "./word_strip.js";
 
-/** @import { Grid, StripFacts } from "../core/payloads.d.ts" */
 /** @import { KeptMap } from "./maps.js" */
 /** @typedef {{ choose: (row: number) => unknown, pointKey: (key: number | null) => unknown }} Acts */
 

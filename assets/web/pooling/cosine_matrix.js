@@ -7,8 +7,6 @@ import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 import { bar, cut, fixed, HUES, signedBar } from "./results.js";
 
-/** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
-/** @import { Cell } from "../views/mask_grid.js" */
 /** @import { Framed } from "../views/matrix.js" */
 
 const [LARGEST, NAMES, STRIP, AXIS, LETTERS] = [520, 76, 8, 18, 11];

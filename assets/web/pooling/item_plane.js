@@ -8,7 +8,6 @@ import { saveRow } from "../views/save_row.js";
 import { PlaneScale } from "../views/scales.js";
 import { cut, fixed, HUES } from "./results.js";
 
-/** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
 /** @typedef {{ set: SetDescription, points: Float32Array, shares: number[] }} Shown */
 
 const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [420, 58, 12, 10, 40];

@@ -13,9 +13,6 @@ import { listed } from "./neighbors.js";
 import { fixed } from "./results.js";
 import { Shares } from "./token_shares.js";
 
-/** @import { Grid, LearnedDescription, Maybe, Pooled, WeighedItem } from "../core/payloads.d.ts" */
-/** @import { Watch } from "../core/tab_shell.js" */
-
 // Called by the page once; `read` gives what was learned, `watch` tells when it changes.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
 export function mount(root, read, watch) {

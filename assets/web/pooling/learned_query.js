@@ -2,6 +2,4 @@
 
 import { Held } from "../core/emitter.js";
 
-/** @import { LearnedDescription } from "../core/payloads.d.ts" */
-
 export const learned = /** @type {Held<LearnedDescription>} */ (new Held());

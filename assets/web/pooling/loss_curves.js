@@ -3,8 +3,6 @@
 import { svg } from "../core/dom.js";
 import { fixed, HUES } from "./results.js";
 
-/** @import { Maybe } from "../core/payloads.d.ts" */
-
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [220, 46, 40, 8, 8];
 
 /** Scales of a loss chart; `losses` has one row per seed and one number per step.

@@ -3,7 +3,6 @@
 import { button, el, query } from "../core/dom.js";
 import { called, fixed } from "./results.js";
 
-/** @import { SetRow } from "../core/payloads.d.ts" */
 /** @typedef {keyof typeof COLUMNS} Column */
 
 // Each with its title and what it is; a text, the number of a layer, and then numbers.

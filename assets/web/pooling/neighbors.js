@@ -6,8 +6,6 @@ import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { called, cut, fixed } from "./results.js";
 
-/** @import { Neighbor, SetDescription } from "../core/payloads.d.ts" */
-
 export class Neighbors {
   item = 0;
   select = el("select", {

@@ -6,8 +6,6 @@ import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
 import { called, small } from "./results.js";
 
-/** @import { PaddingDrift, Pooled } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {PaddingDrift["rows"][number]} Drift */
 
 const PAUSE = 250; // ms without another choice before the model is run

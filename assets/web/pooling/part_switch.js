@@ -3,8 +3,6 @@
 import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
 
-/** @import { Run } from "../core/run.js" */
-
 const NOTE = "pool.part"; // in the link
 const PARTS = { one: "One text", two: "Two texts", padding: "Padding", set: "A dataset" };
 /** @type {[part: string, note: string][]} what else a link of a part has */

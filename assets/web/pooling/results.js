@@ -5,9 +5,6 @@ import { el, enumerated } from "../core/dom.js";
 import { signed, signedColors } from "../core/signed_colors.js";
 import { toldApart } from "../core/token_names.js";
 
-/** @import { Rgb } from "../core/colors.js" */
-/** @import { Maybe, Pooled } from "../core/payloads.d.ts" */
-
 // For labels and seeds; repeats after eight.
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"];
 

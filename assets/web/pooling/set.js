@@ -17,9 +17,6 @@ import { SetExport } from "./set_export.js";
 import { SetLink } from "./set_link.js";
 import { SideBySide } from "./side_by_side.js";
 
-/** @import { SetDescription } from "../core/payloads.d.ts" */
-/** @import { Watch } from "../core/tab_shell.js" */
-
 // Called by the page once; `read` gives the set's description, `watch` tells when it changes.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
 export function mount(root, read, watch) {

@@ -4,8 +4,6 @@ import { button, controls, el } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
 import { ask } from "../core/server.js";
 
-/** @import { SetDescription } from "../core/payloads.d.ts" */
-
 export class SetExport {
   key = "";
   row = ""; // which vectors are those of the chosen row

@@ -3,7 +3,6 @@
 import { current } from "../core/app_state.js";
 import { built } from "../core/form.js";
 
-/** @import { SetDescription } from "../core/payloads.d.ts" */
 /** @typedef {{ method: string, layer: number, item: number }} Place */
 
 const [SET, PLACE] = ["pool.set", "pool.place"];

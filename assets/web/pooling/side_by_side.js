@@ -8,7 +8,6 @@ import { signedPicture } from "../views/matrix.js";
 import { inOrder, ordered } from "./cosine_matrix.js";
 import { called, fixed, OWN, signedBar } from "./results.js";
 
-/** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
 /** Items whose nearest neighbor stays, those where it is equally near within rounding, and of how many.
  * @typedef {{ method: string, same: number, tied: number, of: number }} Agreement */
 

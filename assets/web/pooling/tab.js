@@ -14,9 +14,6 @@ import { called, fixed, madeOf, OWN, ownOrNot, signedBar, tint } from "./results
 import { Shares } from "./token_shares.js";
 import { TwoTexts } from "./two_texts.js";
 
-/** @import { Maybe, Pooled } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
-
 const [LAYER, METHOD, SECOND] = ["pool.layer", "pool.method", "pool.text"]; // in the link
 const PAUSE = 120; // ms without another choice before the server is asked
 const METHODS = ["Method", "What it is", "Dim", "Norm", "Cosine to mean"];

@@ -6,7 +6,6 @@ import { signedColors } from "../core/signed_colors.js";
 import { PatchCanvas } from "../views/patch_canvas.js";
 import { fixed, signedBar, tint } from "./results.js";
 
-/** @import { Grid, Maybe } from "../core/payloads.d.ts" */
 /** @typedef {{ tokens: string[], values: Maybe[], grid: Grid | null, picture: string, unit: string,
  *   say: (at: number) => string }} Shown a number a token, null where there is none; `say` puts one in words */
 

@@ -6,8 +6,6 @@ import { numbered } from "../core/token_names.js";
 import { Figure } from "../views/plotly_figure.js";
 import { alikeSaid, called, closest, fixed } from "./results.js";
 
-/** @import { TokenPairs } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {{ layer: number, method: string }} Pooling after how many blocks, and by which method */
 
 const WHAT =

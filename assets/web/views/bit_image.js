@@ -2,8 +2,7 @@
 
 import { context2d } from "../core/dom.js";
 
-/** @import { Rgb } from "../core/colors.js" */
-/** @import { Frame, Range, Viewport } from "../core/viewport.js" */
+/** @import { Range } from "../core/viewport.js" */
 /** @typedef {{ allowed: Rgb, forbidden: Rgb }} Colors */
 
 const LEAST = 0.25; // least tint of a mixed block, so that one cell among many shows

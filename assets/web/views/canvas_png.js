@@ -2,8 +2,6 @@
 
 import { context2d, css } from "../core/dom.js";
 
-/** @import { Saved } from "./save_row.js" */
-
 /** `stem` is the file's name without its ending. @type {(canvas: HTMLCanvasElement, stem: string) => Promise<Saved>} */
 export async function canvasPng(canvas, stem) {
   const page = document.createElement("canvas");

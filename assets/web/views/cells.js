@@ -1,6 +1,5 @@
 // Cells of a map: the next one by a key, those of a line, and those of a rectangle.
 
-/** @import { Cell } from "./mask_grid.js" */
 /** @typedef {[Cell, Cell]} Area a rectangle, by any two opposite corners, both included */
 
 /** The cell that a key leads to in a map of `rows` × `cols`, `far` cells away; null for any other key.

@@ -3,7 +3,6 @@
 import { idle } from "../core/dom.js";
 import { pairOf } from "./shading.js";
 
-/** @import { Colors, Scale } from "../core/colors.js" */
 /** @import { Pair } from "./shading.js" */
 /** @typedef {(unit: number) => string} Titles */
 /** @typedef {{ values: Float32Array, scale: Scale, colors: Colors }} Shades */

@@ -3,7 +3,6 @@
 import { el } from "../core/dom.js";
 import { ADDED_TOKENS } from "../core/run.js";
 
-/** @import { Run } from "../core/run.js" */
 /** @import { Selection } from "../core/selection.js" */
 /** @typedef {keyof typeof SWITCHES} Switch */
 /** @typedef {{ prefix?: string, names?: Switch[], always?: boolean }} Which the beginning of each id, which switches, and

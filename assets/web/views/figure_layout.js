@@ -5,8 +5,6 @@ import { css, isDark } from "../core/dom.js";
 import { paperSigned, signed } from "../core/signed_colors.js";
 import { heatmapOf, isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
 
-/** @import { FigureJson, FigureLayout, FigureTrace } from "../core/payloads.d.ts" */
-
 const NARROW = 600;
 const LONGEST = [16, 9]; // letters of a name on an axis; fewer where it is narrow
 const ROW = [18, 30]; // pixels a row of a heatmap, at least and at most

@@ -1,6 +1,5 @@
 // The numbers of a figure that came as Plotly's JSON, and its texts as a person reads them.
 
-/** @import { FigureCell, FigureJson, FigureTrace, Packed } from "../core/payloads.d.ts" */
 /** @typedef {{ rows: number, cols: number, values: Float64Array, x: string[], y: string[],
  *   xTitle: string, yTitle: string, unit: string }} Heatmap */
 

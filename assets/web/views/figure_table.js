@@ -3,7 +3,6 @@
 import { count, el, tableHead, tableRow } from "../core/dom.js";
 import { heatmapOf, isMarks, plainText, unpack } from "./figure_numbers.js";
 
-/** @import { FigureCell, FigureJson } from "../core/payloads.d.ts" */
 /** @import { Heatmap } from "./figure_numbers.js" */
 
 const MOST = 60; // rows and columns

@@ -3,7 +3,6 @@
 import { el, onWidth } from "../core/dom.js";
 import { headName, walked } from "./cells.js";
 
-/** @import { HeadPlace } from "../core/payloads.d.ts" */
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
  *   numbered?: boolean, choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown }} Options
  *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two

@@ -7,7 +7,6 @@ import { section } from "./headed.js";
 import { frameOf, namesOf, nearest, scalesOf } from "./head_plot.js";
 import { ticks } from "./scales.js";
 
-/** @import { HeadPlace, Maybe } from "../core/payloads.d.ts" */
 /** @import { Point } from "./scatter_labels.js" */
 /** @typedef {{ words: Record<string, { title: string }>, arrays: Record<string, Maybe[][]> }} Numbers of every head, by
  *   their names */

@@ -4,7 +4,6 @@ import { svg } from "../core/dom.js";
 import { roundEnds } from "./scales.js";
 import { outstanding, placed } from "./scatter_labels.js";
 
-/** @import { HeadPlace } from "../core/payloads.d.ts" */
 /** @import { Point } from "./scatter_labels.js" */
 /** @typedef {{ at: HeadPlace, along: number, value: number }} Known a head of which both numbers are known */
 /** @typedef {{ height: number, left: number, right: number, top: number, bottom: number }} Inset margins, pixels */

@@ -4,8 +4,6 @@ import { counted } from "../core/dom.js";
 import { Held } from "../core/emitter.js";
 import { json } from "../core/server.js";
 
-/** @import { HeadTable } from "../core/payloads.d.ts" */
-
 /** The table that a person looks at. @type {Held<HeadTable>} */
 export const openTable = new Held();
 

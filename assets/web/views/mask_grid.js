@@ -7,7 +7,6 @@ import { Viewport } from "../core/viewport.js";
 import { BitImage, pixelsOf } from "./bit_image.js";
 import { fullHeight } from "./full_screen.js";
 
-/** @import { Rgb } from "../core/colors.js" */
 /** @typedef {[row: number, col: number]} Cell */
 
 const RIGHT = 30; // room for the last key's tilted name

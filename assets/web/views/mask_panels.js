@@ -7,8 +7,6 @@ import { fullScreen } from "./full_screen.js";
 import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
 import { gradient } from "./shading.js";
 
-/** @import { Rgb, Scale, Values } from "../core/colors.js" */
-/** @import { Cell } from "./mask_grid.js" */
 /** @typedef {"intended" | "passed" | "observed"} Panel */
 /** @typedef {ArrayLike<number | boolean | null>} Flags by cell, row by row: whether it may attend; null = no such pair */
 /** @typedef {{ intended: Flags, passed: Flags | null, observed: Values }} Parts */

@@ -4,10 +4,7 @@ import { context2d, css, el, fit, onWidth } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { Viewport } from "../core/viewport.js";
 
-/** @import { Rgb } from "../core/colors.js" */
 /** @import { Context } from "../core/labels.js" */
-/** @import { Frame } from "../core/viewport.js" */
-/** @import { Cell } from "./mask_grid.js" */
 /** @typedef {[place: number, color: string, width: number]} Framed a row with its column; -1 where it is not there */
 
 const STEPS = 512;

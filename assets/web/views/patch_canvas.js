@@ -3,8 +3,6 @@
 import { context2d, el, fit } from "../core/dom.js";
 import { tintOf } from "./shading.js";
 
-/** @import { Scale } from "../core/colors.js" */
-/** @import { Grid } from "../core/payloads.d.ts" */
 /** @typedef {{ rows: number, cols: number }} Size */
 /** @typedef {[x: number, y: number, side: number]} Square */
 /** @typedef {{ point: (at: number | null) => unknown, choose: (at: number, key: string) => unknown,

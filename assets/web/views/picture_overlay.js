@@ -5,11 +5,7 @@ import { overlay, PatchCanvas } from "./patch_canvas.js";
 import { strongestOf, tintGradient } from "./shading.js";
 import { Words } from "./token_strip.js";
 
-/** @import { Scale } from "../core/colors.js" */
-/** @import { Grid } from "../core/payloads.d.ts" */
-/** @import { Run, Unit } from "../core/run.js" */
 /** @import { Strongest } from "./shading.js" */
-/** @import { Titles } from "./chip_colors.js" */
 /** @typedef {{ chips: Scale, tints: Scale }} Scales of the prefix tokens, and of the patches */
 /** @typedef {{ sum: string, of: string, own: number, top: string, unit: string }} What the sum is of, its row or
  *   column, the patch of a token's own part or -1, what the scale goes up to, and its unit */

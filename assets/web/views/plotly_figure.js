@@ -8,8 +8,6 @@ import { captionOf, titleOf } from "./figure_numbers.js";
 import { fullHeight, fullScreen } from "./full_screen.js";
 import { tableOf } from "./figure_table.js";
 
-/** @import { FigureJson } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {{ pointNumber: [row: number, col: number] }} Point */
 /** @typedef {HTMLElement & { on?: (event: "plotly_click", told: (click: { points: Point[] }) => unknown) => void }} Canvas */
 /** @typedef {{ react: (node: HTMLElement, data: object[], layout: object, config: object) => Promise<unknown>,

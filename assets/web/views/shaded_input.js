@@ -7,9 +7,6 @@ import { overlay, PatchCanvas } from "./patch_canvas.js";
 import { descending, gradient, TOLD, tintGradient } from "./shading.js";
 import { Words } from "./token_strip.js";
 
-/** @import { Scale } from "../core/colors.js" */
-/** @import { Grid, Maybe } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, token: number, numbers: Float64Array, unit: string }} Row of the run's tokens, of which one is
  *   chosen */
 

@@ -3,7 +3,6 @@
 import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { number } from "../core/dom.js";
 
-/** @import { Colors, Rgb, Scale, Values } from "../core/colors.js" */
 /** @typedef {"weight" | "value" | "rollout" | "share"} Measure */
 /** @typedef {{ title: string, unit: string, says: string, own?: boolean }} MeasureText */
 

@@ -5,7 +5,6 @@ import { Latest } from "../core/latest.js";
 import { PatchCanvas } from "./patch_canvas.js";
 import { Words } from "./token_strip.js";
 
-/** @import { Run, Unit } from "../core/run.js" */
 /** @typedef {{ hover: (token: number | null) => unknown, choose: (token: number) => unknown }} Acts */
 
 const [WIDEST, TALLEST] = [440, 260];

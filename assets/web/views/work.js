@@ -3,8 +3,6 @@
 import { button, el, status } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 
-/** @import { Tell } from "../core/streamed.js" */
-
 const GIVEN_UP = "Canceled. Nothing was changed.";
 
 export class Work {

@@ -7,13 +7,12 @@ import { section } from "../views/headed.js";
 import { Panels } from "./panels.js";
 import { Report } from "./report.js";
 
-/** @import { Audit as Answer, AuditPicture, Specimen } from "../core/payloads.d.ts" */
 /** @typedef {(picture: AuditPicture) => unknown} Guess */
 
 export class Audit {
   /** @type {Specimen | null} */
   specimen = null;
-  /** @type {Answer | null} */
+  /** @type {AuditAnswer | null} */
   found = null;
   /** @type {Guess | null} */
   guess = null;
@@ -114,7 +113,7 @@ export class Audit {
     this.seed.value = String(this.found.seed);
   }
 
-  /** @type {(found: Answer, specimen: Specimen) => void} */
+  /** @type {(found: AuditAnswer, specimen: Specimen) => void} */
   #fill(found, specimen) {
     this.found = found;
     this.#rest();

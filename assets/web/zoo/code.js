@@ -4,7 +4,6 @@ import { button, el } from "../core/dom.js";
 import { copyText } from "../views/copy.js";
 import { section } from "../views/headed.js";
 
-/** @import { Specimen } from "../core/payloads.d.ts" */
 /** @typedef {{ text: string, changed: boolean }} Piece of a line */
 
 export class Lines {

@@ -5,9 +5,6 @@ import { control, count, el, number, options } from "../core/dom.js";
 import { maskColors } from "../views/mask_grid.js";
 import { leakTints, MaskPanels } from "../views/mask_panels.js";
 
-/** @import { Audit, AuditPicture } from "../core/payloads.d.ts" */
-/** @import { Cell } from "../views/mask_grid.js" */
-
 // By observation kind: its name, heading, panel, unit, and the text when there is none.
 /** @type {Record<string, Record<"name" | "heading" | "panel" | "unit" | "gap" | "none", string>>} */
 const OBSERVED = {
@@ -63,7 +60,7 @@ export class Panels extends MaskPanels {
     this.fullable(this.node);
   }
 
-  show(/** @type {Audit} */ { pictures, report }) {
+  show(/** @type {AuditAnswer} */ { pictures, report }) {
     Object.assign(this, { pictures, passing: report.verdict === "PASS" });
     this.choice.replaceChildren(
       ...options(pictures.map((picture, at) => [at, `${at + 1} of ${pictures.length}: ${nameOf(picture)}`])),

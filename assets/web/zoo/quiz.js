@@ -5,7 +5,6 @@ import { button, controls, el } from "../core/dom.js";
 import { section } from "../views/headed.js";
 import { othersOf, questionsOf } from "./quiz_questions.js";
 
-/** @import { AuditPicture, Specimen, Zoo } from "../core/payloads.d.ts" */
 /** @import { Question } from "./quiz_questions.js" */
 /** @import { ZooTab } from "./tab.js" */
 

@@ -1,6 +1,5 @@
 // The three questions of the quiz about one specimen: the cell, the cause, the line; no page is touched.
 
-/** @import { AuditPicture, Specimen, Zoo } from "../core/payloads.d.ts" */
 /** @typedef {{ ask: string, choices: string[], right: number, because: string[], code: boolean }} Question
  *   `because` is text and code in turns, text first */
 

@@ -3,8 +3,6 @@
 import { button, caption, el } from "../core/dom.js";
 import { table } from "../views/headed.js";
 
-/** @import { Audit, AuditCheck, Specimen } from "../core/payloads.d.ts" */
-
 /** @type {Record<string, string>} */
 const SIGNS = { PASS: "✓", FAIL: "✗", ERROR: "✗", WARN: "!", INFO: "i", "NOT TESTED": "–" };
 
@@ -20,7 +18,7 @@ export class Report {
     this.run = run;
   }
 
-  /** @type {(found: Audit, specimen: Specimen) => void} */
+  /** @type {(found: AuditAnswer, specimen: Specimen) => void} */
   show({ report, fixed, kept }, specimen) {
     const { checks, not_tested: untested } = report;
     const shown = checks.filter((check) => !check.follows_from && check.verdict !== "NOT TESTED");

@@ -2,7 +2,6 @@
 
 import { button, el, status } from "../core/dom.js";
 
-/** @import { Specimen, Zoo } from "../core/payloads.d.ts" */
 /** @import { ZooTab } from "./tab.js" */
 /** @typedef {{ node: HTMLElement, specimen: Specimen, text: string }} Option */
 

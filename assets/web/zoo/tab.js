@@ -10,8 +10,6 @@ import { codeToCopy, Lines } from "./code.js";
 import { Quiz } from "./quiz.js";
 import { SpecimenList } from "./specimen_list.js";
 
-/** @import { Zoo } from "../core/payloads.d.ts" */
-
 const NOTE = "zoo.bug"; // in the link
 const OWN =
   "intent says which query may attend to which key: True = may attend, rows = queries; its comment says what is meant here. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";

@@ -2,7 +2,6 @@
 
 import { loadPicture } from "../../core/dom.js";
 
-/** @import { Sent } from "../../core/wire.js" */
 /** @typedef {{ id: string, status?: number, headers?: Record<string, string>, bytes?: ArrayBuffer, more: boolean }} Part
  *   of an answer: its first one has the status and the headers, and `more` says whether another follows */
 

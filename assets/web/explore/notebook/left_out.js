@@ -2,8 +2,6 @@
 
 import { el } from "../../core/dom.js";
 
-/** @import { Run } from "../types.d.ts" */
-
 export const earlyPlace = () => null;
 
 export const settle = (/** @type {HTMLElement} */ _early, /** @type {HTMLElement} */ _root) => {};

@@ -7,7 +7,6 @@ import { positions, tokenNumbers } from "./token_numbers.js";
 import { weightCounts } from "./weight_counts.js";
 import { wordOrder } from "./word_order.js";
 
-/** @import { Numbers } from "../../core/payloads.d.ts" */
 /** @import { Questions } from "./questions.js" */
 /** @import { Twins } from "./shares.js" */
 /** @import { Held, Runs } from "./runs.js" */

@@ -7,7 +7,6 @@ import { fixed, quoted } from "../printed.js";
 import { predictions } from "./prediction.js";
 import { hiddenBy } from "./runs.js";
 
-/** @import { Run } from "../../core/run.js" */
 /** @import { Texts } from "../types.d.ts" */
 /** @import { Runs } from "./runs.js" */
 

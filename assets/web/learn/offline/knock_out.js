@@ -4,7 +4,6 @@ import { dot, lengthOf } from "./arithmetic.js";
 import { forward } from "./forward.js";
 import { best, logits, masked, sharesOf } from "./prediction.js";
 
-/** @import { HeadEffects, TokenEffects } from "../../core/payloads.d.ts" */
 /** @import { Vector } from "./arithmetic.js" */
 /** @import { Model, Ran } from "./forward.js" */
 /** @typedef {{ words: string, skip: number, value: (ran: Ran) => number, said: (ran: Ran) => { word: string, share: number } | null,

@@ -4,7 +4,6 @@ import { softmax } from "../softmax.js";
 import { gelu } from "./arithmetic.js";
 import { mapped, normed } from "./forward.js";
 
-/** @import { Prediction } from "../../core/payloads.d.ts" */
 /** @import { Vector } from "./arithmetic.js" */
 /** @import { Model, Ran } from "./forward.js" */
 

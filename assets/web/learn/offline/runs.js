@@ -3,7 +3,6 @@
 import { forward } from "./forward.js";
 import { masked } from "./prediction.js";
 
-/** @import { RunDescription } from "../../core/payloads.d.ts" */
 /** @import { Changes, HeadPlace, Model, Ran } from "./forward.js" */
 /** @import { Read, Vocabulary } from "./vocabulary.js" */
 /** @typedef {{ key: string, text: string, codes: string[], read: Read, ran: Ran }} Held */

@@ -3,9 +3,6 @@
 import { Emitter } from "../../core/emitter.js";
 import { answers } from "./page_data.js";
 
-/** @import { Sent } from "../../core/wire.js" */
-/** @import { Numbers } from "../../core/payloads.d.ts" */
-
 /** Told of nothing: every answer comes. @type {Emitter<[path: string]>} */
 export const unanswered = new Emitter();
 
