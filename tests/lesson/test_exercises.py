@@ -479,15 +479,16 @@ def test_post_norm_answers_of_minilm_from_its_tensors(minilm):
     assert not {"settled", "other-word"} & set(found)
 
 
-def test_the_scene_model_reads_101_tokens_and_its_exercises_leave_out_words():
+def test_the_scene_model_reads_101_tokens_and_is_asked_every_exercise():
     scene = vz.load("scene", device="cpu")
     _, found = posed(scene, asset("examples/digit.png"))
     assert found["patches"]["answer"] == 101
-    assert not {"weight-of-key", "settled", "other-word"} & set(found)
-    assert {"score", "normed-cell", "longest-sum", "activation", "twin-share"} <= set(found)
     said_of = re.search(r"The model says “(.+?)” \((.+?)\)", found["head-that-acts"]["question"])
     before = vz.effect(scene, asset("examples/digit.png")).untouched[0]
     assert said_of.groups() == (before[0], f"{before[1]:.3f}")
+
+    wide = asset("examples/wide.png")  # where the answer is as good as certain
+    assert len(posed(scene, wide)[1]) == 39
 
 
 def values(exercise):
@@ -498,6 +499,7 @@ def values(exercise):
 def test_a_picture_is_asked_for_its_patches(seat):
     scene = vz.load("scene", device="cpu")
     asked, found = posed(scene, asset("examples/digit.png"), query=15, seat=seat)
+    assert len(found) == 39
     n_weights = sum(
         x.numel()
         for name, x in scene.model.state_dict().items()
@@ -606,12 +608,15 @@ def test_a_pictures_own_questions_about_its_patches():
     asked, found = posed(scene, source)
     n, n_patches = 101, 100
 
-    def said_without(at):
-        mask = torch.ones(n, n, dtype=torch.bool)
-        mask[:, at] = False
+    def said_under(mask):
         run = vz.capture(scene, source, mask=mask)
         labels = vz.analyses.predictions(scene, run, n=10)[0]
         return labels.labels[0], dict(zip(labels.labels, labels.shares.tolist(), strict=True))
+
+    def said_without(at):
+        mask = torch.ones(n, n, dtype=torch.bool)
+        mask[:, at] = False
+        return said_under(mask)
 
     offered = [int(each.split(":")[0]) for each in found["deciding-word"]["choices"]]
     without = {at: said_without(at) for at in range(1, n)}
@@ -620,6 +625,26 @@ def test_a_pictures_own_questions_about_its_patches():
     assert said(found["deciding-word"]) == f"{best}: {asked.token(best)}"
     assert f"a probability of {left[best]:.3f}" in found["deciding-word"]["right"]
     assert said(found["flips"]) == sum(without[at][0] != "7" for at in offered)
+    together = torch.ones(n, n, dtype=torch.bool)
+    together[:, offered] = False
+    assert said(found["other-word"]) == said_under(together)[0] != "7"
+    states = vz.capture(scene, source).hidden_states
+    head = scene.model.heads["classify"]
+    with torch.inference_mode():
+        read = [int(head(scene.model.final_norm(x)[None]).argmax()) for x in states]
+    assert read[-1] == 7 and found["settled"]["answer"] == 1 + max(
+        np.flatnonzero(np.array(read) != 7)
+    )
+    weights = vz.capture(scene, source).attention(2, 0)[asked.query].double()
+    assert said(found["weight-of-key"]) == pytest.approx(float(weights[asked.key]), abs=1e-6)
+    products, rest = found["weight-of-key"]["question"].split("Divide by ")
+    root, top, _, others = numbers(rest.split("What weight")[0])
+    raised = {
+        name: math.exp(number(dot) / root - top)
+        for name, dot in re.findall(r"“(r\d+c\d+)” (−?\d+\.\d\d)", products)
+    }
+    paper = raised[asked.token(asked.key)] / (sum(raised.values()) + others)
+    assert is_right(found["weight-of-key"], paper)
     assert said(found["window-reach"]) == np.tril(np.ones((n, n)))[asked.query].sum()
     rows = np.arange(n_patches) // 10
     pairs = (rows[:, None] == rows).sum() + n_patches * 1
@@ -627,9 +652,8 @@ def test_a_pictures_own_questions_about_its_patches():
     assert said(found["forgotten-mask"]) == "All of them have equally many patches"
     shares = vz.attribute(scene, vz.capture(scene, source), of="pooled")
     assert abs(said(found["sum-of-shares"]) - shares.tokens.sum() - shares.biases) < 1e-4
-    numbers = re.findall(r"−?\d+\.\d\d", found["sum-of-shares"]["question"])
-    printed = sum(float(each.replace("−", "-")) for each in numbers)
-    assert abs(printed - said(found["sum-of-shares"])) <= found["sum-of-shares"]["tolerance"]
+    shown = re.findall(r"−?\d+\.\d\d", found["sum-of-shares"]["question"])
+    assert is_right(found["sum-of-shares"], sum(map(number, shown)))
     patch = scene.model.embed.tokens(scene.read(source).values)[0, asked.query, 0]
     place = vz.capture(scene, source).hidden(0)[asked.query, 0] - patch
     terms = re.findall(r"−?\d\.\d\d", found["sum-cell"]["question"])

@@ -1,19 +1,26 @@
 """Questions of a picture where a text has others: its patches hidden, masked and pooled."""
 
+import torch
+
+from viz_encoder.analyses.predictions import predictions
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import AnswerChoice, Number
 from viz_encoder.lesson.texts import Shown, TextValue, Token
+from viz_encoder.trace.capture import capture
 
 N_OFFERED = 5
+LITTLE = 0.005  # of a probability; less is told with two decimals more
+N_ANSWERS = 3  # that can be chosen, and the model's own
 
 
 def _offered(asked: Asked) -> list[int]:
     """The patches that cost the answer the most, and the one that is attended to most."""
-    found, order = asked.hidden, _order(asked)
-    if found is None or len(order) < N_OFFERED:
+    order = _order(asked)
+    if len(order) < N_OFFERED:
         return []
     attended = max(order, key=lambda at: asked.row[at])
-    return sorted({attended, *order[: N_OFFERED - 1]})
+    costly = [at for at in order[:N_OFFERED] if at != attended]
+    return sorted({attended, *costly[: N_OFFERED - 1]})
 
 
 def _order(asked: Asked) -> list[int]:
@@ -30,13 +37,15 @@ def deciding_patch(asked: Asked) -> AnswerChoice | None:
         return None
     best, second = _order(asked)[:2]
     left = found.pair[:, 0]
-    if round(left[best], 3) == round(left[second], 3):
+    share = float(found.untouched[1])
+    decimals = 3 if share - left[best] >= LITTLE else 5
+    if round(left[best], decimals) == round(left[second], decimals):
         return None
     attended = max(offered, key=lambda at: asked.row[at])
     given: dict[str, TextValue] = {
         "word": Token(found.untouched[0]),
-        "share": Shown(float(found.untouched[1]), 3),
-        "left": Shown(float(left[best]), 3),
+        "share": Shown(share, decimals),
+        "left": Shown(float(left[best]), decimals),
         "then": Token(str(found.answers[best])),
         "head": asked.name,
         "attended": Token(asked.token(attended)),
@@ -62,9 +71,34 @@ def flipping_patches(asked: Asked) -> Number | None:
         given={
             "word": Token(found.untouched[0]),
             "patches": tuple(Token(asked.token(at)) for at in offered),
-            "changing": tuple(Token(asked.token(at)) for at in changing) or ("–",),
+            "n": len(offered),
         },
         mistakes={"below": len(offered) - len(changing)},
+        variant="picture",
+    )
+
+
+def hidden_together(asked: Asked) -> AnswerChoice | None:
+    """What the model says with all of these patches hidden at once."""
+    found, offered = asked.hidden, _offered(asked)
+    if found is None or not offered:
+        return None
+    n = asked.trace.n_tokens
+    mask = torch.ones(n, n, dtype=torch.bool)
+    mask[:, offered] = False
+    now = capture(asked.encoder, asked.inputs, mask=mask)[0]
+    said = predictions(asked.encoder, now, n=N_ANSWERS)[0]
+    words = tuple(sorted({*said.labels, found.untouched[0]}))
+    return AnswerChoice(
+        words,
+        words.index(said.labels[0]),
+        given={
+            "word": Token(found.untouched[0]),
+            "patches": tuple(Token(asked.token(at)) for at in offered),
+            "share": Shown(float(said.shares[0]), 3),
+        },
+        mistakes={"unchanged": words.index(found.untouched[0])},
+        verbatim=True,
         variant="picture",
     )
 

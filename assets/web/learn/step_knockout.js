@@ -12,6 +12,7 @@ import { spoken } from "./spoken.js";
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
 const [SHORT, MOST, NAMED] = [64, 40, 4]; // tokens: measured at once up to so many; rows of the table; in the sentence
+const LITTLE = 0.005; // of a probability; less is told with two decimals more, here and in lesson/pictured.py
 
 const ASKED = "deciding-word flips"; // the exercises
 
@@ -115,8 +116,9 @@ export class KnockoutStep {
     if (found.key !== run.key) return;
     const { answer, share } = effects.untouched;
     const answers = Boolean(answer);
-    this.said.textContent = answers ? words.likely(quoted(answer), fixed(share ?? 0, 3)) : words.turned;
     const most = Math.max(...found.order.map((at) => Math.abs(effectOf(effects, at)))) || 1;
+    const decimals = answers && most < LITTLE ? 5 : 3;
+    this.said.textContent = answers ? words.likely(quoted(answer), fixed(share ?? 0, decimals)) : words.turned;
     const order = this.#covered ? [...found.order].sort((a, b) => a - b) : found.order;
     const titles = [words.token, words.attention, words.effect, ...(answers ? [words.answer] : [])];
     this.table.replaceChildren(
@@ -143,10 +145,10 @@ export class KnockoutStep {
                 "span",
                 asksFor(ASKED),
                 el("i", { style: `--share:${Math.abs(value) / most}` }),
-                ` ${answers ? signedText(value, 3) : fixed(value, 3)}`,
+                ` ${answers ? signedText(value, decimals) : fixed(value, 3)}`,
               ),
             ),
-            ...(answers ? [answerCell(effects, at)] : []),
+            ...(answers ? [answerCell(effects, at, decimals)] : []),
           );
         }),
       ),
@@ -162,10 +164,14 @@ export class KnockoutStep {
 }
 
 // The prediction without a token, marked if it changed.
-function answerCell(/** @type {TokenEffects} */ { answers, shares, untouched }, /** @type {number} */ at) {
+function answerCell(
+  /** @type {TokenEffects} */ { answers, shares, untouched },
+  /** @type {number} */ at,
+  /** @type {number} */ decimals,
+) {
   const flips = answers[at] !== untouched.answer;
   const answer = el("bdi", {}, isolated(answers[at] ?? ""));
-  const said = el("span", asksFor(ASKED), answer, ` ${fixed(shares[at] ?? 0, 3)}`);
+  const said = el("span", asksFor(ASKED), answer, ` ${fixed(shares[at] ?? 0, decimals)}`);
   return el("td", { class: flips ? "viz-learn-flips" : "" }, said);
 }
 

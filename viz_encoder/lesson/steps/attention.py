@@ -8,7 +8,9 @@ from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
 
 MOST_LISTED = 16  # keys whose numbers a question lists
+FEW_LISTED = 5  # of more keys; the others as one number
 N_HEADS = 5  # that can be chosen
+SMALL = 0.1  # of a smaller weight three decimals are asked for
 
 
 def score(asked: Asked) -> Number | None:
@@ -36,17 +38,27 @@ def weight_of_key(asked: Asked) -> Number | None:
     if ran is None or ran.relative is not None:
         return None
     allowed = asked.row > 0
-    products = _products(asked)
-    if not allowed.sum() >= 2 or not allowed[asked.key] or allowed.sum() > MOST_LISTED:
+    if not allowed.sum() >= 2 or not allowed[asked.key]:
         return None
+    products = _products(asked)
     scores = products * ran.scale
     listed = np.flatnonzero(allowed)
+    many = len(listed) > MOST_LISTED
+    if many and ran.scale == 1:
+        return None
+    if many:
+        strongest = listed[np.argsort(-scores[listed])[:FEW_LISTED]]
+        listed = np.union1d(strongest, asked.key)
     raw = _softmax(products, allowed)[asked.key]
     root = round(1 / ran.scale, 6)
-    seen = np.where(allowed, np.round(products, 2), 0) / round(root, 3)
+    seen = np.round(products, 2) / round(root, 3)
+    top = round(float(seen[listed].max()), 2)
+    left = np.exp(scores - top)[allowed].sum() - np.exp(scores[listed] - top).sum() if many else 0.0
+    raised = np.exp(seen[listed] - top)
+    weight = float(asked.row[asked.key])
     return Number(
-        float(asked.row[asked.key]),
-        decimals=2,
+        weight,
+        decimals=2 if weight >= SMALL else 3,
         given={
             **_pair(asked),
             "products": tuple(
@@ -54,16 +66,22 @@ def weight_of_key(asked: Asked) -> Number | None:
             ),
             "scale": Shown(root, 0 if root.is_integer() else 3),
             "raw": Shown(raw, 3),
+            "top": Shown(top, 2),
+            "n_others": int(allowed.sum()) - len(listed),
+            "others": Shown(left, 2),
         },
         mistakes={
             "unscaled": raw,
             "column": asked.row_of(asked.key)[asked.query],
             "over_queries": _over_queries(asked),
             "no_exp": scores[asked.key] / scores[allowed].sum(),
-            "no_sum": float(np.exp(scores[asked.key])),
+            "no_sum": float(np.exp(scores[asked.key] - (top if many else 0))),
+            **(
+                {"no_others": float(np.exp(scores[asked.key] - top) / raised.sum())} if many else {}
+            ),
         },
-        printed=float(_softmax(seen, allowed)[asked.key]),
-        variant="" if ran.scale != 1 else "unscaled",
+        printed=float(np.exp(seen[asked.key] - top) / (raised.sum() + round(left, 2))),
+        variant="many" if many else "" if ran.scale != 1 else "unscaled",
     )
 
 

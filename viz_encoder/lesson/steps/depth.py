@@ -50,27 +50,30 @@ def cosine(asked: Asked) -> Number | None:
 
 
 def settled(asked: Asked) -> Number | None:
-    """The block after which the answer stays in the lead."""
-    if not asked.answer:
+    """The block after which the answer at [MASK], or the label of the input, stays in the lead."""
+    heads = [head.task for head in asked.config.prediction_heads]
+    if not asked.answer and heads[:1] != [Task.CLASSIFY]:
         return None
-    found = logit_lens(asked.encoder, asked.trace, task=Task.MASKED, tokens=[asked.query], n=1)
-    leads = found.labels[:, 0, 0] == asked.answer
+    task, tokens = (Task.MASKED, [asked.query]) if asked.answer else (Task.CLASSIFY, None)
+    found = logit_lens(asked.encoder, asked.trace, task=task, tokens=tokens, n=1)
+    said = found.labels[:, 0, 0]
+    word = str(said[-1])
+    leads = said == word
     after = len(leads) - int(np.argmin(leads[::-1])) if not leads.all() else 0
     first = int(np.argmax(leads))
     return Number(
         after,
         given={
             "blocks": Blocks(after),
-            "word": Token(asked.answer),
+            "word": Token(word),
             "query": Token(asked.token(asked.query)),
             "steps": tuple(
                 (f"{at}:", Token(str(label)), Shown(float(share), 2))
-                for at, (label, share) in enumerate(
-                    zip(found.labels[:, 0, 0], found.shares[:, 0, 0], strict=True)
-                )
+                for at, (label, share) in enumerate(zip(said, found.shares[:, 0, 0], strict=True))
             ),
         },
         mistakes={"first": first, "counted_from_0": after - 1, "all": asked.trace.n_layers},
+        variant="" if asked.answer else "whole",
     )
 
 

@@ -8,7 +8,7 @@ from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.carried import sum_of_shares, twin_share
 from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.grammar import CONJUNCTIONS
-from viz_encoder.lesson.pictured import deciding_patch, flipping_patches
+from viz_encoder.lesson.pictured import deciding_patch, flipping_patches, hidden_together
 from viz_encoder.lesson.texts import Shown, Token
 from viz_encoder.lesson.twins import other_word as other_word_of
 from viz_encoder.trace.capture import capture
@@ -128,6 +128,8 @@ def _median(printed: dict[int, Shown]) -> float:
 
 def other_word(asked: Asked) -> AnswerChoice | None:
     """The prediction at [MASK] if the deciding word is replaced."""
+    if asked.trace.grid is not None:
+        return hidden_together(asked)
     place = _swapped(asked)
     new = None if place is None else other_word_of(asked.token(place))
     if place is None or new is None:
