@@ -9,7 +9,7 @@ import { WordStrip } from "./word_strip.js";
 /** @typedef {{ choose: (row: number) => unknown, pointKey: (key: number | null) => unknown }} Acts */
 
 /** @type {<Kind extends HTMLElement = HTMLElement>(id: string) => Kind} */
-const at = (id) => query(document, `#${id}`);
+export const at = (id) => query(document, `#${id}`);
 
 export class RowReading {
   /** @type {KeptMap} */ map;
