@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
-from viz_encoder.arguments.written import written_number
+from viz_encoder.arguments.public import written_number
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.effect_command import sources
 from viz_encoder.errors import SelectionError

@@ -5,7 +5,7 @@ from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
-from viz_encoder.arguments.written import written_heads, written_number
+from viz_encoder.arguments.public import written_heads, written_number
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
@@ -167,7 +167,7 @@ def _source(trace: Trace, path: str | None) -> Any:
 def write_figure(figure: Any, path: Path, kind: str, model: str) -> int:
     """Write a figure as the kind of file that its ending names; gives the number of bytes."""
     from viz_encoder.export.figure_tables import figure_csv, figure_npz
-    from viz_encoder.export.picture import picture
+    from viz_encoder.export.save import picture
 
     if kind == ".html":  # Plotly's script is in it, so it opens without a network
         content = figure.to_html(include_plotlyjs=True, config=CONFIG).encode()

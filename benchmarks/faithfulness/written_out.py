@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.model import Encoder
-from viz_encoder.model.activations import ACTIVATIONS
 from viz_encoder.model.attention import merge_heads, split_heads
+from viz_encoder.model.block import ACTIVATIONS
 from viz_encoder.model.head import PredictionHead
 
 Activation = Callable[[Tensor], Tensor]

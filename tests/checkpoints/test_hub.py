@@ -11,7 +11,7 @@ from huggingface_hub.utils import HfHubHTTPError
 
 import viz_encoder as vz
 from tests.checkpoints.test_shards import SECOND, refuse, sharded
-from viz_encoder.checkpoints import hub, hub_lookup, licence
+from viz_encoder.checkpoints import hub, hub_lookup, source
 from viz_encoder.errors import UnsafeFile
 
 
@@ -165,19 +165,19 @@ def test_revisions_that_may_be(monkeypatch, tmp_path, revision):
 )
 def test_licences_in_a_readme(tmp_path, readme, says):
     (tmp_path / "README.md").write_bytes(readme.encode())
-    assert licence.licence_of(tmp_path) == says
+    assert source.licence_of(tmp_path) == says
 
 
 def test_a_licence_of_another_folder_is_not_read(tmp_path):
     (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n")
     model = tmp_path / "model"
     model.mkdir()
-    assert licence.licence_of(model) == ""
+    assert source.licence_of(model) == ""
     (model / "README.md").symlink_to("../README.md")
-    assert licence.licence_of(model) == ""
+    assert source.licence_of(model) == ""
     (model / "README.md").unlink()
     os.mkfifo(model / "README.md")
-    assert licence.licence_of(model) == ""
+    assert source.licence_of(model) == ""
 
 
 def test_what_the_card_says_of_a_licence(folder):

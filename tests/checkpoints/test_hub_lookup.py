@@ -22,7 +22,7 @@ from viz_encoder.checkpoints import (
 from viz_encoder.checkpoints import (
     hub as hub_module,
 )
-from viz_encoder.checkpoints.hub_cache import cached_folder
+from viz_encoder.checkpoints.hub import cached_folder
 from viz_encoder.errors import CheckpointError, UnknownFamily, UnsafeFile
 
 NAME, SHORT, MOVED = "organization/model", "bert-base-uncased", "google-bert/bert-base-uncased"

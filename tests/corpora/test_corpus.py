@@ -173,7 +173,7 @@ def count_runs(monkeypatch):
         ran.append(given[1][0])
         return measure(*given)
 
-    monkeypatch.setattr("viz_encoder.corpora.local_engine.measure_items", counted)
+    monkeypatch.setattr("viz_encoder.corpora.engine.measure_items", counted)
     return ran
 
 

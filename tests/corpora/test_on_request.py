@@ -6,7 +6,7 @@ import pytest
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.corpora import HeadTable, chunk
-from viz_encoder.corpora.on_request import is_sampled
+from viz_encoder.corpora.statistics import is_sampled
 from viz_encoder.errors import SelectionError
 
 MEASURES = ("statistics", "effect", "share", "similarity")

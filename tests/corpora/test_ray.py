@@ -17,7 +17,7 @@ import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.corpora import Done, HeadSums, HeadTable, chunk, ray_engine
 from viz_encoder.corpora.chunk import Settings
-from viz_encoder.corpora.worker import HeadWorker
+from viz_encoder.corpora.engine import HeadWorker
 from viz_encoder.errors import InputError, SelectionError, VizEncoderError
 
 MEASURES = ("statistics", "roles", "examples")

@@ -10,7 +10,7 @@ from tests.checkpoints.cases import CASES
 from tests.checkpoints.parity import inputs_of, save
 from tests.ui.reruns import changed_run
 from viz_encoder import effects
-from viz_encoder.effects.switched import switched
+from viz_encoder.effects.word_order import switched
 from viz_encoder.errors import SelectionError
 from viz_encoder.model import attention
 from viz_encoder.ui.state.models import Models

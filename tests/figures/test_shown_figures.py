@@ -9,7 +9,7 @@ from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.shown_keys import shown_keys
+from viz_encoder.figures.depth import shown_keys
 from viz_encoder.figures.views import VIEWS
 
 TEXT = "The reinterpretation of tokenization"

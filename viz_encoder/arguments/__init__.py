@@ -17,11 +17,11 @@ from viz_encoder.arguments.kinds import at_least as at_least
 from viz_encoder.arguments.kinds import at_most as at_most
 from viz_encoder.arguments.kinds import below as below
 from viz_encoder.arguments.kinds import known_kind as known_kind
+from viz_encoder.arguments.public import Token as Token
+from viz_encoder.arguments.public import bare as bare
 from viz_encoder.arguments.public import public as public
 from viz_encoder.arguments.public import read_argument as read_argument
 from viz_encoder.arguments.public import read_fields as read_fields
 from viz_encoder.arguments.public import read_index as read_index
+from viz_encoder.arguments.public import read_token as read_token
 from viz_encoder.arguments.public import said as said
-from viz_encoder.arguments.tokens import Token as Token
-from viz_encoder.arguments.tokens import bare as bare
-from viz_encoder.arguments.tokens import read_token as read_token

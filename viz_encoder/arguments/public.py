@@ -1,10 +1,10 @@
 """public: a function whose arguments are read as its annotations say, before it sees them."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache, cached_property, wraps
-from typing import Any, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints, overload
 
 import numpy as np
 
@@ -12,6 +12,28 @@ from viz_encoder.arguments.hints import is_listed, reader_of, words_of
 from viz_encoder.arguments.kinds import MISS, Reader, whole
 from viz_encoder.errors import InputError, SelectionError, VizEncoderError
 from viz_encoder.shown import brief, one_line
+
+MAX_DIGITS = 9
+
+
+def is_digits(text: str) -> bool:
+    """Whether these are plain digits; int() would also take "+3", "1_1" and digits of others."""
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+
+
+def written_number(text: str) -> int | None:
+    """The whole number, such as "-3"; None if it is none."""
+    return int(text) if is_digits(text.removeprefix("-")) else None
+
+
+def written_heads(text: str) -> int | tuple[int, ...] | None:
+    """One head's number, or those of several ("1,7"), none twice; None if it is neither."""
+    parts = text.split(",")
+    if not all(map(is_digits, parts)):
+        return None
+    numbers = tuple(dict.fromkeys(map(int, parts)))
+    return numbers[0] if len(numbers) == 1 else numbers
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -165,3 +187,56 @@ def _refused(
     words = words_of(reader.words, value)
     must = "choose" if words.startswith("one of") else must
     return kind(f"{name} {verb} {said(value)}; {must} {words}.{more}")
+
+
+Token = Annotated[int | str, "the number of a token or its name"]
+MARKS = ("##", "▁", "Ġ", "Ċ")  # marks of subwords and word starts, which users do not type
+FEW = 12  # names that a sentence lists
+
+
+def read_token(
+    token: Token, names: Sequence[str], what: str = "token", *, valid: Any = None
+) -> int:
+    """The number of the token that is meant, by its number or by its name.
+
+    A name is written as the model writes it, or without its marks and in any case.
+
+    Args:
+        token: what was given.
+        names: of all tokens.
+        what: how the argument is called.
+        valid: which tokens are real (one entry each), where padding cannot be meant.
+
+    Raises:
+        SelectionError: no such token, several of that name, or padding.
+    """
+    also = ", or a token's name" if len(names) else ""
+    if isinstance(token, str):
+        number = _named(token, names, what)
+    else:
+        number = read_index(what, token, len(names), also=also)
+    if valid is not None and not bool(valid[number]):
+        raise SelectionError(f"{what.capitalize()} {number} is padding; choose a real token.")
+    return number
+
+
+def bare(name: str) -> str:
+    """A token's name as people type it."""
+    for mark in MARKS:
+        name = name.removeprefix(mark)
+    return name.casefold()
+
+
+def _named(name: str, names: Sequence[str], what: str) -> int:
+    exact = [at for at, each in enumerate(names) if each == name]
+    found = exact or [at for at, each in enumerate(names) if bare(each) == bare(name)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        first = ", ".join(each[:20] for each in names[:FEW])
+        more = " …" if len(names) > FEW else ""
+        raise SelectionError(f"There is no {what} {said(name)}; the tokens are {first}{more}.")
+    numbers = ", ".join(map(str, found[:10]))
+    raise SelectionError(
+        f"Tokens {numbers} are all {said(name)}; give the number of the one you mean."
+    )

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import public
 from viz_encoder.attribution.frozen import Frozen
+from viz_encoder.attribution.frozen_run import unexplained
 from viz_encoder.attribution.model_shares import ModelShares
-from viz_encoder.attribution.parts import unexplained
-from viz_encoder.attribution.ready import require_ready
 from viz_encoder.attribution.seen import SeenCalls
+from viz_encoder.attribution.starts import require_ready
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.trace.recomputed import allowed
 

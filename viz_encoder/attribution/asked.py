@@ -1,7 +1,8 @@
 """AttributeArguments: those of one call of `attribute`, and how an input is split by them."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -9,9 +10,7 @@ from torch import Tensor
 
 from viz_encoder.arguments import Token
 from viz_encoder.attribution.attribution import Attribution, put_together
-from viz_encoder.attribution.columns import columns_of
-from viz_encoder.attribution.frozen_run import FrozenRun
-from viz_encoder.attribution.parts import ScorePart
+from viz_encoder.attribution.frozen_run import FrozenRun, ScorePart
 from viz_encoder.attribution.question import RUNNER_UP, ScoreQuestion, of_one, of_two
 from viz_encoder.attribution.question import toward as along
 from viz_encoder.attribution.readout import (
@@ -20,10 +19,11 @@ from viz_encoder.attribution.readout import (
     Of,
     PooledVector,
     Readout,
+    Score,
+    kind_of,
     readout_of,
 )
 from viz_encoder.attribution.rules import Through
-from viz_encoder.attribution.score import Score, kind_of
 from viz_encoder.attribution.starts import Start, one_of, starts_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measures import require_number
@@ -31,9 +31,63 @@ from viz_encoder.effects.vectors import pooled
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.alignment import align
 from viz_encoder.trace.capture import capture
 from viz_encoder.trace.prediction_heads import read_label
 from viz_encoder.trace.recomputed import allowed
+
+
+class TokenColumns(NamedTuple):
+    """One column a token, or a pair of tokens that stand for each other; None: only in the other.
+
+    names: of each column; two different tokens as "tired/wide".
+    here, there: the column of each token of each run; padding has −1.
+    """
+
+    names: tuple[str, ...]
+    here: tuple[int, ...]
+    there: tuple[int, ...] = ()
+
+
+def columns_of(trace: Trace, reference: Trace | None = None) -> TokenColumns:
+    """The tokens of a run in their order, with those of another that has no partner between them.
+
+    Tokens are aligned as `compare` aligns them. Where as many tokens differ in both runs between
+    two that are aligned, they stand for each other in their order, as in a swap.
+    """
+    if reference is None:
+        return TokenColumns(trace.tokens, tuple(range(trace.n_tokens)))
+    found = align(trace, reference)
+    here, there = [-1] * trace.n_tokens, [-1] * reference.n_tokens
+    names: list[str] = []
+    ours, theirs = sorted(found.only_here), sorted(found.only_there)
+    for a, b in (*sorted(found.pairs), (trace.n_tokens, reference.n_tokens)):
+        before, ours = _cut(ours, a)
+        its, theirs = _cut(theirs, b)
+        pairs: list[tuple[int | None, int | None]]
+        if len(before) == len(its):
+            pairs = list(zip(before, its, strict=True))
+        else:
+            pairs = [*((one, None) for one in before), *((None, other) for other in its)]
+        for one, other in (*pairs, (a, b)) if a < trace.n_tokens else pairs:
+            if one is not None:
+                here[one] = len(names)
+            if other is not None:
+                there[other] = len(names)
+            names.append(_name(trace, reference, one, other))
+    return TokenColumns(tuple(names), tuple(here), tuple(there))
+
+
+def _cut(places: list[int], end: int) -> tuple[list[int], list[int]]:
+    """Sorted places below the end, and the rest."""
+    at = bisect_left(places, end)
+    return places[:at], places[at:]
+
+
+def _name(trace: Trace, reference: Trace, one: int | None, other: int | None) -> str:
+    mine = None if one is None else trace.tokens[one]
+    its = None if other is None else reference.tokens[other]
+    return "/".join(dict.fromkeys(name for name in (mine, its) if name is not None))
 
 
 @dataclass(frozen=True)

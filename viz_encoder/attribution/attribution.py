@@ -9,10 +9,10 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import AnyPath, Most, at_least, public
 from viz_encoder.attribution.beside import Beside, beside
+from viz_encoder.attribution.frozen_run import TINY, ScorePart, at_columns, unexplained
 from viz_encoder.attribution.links import Links, WithLinks
-from viz_encoder.attribution.parts import TINY, ScorePart, at_columns, unexplained
+from viz_encoder.attribution.readout import Score
 from viz_encoder.attribution.routes import Edge, Routes
-from viz_encoder.attribution.score import Score
 from viz_encoder.effects import Effect
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.measure import Measure

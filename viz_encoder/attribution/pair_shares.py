@@ -9,8 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.arguments import Most, public
-from viz_encoder.attribution.frozen_run import FrozenRun
-from viz_encoder.attribution.parts import TINY
+from viz_encoder.attribution.frozen_run import TINY, FrozenRun
 from viz_encoder.attribution.readout import readout_of
 from viz_encoder.attribution.starts import Start, one_of, require_at_rest, starts_of
 from viz_encoder.checkpoints import LoadedEncoder

@@ -8,11 +8,9 @@ from torch import Tensor
 
 from viz_encoder.arguments import AnyPath, public
 from viz_encoder.attribution.attribution import Attribution, put_together
-from viz_encoder.attribution.frozen_run import Flow
-from viz_encoder.attribution.parts import ScorePart
-from viz_encoder.attribution.readout import Of
+from viz_encoder.attribution.frozen_run import Flow, ScorePart
+from viz_encoder.attribution.readout import Of, Score
 from viz_encoder.attribution.rules import Through
-from viz_encoder.attribution.score import Score
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.checked import Damaged, all_of_kind, exactly, one_of_kind, pop_tensor
 from viz_encoder.trace.recomputed import allowed

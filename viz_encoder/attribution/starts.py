@@ -1,14 +1,14 @@
 """Starts: what is asked about, as it enters the first block."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from viz_encoder.attribution.ready import require_ready
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import InputError
+from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model.attention import Given
 from viz_encoder.trace.capture import arguments, is_several
@@ -16,6 +16,49 @@ from viz_encoder.trace.recomputed import angles_of
 from viz_encoder.trace.run_facts import require_no_knock
 from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
+
+
+def require_ready(model: nn.Module, name: str, itself: str = "model") -> None:
+    """Raise unless a score of the model can be split.
+
+    Args:
+        model: what will run.
+        name: what it is called.
+        itself: how its own code says it.
+
+    Raises:
+        SelectionError: it is in training mode, quantized, or TorchScript.
+    """
+    if model.training:
+        raise SelectionError(
+            f"{name} is in training mode, where dropout changes its answers; call "
+            f"{itself}.eval() first."
+        )
+    modules = list(model.modules())
+    kinds = set(map(type, modules))
+    if any(issubclass(kind, torch.jit.ScriptModule) for kind in kinds):
+        raise SelectionError(
+            f"{name} is TorchScript, whose functions cannot be followed; give the model from which "
+            "it was made."
+        )
+    if _is_quantized(modules, kinds):
+        raise SelectionError(
+            f"{name} has quantized weights, through which no score can be split; give it as it was "
+            "before, in floating point."
+        )
+
+
+def _is_quantized(modules: Collection[nn.Module], kinds: Collection[type]) -> bool:
+    """By torch's own modules, or by what is held: integers, or tensors of torchao."""
+    # Its own dicts, for parameters() takes as long as a block does on a few tokens.
+    own = [vars(each) for each in modules]
+    weights = [x for each in own for x in each["_parameters"].values() if x is not None]
+    return (
+        any("quantized" in kind.__module__.split(".") for kind in kinds)
+        or any(not (x.is_floating_point() or x.is_complex()) for x in weights)
+        or any(kind.__module__.startswith("torchao.") for kind in {type(x.data) for x in weights})
+        or any("qweight" in each["_buffers"] for each in own)
+    )
 
 
 class Start(NamedTuple):

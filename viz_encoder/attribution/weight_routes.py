@@ -9,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.analyses.rollout import fused_rows, idle, require_self_attention
 from viz_encoder.arguments import Token, at_least, public
-from viz_encoder.attribution.parts import TINY
+from viz_encoder.attribution.frozen_run import TINY
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.token_selection import query_of, real_token_numbers

@@ -2,9 +2,9 @@
 
 from viz_encoder.checkpoints.builtin import BUILTIN as BUILTIN
 from viz_encoder.checkpoints.families import known_families as known_families
+from viz_encoder.checkpoints.hub import cached_names as cached_names
 from viz_encoder.checkpoints.hub import fetch as fetch
 from viz_encoder.checkpoints.hub import patient as patient
-from viz_encoder.checkpoints.hub_cache import cached_names as cached_names
 from viz_encoder.checkpoints.hub_faults import is_hub_id as is_hub_id
 from viz_encoder.checkpoints.hub_lookup import HubModel as HubModel
 from viz_encoder.checkpoints.hub_lookup import look_up as look_up

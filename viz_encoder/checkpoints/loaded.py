@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from viz_encoder.arguments import known_kind, public
-from viz_encoder.checkpoints.padding import NO_PADDING, PaddingIds
 from viz_encoder.checkpoints.ready_made import is_ready_made, read_ready_made
+from viz_encoder.checkpoints.valid import NO_PADDING, PaddingIds
 from viz_encoder.config import Embedding, EncoderConfig, HeadConfig, Task
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import ImageReader, Inputs, TextReader

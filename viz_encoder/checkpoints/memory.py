@@ -12,10 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.arguments import Progress
-from viz_encoder.checkpoints import timm_model, torch_model, transformers_model
+from viz_encoder.checkpoints import built_elsewhere
+from viz_encoder.checkpoints.built_elsewhere import (
+    OF_TORCH,
+    OF_TRANSFORMERS,
+    OWN,
+    require_known_code,
+)
 from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.given_readers import GivenReaders, read_given
-from viz_encoder.checkpoints.known_code import OF_TORCH, OF_TRANSFORMERS, OWN, require_known_code
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
@@ -172,16 +177,18 @@ def in_memory(model: nn.Module | LoadedEncoder, given: GivenReaders) -> InMemory
         )
     if _is_sentence_transformer(inner):
         return _of_sentence_transformer(inner, given)
-    if transformers_model.is_of_transformers(inner):
+    if built_elsewhere.is_of_transformers(inner):
         return _of_transformers(inner, given)
-    if timm_model.is_of_timm(inner):
-        file, check = timm_model.timm_file(inner), timm_model.require_as_built(inner)
+    if built_elsewhere.is_of_timm(inner):
+        file, check = built_elsewhere.timm_file(inner), built_elsewhere.require_as_built(inner)
         card = ModelCard(file["architecture"], IN_MEMORY, "")
         return InMemory(file, inner.state_dict(), given, card, check)
-    if torch_model.is_of_torch(inner):
+    if built_elsewhere.is_of_torch(inner):
         _require_known(inner, OF_TORCH)
         card = ModelCard(type(inner).__name__, IN_MEMORY, "")
-        return InMemory(torch_model.torch_file(inner), inner.state_dict(), given, card, runs=inner)
+        return InMemory(
+            built_elsewhere.torch_file(inner), inner.state_dict(), given, card, runs=inner
+        )
     raise UnknownFamily(
         f"{type(inner).__name__} is not a model of transformers, sentence-transformers or timm, "
         f"nor a torch.nn.TransformerEncoder or a vz.Encoder. {RECORD}"
@@ -207,10 +214,10 @@ def _unwrapped(model: nn.Module) -> nn.Module:
 
 
 def _of_transformers(model: nn.Module, given: GivenReaders) -> InMemory:
-    transformers_model.require_plain(model)
+    built_elsewhere.require_plain(model)
     _require_known(model, OF_TRANSFORMERS)
-    card = ModelCard(transformers_model.name_of(model), IN_MEMORY, "")
-    file, tensors = transformers_model.file_of(model), transformers_model.tensors_of(model)
+    card = ModelCard(built_elsewhere.name_of(model), IN_MEMORY, "")
+    file, tensors = built_elsewhere.file_of(model), built_elsewhere.tensors_of(model)
     return InMemory(file, tensors, given, card, runs=model)
 
 

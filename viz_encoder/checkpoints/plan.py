@@ -8,8 +8,7 @@ from reprlib import repr as shown  # truncates: untrusted input can be of any le
 from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.hub import download
-from viz_encoder.checkpoints.hub_cache import cached_folder
+from viz_encoder.checkpoints.hub import cached_folder, download
 from viz_encoder.checkpoints.hub_faults import is_hub_id
 from viz_encoder.checkpoints.loaded import KINDS, ModelCard
 from viz_encoder.checkpoints.not_loaded import notes_on_unused

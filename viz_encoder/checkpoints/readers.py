@@ -10,9 +10,9 @@ from tokenizers import Tokenizer
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import read_json
 from viz_encoder.checkpoints.given_readers import GivenReaders
-from viz_encoder.checkpoints.padding import NO_PADDING, PaddingIds, padding_of
 from viz_encoder.checkpoints.preprocessor import preprocessing
 from viz_encoder.checkpoints.tokenizer import find_tokenizer, named_padding
+from viz_encoder.checkpoints.valid import NO_PADDING, PaddingIds, padding_of
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError
 from viz_encoder.inputs import ImageReader, TextReader

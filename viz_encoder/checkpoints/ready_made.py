@@ -11,13 +11,11 @@ from jaxtyping import Bool
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from viz_encoder.checkpoints.padding import PaddingIds
-from viz_encoder.checkpoints.valid import mark_padding
+from viz_encoder.checkpoints.valid import PaddingIds, mark_padding
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Grid, ImageReader, Inputs, Sample, TextReader
-from viz_encoder.inputs.pixels import UNKNOWN_SCALE, picture_of
-from viz_encoder.inputs.plain_tensor import plain_tensor
+from viz_encoder.inputs.plain_tensor import UNKNOWN_SCALE, picture_of, plain_tensor
 
 VALUES = {Embedding.TOKEN: "input_ids", Embedding.PATCH: "pixel_values"}
 MASK, SEGMENTS = "attention_mask", "token_type_ids"

@@ -1,5 +1,6 @@
 """Source: where a checkpoint's parts come from; a folder and a model in memory load alike."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,32 @@ from torch import Tensor
 
 from viz_encoder.arguments import Progress
 from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.files import read_json
-from viz_encoder.checkpoints.licence import licence_of
+from viz_encoder.checkpoints.files import inside, read_json
 from viz_encoder.checkpoints.readers import InputReading, folder_reading
 from viz_encoder.checkpoints.sentence_transformers import read_declared
 from viz_encoder.checkpoints.weights import read_weights, shapes
 from viz_encoder.config import EncoderConfig
+from viz_encoder.errors import CheckpointError
 from viz_encoder.model.declared import Declared
+
+MAX_BYTES = 100_000
+# license: mit, or "mit", or a list whose first entry is on the next line.
+STATED = re.compile(
+    r"""^license:[ ]*(?:\n[ ]*-[ ]+)?["']?(\w[\w.\-]*)["']?[ ]*$""", re.MULTILINE | re.ASCII
+)
+
+
+def licence_of(folder: Path) -> str:
+    """The README header's "license:" entry, or ""."""
+    try:
+        readme = inside(folder, "README.md")
+        with readme.open(encoding="utf-8-sig", errors="replace") as file:
+            text = file.read(MAX_BYTES)
+    except (CheckpointError, OSError):  # no README, or one that is no file of this folder
+        return ""
+    header = re.match(r"---\n(.*?)\n---", text, re.DOTALL)
+    stated = STATED.search(header[1]) if header else None
+    return stated[1] if stated else ""
 
 
 class ModelSource(Protocol):

@@ -9,11 +9,10 @@ from viz_encoder.arguments import AnyPath, Count, OneOf, above, at_least, at_mos
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import Parts, Settings, chunks, model_digest, pooling_digest
 from viz_encoder.corpora.corpus_items import CorpusItems, TextColumns
+from viz_encoder.corpora.engine import CorpusWatch, TellDone, measured_here
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import About, HeadTable
-from viz_encoder.corpora.local_engine import measured_here
 from viz_encoder.corpora.pooled_vectors import pooling_of
-from viz_encoder.corpora.progress import CorpusWatch, TellDone
 from viz_encoder.corpora.ray_engine import Cluster, is_dataset, measured_dataset, measured_on_ray
 from viz_encoder.corpora.statistics import OF_MEASURE
 from viz_encoder.corpora.vector_rows import VectorFile

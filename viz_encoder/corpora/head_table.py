@@ -61,7 +61,7 @@ class HeadTable(TableResult):
     failures: texts that could not be measured, at most 1,000 of them; n_failed counts all.
     distances: where "similarity" was asked for, the mean Jensen–Shannon distance of each head to
         each, over n_sampled texts: 0 (the same rows) … 1 (no key in common).
-    relations: those of a treebank; None of other texts. See `viz_encoder.corpora.treebank_table`.
+    relations: those of a treebank; None of other texts. See `viz_encoder.corpora.treebank`.
     vectors: where "vectors" was asked for, the pooled vectors' mean, deviation and mean cosine.
     """
 

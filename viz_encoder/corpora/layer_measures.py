@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.corpora.batch_tokens import KEY_KINDS, BatchTokens
 from viz_encoder.corpora.statistics import FARTHEST, OFFSETS, STATISTICS, offset_name
 from viz_encoder.model.attention import Buffers, LayerRecord, attention_weights
-from viz_encoder.model.relative import spread
+from viz_encoder.model.positions import spread
 from viz_encoder.trace.row_entropy import row_entropy
 
 BLOCK_BYTES = 2**22  # weights per block, small enough for the CPU cache

@@ -17,9 +17,8 @@ import torch
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.chunk import CHUNK_ITEMS, Chunk, Parts, Settings
 from viz_encoder.corpora.corpus_items import TextColumns, Unreadable
+from viz_encoder.corpora.engine import ITEM, SUMS, CorpusWatch, HeadWorker
 from viz_encoder.corpora.head_sums import HeadSums
-from viz_encoder.corpora.progress import CorpusWatch
-from viz_encoder.corpora.worker import ITEM, SUMS, HeadWorker
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.whole_file import write_whole
 

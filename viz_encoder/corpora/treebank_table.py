@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from viz_encoder.corpora.corpus import N_EXAMPLES, corpus
+from viz_encoder.corpora.engine import Done, TellDone
 from viz_encoder.corpora.head_table import HeadTable
-from viz_encoder.corpora.progress import Done, TellDone
 from viz_encoder.corpora.relations import hits_of, relations_of, why_none
 from viz_encoder.corpora.treebank import TreeSentence, read_treebank
 from viz_encoder.errors import TraceError

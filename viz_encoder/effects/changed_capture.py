@@ -14,8 +14,8 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change, changes_of
 from viz_encoder.effects.joint import edits_of
 from viz_encoder.effects.replacement import replacement
-from viz_encoder.effects.switched import as_switched
 from viz_encoder.effects.without_tokens import mask_id, mask_name
+from viz_encoder.effects.word_order import as_switched
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model.layer_masks import CustomMask

@@ -1,11 +1,26 @@
-"""Parses a choice of heads: "all", or (layer, head) pairs."""
+"""What is given to effects: inputs, each run by itself, and a choice of heads."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from numbers import Integral
+from typing import Annotated, Any, Literal
 
 from viz_encoder.arguments import read_index
 from viz_encoder.config import EncoderConfig
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import InputError, SelectionError
+
+
+def one_by_one(given: Any) -> list[Any]:
+    """Each input by itself; a list of numbers is one input, a list of anything else is several.
+
+    Raises:
+        InputError: none.
+    """
+    if not isinstance(given, list):
+        return [given]
+    if not given:
+        raise InputError("The list is empty; give at least one input.")
+    return [given] if isinstance(given[0], Integral) else given
+
 
 HeadPlace = tuple[int, int]  # layer, head
 

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from viz_encoder.arguments import Token, public
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.document import strip_facts
 from viz_encoder.export.opening import choose_opening
 from viz_encoder.export.page import document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
 from viz_encoder.export.save import save
-from viz_encoder.export.strip import strip_facts
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell

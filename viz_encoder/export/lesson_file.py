@@ -11,11 +11,10 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.document import digest, filled
 from viz_encoder.export.modules import join_modules
 from viz_encoder.lesson.answer_list import asked_at
-from viz_encoder.lesson.grammar import WORDS
+from viz_encoder.lesson.grammar import WORDS, other_word
 from viz_encoder.lesson.posed import questions, worded
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.lesson.texts import FIRST, languages, texts_of
-from viz_encoder.lesson.twins import other_word
 from viz_encoder.trace import capture
 from viz_encoder.version import __version__
 

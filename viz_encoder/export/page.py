@@ -13,10 +13,9 @@ from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.export.document import digest, filled
+from viz_encoder.export.document import digest, filled, strip_facts
 from viz_encoder.export.modules import join_modules
 from viz_encoder.export.quantize import PackedMaps, pack
-from viz_encoder.export.strip import strip_facts
 from viz_encoder.export.tables import kept_keys, kept_queries, view_note, word_name, word_of
 from viz_encoder.figures.theme import head_name
 from viz_encoder.trace import Trace

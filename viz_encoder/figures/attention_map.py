@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import public
-from viz_encoder.figures.theme import add_masked, apply, head_name, plain
-from viz_encoder.figures.untrained import marked
+from viz_encoder.figures.theme import PLACE, add_masked, apply, head_name, plain, token_axes
 from viz_encoder.figures.view import (
     HEAD,
     HIDE_SPECIAL,
@@ -19,6 +18,7 @@ from viz_encoder.figures.view import (
     Control,
     Place,
     View,
+    marked,
 )
 from viz_encoder.figures.weight_colors import COLORED, MapScale, weight_colors
 from viz_encoder.trace import Trace
@@ -27,7 +27,6 @@ from viz_encoder.trace.token_selection import shown_tokens
 
 MAX_SIDE = 512
 BORDER = "#d97706"
-PLACE = "query %{y}<br>key %{x}<br>"
 
 
 @marked
@@ -99,9 +98,7 @@ def attention_map(
         _add_border(figure, "y", tile.row_edges, second)
         if not cross:
             _add_border(figure, "x", tile.key_edges, second)
-    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    figure.update_xaxes(title="Key (who is looked at)", side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title="Query (who looks)", autorange="reversed", **axis)
+    token_axes(figure)
     return figure
 
 

@@ -10,8 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.figures.theme import SIGNED, apply, caption, head_axes, plain, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.view import Control, View, marked
 
 USUAL = "usual"
 EffectMeasure = Annotated[str, OneOf((USUAL, *NAMES))]

@@ -1,15 +1,12 @@
-"""Shared by views of hidden states: token names, the layer axis, captions."""
-
-from collections.abc import Iterable
+"""Shared by views of hidden states: the layer axis, captions."""
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from viz_encoder.figures.theme import caption, plain
+from viz_encoder.figures.theme import caption
 from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
 from viz_encoder.figures.view import Control
-from viz_encoder.trace import Trace
 
 STATE = Control("layer", "After n blocks (0 = embeddings)", counts="state")
 STATE_AXIS = "After n blocks (0 = embeddings)"
@@ -17,17 +14,6 @@ BLOCK_AXIS = "Block"
 MAX_KEYS = 2048
 FEW = 26  # most layers of which each has its number on an axis
 AXIS_HEIGHT = 40  # pixels of a bottom axis with its title
-
-
-def names(trace: Trace, tokens: Iterable[int]) -> list[str]:
-    """Number first, so that equal tokens stay apart, then the token as text."""
-    return [f"{at} {plain(trace.tokens[at])}" for at in tokens]
-
-
-def block_names(trace: Trace, tokens: list[int], starts: Iterable[int], step: int) -> list[str]:
-    """A name for each block of `step` tokens: its token, or its first and last number."""
-    parts = [tokens[start : start + step] for start in starts]
-    return [names(trace, part)[0] if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in parts]
 
 
 def most_tokens(

@@ -7,10 +7,17 @@ from jaxtyping import Float
 from viz_encoder.arguments import public, read_index
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
-from viz_encoder.figures.depth import cell_name
-from viz_encoder.figures.theme import apply, caption, plain, signed_colors, token_axes, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
+from viz_encoder.figures.theme import (
+    PLACE,
+    apply,
+    caption,
+    cell_names,
+    plain,
+    signed_colors,
+    token_axes,
+    weight_bar,
+)
+from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View, marked
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # shares before they are added up
@@ -35,14 +42,13 @@ def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0
     names = attribution.names
     step = -(-len(names) // MAX_SIDE)
     shares = _summed(attribution, layer, head, step)
-    starts = range(0, len(names), step)
-    cells = [cell_name(names, list(range(at, min(at + step, len(names))))) for at in starts]
+    cells = cell_names(names, range(0, len(names), step))
     figure = go.Figure(
         go.Heatmap(
             z=shares,
             x=cells,
             y=cells,
-            hovertemplate="query %{y}<br>key %{x}<br>share %{z:+.4g}<extra></extra>",
+            hovertemplate=f"{PLACE}share %{{z:+.4g}}<extra></extra>",
             colorbar=weight_bar(share_bar(attribution, "Share of the score through this link")),
             **signed_colors(shares),
         )
@@ -51,7 +57,7 @@ def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0
     pooled = f", sums of {step} × {step}" if step > 1 else ""
     apply(figure, f"What {whose} brought to {plain(attribution.words)}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    token_axes(figure, key="Key (who is looked at)", query="Query (who looks)")
+    token_axes(figure)
     return figure
 
 

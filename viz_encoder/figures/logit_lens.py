@@ -9,10 +9,9 @@ from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
 from viz_encoder.analyses.logit_lens import logit_lens as compute
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, names
-from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS
+from viz_encoder.figures.theme import WEIGHTS, apply, caption, cell_name, plain, weight_bar
+from viz_encoder.figures.view import Control, Place, View, marked
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
 
@@ -52,12 +51,13 @@ def logit_lens(
     shares = found.shares[..., 0] if best else found.finals
     labels = found.labels[..., 0] if best else found.labels[-1:, :, 0].repeat(len(shares), axis=0)
     shown = np.array([[plain(str(label)) for label in row] for row in labels], dtype=object)
-    whole = found.tokens.tolist() == [WHOLE]
+    places = found.tokens.tolist()
+    whole = places == [WHOLE]
     few = shown.shape[1] <= WRITTEN
     figure = go.Figure(
         go.Heatmap(
             z=shares,
-            x=["whole input"] if whole else names(trace, found.tokens.tolist()),
+            x=["whole input"] if whole else [cell_name(trace.tokens, [at]) for at in places],
             y=list(range(len(shares))),
             text=shown,
             texttemplate="%{text}" if few else None,

@@ -1,7 +1,5 @@
 """Intended, passed and observed masks of one map, side by side, leaking cells outlined."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool
@@ -10,13 +8,23 @@ from torch import Tensor
 
 from viz_encoder.analyses.mask_panels import MaskPanels
 from viz_encoder.analyses.mask_panels import mask_panels as compute
-from viz_encoder.figures.theme import MASKED, WEIGHTS, apply, caption, head_name, plain, weight_bar
+from viz_encoder.figures.theme import (
+    KEY,
+    MASKED,
+    PLACE,
+    QUERY,
+    WEIGHTS,
+    apply,
+    caption,
+    cell_names,
+    head_name,
+    weight_bar,
+)
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 from viz_encoder.trace.token_selection import key_names
 
 ALLOWED, LEAK, ZERO = "#366a9f", "#dc2626", "#ffffff"
-PLACE = "query %{y}<br>key %{x}<br>"
 MAX_OUTLINED = 2000  # more red squares than that are one red area
 CAPTION = (
     "Intended: what the mask should allow (blue: may attend). Passed: what the layer's attention "
@@ -49,8 +57,8 @@ def draw(
         SelectionError: no such layer or head.
     """
     found = compute(trace, intent, layer, head, where=where)
-    names = _names(trace.tokens, found.edges)
-    keys = _names(key_names(trace, layer), found.key_edges)
+    names = cell_names(trace.tokens, found.edges[:-1].tolist())
+    keys = cell_names(key_names(trace, layer), found.key_edges[:-1].tolist())
     figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.03)
     for column, mask in enumerate((found.intended, found.passed), start=1):
         figure.add_trace(_mask(mask, names, keys), 1, column)
@@ -60,7 +68,7 @@ def draw(
     caption(figure, CAPTION)
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
     for column, title in enumerate(_titles(found), start=1):
-        title = f"<b>{title}</b><br>Key (who is looked at)"
+        title = f"<b>{title}</b><br>{KEY}"
         figure.update_xaxes(
             title=title,
             side="top",
@@ -70,7 +78,7 @@ def draw(
             **axis,
         )
     figure.update_yaxes(range=[len(names) - 0.5, -0.5], **axis)
-    figure.update_yaxes(title="Query (who looks)", col=1)
+    figure.update_yaxes(title=QUERY, col=1)
     return figure
 
 
@@ -126,11 +134,3 @@ def _outline(figure: go.Figure, found: MaskPanels, names: list[str], keys: list[
         1,
         3,
     )
-
-
-def _names(tokens: Sequence[str], edges: np.ndarray) -> list[str]:
-    """A name for each cell; its number comes first, so that equal tokens stay apart."""
-    return [
-        f"{start} {plain(tokens[start])}" if stop - start == 1 else f"{start}–{stop - 1}"
-        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
-from viz_encoder.arguments.written import written_heads, written_number
+from viz_encoder.arguments.public import written_heads, written_number
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.view import SWITCH, Control, View
 from viz_encoder.trace import Trace

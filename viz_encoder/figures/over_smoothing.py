@@ -9,8 +9,7 @@ from viz_encoder.analyses.token_similarity import over_smoothing as compute
 from viz_encoder.arguments import public
 from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below, most_tokens
 from viz_encoder.figures.theme import apply
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Place, View
+from viz_encoder.figures.view import Place, View, marked
 from viz_encoder.trace import Trace
 
 COLORS = "#348ba6", "#c2571a", "#7a5ba8", "#40498e"

@@ -8,10 +8,16 @@ import plotly.graph_objects as go
 from viz_encoder.arguments import public
 from viz_encoder.attribution.pair_shares import PairShares, attribute_pair
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.depth import cell_name
-from viz_encoder.figures.theme import apply, caption, plain, signed_colors, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.theme import (
+    apply,
+    caption,
+    cell_names,
+    plain,
+    signed_colors,
+    token_axes,
+    weight_bar,
+)
+from viz_encoder.figures.view import Control, View, marked
 
 BIASES = "biases"
 MEASURED = (
@@ -36,7 +42,8 @@ def pair_shares(encoder: LoadedEncoder, inputs: Any, *, other: Any = "") -> go.F
         TooLong: a text of over 256 tokens.
     """
     found = attribute_pair(encoder, inputs, inputs if _is_empty(other) else other)
-    rows, columns = (_names(trace.tokens) for trace in found.traces)
+    every = [cell_names(trace.tokens, range(trace.n_tokens)) for trace in found.traces]
+    rows, columns = ([*names, BIASES] for names in every)
     cells = _with_biases(found)
     figure = go.Figure(
         go.Heatmap(
@@ -50,18 +57,12 @@ def pair_shares(encoder: LoadedEncoder, inputs: Any, *, other: Any = "") -> go.F
     )
     apply(figure, plain(found.sentence))
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    figure.update_xaxes(title="Other text", side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title="This text", autorange="reversed", **axis)
+    token_axes(figure, key="Other text", query="This text")
     return figure
 
 
 def _is_empty(other: Any) -> bool:
     return isinstance(other, str) and not other
-
-
-def _names(tokens: tuple[str, ...]) -> list[str]:
-    return [*(cell_name(tokens, [at]) for at in range(len(tokens))), BIASES]
 
 
 def _with_biases(found: PairShares) -> np.ndarray:

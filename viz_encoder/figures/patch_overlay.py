@@ -7,7 +7,6 @@ from viz_encoder.analyses.overview import row
 from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import add_masked, apply, head_name, plain
-from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import (
     HEAD,
     HIDE_SPECIAL,
@@ -17,6 +16,7 @@ from viz_encoder.figures.view import (
     Control,
     Place,
     View,
+    marked,
 )
 from viz_encoder.figures.weight_colors import COLORED, MapScale, weight_colors
 from viz_encoder.inputs import Grid

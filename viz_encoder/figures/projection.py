@@ -11,11 +11,9 @@ from viz_encoder.figures.hidden import (
     HIDE_SPECIAL,
     STATE_AXIS,
     caption_below,
-    names,
 )
-from viz_encoder.figures.theme import apply, plain, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.figures.theme import apply, cell_name, plain, weight_bar
+from viz_encoder.figures.view import Control, Place, View, marked
 from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token
@@ -63,7 +61,7 @@ def projection(
             y=points[:, 1],
             mode="markers",
             marker={"color": [layer] * len(points), "coloraxis": "coloraxis", "size": 7},
-            text=names(trace, found.tokens[::step].tolist()),
+            text=[cell_name(trace.tokens, [at]) for at in found.tokens[::step].tolist()],
             hovertemplate=f"%{{text}}<br>{after_blocks(layer)}<br>(%{{x:.4g}}, %{{y:.4g}})"
             "<extra></extra>",
             showlegend=False,

@@ -14,13 +14,11 @@ from viz_encoder.figures.hidden import (
     FEW,
     HIDE_SPECIAL,
     MAX_KEYS,
-    block_names,
     caption_below,
     most_tokens,
 )
-from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.figures.theme import WEIGHTS, apply, cell_names, weight_bar
+from viz_encoder.figures.view import Control, Place, View, marked
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import WeightSource
 
@@ -103,7 +101,7 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
     kept = found.tokens.tolist()
     step = -(-len(kept) // MAX_KEYS)
     starts = np.arange(0, len(kept), step)
-    place = block_names(trace, kept, starts.tolist(), step)
+    place = cell_names(trace.tokens, starts.tolist(), kept)
     titles = "Attention part", "Feed-forward part"
     figure = make_subplots(rows=2, cols=1, vertical_spacing=0.06)
     for row, values in enumerate((found.attention_shares, found.feed_forward_shares), 1):

@@ -5,11 +5,9 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.rollout import FUSES, Fuse
 from viz_encoder.analyses.rollout import rollout as compute
 from viz_encoder.arguments import Token, public
-from viz_encoder.figures.depth import depth_figure
-from viz_encoder.figures.shown_keys import shown_keys
+from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, View
+from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, View, marked
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import query_of

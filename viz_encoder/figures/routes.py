@@ -11,10 +11,16 @@ from viz_encoder.arguments import at_least, public
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
-from viz_encoder.figures.depth import cell_name
-from viz_encoder.figures.theme import SIGNED, apply, caption, plain, signed_colors, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.theme import (
+    SIGNED,
+    apply,
+    caption,
+    cell_name,
+    plain,
+    signed_colors,
+    weight_bar,
+)
+from viz_encoder.figures.view import Control, View, marked
 
 MOST_COLUMNS = 40  # more tokens than this are folded into one column, but for those that matter
 MOST_CURVES = 60

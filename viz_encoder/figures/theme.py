@@ -2,6 +2,7 @@
 
 import html
 import textwrap
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,6 +19,8 @@ WEIGHTS = [
 ]
 SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
 MASKED = "#d8cfc4"
+KEY, QUERY = "Key (who is looked at)", "Query (who looks)"
+PLACE = "query %{y}<br>key %{x}<br>"  # of a cell that the mouse is over
 
 
 def apply(figure: go.Figure, title: str) -> go.Figure:
@@ -57,11 +60,15 @@ def head_axes(figure: go.Figure) -> None:
     figure.update_yaxes(title="Layer", autorange="reversed", **axis)
 
 
-def token_axes(figure: go.Figure, *, key: str, query: str) -> None:
+def token_axes(
+    figure: go.Figure, *, key: str = KEY, query: str = QUERY, automargin: bool | None = None
+) -> None:
     """Axes of a heatmap with a row for each query and a column for each key."""
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    axis |= {"automargin": automargin}
     figure.update_xaxes(title=key, side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title=query, autorange="reversed", **axis)
+    title = {"text": query, "standoff": 8 if automargin else None}
+    figure.update_yaxes(title=title, autorange="reversed", **axis)
 
 
 def add_masked(figure: go.Figure, values: np.ndarray, **place: object) -> None:
@@ -83,6 +90,21 @@ def add_masked(figure: go.Figure, values: np.ndarray, **place: object) -> None:
 def plain(text: str) -> str:
     """A user's text for Plotly, which would read <b> as markup and turn numbers beside it."""
     return isolated(html.escape(text, quote=False))
+
+
+def cell_name(tokens: Sequence[str], block: Sequence[int]) -> str:
+    """Name a block of tokens; the number comes first, so that equal tokens stay apart."""
+    first, last = block[0], block[-1]
+    return f"{first} {plain(tokens[first])}" if len(block) == 1 else f"{first}–{last}"
+
+
+def cell_names(
+    tokens: Sequence[str], starts: Iterable[int], numbers: Sequence[int] | None = None
+) -> list[str]:
+    """A name for each block, by its start among all tokens, or among those of `numbers`."""
+    numbers, starts = range(len(tokens)) if numbers is None else numbers, [*starts]
+    ends = [*starts[1:], len(numbers)]
+    return [cell_name(tokens, numbers[at:end]) for at, end in zip(starts, ends, strict=True)]
 
 
 def head_name(layer: int, head: int | str | tuple[int, ...]) -> str:

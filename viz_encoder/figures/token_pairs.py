@@ -7,10 +7,16 @@ from viz_encoder.analyses.token_pairs import SUMS
 from viz_encoder.analyses.token_pairs import token_pairs as compute
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.hidden import STATE, block_names
-from viz_encoder.figures.theme import SIGNED, apply, caption, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.hidden import STATE
+from viz_encoder.figures.theme import (
+    apply,
+    caption,
+    cell_names,
+    signed_colors,
+    token_axes,
+    weight_bar,
+)
+from viz_encoder.figures.view import Control, View, marked
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
@@ -56,18 +62,15 @@ def token_pairs(
     found = compute(*both, method, layer=layer, encoder=encoder)
     edges = [_edges(count) for count in found.parts.shape]
     cells = np.add.reduceat(np.add.reduceat(found.parts, edges[0]), edges[1], axis=1)
-    names = [_names(run, starts) for run, starts in zip(both, edges, strict=True)]
-    most = float(np.abs(cells).max()) or 1.0
+    names = [cell_names(run.tokens, at.tolist()) for run, at in zip(both, edges, strict=True)]
     figure = go.Figure(
         go.Heatmap(
             z=cells,
             x=names[1],
             y=names[0],
-            colorscale=SIGNED,
-            zmin=-most,
-            zmax=most,
             colorbar=weight_bar("Part of the cosine<br>(all cells sum to it)"),
             hovertemplate="%{y}<br>%{x}<br>part %{z:.4f}<extra></extra>",
+            **signed_colors(cells),
         )
     )
     cosine = f"{found.cosine:.4f}".replace("-", "−")
@@ -75,22 +78,14 @@ def token_pairs(
     where = f"{called}, {after_blocks(found.layer)}"
     apply(figure, f"Cosine {cosine} = the sum of these token pairs ({where})")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
-    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    axis |= {"automargin": True}
-    figure.update_xaxes(title="Token of the second text", side="top", tickangle=-60, **axis)
-    title = {"text": "Token of the first text", "standoff": 8}
-    figure.update_yaxes(title=title, autorange="reversed", **axis)
+    titles = {"key": "Token of the second text", "query": "Token of the first text"}
+    token_axes(figure, **titles, automargin=True)
     return figure
 
 
 def _edges(count: int) -> np.ndarray:
     """Start of each cell."""
     return np.arange(0, count, -(-count // MAX_SIDE))
-
-
-def _names(run: Trace, starts: np.ndarray) -> list[str]:
-    step = int(starts[1] - starts[0]) if len(starts) > 1 else 1
-    return block_names(run, list(range(run.n_tokens)), starts.tolist(), step)
 
 
 VIEW = View(

@@ -12,11 +12,9 @@ from viz_encoder.figures.attributed import (
     share_bar,
     special_columns,
 )
-from viz_encoder.figures.depth import depth_figure
-from viz_encoder.figures.shown_keys import shown_keys
+from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import HIDE_SPECIAL, View
+from viz_encoder.figures.view import HIDE_SPECIAL, View, marked
 
 
 @marked

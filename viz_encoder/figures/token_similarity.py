@@ -5,13 +5,11 @@ from typing import Annotated
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.token_similarity import TokenSimilarity
 from viz_encoder.analyses.token_similarity import token_similarity as compute
 from viz_encoder.arguments import OneOf, public
-from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names
-from viz_encoder.figures.theme import SIGNED, apply, caption, weight_bar
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE
+from viz_encoder.figures.theme import SIGNED, apply, caption, cell_names, token_axes, weight_bar
+from viz_encoder.figures.view import Control, Place, View, marked
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 
@@ -50,7 +48,7 @@ def token_similarity(
     """
     centered = mean == SUBTRACTED
     found = compute(trace, layer, hide_special=hide_special, centered=centered, size=MAX_SIDE)
-    place = _names(trace, found)
+    place = cell_names(trace.tokens, found.edges[:-1].tolist(), found.tokens.tolist())
     figure = go.Figure(
         go.Heatmap(
             z=found.cosines,
@@ -69,21 +67,8 @@ def token_similarity(
     of = ", mean token subtracted" if centered else ""
     apply(figure, f"Token similarity (cosine) {after_blocks(layer)}{of}{pooled}")
     caption(figure, CAPTION + (CENTERED if centered else ""))
-    axis = {
-        "type": "category",
-        "showgrid": False,
-        "zeroline": False,
-        "tickfont": {"size": 10},
-        "automargin": True,
-    }
-    figure.update_xaxes(title="Token", side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title={"text": "Token", "standoff": 8}, autorange="reversed", **axis)
+    token_axes(figure, key="Token", query="Token", automargin=True)
     return figure
-
-
-def _names(trace: Trace, found: TokenSimilarity) -> list[str]:
-    step = int(np.diff(found.edges).max())
-    return block_names(trace, found.tokens.tolist(), found.edges[:-1].tolist(), step)
 
 
 MEAN = Control("mean", "Mean token", (KEPT, SUBTRACTED))

@@ -10,21 +10,20 @@ from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import (
+    PLACE,
     WEIGHTS,
     add_masked,
     apply,
     caption,
-    plain,
+    cell_names,
     token_axes,
     weight_bar,
 )
-from viz_encoder.figures.untrained import marked
-from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View
+from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View, marked
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # norms before pooling
-PLACE = "query %{y}<br>key %{x}<br>"
 BAR = "Length of the added vector<br>(units of the hidden states)"
 MEASURED = (
     "the length of weight × value × output projection, what the key adds to the query in this "
@@ -52,7 +51,10 @@ def value_weighted(
     everything, which = slice(None), "mean" if head == "sum" else head
     tile = overview(trace, layer, which, rows=everything, keys=everything, size=MAX_SIDE)
     norms = np.where(np.isnan(tile.values), np.nan, _pooled(encoder, trace, layer, head, tile))
-    place = {"x": _names(trace, tile.key_edges), "y": _names(trace, tile.row_edges)}
+    place = {
+        "x": cell_names(trace.tokens, tile.key_edges[:-1].tolist()),
+        "y": cell_names(trace.tokens, tile.row_edges[:-1].tolist()),
+    }
     figure = go.Figure()
     add_masked(figure, norms, hovertemplate=PLACE + "masked<extra></extra>", **place)
     figure.add_heatmap(
@@ -87,14 +89,6 @@ def _pooled(
         narrow = np.maximum.reduceat(norms, tile.key_edges[:-1], axis=1)
         parts.append(np.maximum.reduceat(narrow, range(0, len(norms), tile.row_step), axis=0))
     return np.concatenate(parts)
-
-
-def _names(trace: Trace, edges: np.ndarray) -> list[str]:
-    """A name for each cell; its number comes first, so that equal tokens stay apart."""
-    return [
-        f"{start} {plain(trace.tokens[start])}" if stop - start == 1 else f"{start}–{stop - 1}"
-        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]
 
 
 VIEW = View(

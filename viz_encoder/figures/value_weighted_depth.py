@@ -8,10 +8,8 @@ from viz_encoder.analyses.overview import row
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.depth import depth_figure
-from viz_encoder.figures.shown_keys import shown_keys
+from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import (
     HIDE_SPECIAL,
     QUERY,
@@ -19,6 +17,7 @@ from viz_encoder.figures.view import (
     Control,
     HeadOrSum,
     View,
+    marked,
 )
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace

@@ -10,10 +10,16 @@ from tokenizers import Encoding, Tokenizer
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs.encoded import NOT_TYPED, Encoded, PaddingWord, without_tail
 from viz_encoder.inputs.sample import Inputs
-from viz_encoder.inputs.text_notes import lost, specials_of, tell_padding, tell_specials
-from viz_encoder.inputs.text_rows import TextRow, batch_of
-from viz_encoder.inputs.typed_ends import without_typed_ends
-from viz_encoder.inputs.unseen import dropped_said
+from viz_encoder.inputs.text_rows import (
+    TextRow,
+    batch_of,
+    dropped_said,
+    lost,
+    specials_of,
+    tell_padding,
+    tell_specials,
+    without_typed_ends,
+)
 
 Text = str | tuple[str, str]
 CHARACTERS_A_TOKEN = 40  # no ordinary text needs more; tokenizing is capped before it starts

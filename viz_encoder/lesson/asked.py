@@ -16,7 +16,7 @@ from viz_encoder.effects.token_effect import TokenEffect, tokens
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.inputs import Inputs
 from viz_encoder.lesson.contrast import Contrast
-from viz_encoder.lesson.twins import other_word
+from viz_encoder.lesson.grammar import other_word
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.trace.recorded_parts import WeightSource

@@ -11,7 +11,7 @@ from viz_encoder.config import Task
 from viz_encoder.effects import Effect, effect
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.inputs import Inputs
-from viz_encoder.lesson.twins import other_word
+from viz_encoder.lesson.grammar import other_word
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import capture
 

@@ -29,6 +29,7 @@ PERSONS = tuple(PRONOUN)
 DEEDS, CONJUNCTIONS, FEELINGS = ("saw", "helped", "called"), ("because", "so"), ("tired", "glad")
 LETTERS = tuple("abcdefgh")
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = dict(zip(BRACKETS.values(), BRACKETS, strict=True))
 MAX_DEPTH, MAX_PAIRS, MAX_LETTERS, MAX_PHRASES = 4, 11, 9, 3
 WORDS = (
     *("the", "that", "was", "copy", ":", "="),
@@ -178,3 +179,19 @@ def _verb(
 
 def _adjective(rng: random.Random, choice: Sequence[str]) -> list[str]:
     return [rng.choice(choice)] if rng.random() < 0.25 else []
+
+
+def other_word(word: str) -> str | None:
+    """The other number of a noun, a person of the other kind, the next bracket or letter."""
+    if word in NUMBER:
+        forms = next(forms for forms in NOUNS if word in forms)
+        return forms[1 - forms.index(word)]
+    if word in PRONOUN:
+        she, he = PEOPLE.values()
+        pairs = dict(zip((*she, *he), (*he, *she), strict=True))
+        return pairs[word]
+    rows = (CONJUNCTIONS, tuple(BRACKETS), tuple(_CLOSING), LETTERS)
+    for row in rows:
+        if word in row:
+            return row[(row.index(word) + 1) % len(row)]
+    return None

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from viz_encoder.config import EncoderConfig
 from viz_encoder.model.masks import Mask
-from viz_encoder.model.relative import spread
-from viz_encoder.model.rotary import rotate
+from viz_encoder.model.positions import rotate, spread
 
 N_SIGNATURES = 2
 # Replaces the heads' outputs "batch head query d_value" before W_O mixes them.

@@ -1,12 +1,42 @@
 """One encoder block: attention and feed-forward network, each inside a residual sum."""
 
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from viz_encoder.config import EncoderConfig, NormPlacement
-from viz_encoder.model.activations import ACTIVATIONS
+from viz_encoder.config import Activation, EncoderConfig, Norm, NormPlacement
 from viz_encoder.model.attention import NOTHING, Given, LayerRecord, SelfAttention
-from viz_encoder.model.norm import make_norm
+
+
+def make_norm(config: EncoderConfig, width: int | None = None) -> nn.Module:
+    """LayerNorm (Ba et al., 2016, arXiv:1607.06450) or RMSNorm (2019, arXiv:1910.07467)."""
+    width = width or config.d_model
+    if config.norm is Norm.RMS:
+        return nn.RMSNorm(width, eps=config.norm_eps)
+    return nn.LayerNorm(width, eps=config.norm_eps, bias=config.has_bias("norm"))
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x · sigmoid(1.702 x), near to GELU (Hendrycks & Gimpel, 2016, arXiv:1606.08415)."""
+    return x * torch.sigmoid(1.702 * x)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU by its tanh approximation (Hendrycks & Gimpel, 2016, arXiv:1606.08415)."""
+    return F.gelu(x, approximate="tanh")
+
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    Activation.RELU: F.relu,
+    Activation.GELU: F.gelu,
+    Activation.GELU_TANH: gelu_tanh,
+    Activation.QUICK_GELU: quick_gelu,
+    Activation.SILU: F.silu,
+    Activation.TANH: torch.tanh,
+}
 
 
 class FeedForward(nn.Module):

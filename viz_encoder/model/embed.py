@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from viz_encoder.config import Embedding, EncoderConfig, Positions
 from viz_encoder.errors import InputError, TooLong
-from viz_encoder.model.norm import make_norm
+from viz_encoder.model.block import make_norm
 from viz_encoder.model.positions import resize_grid, sinusoidal
 
 

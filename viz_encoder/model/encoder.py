@@ -15,13 +15,11 @@ from viz_encoder.config.encoder import BYTES_PER_WEIGHT
 from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.model import masks
 from viz_encoder.model.attention import Given, HeadEdit, LayerRecord
-from viz_encoder.model.block import Block
+from viz_encoder.model.block import Block, make_norm
 from viz_encoder.model.embed import Embed
 from viz_encoder.model.head import PredictionHead
 from viz_encoder.model.layer_masks import CustomMask, of_each_layer
-from viz_encoder.model.norm import make_norm
-from viz_encoder.model.relative import by_distance
-from viz_encoder.model.rotary import angles_along, angles_of_grid
+from viz_encoder.model.positions import angles_along, angles_of_grid, by_distance
 from viz_encoder.model.saving import own_file, own_tensors, write_folder
 from viz_encoder.shown import counted, facts_html, one_line
 

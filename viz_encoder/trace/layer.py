@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.model.attention import Buffers, attention_weights
-from viz_encoder.model.relative import spread
+from viz_encoder.model.positions import spread
 from viz_encoder.shown import OneLine
 
 BLOCK_BYTES = 64 * 2**20  # weights held at once when a map is processed in blocks

@@ -17,8 +17,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import merge_heads, split_heads
-from viz_encoder.model.relative import by_distance
-from viz_encoder.model.rotary import rotate
+from viz_encoder.model.positions import by_distance, rotate
 from viz_encoder.trace.capture import heads_digest
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recomputed import allowed, angles_of, apart, head_outputs, resting

@@ -13,7 +13,7 @@ from torch import Tensor
 from viz_encoder.analyses.survey import LayerSurvey, surveys
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.report import Check
-from viz_encoder.corpora.on_request import PerHead
+from viz_encoder.corpora.statistics import PerHead
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace

@@ -22,10 +22,8 @@ from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.diagnose import is_compiled
 from viz_encoder.trace.intercept import listening
 from viz_encoder.training.batch_recording import BatchRecording
-from viz_encoder.training.hooks import Hook, around
+from viz_encoder.training.beside import Hook, TrainerEvents, around, undisturbed
 from viz_encoder.training.look import Look, look_at
-from viz_encoder.training.trainer import TrainerEvents
-from viz_encoder.training.undisturbed import undisturbed
 from viz_encoder.training.verdict import (
     KeptVersions,
     checks_of,

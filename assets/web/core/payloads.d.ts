@@ -551,7 +551,7 @@ interface PageMap extends PageSides {
   queries?: number[]; // the first token of each row
 }
 
-// export/strip.py: what the words or the picture of a file are made of
+// export/document.py: what the words or the picture of a file are made of
 interface StripFacts {
   tokens: string[];
   special: boolean[];

@@ -7,7 +7,7 @@ from statistics import median
 from viz_encoder.analyses.findings.finding import Finding, FindingKind
 from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
 from viz_encoder.analyses.findings.reading import RunTokens
-from viz_encoder.analyses.findings.role_weight import keys_of, n_asked, weight_on
+from viz_encoder.analyses.findings.role_shares import keys_of, n_asked, weight_on
 
 LEAST_QUERIES = 4  # over fewer, a mean is no habit
 LEAST_APART = 0.5  # mean Jensen–Shannon distance of a head that is unlike the others

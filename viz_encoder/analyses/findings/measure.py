@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.analyses.findings.function_words import is_function_word
-from viz_encoder.analyses.findings.reading import RunTokens
-from viz_encoder.analyses.findings.role_weight import n_with
+from viz_encoder.analyses.findings.reading import RunTokens, is_function_word
+from viz_encoder.analyses.findings.role_shares import n_with
 from viz_encoder.analyses.findings.sweep import (
     FAR,
     NEAR,

@@ -3,12 +3,33 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.analyses.findings.function_words import is_function_word
 from viz_encoder.inputs import Sample
-from viz_encoder.trace import Trace
+from viz_encoder.trace import LayerTrace, Trace
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+PRONOUNS = _listed(
+    "he him his himself she her hers herself it its itself they them their theirs themselves"
+)
+FUNCTION_WORDS = _listed(
+    "a about after all although am an and any are as at be because been before being but by can "
+    "could did do does each every for from had has have how i if in into is me my no nor not of on "
+    "or our over so some such than that the these this those though through to too under until us "
+    "very was we were what when where which while who whom whose why will with would you your "
+    "didn doesn don isn wasn couldn wouldn hadn hasn haven s t"
+)
+
+
+def is_function_word(name: str) -> bool:
+    """Whether a token is a word of grammar alone; "a" and "i" may as well be letters."""
+    return name.lower() in FUNCTION_WORDS - {"a", "i"}
+
 
 WORD_MARKS = "Ġ▁"  # a space before a sub-word, as byte-level BPE and SentencePiece write it
 APOSTROPHES = ("'", "’", "##'", "##’")
@@ -97,3 +118,41 @@ def _contracted(sample: Sample, at: int) -> bool:
     if sample.tokens[at] in APOSTROPHES:
         return joined and inner
     return joined and sample.tokens[at - 1] in APOSTROPHES
+
+
+LEAST_RATIO = 2.0  # times what the average query gives the key
+
+
+def pronouns_of(reading: RunTokens, sample: Sample) -> list[int]:
+    """The places of third-person pronouns that are one token: "it", but no piece of a word."""
+    words: list[object] = list(zip(reading.segment.tolist(), sample.words, strict=False))
+
+    def alone(at: int) -> bool:
+        beside = words[max(0, at - 1) : at] + words[at + 1 : at + 2]
+        return not words or words[at] not in beside
+
+    named = [at for at, name in enumerate(reading.names) if name.lower() in PRONOUNS]
+    return [at for at in named if bool(reading.content[at]) and alone(at)]
+
+
+def n_linked(
+    layer: LayerTrace,
+    head: int,
+    means: Float[Tensor, " key"],
+    reading: RunTokens,
+    pronouns: list[int],
+) -> int:
+    """Number of pronouns that a head links to an earlier content word.
+
+    A pronoun is linked if the largest weight in its row, over real tokens, is on an earlier content
+    word (not a function word, pronoun or punctuation) and is at least LEAST_RATIO times the mean
+    weight that queries give that key.
+    """
+    rows = torch.tensor(pronouns, device=layer.q.device)
+    weights = layer.weights(slice(head, head + 1), rows)[0].float().cpu()
+    top = weights.where(reading.real, -1).max(dim=1)
+    plain = [name.lower() not in PRONOUNS | FUNCTION_WORDS for name in reading.names]
+    nouns = reading.content & torch.tensor(plain)
+    earlier = top.indices < torch.tensor(pronouns)
+    selective = top.values >= LEAST_RATIO * means.cpu()[top.indices]
+    return int((nouns[top.indices] & earlier & selective & (top.values > 0)).sum())

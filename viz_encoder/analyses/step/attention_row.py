@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none
+from viz_encoder.analyses.step.norm_and_feed_forward import layer_of, numbers, numbers_or_none
 from viz_encoder.arguments import Token, public
 from viz_encoder.model.attention import signs
-from viz_encoder.model.relative import spread
+from viz_encoder.model.positions import spread
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.token_selection import query_of

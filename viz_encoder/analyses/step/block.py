@@ -7,10 +7,15 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from viz_encoder.analyses.step.feed_forward import FeedForwardStep, feed_forward
 from viz_encoder.analyses.step.heads import HeadsStep, heads_of
-from viz_encoder.analyses.step.norm import NormStep, norm_step
-from viz_encoder.analyses.step.ran import numbers, state_of
+from viz_encoder.analyses.step.norm_and_feed_forward import (
+    FeedForwardStep,
+    NormStep,
+    feed_forward,
+    norm_step,
+    numbers,
+    state_of,
+)
 from viz_encoder.arguments import Token, public
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine

@@ -7,8 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from viz_encoder.analyses.step.norm import NormStep, norm_step
-from viz_encoder.analyses.step.ran import numbers, numbers_or_none, state_of
+from viz_encoder.analyses.step.norm_and_feed_forward import (
+    NormStep,
+    norm_step,
+    numbers,
+    numbers_or_none,
+    state_of,
+)
 from viz_encoder.arguments import Token, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import EncoderConfig, Positions

@@ -8,7 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, require_ran
+from viz_encoder.analyses.step.norm_and_feed_forward import (
+    layer_of,
+    numbers,
+    numbers_or_none,
+    require_ran,
+)
 from viz_encoder.arguments import Token, public, read_index
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace

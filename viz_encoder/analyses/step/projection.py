@@ -8,12 +8,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.analyses.step.attention_row import attention_step
-from viz_encoder.analyses.step.norm import norm_step
-from viz_encoder.analyses.step.ran import layer_of, numbers, require_ran, state_of
+from viz_encoder.analyses.step.norm_and_feed_forward import (
+    layer_of,
+    norm_step,
+    numbers,
+    require_ran,
+    state_of,
+)
 from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.model.block import Block
-from viz_encoder.model.rotary import rotate
+from viz_encoder.model.positions import rotate
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recomputed import angles_of, apart, require_as_ran, resting

@@ -1,9 +1,17 @@
 """ALBERT (Lan et al., 2020, arXiv:1909.11942): one layer used again and again, narrow tables."""
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
 from viz_encoder.checkpoints.settings import activation, require, require_absolute, text_axes
-from viz_encoder.checkpoints.tables import BERT_DEFAULTS, NO_HEADS, SEGMENTS, WORDS_AND_POSITIONS
+from viz_encoder.checkpoints.tables import (
+    BERT_DEFAULTS,
+    NO_HEADS,
+    SEGMENTS,
+    TOKEN_LABELS,
+    WORDS_AND_POSITIONS,
+    masked,
+    pooler,
+    pooler_classes,
+)
 from viz_encoder.config import EncoderConfig, HeadConfig
 from viz_encoder.errors import CheckpointError
 

@@ -1,9 +1,16 @@
 """BERT (Devlin et al., 2019, arXiv:1810.04805): post-norm, learned positions, two segments."""
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
 from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
-from viz_encoder.checkpoints.tables import BERT, BERT_DEFAULTS, NO_HEADS
+from viz_encoder.checkpoints.tables import (
+    BERT,
+    BERT_CLASSES,
+    BERT_DEFAULTS,
+    BERT_POOLER,
+    NO_HEADS,
+    TOKEN_LABELS,
+    masked,
+)
 from viz_encoder.config import EncoderConfig
 
 

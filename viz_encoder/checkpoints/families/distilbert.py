@@ -1,9 +1,14 @@
 """DistilBERT (Sanh et al., 2019, arXiv:1910.01108): half of BERT's layers, and no segments."""
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
 from viz_encoder.checkpoints.settings import activation
-from viz_encoder.checkpoints.tables import NO_HEADS, WORDS_AND_POSITIONS
+from viz_encoder.checkpoints.tables import (
+    NO_HEADS,
+    TOKEN_LABELS,
+    WORDS_AND_POSITIONS,
+    first_token_classes,
+    masked,
+)
 from viz_encoder.config import Activation, EncoderConfig
 
 

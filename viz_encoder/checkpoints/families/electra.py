@@ -1,9 +1,16 @@
 """ELECTRA (Clark et al., 2020, arXiv:2003.10555): trained to see which tokens were replaced."""
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
 from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
-from viz_encoder.checkpoints.tables import BERT, BERT_DEFAULTS, DENSE_CLASSES, NO_HEADS
+from viz_encoder.checkpoints.tables import (
+    BERT,
+    BERT_DEFAULTS,
+    DENSE_CLASSES,
+    NO_HEADS,
+    TOKEN_LABELS,
+    first_token_classes,
+    masked,
+)
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Task
 
 

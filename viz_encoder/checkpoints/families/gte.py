@@ -8,9 +8,14 @@ from reprlib import repr as shown
 from typing import Any
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
 from viz_encoder.checkpoints.settings import require, text_axes
-from viz_encoder.checkpoints.tables import BERT_SIZES
+from viz_encoder.checkpoints.tables import (
+    BERT_CLASSES,
+    BERT_POOLER,
+    BERT_SIZES,
+    TOKEN_LABELS,
+    masked,
+)
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Positions
 from viz_encoder.errors import CheckpointError
 

@@ -3,12 +3,15 @@
 from torch import Tensor
 
 from viz_encoder.checkpoints.family import Family, Json
-from viz_encoder.checkpoints.heads import BERT_POOLER, MASKED_GELU, ROBERTA_CLASSES, TOKEN_LABELS
 from viz_encoder.checkpoints.settings import require, text_axes
 from viz_encoder.checkpoints.tables import (
+    BERT_POOLER,
     BERT_SIZES,
     FEED_FORWARD,
+    MASKED_GELU,
     NO_HEADS,
+    ROBERTA_CLASSES,
+    TOKEN_LABELS,
     WORDS_AND_POSITIONS,
 )
 from viz_encoder.config import EncoderConfig

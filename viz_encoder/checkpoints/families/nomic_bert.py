@@ -1,9 +1,14 @@
 """Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json, Shapes
-from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
 from viz_encoder.checkpoints.settings import activation, require, rotary_base, text_axes
-from viz_encoder.checkpoints.tables import BERT_SIZES
+from viz_encoder.checkpoints.tables import (
+    BERT_CLASSES,
+    BERT_POOLER,
+    BERT_SIZES,
+    TOKEN_LABELS,
+    masked,
+)
 from viz_encoder.config import EncoderConfig, Positions
 
 # Names of the same settings in files that predate transformers' support.

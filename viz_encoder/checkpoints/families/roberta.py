@@ -9,9 +9,16 @@ from reprlib import repr as shown
 from torch import Tensor
 
 from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.heads import BERT_POOLER, MASKED_GELU, ROBERTA_CLASSES, TOKEN_LABELS
 from viz_encoder.checkpoints.settings import require_absolute, text_axes
-from viz_encoder.checkpoints.tables import BERT, BERT_DEFAULTS, NO_HEADS
+from viz_encoder.checkpoints.tables import (
+    BERT,
+    BERT_DEFAULTS,
+    BERT_POOLER,
+    MASKED_GELU,
+    NO_HEADS,
+    ROBERTA_CLASSES,
+    TOKEN_LABELS,
+)
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
 

@@ -9,7 +9,7 @@ from viz_encoder.config.anatomy import FORMULAS, NAMES
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
-from viz_encoder.model.activations import ACTIVATIONS
+from viz_encoder.model.block import ACTIVATIONS
 
 SHOWN_AT = -0.7  # the unit nearest to it is asked about: there the curves differ
 FACTOR = {  # factor of x, in the usual notation

@@ -8,9 +8,9 @@ from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.carried import sum_of_shares, twin_share
 from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
 from viz_encoder.lesson.grammar import CONJUNCTIONS
+from viz_encoder.lesson.grammar import other_word as other_word_of
 from viz_encoder.lesson.pictured import deciding_patch, flipping_patches, hidden_together
 from viz_encoder.lesson.texts import Shown, Token
-from viz_encoder.lesson.twins import other_word as other_word_of
 from viz_encoder.trace.capture import capture
 
 N_CHOICES = 6

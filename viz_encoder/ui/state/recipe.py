@@ -11,7 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import AblationProof, prove
 from viz_encoder.effects.change import Change, check_changes
 from viz_encoder.effects.changed_capture import capture_entered, entered, joined_masks, removed
-from viz_encoder.effects.switched import as_switched
+from viz_encoder.effects.word_order import as_switched
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.model.layer_masks import CustomMask

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from viz_encoder.arguments import read_index
-from viz_encoder.arguments.written import is_digits, written_heads
+from viz_encoder.arguments.public import is_digits, written_heads
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView

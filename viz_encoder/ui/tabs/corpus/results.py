@@ -15,8 +15,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora import Done, HeadTable, TreeSentence, corpus, read_treebank, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.corpus_items import TREES, TextColumns, Unreadable
-from viz_encoder.corpora.on_request import carried_shares
-from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.corpora.statistics import STATISTICS, carried_shares
 from viz_encoder.corpora.table_files import as_data, check_kind
 from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
 from viz_encoder.shown import continued, counted

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.compare import Comparison, compare
-from viz_encoder.attribution.columns import columns_of
+from viz_encoder.attribution.asked import columns_of
 from viz_encoder.errors import SelectionError
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace

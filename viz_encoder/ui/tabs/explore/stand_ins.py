@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.arguments import Progress
-from viz_encoder.arguments.written import is_digits
+from viz_encoder.arguments.public import is_digits
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect, joint
