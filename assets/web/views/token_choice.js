@@ -1,18 +1,24 @@
-// The tokens or the patches at the top of a tab: one is chosen, and one is pointed at.
+// The tokens of a run, or the patches of its picture beside its prefix tokens: one is chosen, one is pointed at, and
+// each may be shaded by a number.
 
-import { css, el, onWidth } from "../core/dom.js";
+import { largest, makeScale } from "../core/colors.js";
+import { css, el, number, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { PatchCanvas } from "./patch_canvas.js";
+import { overlay, PatchCanvas } from "./patch_canvas.js";
 import { Words } from "./token_strip.js";
 
 /** @typedef {{ hover: (token: number | null) => unknown, choose: (token: number) => unknown }} Acts */
+/** @typedef {Pick<Run, "grid" | "segments" | "named"> & { shown: (switches: { hide: boolean, words: boolean }) => Unit[],
+ *   picture: () => Promise<HTMLImageElement | null> }} Chosen a run, as far as it is chosen from */
+/** @typedef {{ values: Float32Array, say: (token: number) => string }} Shades a number a token, and its sentence */
 
-const [WIDEST, TALLEST] = [440, 260];
+const SIZE = { widest: 440, tallest: 260 };
+export const OPACITY = 0.8; // largest opacity of the tint on a picture
 
 export class TokenChoice {
   #entering = new Latest();
   node = el("div", { class: "viz-token-choice" });
-  /** @type {Run | null} */
+  /** @type {Chosen | null} */
   run = null;
   /** @type {HTMLImageElement | null} */
   image = null;
@@ -22,8 +28,11 @@ export class TokenChoice {
   token = 0;
   /** @type {number | null} */
   hovered = null;
+  /** @type {Shades | null} */
+  shades = null;
 
-  constructor(/** @type {Acts} */ { hover, choose }) {
+  constructor(/** @type {Acts} */ { hover, choose }, size = SIZE) {
+    this.size = size;
     const label = "The tokens. Arrow keys move, Enter chooses.";
     const first = () => this.units.length; // of the patches
     this.patches = new PatchCanvas({
@@ -34,21 +43,22 @@ export class TokenChoice {
     });
     const beyond = () => this.run?.grid && this.patches.canvas.focus();
     this.words = new Words({ label, preview: hover, choose, beyond });
-    onWidth(this.node, () => requestAnimationFrame(() => this.#draw()));
+    onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 
-  show(/** @type {Run} */ run, /** @type {number} */ token) {
+  /** @type {(run: Chosen, token: number, shades?: Shades | null) => void} */
+  show(run, token, shades = null) {
     if (this.run !== run) this.#enter(run);
-    this.token = token;
+    Object.assign(this, { token, shades });
     this.words.show(this.units, run.segments, token);
     this.words.mark(token < this.units.length ? token : -1);
-    this.#draw();
+    this.draw();
   }
 
   mark(/** @type {number | null} */ hovered) {
     this.hovered = hovered;
     this.words.point(hovered !== null && hovered < this.units.length ? hovered : null);
-    this.#draw();
+    this.draw();
   }
 
   // The middle of a patch on the screen, for tests and tools.
@@ -56,7 +66,13 @@ export class TokenChoice {
     return this.patches.box(token - this.units.length);
   }
 
-  #enter(/** @type {Run} */ run) {
+  /** The scale of what is shaded: of the patches where there are any, else of the words. */
+  get scale() {
+    const values = this.shades?.values ?? new Float32Array();
+    return makeScale("head", largest(this.run?.grid ? values.subarray(this.units.length) : values));
+  }
+
+  #enter(/** @type {Chosen} */ run) {
     const { grid } = run;
     Object.assign(this, { run, image: null, hovered: null });
     this.units = run.shown({ hide: false, words: false }).slice(0, grid?.prefix);
@@ -66,20 +82,38 @@ export class TokenChoice {
     this.#entering.run(async (fresh) => {
       if (!grid) return;
       this.image = await fresh(run.picture());
-      this.#draw();
+      this.draw();
     });
   }
 
-  #draw() {
-    const { run, patches, token, hovered } = this;
-    const width = this.node.clientWidth;
-    if (!run?.grid || !width) return;
-    const { rows, cols, prefix } = run.grid;
-    patches.resize(run.grid, Math.max(3, Math.min((Math.min(WIDEST, width) - 8) / cols, TALLEST / rows)));
-    patches.draw(this.image);
-    patches.frame(token - prefix, css("--viz-mark", patches.canvas), 3);
+  draw() {
+    const { run, shades } = this;
+    if (run && shades) this.#shadeWords(shades, Boolean(run.grid));
+    if (run?.grid) this.#drawPicture(run, run.grid);
+  }
+
+  /** Beside a picture each has its number written below it. @type {(shades: Shades, written: boolean) => void} */
+  #shadeWords({ values, say }, written) {
+    this.words.paint(values, makeScale("head", largest(values)), say);
+    if (written)
+      this.words.colors.tones.forEach((tone, at) => {
+        tone.dataset.number = number(values[at]);
+      });
+  }
+
+  /** @type {(run: Chosen, grid: Grid) => void} */
+  #drawPicture(run, { rows, cols, prefix }) {
+    const { patches, token, hovered, shades, node } = this;
+    const { widest, tallest } = this.size;
+    const width = node.clientWidth;
+    if (!width) return;
+    patches.resize({ rows, cols, prefix }, Math.max(3, Math.min((Math.min(widest, width) - 8) / cols, tallest / rows)));
+    const tint = shades && overlay(shades.values.subarray(prefix), patches.grid, this.scale, OPACITY);
+    patches.draw(this.image, tint);
+    if (shades) patches.outline(token - prefix, css("--viz-mark", patches.canvas), 3);
+    else patches.frame(token - prefix, css("--viz-mark", patches.canvas), 3);
     if (hovered !== null) patches.frame(hovered - prefix, css("--body-text-color"), 2);
-    const label = `Picture of ${rows} × ${cols} patches. Chosen: ${run.named(token)}. Arrow keys choose a patch.`;
+    const label = `Picture of ${rows} × ${cols} patches${shades ? ", shaded" : ""}. Chosen: ${run.named(token)}. Arrow keys choose a patch.`;
     patches.canvas.setAttribute("aria-label", label);
   }
 }
