@@ -83,6 +83,7 @@ def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm
         name = "itself" if at == query else f"“{found.names[at]}”"
         assert f"{percent(found.tokens[at] / found.score)} {name}" in said
     assert f"head {layer}.{head} brings “{found.names[key]}”" in said
+    assert said.endswith("Asked about “it”, a pronoun; click another word to ask about it.")
     cells = page.eval_on_selector_all(
         ".viz-share-cell", "all => all.map((cell) => cell.ariaDescription.split('(')[1])"
     )
@@ -90,16 +91,36 @@ def test_it_opens_on_what_made_the_token_of_the_finding_what_it_is(visit, minilm
     np.testing.assert_allclose(heads, found.heads.ravel(), atol=6e-5)
 
 
+WORDS = {  # that a text opens on, and why
+    "The trophy didn't fit in the suitcase because it was too big": ("it", "a pronoun;"),
+    "Paris is the capital of France and its largest city": ("its", "a pronoun;"),
+    "The bank approved the loan": ("loan", "which head 0.4 links to “bank”;"),
+    "Hello": ("hello", "the first word;"),
+}
+
+
+def opened(site, text):
+    """The run that the page opens of a text."""
+    sent = {"kind": "text", "a": text, "model": "all-MiniLM-L6-v2"}
+    return httpx.post(f"{site}viz/open/link", json=sent).json()
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_a_text_opens_on_its_pronoun_else_on_a_word_that_a_head_links(site, text):
+    run, (word, why) = opened(site, text), WORDS[text]
+    assert run["tokens"][run["opening"]["query"]] == word
+    assert run["opening"]["why"].startswith(f"Asked about “{word}”, {why}")
+
+
 def test_a_text_of_a_paragraph_opens_on_its_answer_too(site, minilm):
     text = " ".join([SENTENCES[0]] * 8)
-    sent = {"kind": "text", "a": text, "model": "all-MiniLM-L6-v2"}
-    opening = httpx.post(f"{site}viz/open/link", json=sent).json()["opening"]
+    opening = opened(site, text)["opening"]
     found = vz.attribute(minilm, text, of="state", token=opening["query"])
     (layer, head), *_ = found.ranked(1)
     key = int(np.abs(found.links(layer, head)[opening["query"]]).argmax())
     assert len(found.names) > 100
     expected = {"layer": layer, "head": head, "key": key, "measure": "contribution"}
-    assert opening == {"query": opening["query"], **expected}
+    assert opening == {"query": opening["query"], "why": opening["why"], **expected}
 
 
 def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minilm):

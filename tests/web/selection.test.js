@@ -124,7 +124,10 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   assert.deepEqual(place(selection), [5, 11, 7, 4], "with the words before them");
   selection.enter(run("e3", "well then an old dog that he was"));
   assert.deepEqual(place(selection), [5, 11, 8, 4], "and the place of one that is gone");
-  selection.held = { query: 4, key: 1 };
+  selection.enter({ ...run("e5", "rain all day"), opening: { layer: 1, head: 0, query: 2, key: 0, why: "said" } });
+  assert.deepEqual(place(selection), [1, 0, 2, 0], "another text opens on what stands out in it");
+  assert.ok(!("why" in selection));
+  selection.held = { layer: 5, head: 11, query: 4, key: 1 };
   selection.enter({ ...run("f", "a [MASK] it was tired"), example: true });
   assert.deepEqual([place(selection), selection.held], [[5, 11, 4, 1], false], "a pair is given");
   selection.enter({ ...run("e4", "x"), opening: null, model: "other" });

@@ -36,12 +36,14 @@ interface RunDescription {
   notes: string[];
   swap: [word: string, twin: string] | null; // of an example that has a minimal pair
   example: boolean; // whether the input is one of the page's examples
-  opening: { layer: number; head: number; query: number; key: number; measure?: string } | null; // what stands out
+  opening: { layer: number; head: number; query: number; key: number; measure?: string; why?: string } | null; // what stands out
   vocabulary: Vocabulary;
 }
 interface Changed {
   plain: string; // the key of the run in which nothing was changed
   changes: { code: string; words: string }[];
+  notes: string[]; // that the plain run has not
+  unknown: string; // of them, that words are unknown to the model
 }
 interface Vocabulary {
   statistics: Record<string, StatisticText>;

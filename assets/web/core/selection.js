@@ -70,8 +70,8 @@ export class Selection extends Emitter {
     addEventListener("pagehide", () => this.flush());
   }
 
-  // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another,
-  // where it is an example, and where it lacks a token that it was to keep. Else: keep the head, and the chosen
+  // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another, where it is an
+  // example, where it lacks a token that it was to keep, and where it has neither of the chosen ones. Else: keep the head, and the chosen
   // tokens wherever they stand now; what the run does not have becomes the nearest it has; of a set of heads, those
   // that it has.
   enter(/** @type {Run} */ run) {
@@ -95,11 +95,11 @@ export class Selection extends Emitter {
     const other = this.#key !== "" && key !== this.#key && (model !== this.#model || example);
     const run = { tokens, words, segments };
     const placed = typeof this.held === "object";
-    const anew = !placed && (this.held ? !this.#carry(run) : !this.#chosen || other);
+    const { why: _, ...place } = opening ?? {}; // which is said, not chosen
+    const anew = !placed && (this.held ? !this.#carry(run) : !this.#chosen || other || !this.#follow(run));
     if (placed) Object.assign(this, this.held);
-    else if (opening && anew) Object.assign(this, opening, this.#measured && { measure: this.measure });
-    else if (!this.held && !anew) this.#follow(run);
-    else if (!this.held && this.#key) Object.assign(this, NOWHERE); // for another run
+    else if (opening && anew) Object.assign(this, place, this.#measured && { measure: this.measure });
+    else if (anew && !this.held && this.#key) Object.assign(this, NOWHERE); // for another run
     if (anew && !opening && !this.#measured) this.measure = DEFAULTS.measure;
     this.#awaits = anew && !opening ? key : "";
     this.#leads = anew && opening && !opening.measure ? key : "";
@@ -134,14 +134,14 @@ export class Selection extends Emitter {
     return true;
   }
 
-  // Keep positions, not tokens: if a token is gone, its position stays selected.
+  // Keep query and key as above; where one of them is gone, its position; false, and both as they were, where both are.
   #follow(/** @type {Tokens} */ run) {
-    if (!this.#tokens) return;
+    if (!this.#tokens) return true;
     const found = partners(this.#tokens, run);
-    for (const name of /** @type {const} */ (["query", "key"])) {
-      const place = found[this[name]] ?? -1;
-      if (place >= 0) this[name] = place;
-    }
+    const [query, key] = [found[this.query] ?? -1, found[this.key] ?? -1];
+    if (query >= 0) this.query = query;
+    if (key >= 0) this.key = key;
+    return query >= 0 || key >= 0;
   }
 
   // A token is asked about: what stands out of it is chosen, too, once it is known.

@@ -190,6 +190,8 @@ export class Explained extends Emitter {
     if (found && this.selection.measure === "contribution") {
       const name = (/** @type {number} */ at) => toldApart(found.names, at);
       this.#say(answerSaid(found, name, this.token, removedHeads(this.run), this.question.against.named));
+      const { why = "", query } = this.run?.opening ?? {};
+      if (why && this.token === query) this.said.append(el("small", { class: "viz-caption" }, why));
     }
     [this.#answered, this.#answeredQuery] = [this.run, this.#query];
     this.tell();
