@@ -291,7 +291,10 @@ def test_a_score_of_0_has_no_percentages(grammar):
     nothing = np.zeros_like(found.tokens)
     for name, value in (("score", 0.0), ("tokens", nothing), ("biases", 0.0)):
         object.__setattr__(found, name, value)
-    assert not found.large and "+0.00 from" in found.sentence
+    assert not found.large and " 0.00 from" in found.sentence
+    object.__setattr__(found, "score", 1.0)
+    object.__setattr__(found, "tokens", np.array([1.0, -1e-4]))
+    assert "100% from" in found.sentence and ", 0% from" in found.sentence
 
 
 def test_training_mode_and_nan_are_refused(minilm):

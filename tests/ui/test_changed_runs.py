@@ -257,6 +257,9 @@ def test_a_link_brings_a_changed_run_back():
     assert made["link"] == {**LINK, "cut": "h3.0,r2:a%2Cb"} and made["swap"] is None
     fresh = restore(Runner(Models("cpu"), TraceStore()), made["link"])
     assert fresh["changed"]["changes"] == made["changed"]["changes"]
+    assert fresh["notes"] == plain["notes"]  # of the changes are its own, and told once
+    unknown, removed = fresh["changed"]["notes"]
+    assert "3.0" in removed and unknown == fresh["changed"]["unknown"]
     assert fresh["tokens"] == made["tokens"]
     wrong = restore(runner, {**LINK, "cut": "h3.0,nonsense"})
     assert wrong["changed"] is None

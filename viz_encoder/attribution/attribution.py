@@ -1,5 +1,6 @@
 """Attribution: a score split exactly over tokens, blocks, heads and links."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
@@ -26,6 +27,7 @@ from viz_encoder.trace import Trace
 FEW = 3  # tokens that the sentence names
 ROUNDED = 1e-4  # from here on, as in half precision, the sentence says what is unexplained
 CANCELS = 0.5  # below this share of what is added up, a percentage of the sum misleads
+UNSIGNED = re.compile(r"^[-+](?=[0.]+%?$)")  # what rounds to 0 has no sign
 LayerShares = Float[np.ndarray, "layer token"]
 
 
@@ -94,7 +96,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
 
     def _said(self, share: float) -> str:
         said = f"{share / self.score:.0%}" if self.large else f"{share:+.2f}"
-        return said.replace("-", "−")
+        return UNSIGNED.sub("", said).replace("-", "−")
 
     @public
     def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:

@@ -120,16 +120,19 @@ def tell_specials(cut: Encoded, tokenizer: Tokenizer, notes: list[str]) -> None:
         )
     for token in sorted(typed):
         notes.append(f"{token} in the text was read as the model's own special token.")
-    unknown = tokenizer.token_to_id("[UNK]")
-    own = [i for i, span in zip(cut.ids, cut.spans, strict=True) if span != (0, 0)]
-    n_lost = sum(i == unknown for i in own) if unknown is not None else 0
-    if own and n_lost == len(own):
-        notes.append("Every token is [UNK]: this model's vocabulary knows none of this text.")
-    elif n_lost:
-        notes.append(
-            f"{n_lost} of {len(own)} tokens {'is' if n_lost == 1 else 'are'} [UNK]: not in "
-            "this model's vocabulary."
-        )
+    notes += filter(None, [unknown_said(cut.tokens, cut.spans)])
+
+
+def unknown_said(tokens: Iterable[str], spans: Iterable[tuple[int, int]]) -> str:
+    """How many tokens of a text are unknown to the model; "" of none."""
+    own = [token for token, span in zip(tokens, spans, strict=False) if span != (0, 0)]
+    n_lost = own.count("[UNK]")
+    if not n_lost:
+        return ""
+    if n_lost == len(own):
+        return "Every token is [UNK]: this model's vocabulary knows none of this text."
+    is_or_are = "is" if n_lost == 1 else "are"
+    return f"{n_lost} of {len(own)} tokens {is_or_are} [UNK]: not in this model's vocabulary."
 
 
 def _listed(places: list[int]) -> str:

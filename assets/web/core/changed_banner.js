@@ -71,8 +71,7 @@ export class ChangedBanner {
       const said = /** @type {Said} */ (await fresh(run.json("whatif/said")));
       const whole = run.tasks.length ? said.sentence : ""; // what is asked about may be any state or vector
       const told = said.labels.length ? said.became : whole; // the chips say by which changes
-      const lost = newNotes(run).filter((note) => note.includes("[UNK]"));
-      this.#say([...lost, told].filter(Boolean).join(" "), said.sentence);
+      this.#say([run.changed?.unknown, told].filter(Boolean).join(" "), said.sentence);
     });
     const proving = this.#proving.run(async (fresh) => {
       this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));
@@ -90,7 +89,7 @@ export class ChangedBanner {
   #prove(/** @type {ChangeProof} */ { passed, sentence, parts }) {
     this.#label(passed ? "✓ Proof" : "✗ Not proved", sentence);
     this.proof.dataset.passed = String(passed);
-    const notes = current.run ? newNotes(current.run) : [];
+    const { notes } = current.run?.changed ?? { notes: [] };
     const told = parts.map((part) => `${part.passed ? "✓" : "✗"} ${part.sentence}`);
     this.parts.replaceChildren(...[...told, ...notes].map((each) => el("li", {}, each)));
   }
@@ -102,9 +101,6 @@ export class ChangedBanner {
     this.sentence.replaceChildren(short, el("span", { class: "viz-changed-whole" }, `: ${sentence}`));
   }
 }
-
-/** What is noted of a run, and not of the one without its changes. @type {(run: Run) => string[]} */
-const newNotes = (run) => run.notes.filter((note) => !changedRun.plainNotes(run).includes(note));
 
 export const openTab = () =>
   /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));

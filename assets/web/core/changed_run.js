@@ -117,12 +117,6 @@ class ChangedRun {
     return to;
   }
 
-  // A run's notes without those about its changes; all of them if the plain run is unknown.
-  plainNotes(/** @type {Run} */ { changed, notes, plainKey }) {
-    const plain = changed && this.#plain?.key === plainKey ? this.#plain : null;
-    return plain ? notes.filter((note) => plain.notes.includes(note)) : notes;
-  }
-
   #done(/** @type {string} */ sentence) {
     this.#latest.stop();
     this.#asked = null;

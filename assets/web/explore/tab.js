@@ -1,7 +1,6 @@
 // The Explore tab: facts of the run, the atlas, the big map and the words or picture, as one.
 
 import { current } from "../core/app_state.js";
-import { changedRun } from "../core/changed_run.js";
 import { control, controls, count, el, options, painted } from "../core/dom.js";
 import { earlyPlace, settle } from "./early_place.js";
 import { Latest } from "../core/latest.js";
@@ -150,7 +149,7 @@ class ExploreTab extends TabShell {
     this.predictions.answer = "";
     this.exports.show(run);
     this.atlas.enter(run);
-    const notes = [...changedRun.plainNotes(run), this.selection.fallen].filter(Boolean);
+    const notes = [...run.notes, this.selection.fallen].filter(Boolean);
     this.notes.replaceChildren(...notes.map((note) => el("li", {}, note)));
     this.cut.show(run);
     this.#tell(run, null);

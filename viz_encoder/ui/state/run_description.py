@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from viz_encoder.analyses.predictions import tasks
+from viz_encoder.inputs.text_rows import unknown_said
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_statistics import said
 from viz_encoder.trace.map_view import SCALES, MapView
@@ -55,11 +56,14 @@ class RunDescription(TypedDict):
     vocabulary: dict[str, Any]
 
 
-def describe(key: str, entry: Entry, plain: str) -> RunDescription:
+def describe(key: str, entry: Entry, plain: str, without: Entry | None = None) -> RunDescription:
     """Everything the page needs but numbers; `plain` is the key of the run without changes."""
     trace, recipe, encoder = entry.trace, entry.recipe, entry.encoder
     sample, origin, grid = trace.sample, trace.origin, trace.grid
-    notes, as_read = list(dict.fromkeys((*sample.notes, *trace.notes))), replace(recipe, **ALONE)
+    as_read, notes = replace(recipe, **ALONE), _notes(trace)
+    own_notes = (
+        [] if without is None else [each for each in notes if each not in _notes(without.trace)]
+    )
     own, link = as_read.to_link(), recipe.to_link()
     return {
         "key": key,
@@ -75,7 +79,7 @@ def describe(key: str, entry: Entry, plain: str) -> RunDescription:
         "unsplit": entry.model_gone("split an answer") if encoder is None else "",
         "tasks": [] if encoder is None else [str(task) for task in tasks(encoder)],
         "masked": entry.masked.words if entry.masked else "",
-        "changed": {"plain": plain, "changes": entry.changes_said} if recipe.changes else None,
+        "changed": _changed(entry, plain, own_notes) if recipe.changes else None,
         "nLayers": trace.n_layers,
         "nHeads": trace.n_heads,
         "tokens": [shortened(token) for token in trace.tokens],
@@ -86,7 +90,7 @@ def describe(key: str, entry: Entry, plain: str) -> RunDescription:
         "grid": None
         if grid is None
         else {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix},
-        "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
+        "notes": [each for each in notes if each not in own_notes],
         "swap": swap_of(link.get("a", "")) if recipe == as_read else None,
         "example": recipe == as_read and is_example(link),
         "opening": opening_of(entry),
@@ -105,6 +109,20 @@ def statistics_said(trace: Trace, view: MapView) -> dict[str, dict[str, Any]]:
     shown = [at for (at,) in shown_tokens(trace, hide_special=view.hide_special) if valid[at]]
     switches = {"hide_special": view.hide_special, "renormalize": view.renormalize}
     return said(np.array(shown, np.int64), **switches)
+
+
+def _notes(trace: Trace) -> list[str]:
+    """What is noted of a run, each once, and no more than a page can show."""
+    notes = list(dict.fromkeys((*trace.sample.notes, *trace.notes)))
+    return [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]]
+
+
+def _changed(entry: Entry, plain: str, notes: list[str]) -> dict[str, Any]:
+    """What was changed, and what is noted of that alone; among it, of words it made unknown."""
+    sample = entry.trace.sample
+    unknown = unknown_said(sample.tokens, sample.spans)
+    said = {"notes": notes, "unknown": unknown if unknown in notes else ""}
+    return {"plain": plain, "changes": entry.changes_said, **said}
 
 
 def _vocabulary(trace: Trace) -> dict[str, Any]:

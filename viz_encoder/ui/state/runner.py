@@ -145,7 +145,7 @@ class Runner:
         if owner is not None:
             self.store.claim(key, owner)
         plain = self.rerun(key, PURPOSE, changes=()) if entry.recipe.changes else ""
-        return describe(key, entry, plain)
+        return describe(key, entry, plain, self.store.get(plain) if plain else None)
 
 
 def require_kind(built: Built, source: Source) -> None:

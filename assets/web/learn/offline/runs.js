@@ -49,12 +49,12 @@ export class Runs {
   /** Describe a run for the page. @param {Held} held @returns {RunDescription} */
   described({ key, text, codes, read, ran }) {
     const own = read.tokens.map((_, at) => (read.special[at] ? null : at - 1));
-    const plain = codes.length ? this.of(text).key : "";
+    const changes = codes.map((code) => ({ code, words: code }));
     return {
       ...{ key, kind: "text", model: this.name, device: "", dtype: "", kernel: "", revision: "", weights: "" },
       link: { a: text, ...(codes.length ? { cut: codes.join(",") } : {}) },
       ...{ hasModel: true, tasks: ["masked"], unsplit: "", masked: "" },
-      changed: codes.length ? { plain, changes: codes.map((code) => ({ code, words: code })) } : null,
+      changed: codes.length ? { plain: this.of(text).key, changes, notes: [], unknown: "" } : null,
       ...{ nLayers: this.model.config.n_layers, nHeads: this.model.config.n_heads },
       ...{ tokens: read.tokens, special: read.special, valid: read.tokens.map((_, at) => !read.padding.includes(at)) },
       ...{ segments: read.tokens.map(() => 0), words: own, grid: null, notes: [], swap: null, example: false },
