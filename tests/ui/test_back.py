@@ -44,6 +44,8 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     page = opened.page
     first = page.evaluate("vizTab.run.link.a")
     select(page, 2, 5, 4, 3)
+    page.select_option("#viz-explain-task", "pooled")
+    page.wait_for_function("location.search.includes('flow.answer')")
     open_tab(page, "Hidden states")
     page.wait_for_function("location.search.includes('tab=hidden')")
     run_cat(page)
@@ -59,7 +61,9 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
         page.go_back()
         is_there(page, text, tab, place)
     opened.map_painted("2.5")
-    page.evaluate("history.go(3)")
+    page.go_back()  # to what was asked before
+    page.wait_for_function("document.querySelector('#viz-explain-task').value === 'state'")
+    page.evaluate("history.go(4)")
     is_there(page, CAT, "Explore", [4, 1, 2, 5])
     opened.map_painted("4.1")
 

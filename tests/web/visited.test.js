@@ -47,11 +47,14 @@ test("a tab that opens for a run and the run are one entry", () => {
 
 test("an entry is gone to at once, or once its run is there; an answer that comes late is not the last", async () => {
   const [gone, opened] = [[], []];
-  let [asked, goTo, entered] = [0, null, null];
+  let [asked, entered] = [0, null];
+  const heard = {};
+  const goTo = (viz) => heard.popstate({ state: viz && { viz } });
   Object.assign(globalThis, {
-    addEventListener: (_name, listener) => {
-      goTo = (viz) => listener({ state: viz && { viz } });
+    addEventListener: (name, listener) => {
+      heard[name] = listener;
     },
+    HTMLInputElement: class {},
     location: { search: "?there" },
     requestAnimationFrame: setImmediate, // a tab is clicked in the next frame
     document: {
@@ -84,4 +87,21 @@ test("an entry is gone to at once, or once its run is there; an answer that come
   entered({});
   goTo({ tab: "", link: LINK });
   assert.equal(asked, 2);
+  const kinds = [];
+  const write = (kind) => (state) => {
+    kinds.push(kind);
+    globalThis.history.state = state;
+  };
+  globalThis.history = { state: null, replaceState: write("same"), pushState: write("new") };
+  const choose = (chosen) => visit("?chosen", { tab: "", link: LINK, chosen });
+  choose("first");
+  heard.click({ type: "click", isTrusted: true });
+  choose("first"); // it chose nothing yet
+  choose("clicked");
+  choose("what follows from it");
+  heard.keydown({ type: "keydown", isTrusted: true, key: "ArrowDown" });
+  choose("one further");
+  heard.click({ type: "click", isTrusted: false }); // of a script
+  choose("another");
+  assert.deepEqual(kinds, ["same", "same", "new", "same", "same", "same"]);
 });

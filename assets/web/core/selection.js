@@ -7,6 +7,7 @@ import {
   headFrom,
   headsOf,
   PLACE,
+  QUESTION,
   SWITCHES,
   selected,
   tabIn,
@@ -163,9 +164,10 @@ export class Selection extends Emitter {
     this.tell(new Set(changed));
   }
 
-  // The run and tab, which are what Back restores.
+  // The run, the tab and what is chosen in it, which are what Back restores.
   get entry() {
-    const entry = { tab: this.tab, link: JSON.stringify(this.#link) };
+    const chosen = `${addressOf({ ...this, ...ATLAS }, {})}&${this.noted(QUESTION)}`;
+    const entry = { tab: this.tab, link: JSON.stringify(this.#link), chosen };
     return this.leaves !== null && this.leaves !== this.tab ? { ...entry, passing: true } : entry;
   }
 
@@ -175,7 +177,13 @@ export class Selection extends Emitter {
     this.tab = tabIn(address);
     const { stat: _stat, order: _order, ...place } = selected(address);
     this.held = coming && place;
-    if (!coming) this.set(place);
+    const question = new URLSearchParams(address).get(QUESTION) ?? "";
+    const other = question !== this.noted(QUESTION);
+    this.#notes.set(QUESTION, question);
+    this.opened = coming ? "" : this.#key; // the run that the address asks for
+    if (coming) return;
+    this.set(place);
+    if (other) this.tell(new Set(["question"]));
   }
 
   // Keep in the link which tab is open.
@@ -228,7 +236,7 @@ export class Selection extends Emitter {
     this.#due = false;
     const params = addressOf(this, this.#link);
     if (this.tab) params.set("tab", this.tab);
-    for (const [name, value] of this.#notes) params.set(name, value);
+    for (const [name, value] of this.#notes) if (value) params.set(name, value);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
     this.writes(`${location.pathname}?${params}`, this.entry);

@@ -16,6 +16,7 @@ export const DEFAULTS = {
 };
 export const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
 export const PLACE = /** @type {const} */ (["layer", "head", "query", "key"]);
+export const QUESTION = "flow.answer"; // the note of what is asked, where it is not as usual
 export const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
 
 /** The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".

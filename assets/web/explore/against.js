@@ -121,6 +121,11 @@ export class Against {
     this.#reveal();
   }
 
+  // A choice is no longer kept.
+  forget() {
+    [this.#run, this.#own] = [null, { of: "", value: "" }];
+  }
+
   #keep() {
     const { value } = this.select;
     if (!value.startsWith(RUN) && value !== SAVED) this.#own = { of: this.#run?.plainKey ?? "", value };

@@ -81,7 +81,8 @@ export class Explained extends Emitter {
     this.measures = el("div", { class: "viz-measured" }, ...choices, this.how);
     reference.measures.on(() => this.run && this.question.against.follow() && this.ask());
     selection.on((changed) => {
-      if (changed.has("measure") && this.run) this.ask(0);
+      if (changed.has("question")) this.question.again();
+      if ((changed.has("measure") || changed.has("question")) && this.run) this.ask(0);
       else if (changed.has("query") && this.run && this.#query !== selection.query) this.ask();
     });
   }

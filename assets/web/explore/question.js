@@ -3,6 +3,7 @@
 import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
 import { linkedOf } from "../core/link_notes.js";
+import { QUESTION } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
 import { Against, choose } from "./against.js";
 
@@ -11,7 +12,6 @@ import { Against, choose } from "./against.js";
 /** @type {Record<string, string>} */
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
-const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {Record<string, string>} */
 const OWN = { state: "the final state of a token", pooled: "the vector of the whole input" };
 
@@ -66,7 +66,7 @@ export class Question {
     }
     if (this.run !== run) {
       this.run = run;
-      this.#linked = new URLSearchParams(linkedOf(run, NOTE));
+      this.#linked = new URLSearchParams(linkedOf(run, QUESTION));
       /** @type {[string, string][]} */
       const asked = run.tasks.map((task) => [task, HEADS[task] ?? task]);
       this.task.replaceChildren(...options([...asked, ...Object.entries(OWN)]));
@@ -102,12 +102,18 @@ export class Question {
     const chosen = Object.entries({ task, token: place, label }).filter(([, field]) => field.selectedIndex > 0);
     const said = chosen.map(([name, { value }]) => [name, value === OTHER ? typed.value.trim() : value]);
     said.push(["against", against.noted]);
-    current.selection.note({ [NOTE]: String(new URLSearchParams(said.filter(([, value]) => value))) });
+    current.selection.note({ [QUESTION]: String(new URLSearchParams(said.filter(([, value]) => value))) });
+  }
+
+  // What the address has counts again, as for a run that it opens.
+  again() {
+    [this.run, this.asked] = [null, ""];
+    this.against.forget();
   }
 
   // Another run has other places and labels: the link no longer has those of the run it opened.
   enter(/** @type {Run} */ run) {
-    if (run.key !== current.selection.opened) current.selection.note({ [NOTE]: "" });
+    if (run.key !== current.selection.opened) current.selection.note({ [QUESTION]: "" });
   }
 
   get ofHead() {

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from viz_encoder.analyses.findings.pronouns import pronouns_of
-from viz_encoder.analyses.findings.reading import read
+from viz_encoder.analyses.findings.reading import pronouns_of, read
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import quoted
