@@ -1,5 +1,6 @@
 """Every answer of the lesson against numpy, its known mistakes, and the numbers of the notes."""
 
+import json
 import math
 import re
 
@@ -9,6 +10,7 @@ import torch
 
 import viz_encoder as vz
 from tests.lesson.by_hand import N_HEADS, VOCABULARY, WEIGHTS, WIDTH, Run, windowed, without
+from tests.lesson.web_numbers import FILE
 from viz_encoder.analyses import padding_drift
 from viz_encoder.bundled import asset
 from viz_encoder.config import EncoderConfig
@@ -598,6 +600,10 @@ def test_the_numbers_of_the_plan_for_teachers():
     before, after = np.linalg.norm(x), np.linalg.norm(x + attention)
     assert f"{before:.1f} long before, {after:.1f} after attention" in page
     assert f"{(block['before'][6] > 0).sum()} of 256" in page
+    told = json.loads(FILE.read_text("utf-8"))["untrained"]["told"]
+    kept, lost, length = told[0][3][-1][1], told[1][3][-1][1], told[4][3][-1][0]
+    assert f".{1000 * lost:03.0f} of a post-norm state" in page
+    assert f".{1000 * kept:.0f} of a pre-norm one" in page and f"{length:,.0f} long" in page
     assert without(KEYS, 5).said(6) == "are"  # "cabinet" is nearer, and does not decide
     assert f"is .{1000 * without(KEYS, 2).share('is', 6):.0f}" in page
     assert f"says is .{1000 * windowed(KEYS, 2).share('is', 6):.0f}" in page

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { Answers } from "../../assets/web/learn/offline/answers.js";
-import { erf, gelu } from "../../assets/web/learn/offline/arithmetic.js";
+import { erf, gelu } from "../../assets/web/learn/arithmetic.js";
 import { forward } from "../../assets/web/learn/offline/forward.js";
 import { knockOut, withoutHeads } from "../../assets/web/learn/offline/knock_out.js";
 import { predictions } from "../../assets/web/learn/offline/prediction.js";
@@ -16,6 +16,7 @@ import { tokenNumbers } from "../../assets/web/learn/offline/token_numbers.js";
 import { Vocabulary } from "../../assets/web/learn/offline/vocabulary.js";
 import { wordOrder } from "../../assets/web/learn/offline/word_order.js";
 import { weightCounts } from "../../assets/web/learn/offline/weight_counts.js";
+import { byDepth } from "../../assets/web/learn/untrained.js";
 import { mostEffective } from "../../assets/web/learn/removed_heads.js";
 import { packed } from "../../assets/web/learn/simple_masks.js";
 
@@ -145,6 +146,18 @@ test("typed padding is masked, left out of means and effects, and changes nothin
   assert.ok(
     vocabulary.isPadding(" [PAD][PAD]") && !vocabulary.isPadding("the [PAD]") && !vocabulary.isPadding("\\[PAD]"),
   );
+});
+
+test("untrained encoders do by depth what numpy gets, with parts off, and what the page says of them", () => {
+  const { names, at, told } = numbers.untrained;
+  const last = told.map(([post, residual, norm, wanted]) => {
+    const found = byDepth(names, at, { post, residual, norm });
+    const flat = found.map(({ length, left, alike }) => [length, left, alike]);
+    near(flat.flat(), wanted.flat());
+    return found.at(-1);
+  });
+  const [pre, post] = last;
+  assert.ok(pre.left > 0.3 && post.left < 0.02 && Math.abs(post.length - 8) < 1e-3);
 });
 
 test("weights are counted as the server counts them, and the same sizes are refused", () => {

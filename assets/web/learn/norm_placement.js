@@ -3,20 +3,19 @@
 import { caption, el, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { fixed, quoted } from "./printed.js";
-import { placement } from "./requests.js";
+import { byDepth, DEPTHS } from "./untrained.js";
 
-/** @import { Placement } from "./requests.js" */
+/** @import { Told } from "./untrained.js" */
 /** @import { Shown } from "./types.d.ts" */
+/** @typedef {{ residual: boolean, norm: boolean }} On */
 
-const DECIMALS = [1, 3, 2]; // of the three columns
 const FEW = 3; // the row of which it is said how alike all tokens are
-const KINDS = /** @type {const} */ (["pre", "post"]);
 
 export class NormPlacement {
-  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
+  #asked = new Latest();
   title = el("h4");
-  residual = el("input", { type: "checkbox", onchange: () => this.#ask() });
-  norm = el("input", { type: "checkbox", onchange: () => this.#ask() });
+  residual = el("input", { type: "checkbox", onchange: () => this.#show() });
+  norm = el("input", { type: "checkbox", onchange: () => this.#show() });
   switches = el("div", { class: "viz-controls" });
   table = el("table", { class: "viz-learn-plain viz-learn-placement" });
   said = el("p", { class: "viz-learn-equation", role: "status" });
@@ -24,41 +23,43 @@ export class NormPlacement {
   node = el("section", {}, this.title, this.switches, this.table, this.said, this.note);
   /** @type {Shown | null} */
   shown = null;
-  asked = "";
+  told = "";
 
   /** @param {Shown} shown */
   show(shown) {
     const { texts } = shown;
     const words = texts.placement;
     this.shown = shown;
-    this.node.hidden = !document.getElementById("viz-tabs"); // a lesson in a file has no such encoders
     this.title.textContent = words.title;
     this.switches.replaceChildren(
       el("label", { class: "viz-control" }, this.residual, ` ${words.residualOff}`),
       el("label", { class: "viz-control" }, this.norm, ` ${words.normOff}`),
     );
     this.note.textContent = words.note;
-    if (!this.node.hidden) this.#ask();
+    this.#show();
   }
 
-  async #ask() {
+  // A picture takes half a second, before which the rest of the step is drawn.
+  #show() {
     const { shown } = this;
     if (!shown) return;
+    const { run, place, texts } = shown;
     const on = { residual: !this.residual.checked, norm: !this.norm.checked };
-    const asked = JSON.stringify([shown.run.key, shown.place.query, on, shown.texts.language]);
-    if (asked === this.asked) return;
-    this.asked = "";
-    await this.#asked.run(async (fresh) => {
-      this.#draw(await fresh(placement(shown.run, shown.place.query, on, fresh.signal)), on, shown);
-      this.asked = asked;
-    });
+    const asked = JSON.stringify([run.key, place.query, on, texts.language]);
+    if (asked === this.told) return;
+    const work = () => {
+      const pre = byDepth(run.tokens, place.query, { ...on, post: false });
+      this.#draw(pre, on.norm ? byDepth(run.tokens, place.query, { ...on, post: true }) : pre, on, shown);
+      this.told = asked;
+    };
+    this.#asked.run(work, { pause: 20 });
   }
 
-  /** @type {(found: Placement, on: { residual: boolean, norm: boolean }, shown: Shown) => void} */
-  #draw(found, on, { run, place, texts: { placement: words, block } }) {
-    const columns = KINDS.flatMap((kind) => [found[kind].length, found[kind].left, found[kind].alike]);
+  /** @type {(pre: Told[], post: Told[], on: On, shown: Shown) => void} */
+  #draw(pre, post, on, { run, place, texts: { placement: words, block } }) {
     const names = [block.pre, words.post].map((name) => el("th", { scope: "colgroup", colspan: 3 }, name));
-    const titles = [words.blocks, ...KINDS.flatMap(() => words.columns)];
+    const titles = [words.blocks, ...words.columns, ...words.columns];
+    const cells = ({ length, left, alike } = pre[0]) => [fixed(length, 1), fixed(left, 3), fixed(alike, 2)];
     this.table.replaceChildren(
       el(
         "thead",
@@ -66,25 +67,18 @@ export class NormPlacement {
         el("tr", {}, el("td"), ...names),
         el("tr", {}, ...titles.map((each) => el("th", { scope: "col" }, each))),
       ),
-      el(
-        "tbody",
-        {},
-        ...found.depths.map((depth, at) =>
-          tableRow(String(depth), ...columns.map((column, i) => fixed(column[at], DECIMALS[i % 3]))),
-        ),
-      ),
+      el("tbody", {}, ...DEPTHS.map((depth, at) => tableRow(String(depth), ...cells(pre[at]), ...cells(post[at])))),
     );
     const token = quoted(run.tokens[place.query]);
-    const [all, few] = [found.depths.length - 1, FEW].map((at) => found.depths[at]);
-    const [pre, post] = [found.pre, found.post].map(({ length, left, alike }) => ({
-      ...{ length: fixed(length[length.length - 1], 1), left: fixed(left[left.length - 1], 3) },
-      alike: fixed(alike[FEW], 2),
-    }));
+    const [all, few] = [DEPTHS.length - 1, FEW].map((at) => DEPTHS[at]);
+    const [length, left] = cells(pre[DEPTHS.length - 1]);
+    const [normed, lost] = cells(post[DEPTHS.length - 1]);
+    const [alike, others] = [pre, post].map((told) => cells(told[FEW])[2]);
     const said = () => {
-      if (!on.norm && !on.residual) return words.neither(token, pre.length, all, few, pre.alike);
-      if (!on.norm) return words.noNorm(all, token, pre.length);
-      if (!on.residual) return words.noResidual(token, few, pre.alike, post.alike);
-      return words.both(token, post.length, all, post.left, pre.length, pre.left);
+      if (!on.norm && !on.residual) return words.neither(token, length, all, few, alike);
+      if (!on.norm) return words.noNorm(all, token, length);
+      if (!on.residual) return words.noResidual(token, few, alike, others);
+      return words.both(token, normed, all, lost, length, left);
     };
     this.said.textContent = said();
   }

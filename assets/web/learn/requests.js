@@ -35,13 +35,6 @@ export async function exercises(run, step, { layer, head, query, key }, seed, la
 /** {} where nothing may run again. @type {(run: Run, query: number, signal: AbortSignal) => Promise<Carried | {}>} */
 export const carried = (run, query, signal) => run.json(`learn/carried?${asked({ query })}`, signal);
 
-/** One token's state after some blocks. @typedef {{ length: number[], left: number[], alike: number[] }} ByDepth */
-/** @typedef {{ depths: number[], pre: ByDepth, post: ByDepth }} Placement */
-
-/** Pre-norm beside post-norm, untrained. @type {(run: Run, query: number, on: { residual: boolean, norm: boolean }, signal: AbortSignal) => Promise<Placement>} */
-export const placement = (run, query, { residual, norm }, signal) =>
-  run.json(`learn/placement?${asked({ query, residual: String(residual), norm: String(norm) })}`, signal);
-
 /** Where a seat looks first. @type {(seat: string) => Promise<{ text: string, place: { layer: number, head: number, query: number, key: number } }>} */
 export const seatOf = (seat) => json(`viz/learn/seat?${asked({ seed: seat })}`);
 

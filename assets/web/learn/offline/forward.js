@@ -1,9 +1,9 @@
 // The forward pass of a pre-norm BERT in doubles, which keeps every number on the way of every token.
 
 import { softmax, weighted } from "../softmax.js";
-import { added, dot, gelu, layerNorm, linear, rowOf } from "./arithmetic.js";
+import { added, dot, gelu, layerNorm, linear, rowOf } from "../arithmetic.js";
 
-/** @import { Normed, Vector } from "./arithmetic.js" */
+/** @import { Normed, Vector } from "../arithmetic.js" */
 /** @import { Tensor } from "./tensors.js" */
 /** @typedef {{ n_layers: number, n_heads: number, d_head: number, d_model: number, d_ff: number, vocab_size: number,
  *   max_positions: number, norm_eps: number }} Config */

@@ -1,10 +1,10 @@
 // Each token hidden from every token, or each head removed, and what becomes of the answer, or of the pooled vector where none is asked for.
 
-import { dot, lengthOf } from "./arithmetic.js";
+import { dot, lengthOf } from "../arithmetic.js";
 import { forward } from "./forward.js";
 import { best, logits, masked, sharesOf } from "./prediction.js";
 
-/** @import { Vector } from "./arithmetic.js" */
+/** @import { Vector } from "../arithmetic.js" */
 /** @import { Model, Ran } from "./forward.js" */
 /** @typedef {{ words: string, skip: number, value: (ran: Ran) => number, said: (ran: Ran) => { word: string, share: number } | null,
  *   left: (ran: Ran) => number | null }} Measure

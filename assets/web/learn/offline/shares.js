@@ -1,10 +1,10 @@
 // What carried the answer: the network with its weights, norms and activations held, which is linear in its embeddings.
 
-import { added, dot, gelu, lengthOf, linear } from "./arithmetic.js";
+import { added, dot, gelu, lengthOf, linear } from "../arithmetic.js";
 import { forward, mapped, normed, tensorOf } from "./forward.js";
 import { best, logits, masked } from "./prediction.js";
 
-/** @import { Vector } from "./arithmetic.js" */
+/** @import { Vector } from "../arithmetic.js" */
 /** @import { Model, Ran } from "./forward.js" */
 /** @import { Carried, Split } from "../requests.js" */
 

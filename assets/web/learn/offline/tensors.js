@@ -1,6 +1,6 @@
 // A model's own safetensors file, as the page holds it, read as tensors of numbers.
 
-/** @typedef {{ shape: number[], values: Float32Array }} Tensor row by row */
+/** @typedef {{ shape: number[], values: Float32Array | Float64Array }} Tensor row by row */
 /** @typedef {{ dtype: string, shape: number[], data_offsets: [number, number] }} Place */
 
 const LENGTH = 8; // bytes that say how long the header is

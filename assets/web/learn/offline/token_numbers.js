@@ -1,11 +1,11 @@
 // Every number of one token's way through one layer, as the server tells it to the steps of the lesson.
 
 import { softmax } from "../softmax.js";
-import { added, dot, lengthOf, rowOf } from "./arithmetic.js";
+import { added, dot, lengthOf, rowOf } from "../arithmetic.js";
 import { tensorOf } from "./forward.js";
 
 /** @import * as Told from "../types.d.ts" */
-/** @import { Normed, Vector } from "./arithmetic.js" */
+/** @import { Normed, Vector } from "../arithmetic.js" */
 /** @import { Block, Head, Model, Ran } from "./forward.js" */
 /** @typedef {{ layer: number, head: number, query: number, key: number, dim: number }} Asked */
 

@@ -1,6 +1,6 @@
 // Two words swapped, with positions and without; viz_encoder/effects/word_order.py does the same.
 
-import { lengthOf } from "./arithmetic.js";
+import { lengthOf } from "../arithmetic.js";
 import { forward } from "./forward.js";
 
 /** @import { Order } from "../requests.js" */

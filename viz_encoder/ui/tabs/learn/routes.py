@@ -7,7 +7,6 @@ from viz_encoder.ui.tabs.learn import (
     carried_route,
     exercise_routes,
     order_route,
-    placement_route,
 )
 from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, positions, token_numbers
 from viz_encoder.ui.wire import bytes as answers
@@ -20,7 +19,6 @@ ROUTER.include_router(build_routes.ROUTER)
 ROUTER.include_router(carried_route.ROUTER)
 ROUTER.include_router(exercise_routes.ROUTER)
 ROUTER.include_router(order_route.ROUTER)
-ROUTER.include_router(placement_route.ROUTER)
 PLACES = Places(2)  # answers that are computed at the same time
 
 

@@ -1,17 +1,19 @@
 // The arithmetic of an encoder in doubles: linear maps, LayerNorm and GELU.
 
-/** @import { Tensor } from "./tensors.js" */
+/** @import { Tensor } from "./offline/tensors.js" */
 /** @typedef {number[]} Vector */
 /** @typedef {{ out: Vector, mean: number, std: number }} Normed */
 
 /** W · x + b, by the rows of W. @type {(x: Vector, weight: Tensor, bias?: Tensor) => Vector} */
 export function linear(x, { shape, values }, bias) {
   const [rows, columns] = shape;
-  return Array.from({ length: rows }, (_, row) => {
+  const found = new Array(rows);
+  for (let row = 0, cell = 0; row < rows; row++) {
     let sum = bias ? bias.values[row] : 0;
-    for (let at = 0; at < columns; at++) sum += x[at] * values[row * columns + at];
-    return sum;
-  });
+    for (let at = 0; at < columns; at++, cell++) sum += x[at] * values[cell];
+    found[row] = sum;
+  }
+  return found;
 }
 
 export const dot = (/** @type {Vector} */ a, /** @type {Vector} */ b) =>
