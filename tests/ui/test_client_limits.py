@@ -21,9 +21,8 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.wire import open_run
-from viz_encoder.ui.wire.client_limits import REMEMBERED, ClientLimits
-from viz_encoder.ui.wire.clients import BehindProxy, forwarded, named
-from viz_encoder.ui.wire.queue_turns import take_turns
+from viz_encoder.ui.wire.clients import REMEMBERED, BehindProxy, ClientLimits, forwarded, named
+from viz_encoder.ui.wire.queue import take_turns
 
 
 async def ok(scope, receive, send):
@@ -68,7 +67,7 @@ def test_so_many_requests_of_one_client_are_open_at_a_time():
         guard = ClientLimits(app, replace(PUBLIC, client_open=3))
         held = [asyncio.ensure_future(get(guard)) for _ in range(3)]
         await asyncio.sleep(0)
-        while sum(spent.open for spent in guard._clients.values()) < 3:
+        while sum(spent.open for spent in guard.clients.values()) < 3:
             await asyncio.sleep(0)
         try:
             async with asyncio.timeout(20):  # one that is let in waits as the others do
@@ -85,12 +84,12 @@ def test_clients_that_came_and_went_are_forgotten():
     guard = ClientLimits(ok, PUBLIC)
     for number in range(REMEMBERED + 50):
         guard._spent(str(number), 1.0)
-    assert len(guard._clients) == REMEMBERED
+    assert len(guard.clients) == REMEMBERED
 
 
 def test_on_ones_own_machine_nothing_is_counted():
     guard = ClientLimits(ok, LOCAL)
-    assert run_apart(get(guard)).status_code == 200 and not guard._clients
+    assert run_apart(get(guard)).status_code == 200 and not guard.clients
     assert (LOCAL.client_runs, LOCAL.client_long, LOCAL.work_seconds) == (None, None, None)
 
 

@@ -14,8 +14,8 @@ from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.wire.closed_page import MAX_NAME
-from viz_encoder.ui.wire.listeners import LISTENERS
+from viz_encoder.ui.wire.open_run import MAX_NAME
+from viz_encoder.ui.wire.watch import LISTENERS
 
 
 @pytest.mark.slow

@@ -31,9 +31,8 @@ from viz_encoder.ui.tabs.pooling.set_items import given_items
 from viz_encoder.ui.tabs.zoo.endpoints import zoo_audit
 from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
-from viz_encoder.ui.wire.listeners import Listened, Listeners
 from viz_encoder.ui.wire.progress import json_lines
-from viz_encoder.ui.wire.watch import SenderLeft, WorkWatch, watched
+from viz_encoder.ui.wire.watch import Listened, Listeners, SenderLeft, WorkWatch, watched
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = {

@@ -33,22 +33,19 @@ from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.wire import closed_page, figures, open_run, run_facts
+from viz_encoder.ui.wire import figures, open_run, run_facts
 from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
-from viz_encoder.ui.wire.client_limits import ClientLimits
-from viz_encoder.ui.wire.clients import BehindProxy, NamedClient, NoProxy
+from viz_encoder.ui.wire.clients import BehindProxy, ClientLimits, NamedClient, NoProxy
 from viz_encoder.ui.wire.early_head import EarlyHead
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.gradio_faults import GradioFaults
-from viz_encoder.ui.wire.listeners import Listened
-from viz_encoder.ui.wire.own_host import NAMES, OwnHost
-from viz_encoder.ui.wire.queue_sessions import outlive_sessions
-from viz_encoder.ui.wire.queue_turns import take_turns
-from viz_encoder.ui.wire.same_origin import SameOrigin
+from viz_encoder.ui.wire.queue import outlive_sessions, take_turns
+from viz_encoder.ui.wire.same_origin import NAMES, OwnHost, SameOrigin
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
 from viz_encoder.ui.wire.static import WEB, add_static
 from viz_encoder.ui.wire.timed_connection import timed
+from viz_encoder.ui.wire.watch import Listened
 from viz_encoder.whole_file import shortened
 
 PORT = 7860
@@ -209,7 +206,7 @@ def add_routes(app: FastAPI, runner: Runner) -> None:
     app.state.runner, app.state.first_run = runner, FirstRun(runner)
     add_static(app)
     tabs = (tab.router for tab in TABS if tab.router is not None)
-    shared = (each.ROUTER for each in (run_facts, open_run, figures, closed_page))
+    shared = (each.ROUTER for each in (run_facts, open_run, figures))
     for router in (*shared, *tabs):
         app.include_router(router)
     add_error_sentences(app)

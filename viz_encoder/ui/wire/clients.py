@@ -1,11 +1,17 @@
-"""Clients: who sent a request, by its address; behind a proxy, by what the proxy says."""
+"""Clients: who sent a request, behind a proxy too, and how many requests each may send."""
 
 import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from viz_encoder.ui.state.client import CLIENT
+from viz_encoder.ui.state.limits import Limits
+from viz_encoder.ui.wire.refusals import refuse
 
 FORWARDED_FOR, FORWARDED_HOST = b"x-forwarded-for", b"x-forwarded-host"
 FORWARDED_PROTO = b"x-forwarded-proto"
@@ -28,18 +34,17 @@ def named(address: str) -> str:
     return str(ipaddress.ip_network((found, NETWORK), strict=False))
 
 
+@dataclass(frozen=True)
 class NamedClient:
     """Sets CLIENT for whatever answers a request."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Before the app that counts by it."""
-        self._app = app
+    app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does."""
         if scope["type"] == "http":
             CLIENT.set(named((scope.get("client") or ("",))[0]))
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
 
 def told(scope: Scope, name: bytes) -> list[str]:
@@ -47,33 +52,33 @@ def told(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for header, value in scope["headers"] if header == name]
 
 
+@dataclass(frozen=True)
 class NoProxy:
     """Drops X-Forwarded-Host: without a proxy, it is a visitor's word, and Gradio would take it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does."""
         if scope["type"] in ("http", "websocket"):
             scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HOST]
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
 
+@dataclass(frozen=True)
 class BehindProxy:
     """Takes the client from X-Forwarded-For, which the proxy before this server writes.
 
     Use it only if every request comes through the proxy; other clients could forge the header.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does."""
         if scope["type"] == "http" and (found := forwarded(scope)):
             scope = {**scope, "client": (found, 0)}
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
 
 def forwarded(scope: Scope) -> str:
@@ -93,3 +98,55 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+FREE = ("/viz/static/", "/assets/", "/static/", "/theme.css", "/favicon.ico")  # files that are kept
+REMEMBERED = 10_000  # clients
+OFTEN = "Too many requests from your address; wait a second and try again."
+OPEN = "Too many open requests from your address; close other pages of this server."
+
+
+@dataclass
+class Spent:
+    """A client's usage; `left` is the number of requests it may send at once."""
+
+    left: float
+    at: float
+    open: int = 0
+
+
+@dataclass(frozen=True)
+class ClientLimits:
+    """A client that asks slowly is never refused; its first requests may come all at once."""
+
+    app: ASGIApp
+    limits: Limits
+    clock: Callable[[], float] = time.monotonic
+    clients: OrderedDict[str, Spent] = field(default_factory=OrderedDict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does, or refuse."""
+        rate = self.limits.client_rate
+        if scope["type"] != "http" or rate is None or scope["path"].startswith(FREE):
+            return await self.app(scope, receive, send)
+        spent = self._spent(named((scope.get("client") or ("",))[0]), rate)
+        if spent.left < 1:
+            return await refuse(scope, send, 429, OFTEN, {"retry-after": "1"})
+        if spent.open >= self.limits.client_open:
+            return await refuse(scope, send, 429, OPEN, {"retry-after": "5"})
+        spent.left -= 1
+        spent.open += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            spent.open -= 1
+
+    def _spent(self, client: str, rate: float) -> Spent:
+        """Usage up to now."""
+        now, burst = self.clock(), float(self.limits.client_burst)
+        spent = self.clients.setdefault(client, Spent(burst, now))
+        spent.left, spent.at = min(burst, spent.left + rate * (now - spent.at)), now
+        self.clients.move_to_end(client)
+        if len(self.clients) > REMEMBERED:
+            self.clients.popitem(last=False)
+        return spent

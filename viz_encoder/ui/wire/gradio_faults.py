@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
 
@@ -29,17 +30,16 @@ OURS = str(Path(__file__).parents[2])  # the package
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
 class GradioFaults:
     """Keeps an answer back until its first part is there: by then, Gradio has raised or not."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Right before Gradio's app: no other of our layers may stand between."""
-        self._app = app
+    app: ASGIApp  # Gradio's: no other of our layers may stand between
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does, or with a sentence where the app raised."""
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
+            return await self.app(scope, receive, send)
         held: list[Message] = []
         begun = False
 
@@ -51,7 +51,7 @@ class GradioFaults:
                 await send(held.pop(0))
 
         try:
-            await self._app(scope, receive, hold)
+            await self.app(scope, receive, hold)
         except Exception as fault:
             refusal = _refusal(scope, fault)
             if begun and refusal == NOT_HERE:

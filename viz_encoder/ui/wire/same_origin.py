@@ -1,10 +1,11 @@
-"""SameOrigin: in a browser, only this server's own page may ask it for anything.
+"""SameOrigin, OwnHost: only this server's own page, under its own name, may ask it for anything.
 
 A page of any site can have the browser send requests here: forms, pictures, fetch without CORS.
 The browser says who sent them, in headers that no page can write; other clients send none of these.
 """
 
 import re
+from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: it may be of any length
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,21 +25,20 @@ REFUSED = (
 )
 
 
+@dataclass(frozen=True)
 class SameOrigin:
     """Refuses what a page of another site sent, but for a link that opens the page."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Before the app, and before whatever counts or reads requests."""
-        self._app = app
+    app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does, or refuse."""
         if scope["type"] not in ("http", "websocket"):
-            return await self._app(scope, receive, send)
+            return await self.app(scope, receive, send)
         if (sender := _other_site(scope)) and not _opens_page(scope):
             return await refuse(scope, send, 403, REFUSED.format(sender))
         _name_ourselves(scope)
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
 
 
 def _other_site(scope: Scope) -> str:
@@ -85,3 +85,25 @@ def _name_ourselves(scope: Scope) -> None:
         new = [(FORWARDED_PROTO, scheme.encode()), (FORWARDED_HOST, f"{host}{folder}".encode())]
     replaced = {ORIGIN, GRADIO_SERVER, *dict(new)}
     scope["headers"] = [each for each in scope["headers"] if each[0] not in replaced] + new
+
+
+NAMES = ("127.0.0.1", "localhost")
+OTHER_HOST = (
+    "This server answers to 127.0.0.1 and localhost, not to {}. Behind a proxy that sends another "
+    "name, start it with --public --trust-proxy; see docs/server.md."
+)
+
+
+@dataclass(frozen=True)
+class OwnHost:
+    """A page of another site must not reach us under a name of its own (DNS rebinding)."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does, or refuse."""
+        if scope["type"] in ("http", "websocket"):
+            host = ", ".join(told(scope, b"host"))
+            if host.partition(":")[0].lower() not in NAMES:
+                return await refuse(scope, send, 400, OTHER_HOST.format(shown(host)))
+        await self.app(scope, receive, send)

@@ -1,13 +1,71 @@
-"""Watch: long work goes on while its sender waits for it, and for so many seconds at most."""
+"""Watch: long work goes on while its sender listens for it, and for so many seconds at most."""
 
+import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from gradio.context import LocalContext
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.limits import Limits, require_time
-from viz_encoder.ui.wire.listeners import LISTENERS, Listeners
+
+RESULT = re.compile(r"/gradio_api/call/(?:v2/)?[^/]+/([^/]+)$")
+STREAM = "/gradio_api/queue/data"
+
+
+class Listeners:
+    """Open streams, by the session or the event whose results they carry; for all threads."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def heard(self, names: set[str]) -> bool:
+        """Whether somebody listens to any of these."""
+        with self._lock:
+            return any(name in self._open for name in names)
+
+    def count(self, name: str, more: int) -> None:
+        """Count one listener more or less."""
+        with self._lock:
+            self._open[name] += more
+            if not self._open[name]:
+                del self._open[name]
+
+
+LISTENERS = Listeners()  # names are unguessable, so servers of one process may share it
+
+
+@dataclass(frozen=True)
+class Listened:
+    """Counts the streams while they are open."""
+
+    app: ASGIApp
+    listeners: Listeners = LISTENERS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does."""
+        name = _name(scope) if scope["type"] == "http" and scope["method"] == "GET" else ""
+        if not name:
+            return await self.app(scope, receive, send)
+        self.listeners.count(name, 1)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.listeners.count(name, -1)
+
+
+def _name(scope: Scope) -> str:
+    """The session or the event of a stream; "" of any other request."""
+    if scope["path"].endswith(STREAM):
+        return parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
+    found = RESULT.search(scope["path"])
+    return found[1] if found else ""
 
 
 class SenderLeft(VizEncoderError):
