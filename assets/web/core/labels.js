@@ -6,11 +6,14 @@ import { isolated } from "./token_names.js";
 /** @import { Range } from "./viewport.js" */
 /**
  * A map whose sides are named: where it lies, what stands along them, and the cell that is chosen.
- * @typedef {Frame & { view: Viewport, shown: Named[], columns?: Named[], chosen: number[],
+ * @typedef {Frame & { view: Viewport, shown: Named[], columns?: Named[], chosen: number[], axes?: typeof AXES,
  *   context: CanvasRenderingContext2D, overContext: CanvasRenderingContext2D }} Labelled
  * @typedef {{ name: string }} Named
  */
 /** @typedef {CanvasRenderingContext2D} Context */
+
+/** What the axes of an attention map are called. */
+export const AXES = { query: "← Query (who looks)", key: "Key (who is looked at) →" };
 
 const FONT = "12px system-ui, sans-serif";
 const LINE = 13; // pixels a name needs
@@ -71,12 +74,13 @@ export function thin([start, stop], every, always) {
 function drawTitles(map, context, ink) {
   context.fillStyle = ink;
   context.textAlign = "left";
-  context.fillText("Key (who is looked at) →", map.left, 8);
+  const { query, key } = map.axes ?? AXES;
+  context.fillText(key, map.left, 8);
   context.save();
   context.translate(8, map.top);
   context.rotate(-Math.PI / 2);
   context.textAlign = "right";
-  context.fillText("← Query (who looks)", 0, 0);
+  context.fillText(query, 0, 0);
   context.restore();
 }
 

@@ -115,7 +115,7 @@ export class MasksStep {
     const color = (/** @type {number} */ at) =>
       allows(kind, Math.floor(at / run.n), at % run.n) ? allowed : forbidden;
     this.grid.chosen = [place.query, place.key];
-    this.grid.outlined = [];
+    Object.assign(this.grid, { outlined: [], axes: texts.axes });
     this.grid.show(run.tokens, color);
     this.grid.canvas.setAttribute("aria-label", `${texts.masks.grid}: ${this.kind.selectedOptions[0]?.text ?? ""}`);
   }

@@ -6,7 +6,7 @@ import { el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
 import { TabShell } from "../core/tab_shell.js";
-import { fullScreen } from "../views/full_screen.js";
+import { fullScreen, nameScreen } from "../views/full_screen.js";
 import { TokenChoice } from "../views/token_choice.js";
 import { oneStop } from "../views/one_stop.js";
 import { moveOf } from "./lesson_keys.js";
@@ -103,7 +103,6 @@ class LearnTab extends TabShell {
     const { selection } = current;
     const place = this.#place(run);
     this.#mark();
-    this.tokens.beside.textContent = this.texts.beside;
     this.tokens.show(run, place.query);
     this.#asked.run(async (fresh) => {
       const numbers = await fresh(tokenNumbers(run, place, fresh.signal));
@@ -257,6 +256,8 @@ class LearnTab extends TabShell {
           el("span", {}, name),
         ),
       );
+    this.tokens.speak(this.texts.choice);
+    nameScreen(this.body, this.texts.screen);
     this.language.setAttribute("aria-label", this.texts.languages);
     this.bar.setAttribute("aria-label", this.texts.bar);
     this.bar.replaceChildren(...STEPS.map(({ id }, at) => step(this.texts.steps[id], at)));

@@ -177,7 +177,14 @@ export const DE = {
     ],
     [/^Running …(?: (\d+) s)?$/, (seconds) => (seconds ? `Läuft … ${seconds} s` : "Läuft …")],
   ],
-  beside: "Neben dem Bild: ",
+  axes: { query: "← Query (schaut)", key: "Key (auf ihn wird geschaut) →" },
+  choice: {
+    tokens: "Die Tokens. Pfeiltasten gehen weiter, die Eingabetaste wählt.",
+    beside: "Neben dem Bild: ",
+    patches: "Bild aus Patches",
+    picture: (size, chosen) => `Bild aus ${size} Patches. Gewählt: ${chosen}. Pfeiltasten wählen einen Patch.`,
+  },
+  screen: { open: "Ganzer Bildschirm (Taste f)", close: "Ganzen Bildschirm verlassen (Taste f)" },
   serverSays: "Der Server sagt auf Englisch: ",
   vectors: {
     length: "Länge",

@@ -1,5 +1,9 @@
 // The words of the lesson in English; every other language is a file with the same keys.
 
+import { AXES } from "../core/labels.js";
+import { SCREEN } from "../views/full_screen.js";
+import { CHOICE } from "../views/token_choice.js";
+
 const blocks = (/** @type {number} */ n) => (n === 1 ? "1 block" : `${n} blocks`);
 
 export const EN = {
@@ -74,7 +78,9 @@ export const EN = {
   here: "Changed here, in your browser; the model did not run with this.",
   reset: "Back to what ran",
   waiting: "Computing …",
-  beside: "Beside the picture: ",
+  axes: AXES,
+  choice: CHOICE,
+  screen: SCREEN,
   /** Sentences of the server, and how they are said; it speaks English. */
   server: /** @type {[said: RegExp, put: (...parts: string[]) => string][]} */ ([]),
   serverSays: "",

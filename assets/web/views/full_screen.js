@@ -2,12 +2,14 @@
 
 import { button, svg } from "../core/dom.js";
 
-/** @typedef {{ opener: HTMLButtonElement, redraw: () => unknown }} View */
+/** @typedef {{ opener: HTMLButtonElement, redraw: () => unknown, names: typeof SCREEN }} View */
+
+/** What its button does, then and there. */
+export const SCREEN = { open: "Full screen (key f)", close: "Leave full screen (key f)" };
 
 const FULL = "viz-full";
 const CORNERS = "M5 1H1v4M9 1h4v4M5 13H1V9M9 13h4V9";
 const FIELDS = "input, textarea, select, [contenteditable]";
-const [OPEN, CLOSE] = ["Full screen", "Leave full screen"];
 
 /** @type {Map<HTMLElement, View>} */ const views = new Map();
 /** @type {HTMLElement | null} */ let shown = null;
@@ -19,11 +21,19 @@ export function fullScreen(node, redraw = () => {}) {
   const opener = button("", () => toggle(node), named);
   const line = { d: CORNERS, fill: "none", stroke: "currentColor", "stroke-width": 1.6 };
   opener.append(svg("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" }, svg("path", line)));
-  label(opener, OPEN);
+  label(opener, SCREEN.open);
   if (!views.size) listen();
-  views.set(node, { opener, redraw });
+  views.set(node, { opener, redraw, names: SCREEN });
   node.classList.add("viz-fullable");
   return opener;
+}
+
+/** Name the button of a view in another language. @type {(node: HTMLElement, names: typeof SCREEN) => void} */
+export function nameScreen(node, names) {
+  const view = views.get(node);
+  if (!view) return;
+  view.names = names;
+  label(view.opener, shown === node ? names.close : names.open);
 }
 
 /** The pixels that are left for one part of a view that is alone in the window, below and above its other
@@ -51,8 +61,8 @@ function besides(/** @type {HTMLElement} */ node) {
 }
 
 function label(/** @type {HTMLButtonElement} */ opener, /** @type {string} */ text) {
-  opener.title = `${text} (key f)`;
-  opener.setAttribute("aria-label", text);
+  opener.title = text;
+  opener.ariaLabel = text.replace(/ \(.*/, "");
 }
 
 function toggle(/** @type {HTMLElement} */ node) {
@@ -103,7 +113,7 @@ function mark(/** @type {HTMLElement} */ node, /** @type {boolean} */ full) {
   document.documentElement.classList.toggle("viz-has-full", full);
   if (!view) return;
   view.opener.ariaPressed = String(full);
-  label(view.opener, full ? CLOSE : OPEN);
+  label(view.opener, full ? view.names.close : view.names.open);
 }
 
 const again = () => requestAnimationFrame(() => shown && views.get(shown)?.redraw());

@@ -2,7 +2,7 @@
 
 import { rgb, rgbText } from "../core/colors.js";
 import { context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
-import { drawLabels, labelRoom } from "../core/labels.js";
+import { AXES, drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
 import { BitImage, pixelsOf } from "./bit_image.js";
 import { fullHeight } from "./full_screen.js";
@@ -46,6 +46,7 @@ export class TokenGrid {
   rectangle = null;
   /** @type {number[]} */
   outlined = [];
+  axes = AXES;
   /** Image to draw if the cells are a mask's. @type {BitImage | null} */
   bits = null;
   /** @type {HTMLCanvasElement | null} */

@@ -15,6 +15,15 @@ import { Words } from "./token_strip.js";
 const SIZE = { widest: 440, tallest: 260 };
 export const OPACITY = 0.8; // largest opacity of the tint on a picture
 
+/** How its parts are called; the picture by what it shows and which patch is chosen. */
+export const CHOICE = {
+  tokens: "The tokens. Arrow keys move, Enter chooses.",
+  beside: "Beside the picture: ", // precedes the tokens that are not patches
+  patches: "picture of patches",
+  picture: (/** @type {string} */ size, /** @type {string} */ chosen) =>
+    `Picture of ${size} patches. Chosen: ${chosen}. Arrow keys choose a patch.`,
+};
+
 export class TokenChoice {
   #entering = new Latest();
   node = el("div", { class: "viz-token-choice" });
@@ -22,7 +31,8 @@ export class TokenChoice {
   run = null;
   /** @type {HTMLImageElement | null} */
   image = null;
-  beside = el("span", { class: "viz-caption" }, "Beside the picture: "); // precedes the tokens that are not patches
+  beside = el("span", { class: "viz-caption" });
+  names = CHOICE;
   /** @type {Unit[]} all tokens, or those beside the patches */
   units = [];
   token = 0;
@@ -33,7 +43,6 @@ export class TokenChoice {
 
   constructor(/** @type {Acts} */ { hover, choose }, size = SIZE) {
     this.size = size;
-    const label = "The tokens. Arrow keys move, Enter chooses.";
     const first = () => this.units.length; // of the patches
     this.patches = new PatchCanvas({
       point: (at) => hover(at === null ? null : first() + at),
@@ -42,8 +51,17 @@ export class TokenChoice {
       beyond: () => first() && this.words.focus(first() - 1),
     });
     const beyond = () => this.run?.grid && this.patches.canvas.focus();
-    this.words = new Words({ label, preview: hover, choose, beyond });
+    this.words = new Words({ label: "", preview: hover, choose, beyond });
+    this.speak(CHOICE);
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
+  }
+
+  // In another language.
+  speak(/** @type {typeof CHOICE} */ names) {
+    this.names = names;
+    this.beside.textContent = names.beside;
+    this.words.text.setAttribute("aria-label", names.tokens);
+    this.patches.canvas.setAttribute("aria-roledescription", names.patches);
   }
 
   /** @type {(run: Chosen, token: number, shades?: Shades | null) => void} */
@@ -113,7 +131,6 @@ export class TokenChoice {
     if (shades) patches.outline(token - prefix, css("--viz-mark", patches.canvas), 3);
     else patches.frame(token - prefix, css("--viz-mark", patches.canvas), 3);
     if (hovered !== null) patches.frame(hovered - prefix, css("--body-text-color"), 2);
-    const label = `Picture of ${rows} × ${cols} patches${shades ? ", shaded" : ""}. Chosen: ${run.named(token)}. Arrow keys choose a patch.`;
-    patches.canvas.setAttribute("aria-label", label);
+    patches.canvas.setAttribute("aria-label", this.names.picture(`${rows} × ${cols}`, run.named(token)));
   }
 }
