@@ -159,6 +159,18 @@ def test_multi_head_attention(batch_first, weights, use, masked, grad):
         assert trace.proof.passed, trace.proof.sentence
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm])
+def test_queries_that_are_a_norm_of_the_keys_are_of_the_same_tokens(norm, dtype):
+    model, norm = uneven(nn.MultiheadAttention(D_MODEL, 4)).to(dtype), norm(D_MODEL).to(dtype)
+    x = source(False).to(dtype)
+    given = ((norm(x), x), (x, norm(x)), (norm(x), x.roll(1, 0)), (norm(x), x + 0.1 * x.mean(0)))
+    with record(model) as recording:
+        for query, key in given:
+            model(query, key, key)
+    assert [call.cross for call in recording.calls] == [False, False, True, True]
+
+
 @pytest.mark.parametrize("options", [{"add_bias_kv": True}, {"add_zero_attn": True}])
 @pytest.mark.parametrize("weights", [True, False])
 def test_keys_that_torch_adds(options, weights):

@@ -48,9 +48,9 @@ def _what_then(context: AuditContext) -> str:
     if context.maps.unseen:
         names = ", ".join(named_once(context.maps.unseen))
         return (
-            f"; there is a softmax that was not seen to meet values: {names}. Multiply its weights "
-            "by them as they are, or by a mask"
+            f"; there is a softmax that was not seen to meet values: {names}. Multiply them by it: "
+            "weights @ values"
         )
     if context.unwatched:
         return " in module=; give a module that holds it"
-    return "; leave it out, if the model has none whose softmax is by hand and changed afterwards"
+    return "; leave it out, if the model has none whose weights meet values by other means than @"

@@ -68,7 +68,7 @@ class Operations:
         """Handler for this function in the current state; most functions have none."""
         name = STARTS.get(func)
         if name is None and self.busy:
-            name = FOLLOWS.get(func)
+            name = FOLLOWS.get(func, "alter" if self.softmax is not None else None)
         found: Handler | None = None if name is None else getattr(self, name)
         return found
 
@@ -162,6 +162,16 @@ class Operations:
             found[0].change(found[1], out)
         return out
 
+    def alter(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Follow whatever else gives a number for each weight, such as one divided by a sum."""
+        found = self._weights_in(args)
+        out = func(*args, **kwargs)
+        if found is not None and isinstance(out, Tensor) and out.is_floating_point():
+            softmax, weights = found
+            if out.shape == weights.now.shape:
+                softmax.change(weights, out)
+        return out
+
     def turn(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Follow weights with queries and keys exchanged, which stand after values "… d key"."""
         found = self._weights_in(args)
@@ -239,9 +249,33 @@ def _all_axes(mask: Tensor | None, q: Tensor) -> Tensor | None:
 
 
 def _differ(query: Tensor, key: Tensor) -> bool:
-    return query is not key and not (query.shape == key.shape and torch.equal(query, key))
+    if query is key:
+        return False
+    return query.shape != key.shape or not (torch.equal(query, key) or _one_is_normed(query, key))
 
 
+def _one_is_normed(query: Tensor, key: Tensor) -> bool:
+    """Whether one is a LayerNorm or RMSNorm of the other, or both are norms of the same rows."""
+    x, y = (one.detach().double().flatten(0, -2) for one in (query, key))
+    if len(x) < FEWEST_ROWS or x.shape[-1] < 2:
+        return False
+    apart = max(4 * torch.finfo(query.dtype).eps ** 2, 1e-10)
+    normed = (one(side) for one in (F.normalize, _standardized) for side in (x, y))
+    pairs = ((x, y), *zip(normed, (y, x, y, x), strict=True))
+    return any(_is_rescaled(*pair, apart) for pair in pairs)
+
+
+def _standardized(x: Tensor) -> Tensor:
+    return F.normalize(x - x.mean(dim=-1, keepdim=True))
+
+
+def _is_rescaled(x: Tensor, y: Tensor, apart: float) -> bool:
+    """Whether each channel of one is that of the other, times a number and plus another."""
+    x, y = (F.normalize(one - one.mean(dim=0), dim=0) for one in (x, y))
+    return bool(((x * y).sum(dim=0).abs() > 1 - apart).all())
+
+
+FEWEST_ROWS = 4  # through fewer, a line fits too easily
 SOFTMAX = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
 STARTS: dict[Any, str] = {  # function → the Operations method that handles it
     F.scaled_dot_product_attention: "sdpa",
