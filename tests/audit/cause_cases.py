@@ -290,6 +290,21 @@ def on_a_grid(flat: bool) -> Mask:
     return mask
 
 
+def in_frames(valid: Tensor) -> Tensor:
+    frame = torch.arange(valid.shape[1]) // 3
+    return padding(valid) & (frame[:, None] == frame)
+
+
+def over_frames(causally: bool) -> Mask:
+    """The same place in each frame of three, or in those before."""
+
+    def mask(valid: Tensor) -> Tensor:
+        place = torch.arange(valid.shape[1]) % 3
+        return (causal if causally else padding)(valid) & (place[:, None] == place)
+
+    return mask
+
+
 def in_parts(valid: Tensor) -> Tensor:
     """Causal, by four queries at a time, each time counted from the first key."""
     at = torch.arange(valid.shape[1])
@@ -339,8 +354,8 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("inverted", causal, lambda v: ~causal(v), ("inverted",), ()),
     ("padding transposed", padding, lambda v: padding(v).mT, ("transposed",), ()),
     ("causal transposed", causal, lambda v: causal(v).mT, ("transposed",), ("reversed",)),
-    ("no padding mask", padding, ones, ("ignored",), ("padding_ignored",)),
-    ("no mask at all", causal, ones, ("ignored",), ()),
+    ("no padding mask", padding, ones, ("closes_nothing",), ("ignored",)),
+    ("no mask at all", causal, ones, ("closes_nothing",), ("ignored",)),
     ("causal forgotten", causal, padding, ("pattern_ignored",), ()),
     ("padding forgotten", near, lambda v: near(torch.ones_like(v)), ("padding_ignored",), ()),
     (
@@ -442,6 +457,9 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("padding in the last document", in_halves(-1), in_halves(1), ("padding_numbered",), ()),
     ("weights beside their keys", causal, beside, ("keys_beside",), ()),
     ("a grid by distance", on_a_grid(False), on_a_grid(True), ("by_distance",), ()),
+    ("space for time", over_frames(False), in_frames, ("folded",), ()),
+    ("space for causal time", over_frames(True), in_frames, ("folded",), ()),
+    ("time for space", in_frames, over_frames(False), ("folded",), ()),
     ("a picture beyond the window", with_picture(False), with_picture(True), ("group_window",), ()),
     ("a picture cut by the window", with_picture(True), with_picture(False), ("group_cut",), ()),
     ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),
@@ -592,8 +610,8 @@ def _of_parts() -> list[CauseCase]:
         CauseCase("a mean over the batch", averaged, padding, ("over_batch",)),
         CauseCase("repeat for repeat_interleave", repeated, padding, ("repeat",), (), one),
         CauseCase("repeat of four heads, causal", repeated_of_four, causal, ("repeat",)),
-        CauseCase("BERT without its mask, sdpa", bert("sdpa"), padding, ("ignored",), (), wide),
-        CauseCase("BERT without its mask, eager", bert("eager"), padding, ("ignored",), (), wide),
+        CauseCase("BERT, a mask of 1, sdpa", bert("sdpa"), padding, ("closes_nothing",), (), wide),
+        CauseCase("BERT, a mask of 1, eager", bert("eager"), padding, ("closes_nothing",), (), wide),
         CauseCase("one layer open", _on("fused", causal, _open_layer), causal, ("ignored",)),
         CauseCase(
             "one layer open, unseen", _on("unseen", causal, _open_layer), causal, ("ignored",)

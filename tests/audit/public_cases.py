@@ -110,11 +110,16 @@ def of_token_types(mended: bool) -> Forward:
     return run
 
 
-def of_ids(mended: bool) -> Forward:
-    def run(model: Model, ids: Tensor, valid: Tensor) -> Tensor:
-        return model.stack(model.table(ids), padding(valid if mended else ids.bool()))
+def of_ids(closed: int) -> Callable[[bool], Forward]:
+    """A mask of another id than the padding's."""
 
-    return run
+    def forward(mended: bool) -> Forward:
+        def run(model: Model, ids: Tensor, valid: Tensor) -> Tensor:
+            return model.stack(model.table(ids), padding(valid if mended else ids != closed))
+
+        return run
+
+    return forward
 
 
 def flattened(mended: bool) -> Forward:
@@ -270,7 +275,11 @@ PUBLIC = (
     Public("token types as the mask", of_token_types, padding, pairs, ("other_tensor",)),
     Public("token types of one text", of_token_types, padding, singles, ("other_tensor",)),
     Public(
-        *("ids as the mask", of_ids, padding, as_it_is, ("other_tensor",)),
+        *("ids as the mask", of_ids(0), padding, as_it_is, ("another_id",)),
+        *(lambda: {"table": nn.Embedding(30, D_MODEL)}, IDS),
+    ),
+    Public(
+        *("a mask of the last id", of_ids(29), padding, as_it_is, ("another_id",)),
         *(lambda: {"table": nn.Embedding(30, D_MODEL)}, IDS),
     ),
     Public("flattened over the batch", flattened, by_document, restarting, ("first_sample",)),

@@ -218,7 +218,7 @@ def test_the_number_of_experts_is_no_number_of_keys():
 @pytest.mark.parametrize(
     ("make_mask", "code"),
     [
-        (lambda valid: torch.ones_like(padding(valid)), "ignored"),
+        (lambda valid: torch.ones_like(padding(valid)), "closes_nothing"),
         (lambda valid: padding(valid).mT, "transposed"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_model_of_transformers_is_called_by_its_keywords():
     assert right.verdict == "PASS", str(right)
     open_to_all = {**batch(), "attention_mask": torch.ones(4, 9, dtype=torch.long)}
     wrong = vz.audit_batch(model, open_to_all, lambda b: padding(batch()["attention_mask"] == 1))
-    assert wrong.check("maps").code == "ignored"
+    assert wrong.check("maps").code == "closes_nothing"
 
 
 def test_real_tokens_with_the_id_of_the_padding_are_counted():
@@ -138,12 +138,9 @@ def test_a_mask_after_the_softmax_is_red_and_a_sink_is_not(train):
     assert own(wrong) == ["row_sums"], str(wrong)
     found = wrong.check("row_sums")
     assert found.code == "after_softmax" and 0 < found.amount < 1
-    for model, verdict in (
-        (Multiplied(divided=True), "NOT TESTED"),
-        (Multiplied(sink=0.5), "PASS"),
-    ):
+    for model in (Multiplied(divided=True), Multiplied(sink=0.5)):
         right = vz.audit_batch(model.train(train), batch(), intent)
-        assert right.verdict == verdict, str(right)  # what is divided again cannot be followed
+        assert right.verdict == "PASS", str(right)
     assert right.check("row_sums").verdict == "NOT TESTED"
     assert any("a sink or" in line for line in right.not_tested)
 
@@ -186,7 +183,7 @@ class Unseen(Reader):
 
     def forward(self, input_ids, attention_mask):
         x = self.table(input_ids)
-        return (x @ x.mT).softmax(dim=-1).nan_to_num() @ x
+        return ((x @ x.mT).softmax(dim=-1)[..., None] * x[:, None]).sum(dim=-2)
 
 
 def test_a_batch_of_which_no_map_is_seen_is_not_passed():

@@ -166,10 +166,12 @@ class Operations:
         """Follow whatever else gives a number for each weight, such as one divided by a sum."""
         found = self._weights_in(args)
         out = func(*args, **kwargs)
-        if found is not None and isinstance(out, Tensor) and out.is_floating_point():
-            softmax, weights = found
-            if out.shape == weights.now.shape:
-                softmax.change(weights, out)
+        if found is None or not isinstance(out, Tensor) or not out.is_floating_point():
+            return out
+        softmax, weights = found
+        as_large = [one for one in _flat(args) if getattr(one, "shape", None) == out.shape]
+        if out.shape == weights.now.shape and len(as_large) == 1:  # not two maps, as a difference
+            softmax.change(weights, out)
         return out
 
     def turn(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import IDS, MaskReading
+from viz_encoder.audit.diagnose.passed_mask import MaskReading
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.shown import listed
@@ -128,8 +128,6 @@ def obeyed(seen: Sequence[LayerOnBatch]) -> Diagnosis | None:
     others = [name for name, _ in meant if name != where]
     if others:
         return diagnose("other_tensor", more=f": {_name(where)}, where {_name(others[0])} does")
-    if where == IDS:
-        return diagnose("other_tensor", more=f": the ids themselves are, {sense}")
     left_out = _held(
         seen, lambda one, reading: _is_meant(one, reading.allowed & _of(one, where, sense))
     )

@@ -8,7 +8,7 @@ from torch import Tensor
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.measure.reach import Allowed
 
-FEWEST = 2  # groups, and tokens in each
+FEWEST = 2  # groups, or tokens in each
 
 
 def wrong_grids(pattern: Allowed) -> Iterator[Hypothesis]:
@@ -16,15 +16,25 @@ def wrong_grids(pattern: Allowed) -> Iterator[Hypothesis]:
 
     "query key" for all samples.
     """
-    if not torch.equal(pattern, pattern.mT) or not bool(pattern.diagonal().all()):
+    if not bool(pattern.diagonal().all()):
+        return
+    yield from _other_axis(pattern)
+    if not torch.equal(pattern, pattern.mT):
         return
     near = by_distance(pattern)
     if not (bool(near.all()) or torch.equal(near, pattern)):
         yield Hypothesis("by_distance", near)
-    size = int(pattern[0].sum())
-    for folded in _folded(len(pattern), size):
-        if not torch.equal(folded, pattern) and _is_permuted(pattern, size):
-            yield Hypothesis("folded", folded, f": {size} at a time")
+
+
+def _other_axis(pattern: Tensor) -> Iterator[Hypothesis]:
+    """Of groups, those along the other axis, and causal ones, if these are."""
+    whole, causal = pattern | pattern.mT, torch.equal(pattern, pattern.tril())
+    if not torch.equal(whole.float() @ whole.float() > 0, whole):
+        return
+    for folded, more, variant in (*_folded(whole), *_across(whole)):
+        for one in (folded, folded.tril()) if causal else (folded,):
+            if not torch.equal(one, pattern):
+                yield Hypothesis("folded", one, more, variant)
 
 
 def by_distance(pattern: Tensor) -> Tensor:
@@ -37,16 +47,29 @@ def by_distance(pattern: Tensor) -> Tensor:
     return taken[ahead]
 
 
-def _folded(n_tokens: int, size: int) -> Iterator[Tensor]:
-    """Groups of so many tokens: neighbors, or each so many tokens apart."""
-    if n_tokens % size or size < FEWEST or n_tokens // size < FEWEST:
+def _folded(whole: Tensor) -> Iterator[tuple[Tensor, str, str]]:
+    """Groups of as many tokens: neighbors, or each so many tokens apart."""
+    n_tokens, size = len(whole), int(whole[0].sum())
+    if n_tokens % size or not FEWEST <= size <= n_tokens // FEWEST:
         return
     place = torch.arange(n_tokens)
-    for number in (place // size, place % (n_tokens // size)):
-        yield number[:, None] == number
+    for number in (place // size, place % (n_tokens // size)) if _are_alike(whole) else ():
+        yield number[:, None] == number, f": {size} at a time", ""
 
 
-def _is_permuted(pattern: Tensor, size: int) -> bool:
-    """Whether it consists of groups of so many tokens that see all of themselves, and no more."""
-    linked = pattern.float() @ pattern.float() > 0
-    return torch.equal(linked, pattern) and bool((pattern.sum(dim=1) == size).all())
+def _are_alike(whole: Tensor) -> bool:
+    """Whether all groups have as many tokens."""
+    return len(whole.sum(dim=1).unique()) == 1
+
+
+def _across(whole: Tensor) -> Iterator[tuple[Tensor, str, str]]:
+    """The same frame where the same place in each is meant, or the other way around."""
+    place = torch.arange(len(whole))
+    for width in range(FEWEST, len(whole) // FEWEST + 1):
+        frame, within = (n[:, None] == n for n in (place // width, place % width))
+        for meant, other, words in (
+            (within, frame, "within frames, where over frames"),
+            (frame, within, "over frames, where within frames"),
+        ):
+            if torch.equal(whole, meant):
+                yield other, f": {words} was meant ({width} tokens a frame)", f"{width}"

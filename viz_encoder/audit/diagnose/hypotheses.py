@@ -47,8 +47,9 @@ def hypotheses(
 
 
 def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
-    keys = valid[:, None, :].expand_as(allowed)
     everything = torch.ones_like(allowed)
+    masks_padding = not torch.equal(allowed, pattern)
+    keys = valid[:, None, :].expand_as(allowed) if masks_padding else everything
     itself = torch.eye(allowed.shape[-1], dtype=torch.bool, device=keys.device)
     causal = everything.tril()
     yield from (Hypothesis("inverted", one) for one in (~allowed, ~allowed & keys, ~pattern & keys))

@@ -147,5 +147,10 @@ def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> La
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
     layers = case.allowed if len(case.allowed) > 1 else ()
     return LayerOnBatch(
-        opened, allowed, pattern, case.valid, passed=readings_of(case), layers=layers
+        opened,
+        allowed,
+        pattern,
+        case.valid,
+        passed=readings_of(case),
+        layers=layers,
     )

@@ -17,8 +17,6 @@ from viz_encoder.audit.measure.flex_masks import fault_of, is_flex, meant
 from viz_encoder.audit.measure.passed import leaves_in, tensors_in
 from viz_encoder.audit.measure.setting import Case
 
-IDS = "the ids"  # in place of a keyword: x itself
-
 
 @dataclass(frozen=True, eq=False)
 class MaskReading:
@@ -69,10 +67,8 @@ def readings(passed: Any, valid: Tensor) -> list[MaskReading]:
 
 
 def readings_of(case: Case) -> tuple[MaskReading, ...]:
-    """Readings for one batch, whose ids may have been passed in place of a mask."""
-    ids = {IDS: case.x} if not case.x.is_floating_point() and not case.own else {}
-    known = [one for one in readings(ids, case.valid) if one.sense.startswith("not ")]
-    return (*readings(case.passed, case.valid), *known)
+    """What one batch is passed, in every reading."""
+    return tuple(readings(case.passed, case.valid))
 
 
 def _as_flex_pairs(mask: Any, valid: Tensor) -> Tensor | None:

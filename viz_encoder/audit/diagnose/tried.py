@@ -1,10 +1,9 @@
 """Causes that are found by trying: another tensor as the mask, and each sample by itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,19 +12,18 @@ from viz_encoder.audit.answer import Diagnosis, is_sure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.diagnose.right_on import is_closed, is_right_on, places_of_tokens, right_with
+from viz_encoder.audit.diagnose.what_is_passed import of_what_is_passed
 from viz_encoder.audit.measure.changed_tokens import content_of
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
-from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
-from viz_encoder.audit.missing_links import missing_links
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.errors import InputError
 
 OPEN = ("ignored", "padding_ignored", "pattern_ignored")  # true, and not yet the whole cause
 VAGUE = ("", "as_passed", "not_seen")
-LayersAndHeads = list[tuple[int, int]]
 STEPS = 3  # how far masks are moved
 
 
@@ -44,7 +42,8 @@ def by_trying(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis:
         return known
     with suppress(ModelFault):
         found = (
-            _of_another_tensor(context, case)
+            of_what_is_passed(context, case, known)
+            or _of_another_tensor(context, case)
             or _of_another_order(context, case)
             or _of_counted(context, case)
         )
@@ -62,7 +61,7 @@ def of_the_tensor(context: AuditContext, case: Case, known: Diagnosis) -> Diagno
     with suppress(ModelFault, InputError):
         if known.code in ("repeat", "copies") and _takes_samples_for_heads(context, case):
             return diagnose("head_axis")
-        if known.code == "inverted" and _right_with(context, case, _signed):
+        if known.code == "inverted" and right_with(context, case, _signed):
             return diagnose("unsigned")
     return None
 
@@ -80,53 +79,13 @@ def _takes_samples_for_heads(context: AuditContext, case: Case) -> bool:
     return False
 
 
-def _signed(case: Case) -> Any:
-    """The passed arguments, with unsigned tensors as int64."""
-    return mapped(case.passed, lambda one: one.long() if one.dtype == torch.uint8 else one)
+def _signed(case: Case) -> Case:
+    """The case with unsigned tensors passed as int64."""
+    return _passing(case, lambda one: one.long() if one.dtype == torch.uint8 else one)
 
 
-def is_right_on(
-    context: AuditContext, case: Case, places: LayersAndHeads | None = None
-) -> bool | None:
-    """Whether tokens look where they may on this batch, and nowhere else; None if unseen.
-
-    Not if the tokens do not stand at these places among the keys.
-    """
-    layers = maps_of(context.subject, case).layers
-    if places is not None and _places_of_tokens(layers) != places:
-        return False
-    if layers and len(case.allowed) in (1, len(layers)):
-        judged = [one.judged(context.intent(case, n), case.valid) for n, one in enumerate(layers)]
-        return all(float(o.leak.max()) <= MASS and not context.misses(o.lost) for o in judged)
-    found = context.gradients_on(case)
-    if isinstance(found, str) or context.is_pooled:
-        return None
-    if context.misses(missing_links(context, case, found).closed):
-        return False
-    return _is_closed(context, case, found)
-
-
-def _is_closed(context: AuditContext, case: Case, found: Gradients) -> bool:
-    """Whether no row changes with a token that it may not know of."""
-    may = context.may(case)
-    depends = found.relative().nan_to_num(1.0) > GRADIENT
-    return all(
-        not bool((depends[n] & ~_of_sample(may, sample, query)).any())
-        for n, (sample, query) in enumerate(found.rows)
-    )
-
-
-def _of_sample(known: Tensor, sample: int, query: int) -> Tensor:
-    """Tokens that influence one token, "batch key"."""
-    whole = torch.zeros_like(known[:, 0])
-    whole[sample] = known[sample, query]
-    return whole
-
-
-def _right_with(context: AuditContext, case: Case, change: Callable[[Case], Any]) -> bool:
-    """Whether all is right with what is passed changed in this way, here and on a further batch."""
-    further = context.batches.further(case)[: 1 if case is context.base else 2]
-    return all(is_right_on(context, replace(one, passed=change(one))) for one in (case, *further))
+def _passing(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    return replace(case, passed=mapped(case.passed, change))
 
 
 def _of_another_tensor(context: AuditContext, case: Case) -> Diagnosis | None:
@@ -137,27 +96,27 @@ def _of_another_tensor(context: AuditContext, case: Case) -> Diagnosis | None:
         for name, other in tensors.items():
             if name == where or other is content or other.shape != tensors[where].shape:
                 continue  # other tokens are no trial: of equal ones no place could be told
-            if not torch.equal(other, tensors[where].to(other.dtype)) and _right_with(
+            if not torch.equal(other, tensors[where].to(other.dtype)) and right_with(
                 context, case, partial(_in_place_of, where, name)
             ):
                 return diagnose("other_tensor", more=f": {name!r}, where {where!r} does")
     return None
 
 
-def _in_place_of(where: str, name: str, case: Case) -> Any:
-    """The passed arguments, with the first tensor in both places."""
+def _in_place_of(where: str, name: str, case: Case) -> Case:
+    """The case with the first tensor passed in both places."""
     tensors = dict(tensors_in(case.passed))
     mask, other = tensors[where], tensors[name]
-    return mapped(case.passed, lambda one: mask.to(other.dtype) if one is other else one)
+    return _passing(case, lambda one: mask.to(other.dtype) if one is other else one)
 
 
 def _of_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
     """Whether all is right where the masks are passed the other way around, or moved on."""
     given, out = dict(tensors_in(case.passed)), context.subject.run(case)
     for step in (0, *range(1, STEPS + 1), *range(-STEPS, 0)):
-        turned = dict(tensors_in(_turned(step, case)))
+        turned = dict(tensors_in(_turned(step, case).passed))
         if any(not torch.equal(one, given[where]) for where, one in turned.items()) and (
-            _moves(context, case, step, out) and _right_with(context, case, partial(_turned, step))
+            _moves(context, case, step, out) and right_with(context, case, partial(_turned, step))
         ):
             if step and bool(context.pattern(case).all()):
                 return either(["shifted", "order"])  # which differ in what comes in at the end
@@ -179,7 +138,7 @@ def _of_counted(context: AuditContext, case: Case) -> Diagnosis | None:
         allowed = context.setting.allowed(counted, case.x)
         found = context.gradients_on(case)  # of real tokens behind the count, too
         there = replace(case, allowed=allowed)
-        if isinstance(found, Gradients) and not _is_closed(context, there, found):
+        if isinstance(found, Gradients) and not is_closed(context, there, found):
             return None
         if is_right_on(context, replace(there, valid=counted)):
             return diagnose("counted", sure=False)
@@ -188,19 +147,19 @@ def _of_counted(context: AuditContext, case: Case) -> Diagnosis | None:
 
 def _moves(context: AuditContext, case: Case, step: int, out: Tensor) -> bool:
     """Whether this order is another to the model: none is where it ignores what is passed."""
-    moved = context.subject.run(replace(case, passed=_turned(step, case)))
+    moved = context.subject.run(_turned(step, case))
     return gap(moved, out, case.judged).amount > 0
 
 
-def _turned(step: int, case: Case) -> Any:
-    """The passed arguments with each token axis rolled by `step`, or flipped if it is 0."""
+def _turned(step: int, case: Case) -> Case:
+    """The case with each token axis rolled by `step`, or flipped if it is 0."""
 
     def turn(mask: Tensor) -> Tensor:
         n_tokens = case.valid.shape[1]
         axes = [axis for axis, size in enumerate(mask.shape) if axis and size == n_tokens]
         return mask.roll([step] * len(axes), axes) if step and axes else mask.flip(axes)
 
-    return mapped(case.passed, turn)
+    return _passing(case, turn)
 
 
 def _is_meant(pairs: Tensor, case: Case) -> bool:
@@ -212,11 +171,6 @@ def _is_right_alone(context: AuditContext, case: Case) -> bool:
     if len(case.valid) == 1 or context.setting.fixed:
         return False
     each = (context.setting.whole(case, sample) for sample in range(len(case.valid)))
-    places = _places_of_tokens(maps_of(context.subject, case).layers)
+    places = places_of_tokens(maps_of(context.subject, case).layers)
     # In one sample alone a sink in front and filling behind the tokens may look the same.
     return all(is_right_on(context, one, places) for one in each)
-
-
-def _places_of_tokens(layers: Sequence[LayerRun]) -> LayersAndHeads:
-    """The first token's key and the number of open slots, for each layer."""
-    return [(one.slots.first, one.slots.n_open) for one in layers]

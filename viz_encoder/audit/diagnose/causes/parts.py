@@ -39,10 +39,11 @@ PARTS = {
         "row).abs() <= r) & ((column[:, None] - column).abs() <= r).",
     ),
     "folded": Cause(
-        "tokens are folded into groups along the wrong axis: neighbors are taken where every n-th "
-        "token was meant, or the other way around",
+        "tokens are grouped along the wrong axis of two, such as space in place of time, by the "
+        "way they are folded or by their mask",
         "x.unflatten(1, (frames, patches)).transpose(1, 2).flatten(0, 1), and back the same way: "
-        "reshape alone exchanges no axes.",
+        "reshape alone exchanges no axes. In a mask, place // patches is the frame and place % "
+        "patches the place in it.",
     ),
     "groups_joined": Cause(
         "groups of tokens that see all of themselves, such as pictures, see the other groups, too",

@@ -29,6 +29,16 @@ READINGS = {
         "every token looks at every token, as with no mask at all",
         "Pass the mask on to the attention call, in the convention that it expects.",
     ),
+    "closes_nothing": Cause(
+        "the mask that is passed closes nothing: all of it has one value",
+        "Make it where the padding is made: ids != pad_id before anything is cut or filled up, or "
+        "torch.arange(n_tokens) < lengths[:, None].",
+    ),
+    "another_id": Cause(
+        "the mask is made of another id than that of the padding",
+        "mask = ids != tokenizer.pad_token_id, for the tokenizer that pads; ids themselves are no "
+        "mask.",
+    ),
     "padding_ignored": Cause(
         "the pattern is right, but padding is not masked",
         "Combine both: allowed = pattern & valid[:, None, :].",
