@@ -610,8 +610,8 @@ def _of_parts() -> list[CauseCase]:
         CauseCase("a mean over the batch", averaged, padding, ("over_batch",)),
         CauseCase("repeat for repeat_interleave", repeated, padding, ("repeat",), (), one),
         CauseCase("repeat of four heads, causal", repeated_of_four, causal, ("repeat",)),
-        CauseCase("BERT, a mask of 1, sdpa", bert("sdpa"), padding, ("closes_nothing",), (), wide),
-        CauseCase("BERT, a mask of 1, eager", bert("eager"), padding, ("closes_nothing",), (), wide),
+        CauseCase("BERT, all 1, sdpa", bert("sdpa"), padding, ("closes_nothing",), (), wide),
+        CauseCase("BERT, all 1, eager", bert("eager"), padding, ("closes_nothing",), (), wide),
         CauseCase("one layer open", _on("fused", causal, _open_layer), causal, ("ignored",)),
         CauseCase(
             "one layer open, unseen", _on("unseen", causal, _open_layer), causal, ("ignored",)

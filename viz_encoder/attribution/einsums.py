@@ -1,9 +1,10 @@
 """Products that mix values by attention weights: which axes are queries, keys and heads."""
 
-from string import ascii_letters
 from typing import Any, NamedTuple
 
 from torch import Tensor
+
+from viz_encoder.trace.einsum_axes import axes_of
 
 
 class Mixing(NamedTuple):
@@ -28,12 +29,10 @@ def mixing_of(equation: Any, maps: Tensor, values: Tensor, *, maps_first: bool) 
     """
     if equation == "":
         return _plain_product(maps, values, maps_first)
-    if not isinstance(equation, str):  # axes as lists of numbers
-        return None
     given = (maps, values) if maps_first else (values, maps)
-    *factors, out = _spelled(equation, given)
-    if len(factors) != 2:
+    if (spelled := axes_of(equation, given)) is None:
         return None
+    *factors, out = spelled
     of_maps, of_values = factors if maps_first else factors[::-1]
     rest, key = of_maps[:-1], of_maps[-1]
     own = [x for x in rest if x not in of_values]
@@ -61,18 +60,3 @@ def _plain_product(maps: Tensor, values: Tensor, maps_first: bool) -> Mixing | N
     if maps_first:
         return Mixing(maps, values, (*heads, row, column))
     return Mixing(maps.mT, values.mT, (*heads, column, row))
-
-
-def _spelled(equation: str, given: tuple[Tensor, ...]) -> list[str]:
-    """The axes of each factor and of the result, with letters for "..."."""
-    factors, _, out = equation.replace(" ", "").partition("->")
-    names = factors.split(",")
-    if len(names) != len(given):
-        return []
-    unused = [x for x in ascii_letters if x not in equation]
-    sizes = [x.ndim - len(n.replace("...", "")) for n, x in zip(names, given, strict=True)]
-    dots = "".join(unused[: max(sizes)])
-    spelled = [
-        n.replace("...", dots[len(dots) - size :]) for n, size in zip(names, sizes, strict=True)
-    ]
-    return [*spelled, out.replace("...", dots)]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.tried import is_right_on
+from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.measure.difference import Gap, gap, own_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know

@@ -18,7 +18,7 @@ from viz_encoder.audit.cut_samples import (
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.mixing import by_first, by_moved_rows
 from viz_encoder.audit.diagnose.pooling_cause import by_places, by_pooling, may_count_padding
-from viz_encoder.audit.diagnose.tried import is_right_on
+from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
-from viz_encoder.audit.diagnose.tried import is_right_on
+from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.trace.torch_ops import SOFTMAX
 

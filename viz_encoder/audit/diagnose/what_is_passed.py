@@ -51,7 +51,8 @@ def _of_another_id(context: AuditContext, case: Case) -> Diagnosis | None:
     if len(of_padding) != 1 or context.setting.reads_input:
         return None
     for other in dict.fromkeys(_other_ids(context, case, ids)):
-        trials = partial(_made_of, context, other), partial(_exchanged, context, *of_padding, other)
+        exchanged = partial(_exchanged, context, of_padding[0], other)
+        trials = partial(_made_of, context, other), exchanged
         if other not in of_padding and all(right_with(context, case, one) for one in trials):
             more = f": {other}, where padding has the id {of_padding[0]}"
             return diagnose("another_id", more=more)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.trace.attention_call import AttentionCall, batch_and_heads, own_copy
+from viz_encoder.trace.einsum_axes import axes_of
 from viz_encoder.trace.torch_ops import SOFTMAX
 
 PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm)
@@ -76,13 +77,14 @@ def _is_plain(call: AttentionCall, n_samples: int) -> bool:
 
 def _of_einsum(args: tuple[Any, ...], out: Tensor) -> Factors | None:
     """The two operands, those with the rows of the result first, axes in the result's order."""
-    if not args or not isinstance(args[0], str) or "." in args[0] or "->" not in args[0]:
+    equation, *operands = args
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = [*operands[0]]
+    spelled = axes_of(equation, tuple(operands)) if out.ndim > 2 else None
+    if spelled is None:
         return None
-    given, _, made = args[0].replace(" ", "").partition("->")
-    operands = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
-    if len(made) < 3 or out.ndim < 3 or len(operands) != 2:
-        return None
-    terms = [*zip(given.split(","), operands, strict=True)]
+    *labels, made = spelled
+    terms = [*zip(labels, operands, strict=True)]
     sides = [_with_rows(terms, made[:-2], one) for one in (made[-2], made[-1])]
     return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
 
