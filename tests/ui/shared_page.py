@@ -37,7 +37,7 @@ CHOSEN = """() => {
       (one) => one.ariaPressed ?? one.ariaSelected),
     other: {
       dark: document.body.classList.contains("dark"),
-      left: all(".viz-full, .viz-alert, .viz-take a[download], #viz-saved .file-preview").length,
+      left: all(".viz-full, .viz-alert, #viz-saved .file-preview").length,
       saved: Boolean(document.querySelector("#viz-saved")?.offsetParent),
     },
     link: { address: (vizTab.selection.flush(), location.search), run: vizTab.run.key },

@@ -432,10 +432,8 @@ def test_a_picture_for_a_paper(shared, trace):
     opened.painted()
     page = opened.page
     page.select_option("#viz-paper-width", "174")
-    page.locator(".viz-take").get_by_role("button", name="SVG", exact=True).click()
-    link = page.wait_for_selector(".viz-take a[download$='.svg']")
     with page.expect_download() as started:
-        link.click()
+        page.locator(".viz-map .viz-saves").get_by_role("button", name="SVG").click()
     text = started.value.path().read_text(encoding="utf-8")
     assert 'width="174mm"' in text and "<image " in text
     for said in (
@@ -459,10 +457,8 @@ def test_the_picture_of_a_part_has_the_cells_of_that_part(shared, trace):
     page.focus(".viz-map-canvas")
     for _ in range(3):
         page.keyboard.press("+")
-    page.locator(".viz-take").get_by_role("button", name="SVG", exact=True).click()
-    link = page.wait_for_selector(".viz-take a[download$='.svg']")
     with page.expect_download() as started:
-        link.click()
+        page.locator(".viz-map .viz-saves").get_by_role("button", name="SVG").click()
     text = started.value.path().read_text(encoding="utf-8")
     (packed,) = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
     drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))).convert("L"))

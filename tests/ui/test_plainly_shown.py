@@ -211,10 +211,8 @@ def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
 def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
     opened = shared(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()
-    opened.page.locator(".viz-take").get_by_role("button", name="PNG", exact=True).click()
-    link = opened.page.wait_for_selector(".viz-take a[download$='.png']")
     with opened.page.expect_download() as started:
-        link.click()
+        opened.page.locator(".viz-map .viz-saves").get_by_role("button", name="PNG").click()
     content = started.value.path().read_bytes()
     with Image.open(io.BytesIO(content)) as image:
         image.load()  # every chunk's checksum is read

@@ -3,7 +3,7 @@
 import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csvOf, textsOf } from "../../assets/web/explore/over_texts.js";
+import { linesOf, textsOf } from "../../assets/web/explore/over_texts.js";
 import { walked } from "../../assets/web/views/cells.js";
 import { boxOf, outstanding, overlap, placed } from "../../assets/web/views/scatter_labels.js";
 
@@ -50,6 +50,8 @@ test("texts are lines that hold any", () => {
 
 test("a mean over texts is a line a head, with its spread", () => {
   const found = { mean: [[0.5, null]], spread: [[0.1, null]], measure: "logit of “are”, here", n: 3, sentence: "" };
-  const lines = csvOf(found).split("\r\n");
-  assert.deepEqual(lines.slice(1), ['0,0,0.5,0.1,3,"logit of “are”, here"', '0,1,,,3,"logit of “are”, here"', ""]);
+  assert.deepEqual(linesOf(found).slice(1), [
+    [0, 0, 0.5, 0.1, 3, "logit of “are”, here"],
+    [0, 1, "", "", 3, "logit of “are”, here"],
+  ]);
 });

@@ -1,5 +1,6 @@
 // Saving all heads: the atlas as a picture for paper, and every statistic as a table.
 
+import { csvFile } from "../views/canvas_png.js";
 import { savePicture } from "../views/plotly_figure.js";
 import { saveRow } from "../views/save_row.js";
 import { changeFigure } from "./change_figure.js";
@@ -44,10 +45,7 @@ export function atlasSaves(run, measures, selection, changes) {
 function tableOf(run, measures) {
   const names = measures.names().filter((name) => measures.complete(name)); // and changes
   const lines = measures.heads(names[0]).map(({ layer, head }) => {
-    const values = names.map((name) => measures.value(name, layer, head) ?? "");
-    return [layer, head, ...values].join(",");
+    return [layer, head, ...names.map((name) => measures.value(name, layer, head) ?? "")];
   });
-  const text = `${["layer", "head", ...names].join(",")}\n${lines.join("\n")}\n`;
-  const name = `${run.model}-heads.csv`.replace(/[^A-Za-z0-9_.+-]+/g, "-");
-  return { blob: new Blob([text], { type: "text/csv" }), name };
+  return csvFile(`${run.model}-heads`, [["layer", "head", ...names], ...lines]);
 }

@@ -3,6 +3,7 @@
 import { dataset, HEADED, WHERE_KEPT } from "../core/dataset.js";
 import { button, el } from "../core/dom.js";
 import { streamed } from "../core/streamed.js";
+import { csvFile } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
 import { HeadShares } from "./head_shares.js";
@@ -21,12 +22,12 @@ export const textsOf = (typed) =>
     .map((line, at) => /** @type {[number, string]} */ ([at + 1, line.trim()]))
     .filter(([, text]) => text);
 
-/** A line a head. @type {(found: TextEffects) => string} */
-export function csvOf({ mean, spread, measure, n }) {
+/** A line a head, below the names of its cells. @type {(found: TextEffects) => (string | number)[][]} */
+export function linesOf({ mean, spread, measure, n }) {
   const lines = mean.flatMap((heads, layer) =>
-    heads.map((value, head) => [layer, head, value ?? "", spread[layer][head] ?? "", n, `"${measure}"`].join(",")),
+    heads.map((value, head) => [layer, head, value ?? "", spread[layer][head] ?? "", n, measure]),
   );
-  return `${["layer,head,effect,spread,texts,measure", ...lines].join("\r\n")}\r\n`;
+  return [["layer", "head", "effect", "spread", "texts", "measure"], ...lines];
 }
 
 export class OverTexts {
@@ -112,10 +113,7 @@ export class OverTexts {
   }
 
   #table() {
-    const found = this.#found;
-    if (!found) return null;
-    const blob = new Blob([csvOf(found)], { type: "text/csv;charset=utf-8" });
-    return { blob, name: `${this.#run?.model ?? "run"}-effects.csv` };
+    return this.#found && csvFile(`${this.#run?.model ?? "run"}-effects`, linesOf(this.#found));
   }
 
   #count() {

@@ -20,7 +20,8 @@ export function csvFile(stem, lines) {
   return { blob: new Blob([text], { type: "text/csv" }), name: `${fileName(stem)}.csv` };
 }
 
-const fileName = (/** @type {string} */ stem) => stem.replace(/[^A-Za-z0-9_.+-]+/g, "-");
+/** A stem without what a file's name may not hold. */
+export const fileName = (/** @type {string} */ stem) => stem.replace(/[^A-Za-z0-9_.+-]+/g, "-");
 
 // Quote as in RFC 4180; text that looks like a formula stays text in a spreadsheet.
 function quoted(/** @type {string | number} */ cell) {

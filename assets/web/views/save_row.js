@@ -1,29 +1,39 @@
-// Under a view, folded: what it shows as a picture or a table, a click each.
+// Saving what a view shows, a click each: as a picture, a table or another file; under a view, folded.
 
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
-/** @typedef {{ blob: Blob, name: string } | null} Saved null where the browser saves it by itself */
+/** @typedef {{ blob: Blob, name: string } | string | Node | null} Saved a file, or what is told in place of one; null where the
+ *   browser saves by itself */
 /** @typedef {[text: string, title: string, make: () => Promise<Saved> | Saved | Promise<unknown>]} Choice */
 
-/** @type {(label: string, choices: Choice[]) => HTMLElement} */
-export function saveRow(label, choices) {
+/** The buttons, and what became of the one that was pressed last.
+ * @type {(label: string, choices: Choice[], ...more: Node[]) => { node: HTMLElement, buttons: HTMLButtonElement[] }} */
+export function saves(label, choices, ...more) {
   const said = el("span", { class: "viz-caption", role: "status" });
-  const latest = new Latest((sentence) => {
-    said.textContent = sentence;
-  });
+  const latest = new Latest((sentence) => said.replaceChildren(sentence));
   const press = (/** @type {Choice[2]} */ make) => {
     said.textContent = "Preparing …";
     return latest.run(async (fresh) => {
       const made = /** @type {Saved} */ (await fresh(Promise.resolve(make())));
+      if (typeof made === "string" || made instanceof Node) return said.replaceChildren(made);
       if (made) save(made.blob, made.name);
-      said.textContent = made ? `Saved ${made.name}.` : "";
+      said.textContent = made ? `Saved ${made.name} (${sizeOf(made.blob)}).` : "";
     });
   };
   const buttons = choices.map(([text, title, make]) => button(text, () => press(make), { title }));
-  const all = el("div", { class: "viz-saves", role: "group", "aria-label": label }, ...buttons, said);
-  return el("details", { class: "viz-figure-take viz-folded" }, el("summary", { title: label }, "⤓ Save"), all);
+  const all = { class: "viz-saves", role: "group", "aria-label": label };
+  return { node: el("div", all, ...buttons, ...more, said), buttons };
 }
+
+/** @type {(label: string, choices: Choice[], ...more: Node[]) => HTMLElement} */
+export function saveRow(label, choices, ...more) {
+  const summary = el("summary", { title: label }, "⤓ Save");
+  return el("details", { class: "viz-figure-take viz-folded" }, summary, saves(label, choices, ...more).node);
+}
+
+const sizeOf = (/** @type {Blob} */ { size }) =>
+  size < 1e6 ? `${Math.max(1, Math.round(size / 1e3))} kB` : `${(size / 1e6).toFixed(1)} MB`;
 
 // Download as if a link was clicked.
 function save(/** @type {Blob} */ blob, /** @type {string} */ name) {
