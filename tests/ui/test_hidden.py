@@ -380,7 +380,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     assert taken.value.suggested_filename == "token_similarity.png"
     assert taken.value.path().read_bytes()[:4] == b"\x89PNG"
     with page.expect_download() as taken:
-        page.click("#viz-hidden-similarity a[data-what='token_similarity'] >> nth=1")
+        page.locator("#viz-hidden-similarity").get_by_role("button", name="Matrix npz").click()
     with np.load(taken.value.path()) as held:
         close(held["cosines"], kept)
     page.get_by_role("button", name="Previous layer").last.click()

@@ -331,8 +331,9 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbors")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")
     assert listed == [str(each["item"]) for each in near]
-    page.click("text=Table (CSV)")
-    page.wait_for_selector("a[download='poolings.csv']")
+    with page.expect_download() as taken:
+        page.click("text=Table (CSV)")
+    assert taken.value.suggested_filename == "poolings.csv"
     assert page.inner_text("#viz-learn-layer label").strip() == "After n blocks"
     assert page.input_value("#viz-learn-layer input, #viz-learn-layer textarea") == "all"
     page.fill("#viz-learn-steps input[type=number]", "20")

@@ -1,9 +1,9 @@
 // Exports: the map is saved next to it; the panel below saves a page, the run, code and more.
 
 import { control, el, options } from "../core/dom.js";
-import { ask } from "../core/server.js";
+import { text } from "../core/server.js";
 import { fileName } from "../views/canvas_png.js";
-import { saveRow, saves } from "../views/save_row.js";
+import { fileAt, saveRow, saves } from "../views/save_row.js";
 import { paperPng, paperSvg } from "./paper_figure.js";
 
 /** @import { AttentionMap, Selection } from "./types.d.ts" */
@@ -54,10 +54,8 @@ export class ExportPanel {
     }
   }
 
-  async #file(/** @type {string} */ kind, row = false) {
-    const response = await this.#fetch(kind, row);
-    const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? `run.${kind}`;
-    return { blob: await response.blob(), name };
+  #file(/** @type {string} */ kind, row = false) {
+    return fileAt(this.#path(kind, row));
   }
 
   async #drawn(/** @type {"PNG" | "SVG"} */ kind) {
@@ -70,27 +68,26 @@ export class ExportPanel {
     return { blob, name: `${stem}.${kind.toLowerCase()}` };
   }
 
-  /** @type {(kind: string, row?: boolean) => Promise<Response>} */
-  #fetch(kind, row = false) {
+  #path(/** @type {string} */ kind, row = false) {
     const signed = row || !this.#run ? "" : this.map.signed?.file(kind);
-    if (signed && this.#run) return ask(this.#run.url(signed));
+    if (signed && this.#run) return this.#run.url(signed);
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
     const page = kind === "html"; // which opens on what is chosen here
     const more = { ...(row || page ? { query } : {}), ...(page ? { scale } : {}) };
     const asked = { layer, head, hide_special: hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
-    return ask(`${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`);
+    return `${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`;
   }
 
   // Without permission or a secure page, the code is shown selected, to copy by hand.
   async #code() {
-    const text = await (await this.#fetch("py")).text();
+    const code = await text(this.#path("py"));
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(code);
       return "The code was copied.";
     } catch {
       const area = el("textarea", { class: "viz-code", rows: "5", readonly: true, "aria-label": "The code" });
-      area.value = text;
+      area.value = code;
       setTimeout(() => area.select());
       return area;
     }

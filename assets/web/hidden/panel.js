@@ -1,9 +1,12 @@
 // A panel of the Hidden states tab: heading, what is measured, its body, and its files.
 
-import { button, el } from "../core/dom.js";
-import { Latest, sentenceOf } from "../core/latest.js";
+import { el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { fullScreen } from "../views/full_screen.js";
 import { savePicture } from "../views/plotly_figure.js";
+import { fileAt, saves } from "../views/save_row.js";
+
+/** @import { Choice } from "../views/save_row.js" */
 
 /** @typedef {{ run: Run, layer: number, token: number, hide: boolean }} State what is to be shown */
 /** @typedef {{ hover: (token: number | null) => void, choose: (token: number) => void, layer: (at: number) => void }} Acts */
@@ -17,7 +20,7 @@ export class Panel {
   said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
   told = el("p", { class: "viz-hidden-told" }); // of what is under the pointer
   body = el("div", { class: "viz-hidden-body" });
-  take = el("div", { class: "viz-saves", role: "group" });
+  take = el("div");
   /** @type {State | null} */
   state = null;
   /** @type {number | null} */
@@ -28,7 +31,7 @@ export class Panel {
   constructor(acts, slot, title, measures) {
     this.acts = acts;
     this.slot = slot;
-    this.take.setAttribute("aria-label", `Files of ${title}`);
+    this.title = title;
     const attributes = { class: "viz-hidden-panel", id: `viz-hidden-${slot}`, "aria-label": title };
     const said = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
     const files = el("details", { class: "viz-figure-take viz-folded" }, el("summary", {}, "⤓ Save"), this.take);
@@ -98,32 +101,30 @@ export class Panel {
   async #offer(state, fresh) {
     const views = await fresh(this.views(state.run));
     const view = views.find(({ missing }) => !missing);
-    const links = this.tables(state, views[0]?.missing ?? "").flatMap(([text, path]) =>
-      ["csv", "npz"].map((kind) => {
-        const [what, options] = path.split("?");
-        const href = state.run.url(`hidden/take/${what}.${kind}?${options}`);
-        const attributes = { class: "viz-small viz-figure-link", download: "", "data-what": what, href };
-        return el("a", attributes, `${text}${kind === "csv" ? "CSV" : "npz"}`);
-      }),
-    );
-    const picture = (/** @type {string} */ format) =>
-      button(format.toUpperCase(), () => view && this.#picture(state, view, format));
-    this.take.replaceChildren(...links, ...(view ? ["png", "svg"].map(picture) : []));
+    const tables = this.tables(state, views[0]?.missing ?? "").flatMap(([text, path]) => {
+      const [what, options] = path.split("?");
+      const file = (/** @type {string} */ kind) => fileAt(state.run.url(`hidden/take/${what}.${kind}?${options}`));
+      return /** @type {Choice[]} */ ([
+        [`${text}CSV`, "These numbers as a table", () => file("csv")],
+        [`${text}npz`, "The same for NumPy", () => file("npz")],
+      ]);
+    });
+    const pictures = ["PNG", "SVG"].map((format) => {
+      const make = () => view && this.#picture(state, view, format.toLowerCase());
+      return /** @type {Choice} */ ([format, "A picture for paper", make]);
+    });
+    const { node } = saves(`Files of ${this.title}`, [...tables, ...(view ? pictures : [])]);
+    this.take.replaceChildren(node);
   }
 
-  /** @type {(state: State, view: ViewDescription, format: string) => Promise<void>} */
+  /** @type {(state: State, view: ViewDescription, format: string) => Promise<null>} */
   async #picture({ run, layer, token, hide }, { name: view, controls }, format) {
     /** @type {Record<string, string | number>} */
     const given = { layer, token, hide_special: hide ? "yes" : "no", ...this.choices() };
     const options = new URLSearchParams();
     for (const { name } of controls) if (name in given) options.set(name, String(given[name]));
-    this.say("Drawing the picture …");
-    try {
-      await savePicture(await run.json(`figure/${view}?${options}`), view, format);
-      this.say("");
-    } catch (fault) {
-      this.say(sentenceOf(fault));
-    }
+    await savePicture(await run.json(`figure/${view}?${options}`), view, format);
+    return null;
   }
 
   #busy() {

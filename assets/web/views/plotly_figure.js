@@ -7,6 +7,7 @@ import { laidOut, onPaper } from "./figure_layout.js";
 import { captionOf, titleOf } from "./figure_numbers.js";
 import { fullHeight, fullScreen } from "./full_screen.js";
 import { tableOf } from "./figure_table.js";
+import { fileAt, saves } from "./save_row.js";
 
 /** @typedef {{ pointNumber: [row: number, col: number] }} Point */
 /** @typedef {HTMLElement & { on?: (event: "plotly_click", told: (click: { points: Point[] }) => unknown) => void }} Canvas */
@@ -67,16 +68,13 @@ export class Figure {
   measures = caption();
   table = el("div", { hidden: true });
   toggle = button("Table", () => this.#toggleTable(), { "aria-expanded": "false" });
-  csv = el("a", { class: "viz-small viz-figure-link", download: "" }, "CSV");
-  npz = el("a", { class: "viz-small viz-figure-link", download: "" }, "npz");
-  take = el(
-    "div",
-    { class: "viz-figure-take", role: "group", "aria-label": "This figure's numbers and files" },
-    this.toggle,
-    ...["png", "svg"].map((format) => button(format.toUpperCase(), () => this.#download(format))),
-    this.csv,
-    this.npz,
-  );
+  files = saves("This figure's files", [
+    ["PNG", "The figure as a picture for paper", () => this.#download("png")],
+    ["SVG", "The same as SVG", () => this.#download("svg")],
+    ["CSV", "Its numbers as a table", () => this.#numbers("csv")],
+    ["npz", "Its numbers for NumPy", () => this.#numbers("npz")],
+  ]);
+  take = el("div", { class: "viz-figure-take" }, this.toggle, this.files.node);
 
   // Without `caption`, what it measures is said beside it already.
   constructor(/** @type {string} */ label, { caption = true } = {}) {
@@ -104,7 +102,7 @@ export class Figure {
         const answer = run.json(`figure/${path}`, fresh.signal);
         const [figure, library] = await fresh(Promise.all([answer, plotly()]));
         this.#drawn = { figure, library, run, path };
-        this.#enter(figure, run, path);
+        this.#enter(figure);
         await fresh(this.#draw());
         this.node.dataset.painted = asked;
         return figure;
@@ -133,17 +131,13 @@ export class Figure {
     this.node.classList.add("viz-busy");
   }
 
-  /** @type {(figure: FigureJson, run: Run, path: string) => void} */
-  #enter(figure, run, path) {
+  #enter(/** @type {FigureJson} */ figure) {
     const title = titleOf(figure);
     this.title.textContent = title;
     this.measures.textContent = this.caption ? captionOf(figure) : "";
     this.canvas.setAttribute("aria-label", `${title}. Press “Table” below for its numbers.`);
     this.node.classList.remove("viz-busy", "viz-failed");
     this.said.textContent = "";
-    const [view, options] = path.split("?");
-    this.csv.href = run.url(`figure/${view}.csv${options ? `?${options}` : ""}`);
-    this.npz.href = run.url(`figure/${view}.npz${options ? `?${options}` : ""}`);
     this.#fillTable();
   }
 
@@ -167,11 +161,18 @@ export class Figure {
     if (this.canvas.clientWidth !== this.#width) requestAnimationFrame(() => this.#draw());
   }
 
-  #download(/** @type {string} */ format) {
-    if (!this.#drawn) return;
+  #numbers(/** @type {string} */ kind) {
+    if (!this.#drawn) return null;
+    const [view, options] = this.#drawn.path.split("?");
+    return fileAt(this.#drawn.run.url(`figure/${view}.${kind}${options ? `?${options}` : ""}`));
+  }
+
+  async #download(/** @type {string} */ format) {
+    if (!this.#drawn) return null;
     const { figure, run, path } = this.#drawn;
     const stem = `${run.model}-${path}`.replaceAll(/[^A-Za-z0-9_.]+/g, "-"); // of which model, and what was chosen
-    savePicture(figure, stem.slice(0, 120), format);
+    await savePicture(figure, stem.slice(0, 120), format);
+    return null;
   }
 
   #toggleTable() {

@@ -2,6 +2,7 @@
 
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { ask } from "../core/server.js";
 
 /** @typedef {{ blob: Blob, name: string } | string | Node | null} Saved a file, or what is told in place of one; null where the
  *   browser saves by itself */
@@ -30,6 +31,13 @@ export function saves(label, choices, ...more) {
 export function saveRow(label, choices, ...more) {
   const summary = el("summary", { title: label }, "⤓ Save");
   return el("details", { class: "viz-figure-take viz-folded" }, summary, saves(label, choices, ...more).node);
+}
+
+/** The file at a path of the server, by the name that comes with it. @param {string} path */
+export async function fileAt(path) {
+  const response = await ask(path);
+  const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "run";
+  return { blob: await response.blob(), name };
 }
 
 const sizeOf = (/** @type {Blob} */ { size }) =>

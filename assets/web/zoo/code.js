@@ -1,6 +1,7 @@
 // Lines of code: the wrong one and the corrected one with their difference marked, each to copy.
 
 import { button, el } from "../core/dom.js";
+import { commonSubsequence } from "../core/token_alignment.js";
 import { copyText } from "../views/copy.js";
 import { section } from "../views/headed.js";
 
@@ -40,20 +41,14 @@ export function codeToCopy(what, ...pieces) {
  * @type {(one: string, other: string) => [Piece[], Piece[]]} */
 export function difference(one, other) {
   const [a, b] = [one, other].map((text) => text.match(/\w+|\s+|[^\w\s]/g) ?? []);
-  const longest = Array.from({ length: a.length + 1 }, () => new Array(b.length + 1).fill(0));
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      longest[i][j] = a[i] === b[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
-    }
-  }
   /** @type {[Piece[], Piece[]]} */
   const [before, after] = [[], []];
   let [i, j] = [0, 0];
-  while (i < a.length || j < b.length) {
-    const same = i < a.length && a[i] === b[j];
-    const dropped = same || j >= b.length || (i < a.length && longest[i + 1][j] >= longest[i][j + 1]);
-    if (dropped) extend(before, a[i++], !same);
-    if (same || !dropped) extend(after, b[j++], !same);
+  for (const [at, to] of [...commonSubsequence(a, b), [a.length, b.length]]) {
+    while (i < at) extend(before, a[i++], true);
+    while (j < to) extend(after, b[j++], true);
+    if (i < a.length) extend(before, a[i++], false);
+    if (j < b.length) extend(after, b[j++], false);
   }
   return [before, after];
 }
