@@ -862,6 +862,11 @@ def test_a_row_of_the_table_is_named_by_its_id(step, grammar):
     first = dict(grammar.model.named_parameters())["embed.position"][3, 0]
     said = page.inner_text(".viz-learn-positions .viz-caption")
     assert said.replace("\u2212", "-") == f"Position 3, dimension 0: {first:.3f}"
+    page.check(".viz-learn-positions input")
+    table.hover(position={"x": 37, "y": height * 3.5 / 9})
+    said = page.inner_text(".viz-learn-positions .viz-caption")
+    assert said == f"Position 3, dimension 0: {np.sin(3):.3f}"
+    page.uncheck(".viz-learn-positions input")
 
 
 @pytest.mark.slow

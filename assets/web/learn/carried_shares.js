@@ -4,14 +4,13 @@ import { caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { asksFor } from "./cover.js";
-import { addingUp, quoted, signedText } from "./printed.js";
+import { addingUp, listed, quoted, signedText } from "./printed.js";
 import { carried } from "./requests.js";
 
 /** @import { Carried, Split } from "./requests.js" */
 /** @import { Acts, Shown } from "./types.d.ts" */
 
 const HALF = 50; // percent of its track for the longest bar
-const [MOST, FEW] = [40, 24]; // tokens that are all listed; listed of more
 const [SUM, TWIN] = ["sum-of-shares", "twin-share"]; // the exercises
 
 export class CarriedShares {
@@ -55,10 +54,12 @@ export class CarriedShares {
     this.title.textContent = `${words.title}: ${split.answer ? words.score(quoted(split.answer), quoted(split.rival)) : words.vector}`;
     this.note.textContent = `${words.note}${split.answer && !twin ? ` ${words.none}` : ""}`;
     const sides = [split, ...(twin ? [twin] : [])];
-    const listed = strongest(sides, run.tokens.length);
-    const left = split.shares.flatMap((_, at) => (listed.includes(at) ? [] : [at]));
+    const size = (/** @type {unknown} */ _, /** @type {number} */ at) =>
+      Math.max(...sides.map(({ shares }) => Math.abs(shares[at])));
+    const own = listed(run.tokens.map(size));
+    const left = split.shares.flatMap((_, at) => (own.includes(at) ? [] : [at]));
     const addends = sides.map(({ shares, biases }) => [
-      ...listed.map((at) => shares[at]),
+      ...own.map((at) => shares[at]),
       ...(left.length ? [left.reduce((sum, at) => sum + shares[at], 0)] : []),
       biases,
     ]);
@@ -72,8 +73,8 @@ export class CarriedShares {
         el("th", { scope: "row" }, name),
         ...sides.map((_, of) => shareCell(addends[of][at], printed[of][at], most, of ? TWIN : "")),
       );
-    const rows = listed.map((at, row) => line(this.#name(run.tokens[at], at), row, at === place.key));
-    if (left.length) rows.push(line(texts.pooling.others(left.length), listed.length));
+    const rows = own.map((at, row) => line(this.#name(run.tokens[at], at), row, at === place.key));
+    if (left.length) rows.push(line(texts.pooling.others(left.length), own.length));
     const sum = (/** @type {Split} */ { score }, /** @type {number} */ of) =>
       el("td", {}, el("b", asksFor(of ? TWIN : SUM), signedText(score, 2)));
     this.table.replaceChildren(
@@ -91,17 +92,6 @@ export class CarriedShares {
   leave() {
     this.#asked.stop();
   }
-}
-
-/** Tokens with a row of their own: all, or those with the largest shares. @type {(sides: Split[], n: number) => number[]} */
-function strongest(sides, n) {
-  const all = sides[0].shares.map((_, at) => at).slice(0, n);
-  if (all.length <= MOST) return all;
-  const size = (/** @type {number} */ at) => Math.max(...sides.map(({ shares }) => Math.abs(shares[at])));
-  return [...all]
-    .sort((a, b) => size(b) - size(a))
-    .slice(0, FEW)
-    .sort((a, b) => a - b);
 }
 
 // The number, and its bar to the left or right of the middle.

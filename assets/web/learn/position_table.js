@@ -4,13 +4,16 @@ import { rgbText } from "../core/colors.js";
 import { caption, el, fit, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { signedColors } from "../core/signed_colors.js";
+import { asksFor } from "./cover.js";
 import { fixed } from "./printed.js";
+import { sinusoids } from "./untrained.js";
 
 /** @import { Acts, Shown } from "./types.d.ts" */
 
 const [TALL, LEFT] = [260, 34]; // pixels: at most of the rows, and for their numbers
 const ROW = 12; // pixels of a row where there is room
 const FULL = 0.98; // of the numbers are paler than the full color
+const ASKED = 2; // the dimension of the sinusoidal table that an exercise asks for
 
 export class PositionTable {
   #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
@@ -22,12 +25,13 @@ export class PositionTable {
     onpointerleave: () => this.#rest(),
   });
   said = caption();
-  node = el("section", { class: "viz-learn-positions", hidden: true }, this.title, this.canvas, this.said);
+  sines = el("input", { type: "checkbox", onchange: () => this.redraw() });
+  label = el("label", { class: "viz-control" });
+  node = el("section", { class: "viz-learn-positions", hidden: true }, this.title, this.label, this.canvas, this.said);
   /** @type {(Numbers & { key: string }) | null} */
-  found = null;
+  ran = null;
   /** @type {Shown | null} */
   shown = null;
-  full = 1; // from which on a number has the full color: a few are far larger than all others
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
@@ -41,25 +45,40 @@ export class PositionTable {
     if (!has) return;
     const { run, texts } = shown;
     this.title.textContent = texts.embedding.table;
-    if (this.found?.key !== run.key)
+    this.label.replaceChildren(this.sines, ` ${texts.embedding.sines}`);
+    if (this.ran?.key !== run.key)
       await this.#asked.run(async (fresh) => {
-        this.found = { ...(await fresh(run.numbers("learn/positions"))), key: run.key };
-        const amounts = this.found.values.map(Math.abs).sort();
-        this.full = amounts[Math.floor(FULL * (amounts.length - 1))] || 1;
+        this.ran = { ...(await fresh(run.numbers("learn/positions"))), key: run.key };
       });
     this.redraw();
   }
 
+  // What is drawn: the model's own vectors, or sines and cosines in their place.
+  get found() {
+    const { ran, sines, shown } = this;
+    if (!ran?.shape[0] || ran.key !== shown?.run.key) return null;
+    if (!sines.checked) return ran;
+    const [rows, columns] = ran.shape;
+    const values = Float32Array.from(Array.from({ length: rows }, (_, at) => sinusoids(at, columns)).flat());
+    return { shape: ran.shape, values };
+  }
+
+  // From which on a number has the full color: a few are far larger than all others.
+  get full() {
+    const amounts = this.found?.values.map(Math.abs).sort() ?? [];
+    return amounts[Math.floor(FULL * (amounts.length - 1))] || 1;
+  }
+
   redraw() {
     const { found, shown, canvas, node } = this;
-    const [rows, columns] = found?.shape ?? [];
-    if (!found || !rows || found.key !== shown?.run.key || !node.clientWidth) return;
+    if (!found || !shown || !node.clientWidth) return;
+    const [[rows, columns], full] = [found.shape, this.full];
     const high = Math.min(ROW, TALL / rows);
     const wide = Math.min(ROW, (node.clientWidth - LEFT) / columns);
     const context = fit(canvas, LEFT + wide * columns, high * rows + 2);
     const color = signedColors();
     found.values.forEach((value, at) => {
-      context.fillStyle = rgbText(color(value / this.full));
+      context.fillStyle = rgbText(color(value / full));
       context.fillRect(LEFT + (at % columns) * wide, Math.floor(at / columns) * high, wide + 0.5, high + 0.5);
     });
     const style = getComputedStyle(node);
@@ -95,7 +114,8 @@ export class PositionTable {
     if (!found || !shown) return;
     const [row, column] = this.#at(event);
     const value = fixed(found.values[row * found.shape[1] + column], 3);
-    this.said.textContent = shown.texts.embedding.tableCell(row, column, value);
+    const asked = this.sines.checked && column === ASKED ? asksFor("sine") : {};
+    this.said.replaceChildren(el("span", asked, shown.texts.embedding.tableCell(row, column, value)));
   }
 
   #choose(/** @type {MouseEvent} */ event) {

@@ -4,6 +4,7 @@ import { count, number } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 
 const MINUS = "\u2212";
+const [ALL, FEW] = [40, 12]; // tokens that all have a row; that have one of more
 // In the language of the texts: what is between the whole and its decimals, and around a word.
 let mark = ".";
 let [open, close] = ["“", "”"];
@@ -60,6 +61,15 @@ export function addingUp(addends, decimals, sum = total(Array.from(addends))) {
 }
 
 const total = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0);
+
+/** Tokens that have a row: all of a short text, of others the largest few and those that are named, in their order.
+ * @type {(sizes: number[], ...named: number[]) => number[]} */
+export function listed(sizes, ...named) {
+  const all = sizes.map((_, at) => at);
+  if (all.length <= ALL) return all;
+  const largest = [...all].sort((a, b) => sizes[b] - sizes[a]).slice(0, FEW);
+  return [...new Set([...largest, ...named])].sort((a, b) => a - b);
+}
 
 /** The length of a vector. @type {(values: ArrayLike<number>) => number} */
 export const lengthOf = (values) => Math.hypot(...Array.from(values));

@@ -3,7 +3,7 @@
 import { el } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
-import { addingUp, fixed } from "./printed.js";
+import { addingUp, fixed, listed } from "./printed.js";
 import { scrubber } from "./scrubber.js";
 import { softmax } from "./softmax.js";
 
@@ -12,8 +12,6 @@ import { softmax } from "./softmax.js";
 /** @typedef {{ scores: number[], allowed: boolean[] }} Edited */
 /** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement,
  *   slider: HTMLElement, minus: HTMLElement }} Cells */
-
-const MOST = 40; // rows; of a longer text the strongest
 
 export class ScoreTable {
   node = el("table", { class: "viz-learn-scores" });
@@ -154,15 +152,6 @@ export class ScoreTable {
       foot.textContent = this.left.texts.attention.others(others.length, fixed(share, 3));
     }
   }
-}
-
-/** Keys with a row: all, or the strongest and the chosen one, in order.
- * @type {(weights: number[], chosen: number) => number[]} */
-function listed(weights, chosen) {
-  const all = weights.map((_, key) => key);
-  if (all.length <= MOST) return all;
-  const strongest = [...all].sort((a, b) => weights[b] - weights[a]).slice(0, MOST - 16);
-  return [...new Set([...strongest, chosen])].sort((a, b) => a - b);
 }
 
 // "÷ √16", or "× 0.1768" where the scale is another.

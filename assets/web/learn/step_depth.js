@@ -29,7 +29,7 @@ export class DepthStep {
     const row = this.found?.key === keyOf(run, place.query) ? this.found.rows[run.nLayers] : null;
     if (!row) return [run.tasks.length ? texts.depth.mask : texts.depth.none];
     return texts.depth.headline(
-      run.tokens[place.query],
+      row.token === null ? "" : run.tokens[place.query],
       quoted(row.labels[0]),
       fixed(row.shares[0] ?? 0, 3),
       run.nLayers,

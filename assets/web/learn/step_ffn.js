@@ -36,8 +36,8 @@ export class FfnStep {
     const [[unit] = [0]] = found.strongest;
     this.units.show(
       [
-        { name: words.before, values: found.before },
-        { name: words.after, values: found.after },
+        { name: words.before(found.activation), values: found.before },
+        { name: words.after(found.activation), values: found.after },
       ],
       unit,
       texts,

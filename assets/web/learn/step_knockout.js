@@ -1,17 +1,17 @@
 // Step 9: each token hidden from every token, beside the attention it got; then what carried the answer.
 
-import { button, caption, el } from "../core/dom.js";
+import { button, caption, el, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
 import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
-import { fixed, quoted, shareText, signedText } from "./printed.js";
+import { fixed, listed, quoted, shareText, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
-const [SHORT, MOST, NAMED] = [64, 40, 4]; // tokens: measured at once up to so many; rows of the table; in the sentence
+const [SHORT, NAMED] = [64, 4]; // tokens: measured at once up to so many; in the sentence
 const LITTLE = 0.005; // of a probability; less is told with two decimals more, here and in lesson/pictured.py
 
 const ASKED = "deciding-word flips"; // the exercises
@@ -119,14 +119,21 @@ export class KnockoutStep {
     const most = Math.max(...found.order.map((at) => Math.abs(effectOf(effects, at)))) || 1;
     const decimals = answers && most < LITTLE ? 5 : 3;
     this.said.textContent = answers ? words.likely(quoted(answer), fixed(share ?? 0, decimals)) : words.turned;
-    const order = this.#covered ? [...found.order].sort((a, b) => a - b) : found.order;
-    const titles = [words.token, words.attention, words.effect, ...(answers ? [words.answer] : [])];
+    const rows = listed(
+      run.tokens.map((_, at) => Math.abs(effectOf(effects, at))),
+      place.key,
+    );
+    const told = found.order.filter((at) => rows.includes(at));
+    const order = this.#covered ? told.sort((a, b) => a - b) : told;
+    const left = found.order.length - order.length;
+    const head = `${place.layer}.${place.head}`;
+    const titles = [words.token, words.attention(head), words.effect, ...(answers ? [words.answer] : [])];
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
       el(
         "tbody",
         {},
-        ...order.slice(0, MOST).map((at) => {
+        ...order.map((at) => {
           const value = effectOf(effects, at);
           const name = el(
             "button",
@@ -151,6 +158,7 @@ export class KnockoutStep {
             ...(answers ? [answerCell(effects, at, decimals)] : []),
           );
         }),
+        ...(left ? [tableRow(texts.pooling.others(left), "", "", "")] : []),
       ),
     );
   }

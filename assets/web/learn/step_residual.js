@@ -74,8 +74,8 @@ function added(
   const dim = Math.min(around, vector.length - 1);
   const [was, part] = addingUp([before.vector[dim], vector[dim] - before.vector[dim]], 3, vector[dim]);
   const sum = asked(id, dim, fixed(vector[dim], 3));
-  const said = [asked(before.id, dim, fixed(was, 3)), ` ${signedText(part, 3)} = `];
-  return [el("p", { class: "viz-learn-equation" }, el("b", {}, `${stageName(texts, { id, title })}. `), ...said, sum)];
+  const said = [texts.residual.one(dim), asked(before.id, dim, fixed(was, 3)), ` ${signedText(part, 3)} = `, sum];
+  return [el("p", { class: "viz-learn-equation" }, el("b", {}, `${stageName(texts, { id, title })}. `), ...said)];
 }
 
 // A number, which may be what an exercise asks for.

@@ -71,11 +71,13 @@ class LearnTab extends TabShell {
     const middle = el("div", { class: "viz-learn-main" }, this.untrained, this.missing, this.numbers, this.agrees);
     const aside = el("aside", { class: "viz-learn-aside" }, this.question.node, this.switches.node);
     const tools = el("span", { class: "viz-learn-tools" }, this.keys, this.lesson, this.language, this.full);
+    this.line = el("div", { class: "viz-learn-line" }, tools);
+    this.left = el("div", { class: "viz-learn-left" }, this.block.node);
     this.body.append(
       this.bar,
       this.sentence,
-      el("div", { class: "viz-learn-line" }, this.tokens.node, tools),
-      el("div", { class: "viz-learn-columns" }, this.block.node, middle, aside),
+      this.line,
+      el("div", { class: "viz-learn-columns" }, this.left, middle, aside),
     );
     document.addEventListener("keydown", (event) => this.#key(event));
     current.onHover((at) => this.root.clientWidth && this.run && this.tokens.mark(at));
@@ -103,6 +105,8 @@ class LearnTab extends TabShell {
     const { selection } = current;
     const place = this.#place(run);
     this.#mark();
+    const home = run.grid ? this.left : this.line; // a picture stands over the block
+    if (this.tokens.node.parentElement !== home) home.prepend(this.tokens.node);
     this.tokens.show(run, place.query);
     this.#asked.run(async (fresh) => {
       const numbers = await fresh(tokenNumbers(run, place, fresh.signal));

@@ -141,6 +141,7 @@ export const EN = {
     entering: "after 0 blocks",
     vectors: "Token vector, position vector and their sum",
     table: "The vectors of all positions",
+    sines: "sines and cosines in their place, as in the first Transformer",
     tableSaid: (/** @type {number} */ rows, /** @type {number} */ columns, /** @type {string} */ full) =>
       `Rows are the ${rows} positions of this input, columns the ${columns} dimensions; red is above 0, blue below, in full color from ${full} on. Click a row to choose its token.`,
     tableCell: (/** @type {number} */ row, /** @type {number} */ column, /** @type {string} */ value) =>
@@ -327,10 +328,10 @@ export const EN = {
       `${d} → ${wide} → ${d} numbers for each token by itself; no other token plays a part here. A unit is on if its activation is above 0.`,
     units: "All units, after the activation",
     curve: (/** @type {string} */ name) => `The activation, ${name}: input across, output up; one dot per unit`,
-    strongest: "Strongest units",
+    strongest: "Strongest units: before and after",
     out: "FFN output",
-    before: "before the activation",
-    after: "after it",
+    before: (/** @type {string} */ name) => `before ${name}`,
+    after: (/** @type {string} */ name) => `after ${name}`,
   },
   depth: {
     headline: (
@@ -341,8 +342,7 @@ export const EN = {
     ) => [
       `After ${blocks} ${blocks === 1 ? "block" : "blocks"}, the model says `,
       label,
-      " for ",
-      name,
+      ...(name ? [" for ", name] : [" of the whole input"]),
       ` (${share}).`,
     ],
     note: "The prediction head, applied to the vector after each block. It was trained on the last block’s vector only; what it says of the earlier ones is a reading it never learned.",
@@ -362,7 +362,7 @@ export const EN = {
     start: "Hide each token",
     startPatches: "Hide each patch",
     token: "token",
-    attention: "attention",
+    attention: (/** @type {string} */ head) => `attention, head ${head}`,
     effect: "effect of hiding it",
     answer: "answer without it",
     likely: (/** @type {string} */ answer, /** @type {string} */ share) =>
