@@ -3,8 +3,8 @@
 import torch
 
 from viz_encoder.audit.zoo import SPECIMENS
-from viz_encoder.ui.tabs.zoo.kept import write
-from viz_encoder.ui.tabs.zoo.results import Audits
+from viz_encoder.ui.tabs.masks.audits import Audits
+from viz_encoder.ui.tabs.masks.kept import write
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

@@ -58,9 +58,9 @@ def test_a_view_says_its_place():
     slots = {(place.tab, place.slot) for place in places}
     assert slots == {
         *(("explore", slot) for slot in ("map", "overlay")),
-        *(("hidden", slot) for slot in ("similarity", "change", "pca", "logit_lens")),
+        *(("vectors", slot) for slot in ("similarity", "change", "pca", "logit_lens")),
     }
-    named = [view.name for view in placed("hidden", "change")]
+    named = [view.name for view in placed("vectors", "change")]
     assert named == ["residual_change", "over_smoothing"]
 
 

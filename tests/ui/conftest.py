@@ -35,9 +35,12 @@ UNFOLD = """addEventListener("DOMContentLoaded", () => document.head.append(Obje
 )));
 new MutationObserver(() => {
   for (const each of document.querySelectorAll("details.viz-folded:not([open])")) each.open = true;
-  const pooling = document.getElementById("viz-tab-pooling");
-  const all = "one two padding set";
-  if (pooling?.dataset.part && pooling.dataset.part !== all) pooling.dataset.part = all;
+  const all = { vectors: "one two padding set", masks: "check paint" };
+  for (const [tab, parts] of Object.entries(all)) {
+    const panel = document.getElementById(`viz-tab-${tab}`);
+    const part = panel?.dataset.part;
+    if (part && part !== parts && parts.split(" ").includes(part)) panel.dataset.part = parts;
+  }
 }).observe(document, { childList: true, subtree: true, attributeFilter: ["open", "data-part"] });"""
 
 
@@ -131,18 +134,11 @@ class Opened:
         return self.page.inner_text(".viz-readout")
 
 
-WITHIN = {
-    "Hidden states": "Vectors",
-    "Pooling": "Vectors",
-    "Paint and check": "Masks",
-    "Mask zoo": "Masks",
-}
-
-
-def open_tab(page: Page, title: str) -> None:
-    """Open a tab by its title, through the one that holds it."""
-    for name in filter(None, (WITHIN.get(title), title)):
-        page.get_by_role("tab", name=name, exact=True).click()
+def open_tab(page: Page, title: str, part: str = "") -> None:
+    """Open a tab by its title, and one of its parts."""
+    page.get_by_role("tab", name=title, exact=True).click()
+    if part:
+        page.click(f"#viz-tab-{title.lower()} button[data-part={part}]")
 
 
 def compare_with(page: Page, key: str) -> None:

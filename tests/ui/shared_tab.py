@@ -12,7 +12,6 @@ DRAWN = {
     "corpus": ".viz-corpus[data-painted]",
     "learn": ".viz-learn[data-painted]",
     "masks": ".viz-masks[data-painted]",
-    "zoo": ".viz-zoo-head",
 }
 
 # The tab goes; what it still does, out of sight, writes no link.
@@ -53,7 +52,8 @@ class SharedTab:
             lambda kept: self._made_anew(kept, tab, place, linked),
             lambda: self.pages.visit(tab=tab, width=width, **place, **linked, **query),
         )
-        opened.page.wait_for_selector(DRAWN[tab], timeout=60_000)
+        drawn = ".viz-zoo-head" if linked.get("masks.part") == "bugs" else DRAWN[tab]
+        opened.page.wait_for_selector(drawn, timeout=60_000)
         opened.page.wait_for_function("window.vizTab?.run")
         opened.page.evaluate("() => { window.vizFirst ??= vizTab.run; }")
         opened.page.set_viewport_size({"width": width, "height": 1000})

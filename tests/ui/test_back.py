@@ -46,16 +46,16 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     select(page, 2, 5, 4, 3)
     page.select_option("#viz-explain-task", "pooled")
     page.wait_for_function("location.search.includes('flow.answer')")
-    open_tab(page, "Hidden states")
-    page.wait_for_function("location.search.includes('tab=hidden')")
+    open_tab(page, "Vectors")
+    page.wait_for_function("location.search.includes('tab=vectors')")
     run_cat(page)
     select(page, 4, 1, 2, 5)
     page.click("#viz-tab-explore-button")
     page.wait_for_function("!location.search.includes('tab=')")
     is_there(page, CAT, "Explore", [4, 1, 2, 5])
     for text, tab, place in (
-        (CAT, "Hidden states", [4, 1, 2, 5]),
-        (first, "Hidden states", [2, 5, 4, 3]),
+        (CAT, "Vectors", [4, 1, 2, 5]),
+        (first, "Vectors", [2, 5, 4, 3]),
         (first, "Explore", [2, 5, 4, 3]),
     ):
         page.go_back()

@@ -2,7 +2,7 @@
 
 # The items of a set with two labels, so that they are drawn in another order than they were given.
 MATRIX = """async (values) => {
-  const { ItemMatrix } = await import("/pooling/cosine_matrix.js");
+  const { ItemMatrix } = await import("/vectors/cosine_matrix.js");
   window.chosen = [];
   window.matrix = new ItemMatrix((item) => chosen.push(item));
   document.querySelector("main").replaceChildren(matrix.node);

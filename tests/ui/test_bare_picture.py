@@ -53,7 +53,7 @@ def test_what_a_patch_has_of_itself_is_counted_in_the_whole_alone(bare):
 
 
 SHARES = """async (values) => {
-  const { Shares } = await import("/pooling/token_shares.js");
+  const { Shares } = await import("/vectors/token_shares.js");
   const shares = new Shares("Shares");
   document.querySelector("main").replaceChildren(shares.node);
   const tokens = values.map((_, at) => `t${at}`);

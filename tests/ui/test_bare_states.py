@@ -2,7 +2,7 @@
 
 # Three states of tokens 1, 3 and 4, the others being special; each has a place of its own.
 PLANE = """async () => {
-  const { PcaPanel } = await import("/hidden/pca.js");
+  const { PcaPanel } = await import("/vectors/pca.js");
   window.heard = { chosen: [], hovered: [] };
   const acts = { choose: (at) => heard.chosen.push(at), hover: (at) => heard.hovered.push(at) };
   window.panel = new PcaPanel(acts);

@@ -376,7 +376,7 @@ def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opene
     painted(page, sources.PASTED)
     assert page.inner_text(".viz-corpus-finding") == said
     assert page.input_value("#viz-corpus-texts") == "\n".join(TEXTS)
-    open_tab(page, "Pooling")
+    open_tab(page, "Vectors")
     assert page.input_value("#viz-over-texts") == "\n".join(TEXTS)
     lines = page.locator("#viz-set-lines textarea")
     lines.wait_for()

@@ -380,7 +380,7 @@ def test_a_link_holds_the_tab(visit):
     opened = visit()
     opened.painted()
     page = opened.page
-    open_tab(page, "Paint and check")
+    open_tab(page, "Masks", "check")
     page.wait_for_url("**tab=masks**")
     again = visit(kind="text", a=SENTENCES[1], tab="masks")
     again.page.wait_for_selector("#viz-masks .viz-root >> visible=true", timeout=60_000)

@@ -64,7 +64,7 @@ def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
     """The drawing grows until the window's height or width holds no more, and shrinks back."""
     page = shared(layer=3, head=1, query=10, key=2).page
     if view != "lines":
-        open_tab(page, "Mask zoo" if view == "zoo" else "Paint and check")
+        open_tab(page, "Masks", {"zoo": "bugs", "painter": "paint"}.get(view, "check"))
     node, drawing = {
         "painter": (".viz-mask-painter", "canvas"),
         "panels": (".viz-mask-result-part:has(.viz-mask-panels)", "canvas"),

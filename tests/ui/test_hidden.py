@@ -1,4 +1,4 @@
-"""The Hidden states tab: its numbers by numpy or scikit-learn, and one token marked everywhere."""
+"""States on the Vectors tab: their numbers by numpy or scikit-learn, one token marked everywhere."""
 
 import io
 from copy import deepcopy
@@ -21,7 +21,7 @@ from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.hidden.results import around
+from viz_encoder.ui.tabs.vectors.states import around
 
 SENTENCE = SENTENCES[0]
 PANELS = ("similarity", "change", "pca", "nearest", "logit_lens")
@@ -261,7 +261,7 @@ def shown(visit):
     """Open the page on the tab and wait until the panels of a run are drawn."""
 
     def open_tab(*names: str, **query):
-        opened = visit(tab="hidden", **query)
+        opened = visit(tab="vectors", **query)
         for name in names or PANELS[:-1]:
             opened.page.wait_for_selector(f"#viz-hidden-{name}[data-painted]", timeout=60_000)
         return opened
@@ -316,7 +316,7 @@ def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
 
 def check_marked(opened, token: int) -> None:
     """In the chips, the matrix, the PCA and, where it is among them, the nearest tokens."""
-    pointed = "#viz-hidden .viz-word.viz-pointed"
+    pointed = "#viz-vectors .viz-word.viz-pointed"
     assert opened.page.get_attribute(pointed, "data-token") == str(token)
     held = "[vizHidden.similarity.matrix.hovered, vizHidden.pca.hovered]"
     assert opened.page.evaluate(held) == [token, token]
@@ -408,7 +408,7 @@ def test_a_picture_is_pointed_at_and_played_through(shown):
     opened = shown(*PANELS, kind="image", model="scene", example="a wide scene")
     page = opened.page
     trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/wide.png"))
-    page.mouse.move(*page.evaluate("vizHidden.source.box(20)"))
+    page.mouse.move(*page.evaluate("vizHidden.poolings.shares.box(20)"))
     assert page.evaluate("vizHidden.similarity.matrix.hovered") == 20
     assert page.evaluate("vizHidden.pca.hovered") == 20
     page.mouse.down()

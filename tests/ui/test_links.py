@@ -146,24 +146,24 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
     page = opened.page
     page.locator("#viz-opacity").fill("35")
     page.get_by_role("button", name="who looks at it").click()
-    open_tab(page, "Mask zoo")
+    open_tab(page, "Masks", "bugs")
     page.locator("[data-specimen]").nth(4).click()
     bug = page.inner_text(".viz-zoo-title")
-    open_tab(page, "Hidden states")
+    open_tab(page, "Vectors")
     page.wait_for_function("window.vizHidden?.shown")
     page.evaluate("vizHidden.depth.set({ layer: 1 })")
     other = reopened(page)
-    other.wait_for_selector("#viz-tab-hidden-button[aria-selected=true]", timeout=60_000)
+    other.wait_for_selector("#viz-tab-vectors-button[aria-selected=true]", timeout=60_000)
     other.wait_for_function("window.vizHidden?.shown")
     assert other.evaluate("vizHidden.depth.layer") == 1
-    open_tab(other, "Mask zoo")
+    open_tab(other, "Masks", "bugs")
     assert other.inner_text(".viz-zoo-title") == bug
     open_tab(other, "Explore")
     assert other.input_value("#viz-opacity") == "35"
     assert other.get_attribute("[data-direction=who]", "aria-pressed") == "true"
     assert other.evaluate("vizTab.source.picture.opacity.node.innerText").endswith("35%")
-    open_tab(other, "Mask zoo")
-    other.click("#viz-zoo-surprise")
+    open_tab(other, "Masks", "bugs")
+    open_tab(other, "Masks", "quiz")
     other.wait_for_function("!location.search.includes('zoo.bug')")  # its name is to be guessed
 
 
@@ -175,10 +175,10 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     page = opened.page
     page.wait_for_selector(".viz-how[data-painted*=':effect:']", timeout=60_000)
     page.select_option("#viz-stand-in", "mean")
-    open_tab(page, "Pooling")
-    page.wait_for_selector(".viz-pool[data-painted]")
-    page.locator("#viz-pool-layer").fill("1")
-    page.wait_for_selector(".viz-pool[data-painted*=':1:']")
+    open_tab(page, "Vectors")
+    page.wait_for_selector(".viz-pool-chosen[data-painted]")
+    page.locator(".viz-hidden .viz-slider").fill("1")
+    page.wait_for_selector(".viz-pool-chosen[data-painted*=':1:']")
     page.click("[data-method=max] button")
     page.locator("#viz-pool-padding").fill("9")
     page.fill("#viz-pairs-text", "the key is old")
@@ -195,10 +195,10 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert other.get_attribute(".viz-how", "data-painted").split(":")[1] == drawn
     fields = {"label": labels[2], "against": "runner-up", "task": "masked"}
     assert {each: other.input_value(f"#viz-explain-{each}") for each in fields} == fields
-    open_tab(other, "Pooling")
-    other.wait_for_selector(".viz-pool[data-painted*=':1:']")
+    open_tab(other, "Vectors")
+    other.wait_for_selector(".viz-pool-chosen[data-painted*=':1:']")
     assert other.get_attribute("[data-method=max] button", "aria-pressed") == "true"
-    assert other.input_value("#viz-pool-layer") == "1"
+    assert other.input_value(".viz-hidden .viz-slider") == "1"
     assert other.input_value("#viz-pool-padding") == "9"
     assert other.input_value("#viz-pairs-text") == "the key is old"
     open_tab(other, "Explore")
@@ -210,7 +210,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     other.click("#viz-run")
     other.wait_for_function("key => vizTab.run.key !== key", arg=key, timeout=30_000)
     left = set(chosen(other))
-    assert not left & {"flow.answer", "pool.layer", "pool.text"}
+    assert not left & {"flow.answer", "hidden.layer", "pool.text"}
 
 
 @pytest.mark.slow
@@ -241,9 +241,9 @@ def test_the_part_in_view_and_what_is_patched_are_restored(visit, reopened):
 
 @pytest.mark.slow
 def test_a_compared_set_and_the_item_chosen_in_it_are_restored(visit, reopened):
-    opened = visit(tab="pooling")
+    opened = visit(tab="vectors")
     page = opened.page
-    page.wait_for_selector("#viz-pooling .viz-pool[data-painted]", timeout=60_000)
+    page.wait_for_selector("#viz-vectors .viz-pool-chosen[data-painted]", timeout=60_000)
     page.get_by_role("button", name="Digits").click()
     page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
     page.fill(

@@ -239,7 +239,7 @@ def test_a_banner_over_all_tabs_names_the_mask_and_leads_back(masks, width):
         "[...document.querySelectorAll('#viz-tabs [role=tab]')]"
         ".map(tab => tab.id).filter(id => id.startsWith('viz-tab'))"
     )
-    assert width < 900 or len(tabs) == 7
+    assert width < 900 or len(tabs) == 5
     for tab in tabs if width > 900 else ["viz-tab-masks-button"]:  # a phone has them in a menu
         page.evaluate("id => document.getElementById(id).click()", tab)
         page.wait_for_selector(f"#{tab}[aria-selected=true]", state="attached")

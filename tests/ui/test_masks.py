@@ -497,13 +497,13 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     assert bars[0] == 0 and bars[6] == pytest.approx(float(apart.mean()), rel=1e-5)
     most = [(int(at), float(apart[at]), plain.tokens[at]) for at in apart.argsort(descending=True)]
     told = ", ".join(f"{at} “{token}” {value:.4f}" for at, value, token in most[:3])
-    assert page.inner_text(".viz-mask-result .viz-flow-told") == f"Largest for {told}."
+    assert page.inner_text(".viz-masks .viz-flow-told") == f"Largest for {told}."
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
-    assert "the run with this mask" in page.inner_text(".viz-mask-result")
+    assert "the run with this mask" in page.inner_text(".viz-mask-result-box")
     open_tab(page, "Explore")
     page.wait_for_selector("#viz-proof.viz-good")
-    open_tab(page, "Paint and check")
+    open_tab(page, "Masks", "check")
     np.testing.assert_array_equal(painted_mask(page), mask)  # still there
     page.reload()  # the link holds the run with the mask, and its mask with it
     page.wait_for_selector(".viz-atlas[data-painted]", state="attached", timeout=60_000)

@@ -14,7 +14,7 @@ from tests.checkpoints.cases.siglip import vision
 from tests.checkpoints.parity import Case, save
 from tests.ui.reruns import entry_of
 from tests.ui.texts import PICTURES, SENTENCES
-from viz_encoder.ui.tabs.pooling.results import pooled_plain
+from viz_encoder.ui.tabs.vectors.results import pooled_plain
 
 TEXT = SENTENCES[0]
 
@@ -97,7 +97,7 @@ def test_faults_are_sentences(site, client, key):
 @pytest.fixture
 def tab(visit):
     def enter(**query):
-        opened = visit(tab="pooling", **query)
+        opened = visit(tab="vectors", **query)
         painted(opened.page, ":")
         return opened.page
 
@@ -105,7 +105,7 @@ def tab(visit):
 
 
 def painted(page, part):
-    page.wait_for_selector(f"#viz-pooling .viz-pool[data-painted*='{part}']", timeout=60_000)
+    page.wait_for_selector(f"#viz-vectors .viz-pool-chosen[data-painted*='{part}']", timeout=60_000)
 
 
 def drawn_padding(page, part):
@@ -117,7 +117,7 @@ def test_the_page_shows_these_numbers_and_the_models_own_pooling_first(tab, trac
     own = ".viz-pool-methods [data-method=declared]"
     assert page.get_attribute(f"{own} button", "aria-pressed") == "true"
     assert page.inner_text(f"{own} button") == "the model’s own"
-    said = page.locator("#viz-pooling [aria-label=Methods] [role=status]")
+    said = page.locator("#viz-vectors [aria-label=Methods] [role=status]")
     words = "mean, then normalized to length 1"
     assert (
         f"The chosen row is the model's own pooling, as sentence-transformers computes it: {words}."
@@ -128,20 +128,20 @@ def test_the_page_shows_these_numbers_and_the_models_own_pooling_first(tab, trac
     cells = page.locator(".viz-pool-methods [data-method=mean] td").all_inner_texts()
     assert cells[1:] == ["384", f"{np.linalg.norm(mean):.3f}", "1.0000"]
     shares = [row @ mean / len(hidden) / (mean @ mean) for row in hidden]
-    shown = page.locator("#viz-pooling .viz-pool-number").all_inner_texts()
+    shown = page.locator("#viz-vectors .viz-pool-chosen .viz-pool-number").all_inner_texts()
     assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(shares, abs=6e-4)
     page.click(".viz-pool-methods [data-method=max]")
     assert said.inner_text() == (f"The chosen row is max, not the model's own pooling: {words}.")
     wins = np.bincount(hidden.argmax(axis=0), minlength=len(hidden))
     first = int(np.argmax(wins))
     sentence = f"{first} “{trace.tokens[first]}” wins {wins[first]} of 384 dimensions"
-    assert sentence in page.inner_text("#viz-pooling .viz-pool-top")
+    assert sentence in page.inner_text("#viz-vectors .viz-pool-top")
     drawn_padding(page, ":6:16")
     drift = 16 / (trace.n_tokens + 16)
     cell = page.inner_text("[data-cell='mean:zeroed']")
     assert float(cell) == pytest.approx(drift, rel=2e-3)  # three digits
     assert page.locator(".viz-pool-worst").count() == 1
-    page.fill("#viz-pool-layer", "0")
+    page.locator(".viz-hidden .viz-slider").fill("0")
     painted(page, ":0:")
     norm = np.linalg.norm(states(trace, 0).mean(axis=0))
     assert page.locator("[data-method=mean] td").all_inner_texts()[2] == f"{norm:.3f}"
@@ -164,17 +164,17 @@ def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
     trace = vz.capture(vz.load("scene", device="cpu"), vz.bundled.asset(PICTURES["a wide scene"]))
     drawn_padding(page, ":0")
     assert "there is no padding" in page.inner_text(".viz-pool-padding")
-    assert "only its lower right patch" in page.inner_text("#viz-pooling .viz-notes >> nth=0")
+    assert "only its lower right patch" in page.inner_text("#viz-vectors .viz-notes >> nth=0")
     hidden = trace.output.double().numpy()
     mean = hidden.mean(axis=0)
-    chip = page.inner_text("#viz-pooling .viz-pool-number")
+    chip = page.inner_text("#viz-vectors .viz-pool-chosen .viz-pool-number")
     share = hidden[0] @ mean / len(hidden) / (mean @ mean)
     assert float(chip.replace("−", "-")) == pytest.approx(share, abs=6e-4)
-    page.focus("#viz-pooling canvas")
-    page.keyboard.press("ArrowRight")
+    page.evaluate("vizTab.selection.set({ query: 1 })")
+    page.focus("#viz-vectors .viz-pool-chosen canvas")
     page.keyboard.press("ArrowRight")
     share = hidden[2] @ mean / len(hidden) / (mean @ mean)
-    said = page.inner_text("#viz-pooling .viz-pool-told")
+    said = page.inner_text("#viz-vectors .viz-pool-told")
     assert said.startswith("2 “") and math.isclose(
         float(said.split(": ")[-1].replace("−", "-")), share, abs_tol=6e-5
     )
@@ -194,20 +194,22 @@ def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):
 def leads(page):
     """The sentences in sight."""
     every = "all => all.filter((one) => one.offsetParent).map((one) => one.textContent)"
-    return page.eval_on_selector_all("#viz-pooling .viz-lead", every)
+    return page.eval_on_selector_all("#viz-vectors .viz-lead", every)
 
 
 def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace):
-    page = visit(kind="text", a=TEXT, tab="pooling", folded=True).page
-    page.wait_for_selector(".viz-pool-padding[data-painted]", state="attached", timeout=60_000)
+    page = visit(kind="text", a=TEXT, tab="vectors", folded=True).page
+    painted(page, ":6:")
+    page.wait_for_selector("#viz-hidden-similarity[data-painted]")
     hidden = states(trace, 6)
     mean = hidden.mean(axis=0)
     shares = hidden @ mean / len(hidden) / (mean @ mean)
     most = [f"{share:.0%} “{trace.tokens[at]}”" for at, share in most_of(shares)]
     (said,) = leads(page)
-    made = f"{most[0]}, {most[1]} and {most[2]}; mean points the same way"
-    assert said.startswith(f"The sentence vector is {made}; of the others, ")
+    assert said.startswith("The tokens grow alike: mean cosine ")
+    assert said.endswith(f"The sentence vector is {most[0]}, {most[1]} and {most[2]}.")
     page.click("button[data-part=padding]")
+    drawn_padding(page, ":6:16")
     (said,) = leads(page)
     drift = vz.analyses.padding_drift(minilm, TEXT, n_padding=16)
     worst = max(drift.rows, key=lambda row: row.relative)
@@ -228,7 +230,7 @@ def test_each_of_four_questions_has_its_sentence_and_a_link(visit, minilm, trace
     assert not page.is_visible("#viz-set-lines")
     page.click("button[data-part=set]")
     page.wait_for_selector("#viz-set-lines", state="visible")
-    assert leads(page) == [] and not page.is_visible("#viz-pool-layer")
+    assert leads(page) == [] and not page.is_visible(".viz-hidden .viz-slider")
     page.wait_for_url("**pool.part=set*")
     page.reload()
     page.wait_for_selector("#viz-set-lines", state="visible", timeout=60_000)

@@ -23,9 +23,9 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.pooling.results import item_plain, pooled_plain
-from viz_encoder.ui.tabs.pooling.set_items import example, given_items, given_name
-from viz_encoder.ui.tabs.pooling.set_runs import answer, compare, learn, state_after
+from viz_encoder.ui.tabs.vectors.results import item_plain, pooled_plain
+from viz_encoder.ui.tabs.vectors.set_items import example, given_items, given_name
+from viz_encoder.ui.tabs.vectors.set_runs import answer, compare, learn, state_after
 
 MODEL = "all-MiniLM-L6-v2"
 TOPICS = asset("examples/sets/topics.csv").read_text()
@@ -250,8 +250,8 @@ def test_of_equals_the_models_own_is_named_and_the_others_are_counted():
 
 @pytest.fixture
 def tab(visit):
-    opened = visit(tab="pooling")
-    opened.page.wait_for_selector("#viz-pooling .viz-pool[data-painted]", timeout=60_000)
+    opened = visit(tab="vectors")
+    opened.page.wait_for_selector("#viz-vectors .viz-pool-chosen[data-painted]", timeout=60_000)
     return opened.page
 
 
@@ -346,13 +346,13 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     assert page.locator("#viz-learned polyline").count() == 3
     answer = page.inner_text("#viz-learned .viz-pool-answer")
     assert "the set above" in answer and "after 6 blocks" in answer
-    page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
+    page.wait_for_selector("#viz-vectors [data-method=attention]", timeout=30_000)
 
 
 @pytest.mark.parametrize("width", [1440, slow(390)])
 def test_a_result_names_its_set_and_shows_the_chosen_row(visit, width):
     """The set's name is above its result, and a row far down in the table comes into sight."""
-    link = {"tab": "pooling", "pool.set": "example:4 topics", "pool.place": "cls:1:0"}
+    link = {"tab": "vectors", "pool.set": "example:4 topics", "pool.place": "cls:1:0"}
     opened = visit(width=width, **link)
     page = opened.page
     drawn(page, ":cls:1")
@@ -384,17 +384,18 @@ def test_a_set_is_called_by_its_file_or_by_where_it_is_from(topics):
 
 @pytest.mark.slow
 def test_both_halves_name_their_model(visit, client):
-    opened = visit(tab="pooling")
+    opened = visit(tab="vectors")
     page = opened.page
     page.get_by_role("button", name="4 topics").click()
     page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
-    upper, lower = "#viz-pooling .viz-pool-bar .viz-fact", "#viz-set .viz-fact"
-    assert [page.inner_text(each) for each in (upper, lower)] == ["Model: all-MiniLM-L6-v2"] * 2
+    upper, lower = ".viz-hidden-controls .viz-caption", "#viz-set .viz-fact"
+    assert page.inner_text(upper).endswith("; all-MiniLM-L6-v2")
+    assert page.inner_text(lower) == "Model: all-MiniLM-L6-v2"
     assert "another model" not in page.inner_text("#viz-set")
     run = client.predict("the keys to the cabinet", "", "grammar", api_name="/run_text")
     opened.imported("core/run.js", "window.Run = m.Run, null")
     opened.imported("core/app_state.js", "m.current.enter(new Run(given)), null", run)
-    assert page.inner_text(upper) == "Model: grammar"
+    assert page.inner_text(upper).endswith("; grammar")
     assert page.inner_text(lower) == "Model: all-MiniLM-L6-v2"
     said = "The text at the top of the page was run on another model, grammar."
     assert said in page.inner_text("#viz-set")

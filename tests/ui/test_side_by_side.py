@@ -60,8 +60,8 @@ def expected(site, key, methods, layer):
 def compared(opened, texts):
     """The page with that set compared, and the key of the set."""
     page = opened.page
-    page.wait_for_selector("#viz-tab-pooling textarea")
-    page.fill("#viz-tab-pooling textarea", texts)
+    page.wait_for_selector("#viz-tab-vectors textarea")
+    page.fill("#viz-tab-vectors textarea", texts)
     page.get_by_role("button", name="Compare").last.click()
     page.wait_for_selector(".viz-side[data-painted]", timeout=60_000)
     return page, page.get_attribute(".viz-side", "data-painted").split(":")[0]
@@ -69,7 +69,7 @@ def compared(opened, texts):
 
 @pytest.mark.slow
 def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit, site):
-    page, key = compared(visit(tab="pooling"), TEXTS)
+    page, key = compared(visit(tab="vectors"), TEXTS)
     for layer in (6, 1):
         page.select_option("#viz-set-layer", str(layer))
         page.wait_for_selector(f".viz-side[data-painted='{key}:{layer}']")
@@ -96,6 +96,6 @@ def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit
 
 @pytest.mark.slow
 def test_where_there_are_labels_their_answer_stays(visit):
-    page, _ = compared(visit(tab="pooling"), MIXED)
+    page, _ = compared(visit(tab="vectors"), MIXED)
     assert "silhouette" in page.inner_text("#viz-set .viz-pool-answer")
     assert page.locator(".viz-side-card").count() == 9

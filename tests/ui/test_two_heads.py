@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_the_head_of_the_logit_lens_is_in_the_link(visit, client, folder):
     name = client.predict(str(folder), api_name="/open_model")["name"]
-    opened: Opened = visit(kind="text", a=TEXT, model=name, tab="hidden", query=6)
+    opened: Opened = visit(kind="text", a=TEXT, model=name, tab="vectors", query=6)
     page = opened.page
     lens = "#viz-hidden-logit_lens"
     page.wait_for_selector(f"{lens}[data-painted*=':masked:']", timeout=60_000)

@@ -88,8 +88,8 @@ def test_faults_are_sentences(site, client, key):
 
 
 def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
-    page = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2", tab="pooling").page
-    page.wait_for_selector("#viz-pooling .viz-pool[data-painted*=':']", timeout=60_000)
+    page = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2", tab="vectors").page
+    page.wait_for_selector("#viz-vectors .viz-pool-chosen[data-painted*=':']", timeout=60_000)
     panel = page.locator(".viz-pairs")
     panel.scroll_into_view_if_needed()
     box = panel.get_by_role("textbox", name="Second text")
@@ -125,7 +125,7 @@ def test_an_example_opens_with_its_twin(visit, minilm):
     opened = visit(width=390)
     opened.painted()
     page = opened.page
-    open_tab(page, "Pooling")
+    open_tab(page, "Vectors")
     panel = page.locator(".viz-pairs")
     panel.locator("h3").first.wait_for()
     panel.scroll_into_view_if_needed()

@@ -16,9 +16,9 @@ from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.serve import ServerSettings, make_app
-from viz_encoder.ui.tabs.zoo.own_code import own_code
-from viz_encoder.ui.tabs.zoo.pictures import context_of
-from viz_encoder.ui.tabs.zoo.results import EASY, Audits, kept, zoo
+from viz_encoder.ui.tabs.masks.audits import EASY, Audits, kept, zoo
+from viz_encoder.ui.tabs.masks.own_code import own_code
+from viz_encoder.ui.tabs.masks.pictures import context_of
 
 AUDITED = ".viz-zoo-audit[data-painted='{}']"
 
@@ -228,7 +228,7 @@ def test_a_public_server_has_the_zoo_without_any_run():
 @pytest.fixture
 def zoo_tab(tab_anew):
     def enter():
-        page = tab_anew("zoo").page
+        page = tab_anew("masks", **{"masks.part": "bugs"}).page
         page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
         return page
 
@@ -324,6 +324,8 @@ def go_on(page):
 def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
     page = zoo_tab()
     page.evaluate(DRAWN, WITH_A_COMMENT)
+    page.click("button[data-part=quiz]")
+    page.wait_for_selector(".viz-zoo-answer")
     page.click("#viz-zoo-surprise")
     page.wait_for_selector(".viz-zoo-answer")
     shown = page.evaluate("vizZoo.quiz.specimen")
@@ -370,7 +372,7 @@ def of_group(name, other):
 @pytest.mark.slow
 def test_the_beginners_quiz_is_ten_bugs_in_a_fixed_order(zoo_tab):
     page = zoo_tab()
-    page.click("#viz-zoo-beginners")
+    page.click("button[data-part=quiz]")
     for number, (name, others) in enumerate(list(EASY.items())[:2], start=1):
         page.wait_for_function("name => vizZoo.quiz.specimen.identifier === name", arg=name)
         page.wait_for_selector(".viz-zoo-answer")
@@ -413,7 +415,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit):
     opened = visit(width=390, height=844)
     opened.painted()
     page = opened.page
-    open_tab(page, "Mask zoo")
+    open_tab(page, "Masks", "bugs")
     page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     boxes = page.locator(".viz-zoo-box")

@@ -243,7 +243,9 @@ test("the map shows shares or effects of the question, and weights where the mea
 });
 
 test("a step of the lesson is an address of its tab", () => {
-  assert.deepEqual(["?tab=masks", "?learn=4", ""].map(tabIn), ["masks", "learn", ""]);
+  const named = ["?tab=masks", "?learn=4", "", "?tab=pooling"].map((address) => tabIn(address).tab);
+  assert.deepEqual(named, ["masks", "learn", "", "vectors"]);
+  assert.deepEqual(tabIn("?tab=zoo"), { tab: "masks", part: "bugs" });
 });
 
 test("a control begins at what is selected, where the view has that; else as usual", () => {
@@ -260,16 +262,16 @@ test("views stand where they say, in their order; a view without a place stands 
   const place = (tab, slot, order) => ({ tab, slot, order });
   const run = new Run({ tokens: ["[CLS]", "cat", "[PAD]"], special: [true, false, false], valid: [true, true, false] });
   run.views = async () => ({
-    third: { name: "third", place: place("hidden", "answer", 3) },
+    third: { name: "third", place: place("vectors", "answer", 3) },
     none: { name: "none", place: null },
-    second: { name: "second", place: place("hidden", "query", 2) },
+    second: { name: "second", place: place("vectors", "query", 2) },
     other: { name: "other", place: place("masks", "query", 0) },
-    first: { name: "first", place: place("hidden", "query", 1) },
+    first: { name: "first", place: place("vectors", "query", 1) },
   });
   const names = async (...where) => (await run.viewsAt(...where)).map(({ name }) => name);
-  assert.deepEqual(await names("hidden"), ["first", "second", "third"]);
-  assert.deepEqual(await names("hidden", "query"), ["first", "second"]);
-  assert.deepEqual(await names("hidden", "none"), []);
+  assert.deepEqual(await names("vectors"), ["first", "second", "third"]);
+  assert.deepEqual(await names("vectors", "query"), ["first", "second"]);
+  assert.deepEqual(await names("vectors", "none"), []);
   assert.deepEqual([run.real(), run.real(true), run.named(1)], [[0, 1], [1], "1 “cat”"]);
 });
 

@@ -3,12 +3,12 @@
 import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { median } from "../../assets/web/hidden/residual_change.js";
+import { median } from "../../assets/web/vectors/residual_change.js";
 import { layerNear, layerPlace, PlaneScale, roundEnds, tickDecimals, ticks } from "../../assets/web/views/scales.js";
-import { blockOf, sentence } from "../../assets/web/hidden/similarity_matrix.js";
+import { blockOf, sentence } from "../../assets/web/vectors/similarity_matrix.js";
 import { afterBlocks } from "../../assets/web/core/states.js";
-import { wayOf } from "../../assets/web/hidden/token_similarity.js";
-import { digits } from "../../assets/web/hidden/wording.js";
+import { wayOf } from "../../assets/web/vectors/token_similarity.js";
+import { digits } from "../../assets/web/vectors/wording.js";
 
 const near = (got, expected) => {
   assert.equal(got.length, expected.length);

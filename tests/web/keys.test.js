@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stepped } from "../../assets/web/explore/head_keys.js";
-import { tabsOf } from "../../assets/web/core/tab_link.js";
+import { tabOf } from "../../assets/web/core/tab_link.js";
 
 const RUN = { nLayers: 3, nHeads: 4 };
 
@@ -22,9 +22,7 @@ test("from fused heads the first or the last is next, from several the one besid
   assert.deepEqual(stepped("h", { layer: 0, head: "1,3" }, RUN), { head: 2 });
 });
 
-test("a tab is named by its button, and so are those that share one", () => {
-  assert.deepEqual(tabsOf("viz-tab-masks-button"), ["masks"]);
-  assert.deepEqual(tabsOf("viz-tabs-masks-zoo-button"), ["masks", "zoo"]);
-  assert.deepEqual(tabsOf("component-12-button"), []);
-  assert.deepEqual(tabsOf("viz-tab-masks"), []);
+test("a tab is named by its button", () => {
+  const ids = ["viz-tab-masks-button", "component-12-button", "viz-tab-masks"];
+  assert.deepEqual(ids.map(tabOf), ["masks", "", ""]);
 });

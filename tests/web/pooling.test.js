@@ -3,13 +3,13 @@
 import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";
-import { lossScale } from "../../assets/web/pooling/loss_curves.js";
-import { sorted } from "../../assets/web/pooling/method_table.js";
-import { alikeSaid, closest, cut, fixed, madeOf, small } from "../../assets/web/pooling/results.js";
-import { asked, nearest, secondText } from "../../assets/web/pooling/two_texts.js";
+import { ItemMatrix, ordered } from "../../assets/web/vectors/cosine_matrix.js";
+import { lossScale } from "../../assets/web/vectors/loss_curves.js";
+import { sorted } from "../../assets/web/vectors/method_table.js";
+import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
+import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
 import { band, moved, signedPixels } from "../../assets/web/views/matrix.js";
-import { agreement, answer, meanCosine } from "../../assets/web/pooling/side_by_side.js";
+import { agreement, answer, meanCosine } from "../../assets/web/vectors/side_by_side.js";
 
 test("items stand by label, then as they were given", () => {
   const { order, groups } = ordered(["b", "a", "b", "a", "c"], 5);
@@ -105,7 +105,7 @@ test("numbers keep their digits, their minus and their size", () => {
 });
 
 test("what a vector is made of names its largest parts, and none where others are as large", () => {
-  const said = (tokens, shares) => madeOf(tokens, "mean", shares, null);
+  const said = (tokens, shares) => madeOf(tokens, "mean", shares);
   const tokens = ["the", "dog", "the", "ran"];
   assert.equal(
     said(tokens, [0.5, 0.3, 0.15, 0.05]),
@@ -114,12 +114,11 @@ test("what a vector is made of names its largest parts, and none where others ar
   const even = "The mean vector has no larger part than 25%, from several of its 4 tokens.";
   assert.equal(said(tokens, [0.25, 0.25, 0.25, 0.25]), even);
   assert.equal(said(["dog"], [1]), "The mean vector is 100% “dog”.");
-  assert.equal(madeOf(tokens, "max", null, null), "The max vector.");
   const methods = ["declared", "mean", "last", "max"].map((name) => ({ name }));
   const cosines = [[1, 1, 0.8, 0.3]];
   assert.equal(
-    madeOf(["dog"], "declared", [1], { methods, cosines }),
-    "The sentence vector is 100% “dog”; mean points the same way; of the others, last is nearest (cosine 0.80) and max farthest (0.30).",
+    besideOthers("declared", { methods, cosines }),
+    "Of the other poolings, mean points the same way; last is nearest (cosine 0.80) and max farthest (0.30).",
   );
 });
 

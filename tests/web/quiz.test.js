@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { othersOf, questionsOf } from "../../assets/web/zoo/quiz_questions.js";
+import { othersOf, questionsOf } from "../../assets/web/masks/quiz_questions.js";
 
 const specimen = (name, more = {}) => ({
   ...{ identifier: name, title: `title ${name}`, wrong: `wrong ${name}`, right: `right ${name}`, missed: "" },

@@ -6,7 +6,7 @@ import { setImmediate as frame } from "node:timers/promises";
 import { followBack, visit } from "../../assets/web/core/visited.js";
 
 const LINK = JSON.stringify({ a: "one" });
-const TABS = ["viz-tab-explore", "viz-tabs-masks-zoo", "viz-tab-masks", "viz-tab-zoo"];
+const TABS = ["viz-tab-explore", "viz-tab-masks"];
 const OTHER = JSON.stringify({ a: "two" });
 
 test("a new run and a new tab are new entries; what is selected there is not", () => {
@@ -18,9 +18,9 @@ test("a new run and a new tab are new entries; what is selected there is not", (
   globalThis.history = { state: { page: 1 }, replaceState: write("same"), pushState: write("new") };
   visit("?first", { tab: "", link: LINK });
   visit("?other-head", { tab: "", link: LINK });
-  visit("?tab", { tab: "zoo", link: LINK });
-  visit("?run", { tab: "zoo", link: OTHER });
-  visit("?other-head-again", { tab: "zoo", link: OTHER });
+  visit("?tab", { tab: "masks", link: LINK });
+  visit("?run", { tab: "masks", link: OTHER });
+  visit("?other-head-again", { tab: "masks", link: OTHER });
   assert.deepEqual(entries, [
     ["same", "?first"],
     ["same", "?other-head"],
@@ -28,7 +28,7 @@ test("a new run and a new tab are new entries; what is selected there is not", (
     ["new", "?run"],
     ["same", "?other-head-again"],
   ]);
-  assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "zoo", link: OTHER } });
+  assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "masks", link: OTHER } });
 });
 
 test("a tab that opens for a run and the run are one entry", () => {
@@ -41,7 +41,7 @@ test("a tab that opens for a run and the run are one entry", () => {
   globalThis.history = { state, replaceState: write("same"), pushState: write("new") };
   visit("?tab", { tab: "", link: LINK, passing: true });
   visit("?run", { tab: "", link: OTHER });
-  visit("?other-tab", { tab: "zoo", link: OTHER });
+  visit("?other-tab", { tab: "masks", link: OTHER });
   assert.deepEqual(entries, ["new", "same", "new"]);
 });
 
@@ -73,15 +73,12 @@ test("an entry is gone to at once, or once its run is there; an answer that come
   };
   followBack(current, () => asked++);
   goTo(null); // of no one's, as that of a link within the page
-  goTo({ tab: "zoo", link: LINK });
+  goTo({ tab: "masks", link: LINK });
   await frame();
-  assert.deepEqual(
-    [gone, opened, asked],
-    [[["?there", false]], ["viz-tabs-masks-zoo-button", "viz-tab-zoo-button"], 0],
-  );
+  assert.deepEqual([gone, opened, asked], [[["?there", false]], ["viz-tab-masks-button"], 0]);
   goTo({ tab: "", link: OTHER });
   await frame();
-  assert.deepEqual([gone[1], opened[2], asked], [["?there", true], "viz-tab-explore-button", 1]);
+  assert.deepEqual([gone[1], opened[1], asked], [["?there", true], "viz-tab-explore-button", 1]);
   goTo({ tab: "", link: LINK }); // before the other run came
   assert.deepEqual([gone[2], asked], [["?there", false], 2]);
   entered({});

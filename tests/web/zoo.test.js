@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { difference } from "../../assets/web/zoo/code.js";
-import { matches } from "../../assets/web/zoo/specimen_list.js";
+import { difference } from "../../assets/web/masks/lines.js";
+import { matches } from "../../assets/web/masks/specimen_list.js";
 
 const marked = (pieces) => pieces.map(({ text, changed }) => (changed ? `[${text}]` : text)).join("");
 

@@ -106,6 +106,6 @@ VIEW = View(
     (SHOW,),
     takes=("encoder", "trace"),
     needs=("answer",),
-    place=Place("hidden", "logit_lens", 5),
+    place=Place("vectors", "logit_lens", 5),
     look="Look for the first row where the final answer appears, and whether it stays.",
 )

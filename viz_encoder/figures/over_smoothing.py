@@ -72,7 +72,7 @@ VIEW = View(
     "Over-smoothing and norms",
     over_smoothing,
     (HIDE_SPECIAL,),
-    place=Place("hidden", "change", 3),
+    place=Place("vectors", "change", 3),
     look="Watch whether the mean cosine rises toward 1 with depth, while the spread "
     "falls toward 0.",
 )

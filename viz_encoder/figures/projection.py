@@ -108,7 +108,7 @@ VIEW = View(
     "PCA of hidden states, all layers",
     projection,
     (TOKEN, HIDE_SPECIAL, CENTER),
-    place=Place("hidden", "pca", 4),
+    place=Place("vectors", "pca", 4),
     look="Follow one token's line from the embeddings to the last block, and see "
     "which points it ends near.",
 )

@@ -138,7 +138,7 @@ VIEW = View(
     (SHOW, HIDE_SPECIAL),
     takes=("weights", "trace"),
     needs=("every head",),
-    place=Place("hidden", "change", 2),
+    place=Place("vectors", "change", 2),
     look="Compare attention with the feed-forward network, and look for blocks that "
     "change the state most.",
 )

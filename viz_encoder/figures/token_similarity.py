@@ -76,6 +76,6 @@ VIEW = View(
     "Token similarity (cosine)",
     token_similarity,
     (STATE, HIDE_SPECIAL, MEAN),
-    place=Place("hidden", "similarity", 1),
+    place=Place("vectors", "similarity", 1),
     look="Look for blocks of high cosine: groups of tokens whose states point the same way.",
 )

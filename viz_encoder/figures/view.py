@@ -52,7 +52,7 @@ class Place:
     """Where a view appears on the page, besides the list of all views.
 
     Tabs and slots: "explore" has "map" and "overlay", the pictures that stand for the map itself;
-    "hidden" has "similarity", "change", "pca" and "logit_lens", the figure of a panel. Of several
+    "vectors" has "similarity", "change", "pca" and "logit_lens", the figure of a panel. Of several
     in a slot the first that the run can have is meant.
     """
 

@@ -20,7 +20,7 @@ from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tab import Tab, TabContext, script_view
+from viz_encoder.ui.tab import TabContext, script_view
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import attributions, figures, run_facts
 from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
@@ -86,21 +86,10 @@ def _make_tabs(place: TabContext) -> list[gr.HTML]:
     """Every tab, in its order; returns the parts over which a run's progress is shown."""
     views: list[gr.HTML] = []
     with gr.Tabs(elem_id="viz-tabs"):
-        for _, group in itertools.groupby(TABS, lambda tab: tab.within or tab.title):
-            first, *others = group
-            if not others:
-                views.append(_make_tab(first, place))
-                continue
-            names = f"{first.name}-" + "-".join(tab.name for tab in others)
-            with gr.Tab(first.within, id=names, elem_id=f"viz-tabs-{names}"), gr.Tabs():
-                for tab in (first, *others):
-                    views.append(_make_tab(tab, place))
+        for tab in TABS:
+            with gr.Tab(tab.title, id=tab.name, elem_id=f"viz-tab-{tab.name}"):
+                views.append(tab.build(place))
     return views
-
-
-def _make_tab(tab: Tab, place: TabContext) -> gr.HTML:
-    with gr.Tab(tab.title, id=tab.name, elem_id=f"viz-tab-{tab.name}"):
-        return tab.build(place)
 
 
 class _Events:

@@ -46,7 +46,6 @@ class Tab:
     build: Callable[[TabContext], gr.HTML]  # gives the part over which a run's progress is shown
     router: APIRouter | None = None
     endpoints: tuple[Callable[..., Any], ...] = ()
-    within: str = ""  # the title of the tab that several share; its own, without
 
 
 def script_view(script: str, **options: Any) -> gr.HTML:

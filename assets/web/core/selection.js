@@ -38,6 +38,7 @@ export class Selection extends Emitter {
   order = "";
   fallen = ""; // what of the heads was left when the run changed
   tab = ""; // which is open; nothing for the first
+  part = ""; // of it, which the link of a tab of before named
   arrived = location.search; // the link that the page was opened by; the address is written anew with the first run
   opened = ""; // the key of the first run, which the link asked for
   /** @type {boolean | Partial<Chosen>} */
@@ -64,7 +65,7 @@ export class Selection extends Emitter {
     super();
     Object.assign(this, selected(location.search));
     const named = new URLSearchParams(location.search);
-    this.tab = tabIn(location.search);
+    Object.assign(this, tabIn(location.search));
     this.#notes = new Map([...named].filter(([name]) => name.includes(".")));
     this.#chosen = PLACE.some((name) => named.has(name));
     this.#measured = named.has("measure") || this.#chosen;
@@ -174,7 +175,7 @@ export class Selection extends Emitter {
   // Restore a visited address, now or in the run that is `coming`.
   goBack(/** @type {string} */ address, /** @type {boolean} */ coming) {
     this.#due = false; // the address of where one was
-    this.tab = tabIn(address);
+    this.tab = tabIn(address).tab;
     const { stat: _stat, order: _order, ...place } = selected(address);
     this.held = coming && place;
     const question = new URLSearchParams(address).get(QUESTION) ?? "";

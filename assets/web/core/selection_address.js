@@ -68,10 +68,15 @@ export function selected(address) {
   };
 }
 
-/** Tab of an address; "" for the first. @param {string} address */
+/** @type {Record<string, string>} of links from before: the tab that a tab is part of now, and its part there */
+const EARLIER = { hidden: "vectors", pooling: "vectors", zoo: "masks:bugs" };
+
+/** Tab of an address, and its part that it names; "" for the first. @param {string} address */
 export function tabIn(address) {
   const params = new URLSearchParams(address);
-  return params.get("tab") ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
+  const named = params.get("tab") ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
+  const [tab, part = ""] = (EARLIER[named] ?? named).split(":");
+  return { tab, part };
 }
 
 /** The address of a selection in a run that `link` opens; what is as usual is left out.

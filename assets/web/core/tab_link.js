@@ -5,38 +5,28 @@ import { built } from "./form.js";
 /** @import { Selection } from "./selection.js" */
 
 const PREFIX = "viz-tab-"; // of a tab's elem_id; its button adds "-button"
-const SHARED = "viz-tabs-"; // of one that holds several, whose names follow
 const FIRST = "explore";
 const SELECTED = "[role=tab][aria-selected=true]";
-let awaited = ""; // the tab that is being opened within another
 
-/** The tabs of a button's id: one, or those that its tab holds. @type {(id: string) => string[]} */
-export function tabsOf(id) {
-  const name = id.replace(/-button$/, "");
-  if (name.startsWith(SHARED)) return name.slice(SHARED.length).split("-");
-  return name !== id && name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [];
+/** The tab of a button's id; "" of another button. @param {string} id */
+export const tabOf = (id) =>
+  id.startsWith(PREFIX) && id.endsWith("-button") ? id.slice(PREFIX.length, -"-button".length) : "";
+
+/** Open a tab, the first of all without a name, and one of its parts. @type {(name: string, part?: string) => void} */
+export function openTab(name, part = "") {
+  built(() => buttonOf(name || FIRST)).then((button) => button.click());
+  if (part) built(() => partOf(name, part)).then((button) => button.click());
 }
 
-/** Open a tab, and first the one that holds it; the first of all without a name. */
-export function openTab(/** @type {string} */ name) {
-  const wanted = name || FIRST;
-  awaited = wanted;
-  buttonOf(SHARED, wanted)?.click();
-  built(() => buttonOf(PREFIX, wanted)).then((button) => {
-    if (awaited !== wanted) return; // another was asked for meanwhile
-    button.click();
-    awaited = "";
-  });
-}
+/** @type {(name: string, part: string) => HTMLElement | null} */
+const partOf = (name, part) => document.querySelector(`#${PREFIX}${name} button[data-part=${part}]`);
 
-/** The button of a tab, or of the one that holds it; on a narrow screen it may be one of the menu, where it has its
- * title alone, which Gradio's own description of the page has too. @type {(prefix: string, name: string) => HTMLElement | null} */
-function buttonOf(prefix, name) {
-  const isIt = (/** @type {string} */ id) => id.startsWith(prefix) && tabsOf(`${id}-button`).includes(name);
+/** The button of a tab; on a narrow screen it may be one of the menu, where it has its title alone, which Gradio's own
+ * description of the page has too. @type {(name: string) => HTMLElement | null} */
+function buttonOf(name) {
+  const id = PREFIX + name;
   const parts = /** @type {any} */ (window).gradio_config?.components ?? [];
-  const { elem_id: id, label: title } =
-    parts.find((/** @type {any} */ { props }) => isIt(props?.elem_id ?? ""))?.props ?? {};
-  if (!id) return null;
+  const title = parts.find((/** @type {any} */ { props }) => props?.elem_id === id)?.props.label;
   const menu = /** @type {NodeListOf<HTMLElement>} */ (
     document.querySelectorAll("#viz-tabs .overflow-dropdown button")
   );
@@ -47,11 +37,10 @@ function buttonOf(prefix, name) {
 
 /** Open the tab of the link, then write each that is opened. @param {Selection} selection */
 export function followTabs(selection) {
-  const linked = selection.tab;
+  const { tab, part } = selection;
   // The page may still be building its tabs.
-  const find = () => (linked ? (buttonOf(SHARED, linked) ?? buttonOf(PREFIX, linked)) : tabsNode());
-  built(find).then(() => {
-    if (linked) openTab(linked);
+  built(() => (tab ? buttonOf(tab) : tabsNode())).then(() => {
+    if (tab) openTab(tab, part);
     follow(selection, tabsNode());
   });
 }
@@ -61,18 +50,8 @@ const tabsNode = () => document.getElementById("viz-tabs");
 function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
   const write = () =>
-    built(() => selectedIn(tabs)).then((button) => {
-      const [name] = tabsOf(button.id);
-      const onTheWay = name !== awaited && tabsOf(tabs.querySelector(SELECTED)?.id ?? "").includes(awaited);
-      if (name && !onTheWay) selection.openTab(name === FIRST ? "" : name);
+    built(() => tabs.querySelector(SELECTED)).then(({ id }) => {
+      if (tabOf(id)) selection.openTab(tabOf(id) === FIRST ? "" : tabOf(id));
     });
   new MutationObserver(write).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
-}
-
-/** The button of the open tab, within the one that holds it; null until it is built. @type {(tabs: HTMLElement) => HTMLElement | null} */
-function selectedIn(tabs) {
-  const button = /** @type {HTMLElement | null} */ (tabs.querySelector(SELECTED));
-  if (!button?.id.startsWith(SHARED)) return button;
-  const panel = document.getElementById(button.getAttribute("aria-controls") ?? "");
-  return panel && selectedIn(panel);
 }

@@ -29,12 +29,12 @@ export class Code {
   });
   copy = button("Copy", () => copyText(this.lines, this.said));
   said = el("span", { class: "viz-caption", role: "status" });
-  bar = controls(control("For", this.choice), this.copy, this.said);
   files = saveRow("Save the mask", [
     ["Save .npy", "The whole mask as an array of numpy: bool, True = may attend", () => this.#saved("npy")],
     ["Save .csv", "The whole mask as a table: True = may attend", () => this.#saved("csv")],
   ]);
-  node = section("viz-mask-box", "Code", "This mask in your code", this.bar, this.lines, this.files);
+  bar = controls(el("h3", {}, "This mask in your code"), control("For", this.choice), this.copy, this.files, this.said);
+  node = section("viz-mask-box viz-mask-code-box", "Code", this.bar, this.lines);
   #asked = new Latest((sentence) => this.#tell("", sentence));
 
   offer(/** @type {MasksOffered} */ { targets, scoped, file }) {

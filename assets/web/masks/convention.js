@@ -20,7 +20,7 @@ export class Convention {
   node = el(
     "details",
     { class: "viz-mask-box viz-mask-folded viz-folded", "aria-label": "Convention" },
-    el("summary", {}, "The same mask as the numbers that each call wants"),
+    el("summary", {}, "As numbers, for each call"),
     ...[controls(control("As", this.choice)), this.words, this.scroll],
   );
 

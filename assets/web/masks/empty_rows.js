@@ -13,7 +13,7 @@ export class EmptyRows {
   node = el(
     "details",
     { class: "viz-mask-box viz-mask-empty", ontoggle: () => this.#ask() },
-    el("summary", {}, "Fully masked rows: what PyTorch returns"),
+    el("summary", {}, "Fully masked rows in PyTorch"),
     this.body,
   );
   #asked = new Latest((sentence) => this.body.replaceChildren(caption(sentence)));

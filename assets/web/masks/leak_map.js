@@ -1,7 +1,7 @@
 // The leak of every head in one small map of layers × heads; a click chooses the head.
 
 import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
-import { button, control, controls, el, number, options } from "../core/dom.js";
+import { button, control, el, number, options } from "../core/dom.js";
 import { section } from "../views/headed.js";
 import { colorBar } from "../views/mask_panels.js";
 
@@ -21,8 +21,10 @@ export class Leaks {
   cells = el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" });
   scale = el("p", { class: "viz-caption viz-stat-scale" });
   node = section(
-    ...["viz-mask-box", "Leaks", "Leak by layer and head: rows = layers, columns = heads"],
-    ...[controls(control("Shade by", this.measure)), el("div", { class: "viz-mask-scroll" }, this.cells), this.scale],
+    ...["viz-mask-leaks-box", "Leaks"],
+    el("h3", {}, "Leak by layer and head"),
+    control("Shade by", this.measure),
+    ...[el("div", { class: "viz-mask-scroll" }, this.cells), this.scale],
   );
 
   constructor(/** @type {(place: Place) => unknown} */ choose) {
@@ -60,7 +62,7 @@ export class Leaks {
       "out of scope: not checked",
     );
     this.scale.replaceChildren(
-      ...[el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure]],
+      ...[el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure], "; rows are layers"],
       ...(this.result.scope.code ? [" ", outside] : []),
     );
   }

@@ -13,7 +13,7 @@ import { Strokes } from "./strokes.js";
 const TOOLS = { cell: "Cells", row: "Rows", column: "Columns", rectangle: "Rectangle" };
 
 export class Painter {
-  grid = new TokenGrid({ label: "Mask" });
+  grid = new TokenGrid({ label: "Mask", maxSide: 440 });
   tool = "cell";
   history = new History(new Mask(0));
   /** @type {Mask | null} */

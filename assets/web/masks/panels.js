@@ -32,9 +32,10 @@ export class Panels extends MaskPanels {
   faintSaid = el("span");
   nextFaint = button("Next of these", () => this.#toNextFaint());
   hardly = el("p", { class: "viz-caption viz-mask-faint" }, this.faintSaid, " ", this.nextFaint);
+  row = el("div", { class: "viz-mask-row" }, this.figures);
   node = section(
     ...["viz-mask-result-part", "Intended, passed and observed"],
-    ...[this.title, this.figures, this.legend, this.said, this.facts, this.hardly],
+    ...[this.title, this.row, this.legend, this.said, this.facts, this.hardly],
   );
   #asked = new Latest((sentence) => {
     this.name = ""; // so that it is tried again
@@ -42,9 +43,11 @@ export class Panels extends MaskPanels {
     this.node.classList.remove("viz-busy");
   });
 
-  // `select` gets the query and the key that were clicked.
-  constructor(/** @type {(place: { query: number, key: number }) => unknown} */ select) {
+  /** `select` gets the query and the key that were clicked; `beside` stands at the end of the maps.
+   * @param {(place: { query: number, key: number }) => unknown} select @param {HTMLElement} beside */
+  constructor(select, beside) {
     super();
+    this.row.append(beside);
     this.select = select;
     this.fullable(this.node);
   }

@@ -41,7 +41,7 @@ export class Reach {
   node = el(
     "details",
     { class: "viz-mask-box viz-mask-folded viz-folded", "aria-label": "Reach", ontoggle: () => this.draw() },
-    el("summary", {}, "Reach: what a token can know after each block"),
+    el("summary", {}, "Reach after each block"),
     ...[caption(SAYS), this.partly, this.player.node, this.fault, this.body],
   );
   /** @type {Run | null} */

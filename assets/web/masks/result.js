@@ -37,7 +37,7 @@ export class Result {
   ranWith = this.mask;
   missing = ""; // why it cannot run
   leaks = new Leaks((place) => current.selection.set(place));
-  panels = new Panels((place) => current.selection.set(place));
+  panels = new Panels((place) => current.selection.set(place), this.leaks.node);
   effect = new Effect((query) => current.selection.set({ query }));
   guesses = new Guesses();
   verdict = el("h2", { class: "viz-lead", id: "viz-mask-verdict", role: "status", hidden: true });
@@ -57,21 +57,17 @@ export class Result {
   warning = el("p", { class: "viz-mask-warning", hidden: true });
   more = el(
     "details",
-    { class: "viz-mask-folded viz-folded", ontoggle: () => this.effect.draw() },
-    el("summary", {}, "What the mask changes: hidden states, pooled vectors, predictions"),
+    { class: "viz-mask-box viz-mask-folded viz-folded", hidden: true, ontoggle: () => this.effect.draw() },
+    el("summary", {}, "What the mask changes"),
     ...[this.effect.node, this.guesses.node],
   );
-  body = el(
-    "div",
-    { class: "viz-mask-result", hidden: true },
-    ...[controls(this.everywhere, this.back, this.shown)],
-    ...[this.panels.node, this.more],
+  body = el("div", { class: "viz-mask-result", hidden: true }, this.panels.node);
+  bar = controls(
+    ...[this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said],
+    ...[this.everywhere, this.back, this.shown],
   );
-  bar = controls(this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said);
-  node = section(
-    ...[/** @type {const} */ ("viz-mask-box"), "Run with the mask", this.verdict],
-    ...[this.sentence, this.alone, this.bar, this.warning, this.body],
-  );
+  head = el("div", {}, this.verdict, this.sentence, this.alone, this.bar, this.warning);
+  node = section("viz-mask-box viz-mask-result-box", "Run with the mask", this.head, this.body);
   #ofFile = NO_MISTAKE; // the mistake that passing the file is
   #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
 
@@ -90,7 +86,7 @@ export class Result {
     this.#asked.stop();
     Object.assign(this, { plain, home, missing, result: null, run: null, led: null, leads: false });
     this.mistake.value = NO_MISTAKE;
-    for (const node of [this.body, this.leaks.node, this.alone, this.mend]) node.hidden = true;
+    for (const node of [...this.#found, this.alone, this.mend, this.back, this.shown]) node.hidden = true;
     this.sentence.textContent = UNTRIED;
     this.panels.leave();
     this.#idle(missing);
@@ -125,6 +121,11 @@ export class Result {
     this.mend.hidden = stale || result.mistake === NO_MISTAKE;
   }
 
+  // What is there only with a result.
+  get #found() {
+    return [this.body, this.more, this.everywhere];
+  }
+
   // Scope of the shown result's mask.
   get ranIn() {
     return this.result?.scope.code ?? "";
@@ -144,10 +145,9 @@ export class Result {
     this.effect.node.hidden = found.movedMean.every((moved) => moved === 0); // as where the code ignores the mask
     this.effect.show({ run, result: found, query: place.query });
     const key = current.run?.key;
-    this.everywhere.disabled = key === run.key;
-    this.back.disabled = key === home.key;
-    const masked = key === run.key ? "the run with this mask" : "a run with an earlier mask";
-    this.shown.textContent = `All tabs show ${key === home.key ? "the run without a mask" : masked}.`;
+    this.everywhere.hidden = key === run.key;
+    this.back.hidden = this.shown.hidden = key === home.key;
+    this.shown.textContent = `All tabs show ${key === run.key ? "the run with this mask" : "a run with an earlier mask"}.`;
   }
 
   draw() {
@@ -211,7 +211,7 @@ export class Result {
     else if (this.leads) this.#takeBack(); // another mask was chosen meanwhile
     this.leads = false;
     this.alone.textContent = found.alone;
-    this.body.hidden = this.leaks.node.hidden = false;
+    for (const node of this.#found) node.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);
     this.show();
     if (this.plain) await this.guesses.show(this.plain, run);

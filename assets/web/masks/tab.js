@@ -1,10 +1,11 @@
-// The Masks tab: a mask to paint, its numbers, a run with it, its reach and its code.
+// The Masks tab: a mask to check or paint, its numbers, a run with it, its reach and its code; known bugs and a quiz.
 
 import { current } from "../core/app_state.js";
-import { control, controls, el, status } from "../core/dom.js";
+import { caption, control, controls, el, status } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
+import { PartSwitch } from "../views/part_switch.js";
 import { Code } from "./code.js";
 import { Convention } from "./convention.js";
 import { EmptyRows } from "./empty_rows.js";
@@ -18,6 +19,7 @@ import { intent, offered, padded } from "./requests.js";
 import { Result } from "./result.js";
 import { ScopeFields } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
+import { mountZoo } from "./zoo.js";
 
 /** @import { Origin } from "./presets.js" */
 
@@ -35,10 +37,23 @@ const SHORT = 128; // tokens; a longer run opens on no mask
 const PLAIN = { name: "none", sizes: {} }; // what a run begins with
 
 const PLACE = ["layer", "head", "query", "key"];
+const PARTS = {
+  tab: "masks",
+  note: "masks.part",
+  titles: { check: "Check mine", paint: "Paint", bugs: "Known bugs", quiz: "Quiz" },
+  signs: { bugs: "zoo.bug" },
+};
 
-// Called by the page once; the run and the selection are those of all tabs.
+// Called by the page once; the run and the selection are those of all tabs. The known bugs need no run.
 export function mount(/** @type {HTMLElement} */ root) {
-  window.vizMasks = new MasksTab(root); // so that a script or a test can ask what is shown
+  const [mine, bugs] = [el("div", { class: "viz-of-mine" }), el("div", { class: "viz-of-bugs" })];
+  const parts = new PartSwitch(PARTS, (part) => {
+    if (part === "bugs" || part === "quiz") mountZoo(bugs, part);
+  });
+  parts.node.classList.add("viz-mask-switch");
+  root.replaceChildren(parts.node, mine, bugs);
+  window.vizMasks = new MasksTab(mine); // so that a script or a test can ask what is shown
+  parts.openLinked();
 }
 
 class MasksTab extends TabShell {
@@ -79,10 +94,9 @@ class MasksTab extends TabShell {
   });
   scope = new ScopeFields(() => this.#changed(this.mask));
   paint = el(
-    "details",
-    { class: "viz-mask-box viz-mask-folded viz-folded", "aria-label": "Mask", ontoggle: () => this.painter.draw() },
-    el("summary", {}, "Paint the mask: which queries may attend to which keys"),
-    ...[this.scope.node, this.painter.node],
+    "section",
+    { class: "viz-mask-box viz-mask-paint", "aria-label": "Mask" },
+    ...[caption("Which queries may attend to which keys"), this.scope.node, this.painter.node],
   );
   emptyRows = new EmptyRows();
   result = new Result((run) => {
@@ -103,13 +117,10 @@ class MasksTab extends TabShell {
     const passes = el("div", {}, controls(el("span", {}, "I pass:"), ...passed.nodes), passed.says);
     const named = { class: "viz-mask-check", role: "group", "aria-label": "Check mine" };
     const row = el("div", named, means, passes);
-    const sides = [
-      [this.result.leaks.node, this.paint, this.convention.node],
-      [this.code.node, this.emptyRows.node],
-    ].map((parts) => el("div", { class: "viz-mask-side" }, ...parts));
+    const folds = [this.convention.node, this.emptyRows.node, this.result.more, this.reach.node];
     this.body.append(
-      ...[row, presets.fault, passed.fault, this.linkSaid, this.result.node],
-      ...[el("div", { class: "viz-mask-top" }, ...sides), this.reach.node],
+      ...[row, presets.fault, passed.fault, this.linkSaid, this.paint, this.result.node],
+      ...[this.code.node, el("div", { class: "viz-mask-folds" }, ...folds)],
     );
     current.selection.on((names) => {
       if (!this.root.clientWidth) return;
@@ -182,7 +193,6 @@ class MasksTab extends TabShell {
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
     const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;
-    this.paint.open = given !== FORGOTTEN;
     if (given) await fresh(this.#restore(plain, given));
     this.body.dataset.painted = run.key;
   }

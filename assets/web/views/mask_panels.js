@@ -177,7 +177,7 @@ export const leakTints = () => {
   return `background: linear-gradient(to right, ${rgbText(weak)}, ${rgbText(strong)})`;
 };
 
-const made = () => new Grid({ maxSide: 420, maxCell: 30 });
+const made = () => new Grid({ maxSide: 380, maxCell: 30 });
 
 export const colorBar = (/** @type {Scale} */ scale) =>
   el("i", { class: "viz-stat-bar", style: `background: ${gradient("right", scale)}` });

@@ -1,0 +1,132 @@
+// The specimens by section, with a search; arrow keys move, Enter opens.
+
+import { el, status } from "../core/dom.js";
+
+/** @import { ZooTab } from "./zoo.js" */
+/** @typedef {{ node: HTMLElement, specimen: Specimen, text: string }} Option */
+
+export class SpecimenList {
+  /** @type {Option[]} */
+  options = [];
+  field = el("input", {
+    type: "search",
+    id: "viz-zoo-search",
+    placeholder: "Find a bug",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-label": "Find a bug by name, symptom or code",
+    oninput: () => this.#filter(),
+    onkeydown: (event) => this.#searchKey(event),
+  });
+  told = status();
+
+  /** @param {Zoo["sections"]} sections @param {ZooTab} tab */
+  constructor(sections, tab) {
+    this.tab = tab;
+    this.box = el(
+      "div",
+      { class: "viz-zoo-options", role: "listbox", "aria-label": "Specimens", onkeydown: (event) => this.#key(event) },
+      ...sections.map((section, at) => this.#group(section, `viz-zoo-section-${at}`)),
+    );
+    this.node = el(
+      "nav",
+      { class: "viz-zoo-list", "aria-label": "Known mask bugs" },
+      ...[this.field, this.told, this.box],
+    );
+    this.#filter();
+  }
+
+  // Mark the shown specimen; none while its name is to be guessed.
+  mark(/** @type {Specimen | null} */ specimen) {
+    for (const option of this.options) {
+      const shown = option.specimen === specimen;
+      option.node.setAttribute("aria-selected", String(shown));
+      if (!shown) continue;
+      this.#rove(option.node);
+      this.#scroll(option.node);
+    }
+  }
+
+  /** @type {(section: Zoo["sections"][0], name: string) => HTMLElement} */
+  #group({ title, specimens }, name) {
+    const nodes = specimens.map((specimen) => {
+      const { identifier } = specimen;
+      const node = el(
+        "div",
+        {
+          class: "viz-zoo-option",
+          role: "option",
+          tabindex: "-1",
+          "aria-selected": "false",
+          "data-specimen": identifier,
+          onclick: () => this.tab.open(identifier),
+        },
+        ...[el("span", { class: "viz-zoo-id" }, identifier), el("span", {}, specimen.title)],
+      );
+      this.options.push({ node, specimen, text: Object.values(specimen).join(" ").toLocaleLowerCase() });
+      return node;
+    });
+    const heading = el("h4", { id: name, role: "presentation" }, title);
+    return el("div", { class: "viz-zoo-section", role: "group", "aria-labelledby": name }, heading, ...nodes);
+  }
+
+  #filter() {
+    for (const { node, text } of this.options) node.hidden = !matches(text, this.field.value);
+    const seen = this.#seen();
+    const found = seen.length
+      ? `${seen.length} of ${this.options.length} found; Enter opens the first.`
+      : "None found; try another word.";
+    this.told.textContent = this.field.value.trim() ? found : `${seen.length} planted bugs`;
+    const first = seen.find(({ node }) => node.tabIndex === 0) ?? seen[0];
+    if (first) this.#rove(first.node);
+  }
+
+  #seen() {
+    return this.options.filter(({ node }) => !node.hidden);
+  }
+
+  #rove(/** @type {HTMLElement} */ to) {
+    for (const { node } of this.options) node.tabIndex = node === to ? 0 : -1;
+  }
+
+  // Within the list alone, for the page itself must not jump.
+  #scroll(/** @type {HTMLElement} */ node) {
+    const [box, one] = [this.box.getBoundingClientRect(), node.getBoundingClientRect()];
+    if (one.top < box.top) this.box.scrollTop += one.top - box.top - 30;
+    if (one.bottom > box.bottom) this.box.scrollTop += one.bottom - box.bottom + 8;
+  }
+
+  #searchKey(/** @type {KeyboardEvent} */ event) {
+    const [first] = this.#seen();
+    if (!first) return;
+    if (event.key === "Enter") this.tab.open(first.specimen.identifier);
+    if (event.key !== "ArrowDown") return;
+    event.preventDefault();
+    this.#focus(first.node);
+  }
+
+  #key(/** @type {KeyboardEvent} */ event) {
+    const seen = this.#seen();
+    const at = seen.findIndex(({ node }) => node === document.activeElement);
+    const last = seen.length - 1;
+    const to = { ArrowDown: Math.min(last, at + 1), ArrowUp: Math.max(0, at - 1), Home: 0, End: last }[event.key];
+    if (at < 0) return;
+    if (event.key === "Enter" || event.key === " ") this.tab.open(seen[at].specimen.identifier);
+    else if (to !== undefined) this.#focus(seen[to].node);
+    else return;
+    event.preventDefault();
+  }
+
+  #focus(/** @type {HTMLElement} */ node) {
+    this.#rove(node);
+    node.focus({ preventScroll: true });
+    this.#scroll(node);
+  }
+}
+
+/** Whether a text in lower case has each of the words. @type {(text: string, words: string) => boolean} */
+export const matches = (text, words) =>
+  words
+    .toLocaleLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));

@@ -1,0 +1,152 @@
+// The Vectors tab: a layer to slide through, a token to choose, what its states show, and what pooling makes of them.
+
+import { current } from "../core/app_state.js";
+import { count, el, onWidth } from "../core/dom.js";
+import { inLink, linkedOf } from "../core/link_notes.js";
+import { ADDED_TOKENS } from "../core/run.js";
+import { blocksPassed } from "../core/states.js";
+import { TabShell } from "../core/tab_shell.js";
+import { Depth, Player } from "../views/layer_player.js";
+import { LogitLensPanel } from "./logit_lens.js";
+import { NearestPanel } from "./nearest_tokens.js";
+import { PcaPanel } from "./pca.js";
+import { ResidualChangePanel } from "./residual_change.js";
+import { PartSwitch } from "../views/part_switch.js";
+import { learned } from "./learned_query.js";
+import { Poolings } from "./poolings.js";
+import { TokenSimilarityPanel } from "./token_similarity.js";
+
+/** @import { Acts } from "./panel.js" */
+
+const [LAYER, EARLIER] = ["hidden.layer", "pool.layer"]; // in the link, and in those of before
+const PARTS = {
+  tab: "vectors",
+  note: "pool.part",
+  titles: { one: "One text", two: "Two texts", padding: "Padding", set: "A dataset" },
+  signs: { set: "pool.set", two: "pool.text", padding: "pool.padding" },
+};
+
+// Called by the page once; the run and the selection are those of all tabs.
+export function mount(/** @type {HTMLElement} */ root) {
+  window.vizHidden = new VectorsTab(root);
+}
+
+class VectorsTab extends TabShell {
+  depth = new Depth();
+  player = new Player(this.depth, () => this.loading);
+  /** @type {Promise<unknown> | undefined} */
+  loading;
+  /** @type {Run | null} */
+  shown = null;
+  /** @type {Acts} */
+  acts = {
+    hover: (token) => current.hover(token),
+    choose: (token) => current.selection.set({ query: token }),
+    layer: (layer) => {
+      this.player.pause();
+      this.depth.set({ layer });
+    },
+  };
+  parts = new PartSwitch(PARTS, () => this.refresh());
+  poolings = new Poolings(this.acts);
+  similarity = new TokenSimilarityPanel(this.acts);
+  pca = new PcaPanel(this.acts);
+  nearest = new NearestPanel(this.acts);
+  others = [this.nearest, new ResidualChangePanel(this.acts), this.pca, new LogitLensPanel(this.acts)];
+  more = el(
+    "details",
+    { class: "viz-folded viz-hidden-more viz-of-one", ontoggle: () => this.refresh() },
+    el("summary", {}, "More: nearest tokens, norms and updates, PCA, logit lens"),
+    el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
+  );
+  where = el("output", { class: "viz-hidden-where" });
+  tokens = el("span", { class: "viz-caption" });
+  special = el("input", { type: "checkbox", id: "viz-hidden-special", checked: true, onchange: () => this.refresh() });
+  switch = el(
+    "label",
+    { class: "viz-control viz-check" },
+    inLink("hidden.special", this.special),
+    "With special tokens",
+  );
+
+  constructor(/** @type {HTMLElement} */ root) {
+    super(root, "viz-hidden viz-pool");
+    const { similarity, poolings } = this;
+    similarity.body.append(poolings.chosen);
+    similarity.node.classList.add("viz-of-one");
+    const ofOne = [this.switch, this.tokens];
+    for (const each of ofOne) each.classList.add("viz-of-one");
+    const depth = el("span", { class: "viz-controls viz-of-states" }, this.player.node, this.where);
+    this.body.append(
+      el("div", { class: "viz-controls viz-hidden-controls" }, this.parts.node, depth, ...ofOne),
+      el("h2", { class: "viz-lead viz-of-one" }, similarity.lead, " ", poolings.lead),
+      ...[similarity.node, poolings.all, this.more, poolings.texts.node, poolings.padding.node],
+    );
+    current.selection.on((changed) => changed.has("query") && this.refresh());
+    current.onHover((token) => {
+      if (this.shown) for (const part of [this.poolings.shares, ...this.panels]) part.mark(token);
+    });
+    learned.on(() => this.refresh());
+    onWidth(poolings.padding.node, () => this.refresh()); // which asks only in sight
+    this.depth.on(() => {
+      const { layer } = this.depth;
+      current.selection.note({ [LAYER]: layer === this.shown?.nLayers ? "" : String(layer) });
+      this.refresh();
+    });
+    this.parts.openLinked();
+    this.open();
+  }
+
+  get #all() {
+    return [this.similarity, ...this.others];
+  }
+
+  // Those in sight: what is folded away is asked for once it is opened.
+  get panels() {
+    return [this.similarity, ...(this.more.open ? this.others : [])];
+  }
+
+  /** @override @param {Run} run */
+  show(run) {
+    if (this.shown !== run) this.#enter(run);
+    const { query: token } = current.selection;
+    const { layer } = this.depth;
+    const where = blocksPassed(layer, run.nLayers);
+    this.where.textContent = where[0].toUpperCase() + where.slice(1);
+    const state = { run, layer, token, hide: !this.special.checked };
+    const pooled = this.poolings.show(run, layer, token);
+    const panels = this.parts.part === "one" ? this.panels : [];
+    this.loading = Promise.all([pooled, ...panels.map((panel) => panel.show(state))]);
+  }
+
+  /** @override */
+  leave() {
+    this.player.pause();
+  }
+
+  /** @override */
+  redraw() {
+    for (const panel of this.#all) panel.redraw();
+    this.poolings.draw();
+    this.refresh();
+  }
+
+  // A new run begins at its output, that of a link at the layer it names.
+  #enter(/** @type {Run} */ run) {
+    this.shown = run;
+    for (const panel of this.#all) panel.leave();
+    const linked = linkedOf(run, LAYER) || linkedOf(run, EARLIER);
+    current.selection.note({ [EARLIER]: "", [LAYER]: linked });
+    const usual = run.grid ? "One picture" : run.kind === "pair" ? "The pair" : PARTS.titles.one;
+    this.parts.offer(run.grid ? ["two", "padding"] : [], usual);
+    this.depth.layer = linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
+    this.player.show({ nLayers: run.nLayers + 1 });
+    const [all, inner] = [run.real().length, run.real(true).length];
+    this.special.disabled = inner === 0 || inner === all;
+    if (this.special.disabled) this.special.checked = true;
+    this.switch.title = !this.special.disabled
+      ? `The ${ADDED_TOKENS}`
+      : `This run has no ${inner ? "special" : "other"} tokens`;
+    this.tokens.textContent = `${count(all)} tokens, ${count(all - inner)} of them special; ${run.model}`;
+  }
+}

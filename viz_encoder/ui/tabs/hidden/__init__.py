@@ -1,1 +1,0 @@
-"""The Hidden states tab: what the states of all layers show."""

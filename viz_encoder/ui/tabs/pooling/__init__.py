@@ -1,1 +1,0 @@
-"""The Pooling tab: one input, a set, and a learned query."""

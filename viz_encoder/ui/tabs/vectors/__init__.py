@@ -1,0 +1,1 @@
+"""The Vectors tab: hidden states, poolings, a set, and a learned query."""

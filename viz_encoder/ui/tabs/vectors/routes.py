@@ -1,0 +1,156 @@
+"""Routes of the Vectors tab: a run's states and poolings, a set, a learned query, and files."""
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from viz_encoder.analyses.collection import Collection
+from viz_encoder.analyses.token_pairs import not_a_sum
+from viz_encoder.errors import SelectionError
+from viz_encoder.export.vectors import save_vectors, table_lines
+from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
+from viz_encoder.ui.tabs.vectors import state_routes
+from viz_encoder.ui.tabs.vectors.results import (
+    item_plain,
+    padding_plain,
+    plain_row,
+    pooled_plain,
+)
+from viz_encoder.ui.tabs.vectors.two_texts import alike_plain, token_pairs_plain
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+NEIGHBORS = 8
+FILES = {kind: f"vectors.{kind}" for kind in ("csv", "npz", "arrow", "parquet")}
+FILES["table.csv"] = "poolings.csv"
+ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
+ROUTER.include_router(state_routes.ROUTER)
+PLACES = Places(1)  # files of whole sets
+
+
+async def _set(key: str, runs: Runs) -> SetEntry:
+    return runs.sets.compared.get(key)
+
+
+async def _learned(key: str, runs: Runs) -> LearnedEntry:
+    return runs.sets.learned.get(key)
+
+
+HeldSet = Annotated[SetEntry, Depends(_set)]
+HeldQuery = Annotated[LearnedEntry, Depends(_learned)]
+
+
+@ROUTER.get("/run/{run}/pooled")
+def one_input(entry: Held, runs: Runs, layer: int = -1, learned: str = "") -> Response:
+    """Every method after one layer: norms, cosines, and each token's share."""
+    query = runs.sets.learned.get(learned) if learned else None
+    return answers.plain(pooled_plain(entry, layer, query))
+
+
+@ROUTER.get("/run/{run}/padding")
+def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
+    """Drift of each method with padding, with the mask and without it."""
+    return answers.plain(padding_plain(entry, padding, layer))
+
+
+@ROUTER.get("/run/{run}/token_pairs")
+def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -> Response:
+    """Token pairs that make this text and another similar; the map is a figure.
+
+    If the pooling is not a sum over tokens, returns only `why` and the cosine for each pooling.
+    """
+    if why := not_a_sum(method, entry.encoder):
+        return answers.plain({"why": why, **alike_plain(entry, other, layer)})
+    return answers.plain({**token_pairs_plain(entry, other, method, layer), "why": ""})
+
+
+@ROUTER.get("/set/{key}/table")
+def table(compared: HeldSet, by: str = "silhouette") -> Response:
+    """Every method at every layer, the best first; null where it cannot be said."""
+    return answers.plain([plain_row(row) for row in compared.found.table(by)])
+
+
+@ROUTER.get("/set/{key}/cosine")
+def cosine(compared: HeldSet, method: str, layer: int = -1) -> Response:
+    """Cosine of every two items, float32 "item item"; NaN where a vector has no direction."""
+    return answers.array(compared.found.cosine(method, layer))
+
+
+@ROUTER.get("/set/{key}/plane")
+def plane(compared: HeldSet, method: str, layer: int = -1) -> Response:
+    """Position of each item along two principal components, float32 "item 2", and their shares."""
+    found = compared.found.plane(method, layer)
+    return answers.array(found.points, about={"shares": found.shares.tolist()})
+
+
+@ROUTER.get("/set/{key}/neighbors")
+def neighbors(
+    compared: HeldSet, method: str, item: int, layer: int = -1, k: int = NEIGHBORS
+) -> Response:
+    """The items of the largest cosine with one."""
+    near = compared.found.neighbors(method, layer, item=item, k=k)
+    return answers.plain([vars(each) for each in near])
+
+
+@ROUTER.get("/set/{key}/item/{item}.png")
+def picture(compared: HeldSet, item: int) -> Response:
+    """An item's picture, as the model read it."""
+    pictures = compared.pictures
+    return _picture(pictures[parse_index("item", item, len(pictures))] if pictures else b"")
+
+
+@ROUTER.get("/set/{key}/take/{kind}")
+async def take(
+    compared: HeldSet, kind: str, request: Request, method: str = "", layer: int = -1
+) -> Response:
+    """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
+    if kind not in FILES:
+        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
+
+    def work() -> Response:
+        found = compared.found
+        part = one_row(found, method, layer) if method else found
+        return answers.download(_content(part, kind), FILES[kind])
+
+    return await PLACES.answer(request, work)
+
+
+@ROUTER.get("/learned/{key}/item/{item}")
+def weighed(learned: HeldQuery, item: int) -> Response:
+    """Weights of the learned query on the tokens of an item of its set."""
+    return answers.plain(item_plain(learned, item))
+
+
+@ROUTER.get("/learned/{key}/item/{item}/picture.png")
+def weighed_picture(learned: HeldQuery, item: int) -> Response:
+    """That item's picture, as the model read it."""
+    chosen = learned.items[parse_index("item", item, len(learned.items))]
+    return _picture(answers.png(chosen.sample.picture))
+
+
+def one_row(found: Collection, method: str, layer: int) -> Collection:
+    """The set with only the vectors of one method at one layer."""
+    vectors = found.of(method, layer)[None]
+    at = found.layers[-1] if layer == -1 else layer
+    return replace(found, methods=(method,), layers=(at,), vectors={method: vectors})
+
+
+def _picture(content: bytes) -> Response:
+    if not content:
+        raise SelectionError("This set is of texts; it has no pictures.")
+    return answers.picture(content)
+
+
+def _content(found: Collection, kind: str) -> bytes | Iterable[str]:
+    if kind == "table.csv":
+        return table_lines(found.table())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, FILES[kind])
+        save_vectors(found, path)
+        return path.read_bytes()

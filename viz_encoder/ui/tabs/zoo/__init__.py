@@ -1,1 +1,0 @@
-"""The Mask zoo tab: planted mask bugs, each with its audit."""
