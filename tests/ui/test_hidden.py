@@ -1,4 +1,4 @@
-"""States on the Vectors tab: their numbers by numpy or scikit-learn, one token marked everywhere."""
+"""States on the Vectors tab: their numbers by numpy or sklearn, one token marked everywhere."""
 
 import io
 from copy import deepcopy

@@ -712,12 +712,12 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
     page.close()
 
 
-@pytest.mark.parametrize(("at", "part"), [slow(0, ""), slow(1, "bugs")])
+@pytest.mark.parametrize(("at", "part"), [slow(0, ""), slow(1, "quiz")])
 def test_the_step_of_masks_leads_to_the_masks_tab(step, at, part):
     page = step(10)
     page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click()
     page.wait_for_selector("#viz-tab-masks-button[aria-selected=true]")
-    page.wait_for_selector(".viz-zoo-head" if part else "#viz-mask-sentence")
+    page.wait_for_selector(".viz-zoo-answer" if part else "#viz-mask-sentence")
 
 
 def test_reach_is_said_layer_by_layer_as_powers_of_the_mask_have_it(step):

@@ -334,6 +334,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     with page.expect_download() as taken:
         page.click("text=Table (CSV)")
     assert taken.value.suggested_filename == "poolings.csv"
+    page.click("text=Train an attention pooling")
     assert page.inner_text("#viz-learn-layer label").strip() == "After n blocks"
     assert page.input_value("#viz-learn-layer input, #viz-learn-layer textarea") == "all"
     page.fill("#viz-learn-steps input[type=number]", "20")

@@ -1,4 +1,4 @@
-"""The Mask zoo: what the tab, the routes and the endpoints show is what audit_mask says."""
+"""The known mask bugs: what the tab, the routes and the endpoints show is what audit_mask says."""
 
 import json
 from dataclasses import replace
@@ -323,9 +323,9 @@ def go_on(page):
 
 def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
     page = zoo_tab()
-    page.evaluate(DRAWN, WITH_A_COMMENT)
     page.click("button[data-part=quiz]")
     page.wait_for_selector(".viz-zoo-answer")
+    page.evaluate(DRAWN, WITH_A_COMMENT)
     page.click("#viz-zoo-surprise")
     page.wait_for_selector(".viz-zoo-answer")
     shown = page.evaluate("vizZoo.quiz.specimen")

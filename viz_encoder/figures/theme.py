@@ -64,7 +64,7 @@ def token_axes(
     figure: go.Figure, *, key: str = KEY, query: str = QUERY, automargin: bool | None = None
 ) -> None:
     """Axes of a heatmap with a row for each query and a column for each key."""
-    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 12}}
     axis |= {"automargin": automargin}
     figure.update_xaxes(title=key, side="top", tickangle=-60, **axis)
     title = {"text": query, "standoff": 8 if automargin else None}

@@ -232,7 +232,7 @@ interface Titled {
 type FigureCell = string | number | null;
 type Packed = FigureCell[] | FigureCell[][] | { bdata: string; dtype: string; shape?: string };
 
-// ui/tabs/hidden; `over_smoothing`, `nearest` and `logit_lens`, the others are Numbers
+// ui/tabs/vectors: states; `over_smoothing`, `nearest` and `logit_lens`, the others are Numbers
 interface OverSmoothing {
   cosine: Maybe[];
   apart: Maybe[];
@@ -256,7 +256,7 @@ interface LogitLens {
   task: string;
 }
 
-// ui/tabs/pooling
+// ui/tabs/vectors: poolings
 interface Pooled {
   layer: number;
   layers: number;
@@ -461,7 +461,7 @@ interface TextEffects {
   spread: Maybe[][];
 }
 
-// ui/tabs/zoo
+// ui/tabs/masks: known bugs
 interface Zoo {
   sections: { title: string; specimens: Specimen[] }[];
   easy: { identifier: string; others: string[] }[]; // the beginners' quiz, and what each is told from

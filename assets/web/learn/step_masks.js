@@ -31,7 +31,7 @@ export class MasksStep {
   reached = el("div", { class: "viz-caption viz-learn-reach" });
   note = caption();
   padding = button("", () => this.#pad());
-  bugs = button("", () => openTab("masks", "bugs"));
+  bugs = button("", () => openTab("masks", "quiz"));
   more = el("div", { class: "viz-controls" }, this.padding, this.bugs);
   node = el(
     "div",

@@ -430,7 +430,7 @@ export const DE = {
       `nach ${layers} ${layers === 1 ? "Block" : "Blöcken"} von ${known} der ${all} Tokens${names && `: ${names}`}`,
     grid: "Die Maske",
     padding: "Ein Batch mit echtem [PAD] (Reiter Masks)",
-    bugs: "Finde den Fehler in zehn Masken (Mask zoo)",
+    bugs: "Finde den Fehler in zehn Masken (Quiz von Masks)",
   },
   pooling: {
     headline: (n, d) => [`Ein Vektor von ${d} Zahlen für ${n} Tokens: [CLS] allein, oder das Mittel von allen?`],

@@ -402,7 +402,7 @@ export const EN = {
     ) => `after ${layers} ${layers === 1 ? "block" : "blocks"}, from ${known} of ${all} tokens${names && `: ${names}`}`,
     grid: "The mask",
     padding: "A batch with real [PAD] (Masks tab)",
-    bugs: "Find the bug in ten masks (Mask zoo)",
+    bugs: "Find the bug in ten masks (Quiz of Masks)",
   },
   pooling: {
     headline: (/** @type {number} */ n, /** @type {number} */ d) => [

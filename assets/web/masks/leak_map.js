@@ -3,6 +3,7 @@
 import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { button, control, el, number, options } from "../core/dom.js";
 import { section } from "../views/headed.js";
+import { oneStop } from "../views/one_stop.js";
 import { colorBar } from "../views/mask_panels.js";
 
 /** @typedef {{ layer: number, head: Head }} Place */
@@ -18,7 +19,7 @@ export class Leaks {
   /** @type {Place} */
   chosen = { layer: 0, head: 0 };
   measure = el("select", { id: "viz-mask-measure", onchange: () => this.draw() }, ...options(Object.entries(MEASURES)));
-  cells = el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" });
+  cells = oneStop(el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" }));
   scale = el("p", { class: "viz-caption viz-stat-scale" });
   node = section(
     ...["viz-mask-leaks-box", "Leaks"],
@@ -46,11 +47,13 @@ export class Leaks {
     const name = (/** @type {string | number} */ text) => el("span", { class: "viz-mask-leak-name" }, String(text));
     const lines = rows.map((row, layer) => row.map((value, head) => this.#cell({ layer, head }, value, scale)));
     this.cells.style.gridTemplateColumns = `auto repeat(${rows[0].length}, minmax(24px, 34px))`;
+    const focused = this.cells.contains(document.activeElement);
     this.cells.replaceChildren(
       name(""),
       ...rows[0].map((_, head) => name(head)),
       ...lines.flatMap((line, layer) => [name(layer), ...line]),
     );
+    if (focused) /** @type {HTMLElement | null} */ (this.cells.querySelector("[aria-pressed=true]"))?.focus();
     const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
     const range = most
       ? [" 0 ", colorBar(scale), ` ${number(most)}, `]

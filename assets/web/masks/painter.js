@@ -4,6 +4,7 @@ import { button, caption, controls, count, el } from "../core/dom.js";
 import { Viewport } from "../core/viewport.js";
 import { numbered } from "../core/token_names.js";
 import { fullScreen } from "../views/full_screen.js";
+import { oneStop } from "../views/one_stop.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { History, listed, Mask } from "./mask_bits.js";
 import { Strokes } from "./strokes.js";
@@ -132,7 +133,7 @@ export class Painter {
     };
     /** @type {(label: string, ...nodes: Node[]) => HTMLElement} */
     const group = (label, ...nodes) =>
-      el("span", { class: "viz-mask-group", role: "group", "aria-label": label }, ...nodes);
+      oneStop(el("span", { class: "viz-mask-group", role: "group", "aria-label": label }, ...nodes));
     const node = controls(
       group("Paint", ...this.choices),
       el("label", { class: "viz-control viz-check" }, this.symmetric, "symmetric"),

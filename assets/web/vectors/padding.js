@@ -4,6 +4,7 @@ import { button, caption, control, controls, counted, el, status } from "../core
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
+import { oneStop } from "../views/one_stop.js";
 import { called, small } from "./results.js";
 
 /** @typedef {PaddingDrift["rows"][number]} Drift */
@@ -40,7 +41,7 @@ export class Padding {
   controls = controls(control("Padding tokens added", this.slider, this.count));
   said = status();
   classic = el("ul", { class: "viz-notes viz-pool-classic" });
-  table = el("table", { class: "viz-pool-table viz-pool-drift" });
+  table = oneStop(el("table", { class: "viz-pool-table viz-pool-drift" }));
   why = el("p", { class: "viz-readout", role: "status" });
   lead = el("h2", { class: "viz-lead" });
   result = el(

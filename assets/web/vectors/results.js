@@ -1,4 +1,4 @@
-// Numbers, cells and color scales as the Pooling tab shows them.
+// Numbers, cells and color scales as poolings are shown.
 
 import { inkOn, rgbText } from "../core/colors.js";
 import { el, enumerated } from "../core/dom.js";

@@ -52,11 +52,11 @@ class VectorsTab extends TabShell {
   similarity = new TokenSimilarityPanel(this.acts);
   pca = new PcaPanel(this.acts);
   nearest = new NearestPanel(this.acts);
-  others = [this.nearest, new ResidualChangePanel(this.acts), this.pca, new LogitLensPanel(this.acts)];
+  others = [new ResidualChangePanel(this.acts), this.pca, new LogitLensPanel(this.acts)];
   more = el(
     "details",
     { class: "viz-folded viz-hidden-more viz-of-one", ontoggle: () => this.refresh() },
-    el("summary", {}, "More: nearest tokens, norms and updates, PCA, logit lens"),
+    el("summary", {}, "More: norms and updates, PCA, logit lens"),
     el("div", { class: "viz-hidden-panels" }, ...this.others.map(({ node }) => node)),
   );
   where = el("output", { class: "viz-hidden-where" });
@@ -72,7 +72,7 @@ class VectorsTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-hidden viz-pool");
     const { similarity, poolings } = this;
-    similarity.body.append(poolings.chosen);
+    similarity.body.append(poolings.chosen, this.nearest.node);
     similarity.node.classList.add("viz-of-one");
     const ofOne = [this.switch, this.tokens];
     for (const each of ofOne) each.classList.add("viz-of-one");
@@ -98,12 +98,12 @@ class VectorsTab extends TabShell {
   }
 
   get #all() {
-    return [this.similarity, ...this.others];
+    return [this.similarity, this.nearest, ...this.others];
   }
 
   // Those in sight: what is folded away is asked for once it is opened.
   get panels() {
-    return [this.similarity, ...(this.more.open ? this.others : [])];
+    return [this.similarity, this.nearest, ...(this.more.open ? this.others : [])];
   }
 
   /** @override @param {Run} run */

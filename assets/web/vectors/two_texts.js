@@ -3,6 +3,7 @@
 import { button, caption, el, onSight, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbered } from "../core/token_names.js";
+import { oneStop } from "../views/one_stop.js";
 import { Figure } from "../views/plotly_figure.js";
 import { alikeSaid, called, closest, fixed } from "./results.js";
 
@@ -68,7 +69,7 @@ export class TwoTexts {
     this.first,
   );
   lead = el("h2", { class: "viz-lead", hidden: true });
-  by = el("p", { class: "viz-pairs-by" }); // every pooling
+  by = oneStop(el("p", { class: "viz-pairs-by" })); // every pooling
   answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
   notes = el("ul", { class: "viz-notes" });
   map = new Figure("Part of each pair of tokens", { caption: false });

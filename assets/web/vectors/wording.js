@@ -1,4 +1,4 @@
-// Number formats of the Hidden states tab.
+// Number formats of the charts of states.
 
 /** A number as a chart says it: four digits, and a word where there is none. @param {number | null} value */
 export const digits = (value) =>

@@ -2,6 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
+import { oneStop } from "./one_stop.js";
 
 /** @typedef {{ tab: string, note: string, titles: Record<string, string>, signs?: Record<string, string> }} Parts of a
  *   tab, the usual one first; `note` is their entry in the link, and `signs` are entries that only one of them has */
@@ -16,7 +17,8 @@ export class PartSwitch {
     this.buttons = Object.entries(parts.titles).map(([name, title]) =>
       button(title, () => this.choose(name), { "data-part": name }),
     );
-    this.node = el("div", { class: "viz-switch", role: "group", "aria-label": "Question" }, ...this.buttons);
+    const named = { class: "viz-switch", role: "group", "aria-label": "Question" };
+    this.node = oneStop(el("div", named, ...this.buttons));
   }
 
   get #usual() {

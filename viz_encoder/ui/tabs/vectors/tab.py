@@ -45,7 +45,7 @@ def build(place: TabContext) -> gr.HTML:
 
 def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
     """The input of a set above its result; returns the result."""
-    _heading("A dataset", SET_HELP)
+    gr.HTML(f"<p class='viz-caption'>{SET_HELP}</p>", apply_default_css=False)
     lines = gr.Textbox(
         label="Texts, or a CSV with the columns text,label",
         placeholder="text,label\nThe goalkeeper saved two penalties.,sport\n…",
@@ -79,7 +79,12 @@ def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
 
 
 def _learn_part(place: TabContext, events: PoolingEvents, shown: gr.HTML) -> None:
-    _heading("Train an attention pooling", LEARN_HELP)
+    with gr.Accordion("Train an attention pooling", open=False, elem_id="viz-learn-box"):
+        _learn_controls(place, events, shown)
+
+
+def _learn_controls(place: TabContext, events: PoolingEvents, shown: gr.HTML) -> None:
+    gr.HTML(f"<p class='viz-caption'>{LEARN_HELP}</p>", apply_default_css=False)
     with gr.Row(elem_classes="viz-set-buttons"):
         layer = gr.Textbox(ALL, label="After n blocks", elem_id="viz-learn-layer")
         seeds = gr.Slider(1, MAX_SEEDS, 3, step=1, label="Seeds", elem_id="viz-learn-seeds")
@@ -109,11 +114,6 @@ def _connect(
     done = busy.then(work, given, filled, **options)
     done.then(lambda: gr.update(visible=False), None, stop, **QUICK)
     stop.click(events.stop, None, None, queue=False, api_visibility="private")
-
-
-def _heading(title: str, help_line: str) -> None:
-    content = f"<h2 class='viz-part'>{title}</h2><p class='viz-caption'>{help_line}</p>"
-    gr.HTML(content, apply_default_css=False)
 
 
 TAB = Tab("vectors", "Vectors", 40, build, ROUTER, (hidden_states, *ENDPOINTS))
