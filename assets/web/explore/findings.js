@@ -179,13 +179,13 @@ export class FindingsView {
     );
     const hidden = hide && [query, key].find((token) => run.special[token]);
     if (typeof hidden === "number") return [`${quoted(run.tokens[hidden])} is chosen but hidden.`];
-    if (patches && !isChanged(this.selection)) return [patches.sentence];
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
     const removed = this.#removed(layer, head);
     const place =
       this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head, removed) : "";
     const more = [why, place].filter(Boolean).map((each) => ` ${each}`);
+    if (patches && !isChanged(this.selection)) return [patches.sentence, ...more];
     if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), ...more];
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];

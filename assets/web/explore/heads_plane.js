@@ -2,8 +2,9 @@
 
 import { HeadPlane } from "../views/head_plane.js";
 import { table } from "./measured_heads.js";
+import { unitSaid } from "./routes_layout.js";
 
-/** @import { Explained } from "./explained.js" */
+/** @import { Explained as Explaining } from "./explained.js" */
 /** @import { HeadStatistics, PairLinksView, Selection } from "./types.d.ts" */
 
 const TITLE = "Heads by two of their numbers";
@@ -11,7 +12,7 @@ const TITLE = "Heads by two of their numbers";
 export class HeadsPlane {
   /** @type {Run | null} */ #run = null;
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explained} explained */
+  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} statistics @param {Explaining} explained */
   constructor(selection, pair, statistics, explained) {
     this.selection = selection;
     this.pair = pair;
@@ -48,14 +49,20 @@ export class HeadsPlane {
     const { found, effect } = this.explained;
     const { layers, own } = this.statistics;
     const ranked = Object.entries(own).map(
-      ([name, { title }]) =>
-        /** @type {[string, string, Maybe[][]]} */ ([name, title, layers.map((layer) => layer[name])]),
+      ([name, { title, unit }]) =>
+        /** @type {[string, string, Maybe[][]]} */ ([name, `${title} (${unit})`, layers.map((layer) => layer[name])]),
     );
     return [
-      ["weight", "Weight of the chosen pair", table(run, this.pair.of(this.selection))],
-      ["share", "What it brings to the answer", found?.heads ?? []],
-      ["effect", "Effect of removing it", effect?.heads ?? []],
+      ["weight", "Attention weight of the chosen pair (0 to 1)", table(run, this.pair.of(this.selection))],
+      ["share", ...inUnit("What it brings to the answer", found)],
+      ["effect", ...inUnit("Effect of removing it", effect)],
       ...ranked,
     ];
   }
 }
+
+/** Parts of a score in the unit in which the page tells them. @type {(title: string, found: Explained | null) => [title: string, values: Maybe[][]]} */
+const inUnit = (title, found) => [
+  found ? `${title} (${unitSaid(found)})` : title,
+  found?.heads.map((row) => row.map((each) => each && (found.large ? (100 * each) / found.score : each))) ?? [],
+];

@@ -32,7 +32,7 @@ export class Legend {
     }
     context.fillStyle = css("--body-text-color");
     context.font = "11px system-ui, sans-serif";
-    for (const [share, text, align] of ticks(scale, most, shown?.write && ((value) => shown.write?.(value) || "0"))) {
+    for (const [share, text, align] of ticks(scale, most, shown)) {
       context.textAlign = align;
       context.fillText(text, align === "center" ? LEFT + share * (RIGHT - LEFT) : share * WIDTH, 26);
     }
@@ -49,15 +49,20 @@ export class Legend {
 
 /** The ticks: their shares of the scale's length, their texts, which are true weights, and where each text stands by
  * its tick. Where weights are clipped, the ends say so, and have room for it.
- * @type {(scale: Scale, most?: number, write?: (value: number) => string) => [share: number, text: string, align: "left" | "center" | "right"][]} */
-export function ticks(scale, most = 0, write = signedText) {
+ * @type {(scale: Scale, most?: number, shown?: Signed | null) => [share: number, text: string, align: "left" | "center" | "right"][]} */
+export function ticks(scale, most = 0, shown = null) {
   const over = isOver(scale, most);
   const clipped = over || (scale.low > 0 && scale.name !== "log");
   const steps = clipped ? CLIPPED_TICKS : TICKS;
   return Array.from({ length: steps }, (_, at) => {
     const share = at / (steps - 1);
     const value = scale.at(share);
-    if (scale.name === CHANGE) return [share, write(value), share === 0 ? "left" : share === 1 ? "right" : "center"];
+    if (scale.name === CHANGE)
+      return [
+        share,
+        shown?.write ? shown.write(value) || "0" : signedText(value),
+        share === 0 ? "left" : share === 1 ? "right" : "center",
+      ];
     if (scale.name === "log") return [share, `10${superscript(Math.round(Math.log10(value)))}`, "center"];
     if (clipped && !share) return [share, `${value > 0 ? "≤ " : ""}${rounded(value)}`, "left"];
     if (clipped && share === 1) return [share, `${over ? "≥ " : ""}${rounded(value)}`, "right"];

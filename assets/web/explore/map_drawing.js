@@ -114,23 +114,21 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   context.textAlign = "center";
   context.textBaseline = "middle";
   const letter = context.measureText("0").width; // of a font in which all are as wide
-  const fits = (/** @type {string} */ text) => text.length * letter <= cell - 2 * MARGIN;
+  const fits = (/** @type {string} */ text) => text.length * letter <= cell - MARGIN;
   for (const { row, col, tile, value } of exactCells(map)) {
-    const text = written(map, value, (amount, sign) =>
-      cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text)),
-    );
-    if (!text || text.length * letter > cell - MARGIN) continue;
+    const text = written(map, value, fits, cell < PRINTED);
+    if (!fits(text)) continue;
     context.fillStyle = inkOn(colorOf(tile, row, value, scale));
     context.fillText(text, ...view.middle(row, col, map));
   }
 }
 
 /** The text of a cell, "" for none: that of a weight, unless what is shown in its place is written otherwise.
- * @type {(map: AttentionMap, value: number, weight: (amount: number, sign: string) => string) => string} */
-export function written({ signed }, value, weight) {
-  if (signed?.write) return signed.write(value);
-  const sign = value < 0 ? "−" : "";
-  const text = weight(Math.abs(value), sign);
+ * @type {(map: AttentionMap, value: number, fits: (text: string) => boolean, small?: boolean) => string} */
+export function written({ signed }, value, fits, small = false) {
+  if (signed?.write) return [signed.write(value), signed.write(value, true)].find(fits) ?? "";
+  const [sign, amount] = [value < 0 ? "−" : "", Math.abs(value)];
+  const text = small ? brief(amount) : printed(amount, (text) => fits(sign + text));
   return text && sign + text;
 }
 

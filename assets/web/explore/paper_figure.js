@@ -7,7 +7,7 @@ import { thin } from "../core/labels.js";
 import { paperSigned, signedColors } from "../core/signed_colors.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { isolated } from "../core/token_names.js";
-import { exactCells, paint, printed, scaled, written } from "./map_drawing.js";
+import { exactCells, paint, scaled, written } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
 
@@ -137,7 +137,7 @@ function values({ map, rows, cols }, { left, top, cell }) {
   const fits = (/** @type {string} */ text) => wide(text) <= cell - 1;
   return Array.from(exactCells(map)).flatMap(({ row, col, tile, value }) => {
     const { scale } = map;
-    const text = written(map, value, (amount, sign) => printed(amount, (text) => fits(sign + text)));
+    const text = written(map, value, fits);
     if (!text) return [];
     const usual = () => shade(scaled(tile, row, value, scale), scale, paperColors);
     const fill = inkOn(scale.name === CHANGE ? paperChanges(rooted(value / scale.high)) : usual());
@@ -192,7 +192,7 @@ function legend({ run, map, width }, { left, foot }) {
   const bar = svg("rect", { ...box, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
   const below = y + 6 + LINE;
   const most = scale.name === "row" ? 1 : change ? scale.high : tiles[0].most;
-  const numbers = ticks(scale, most).map(([share, text]) =>
+  const numbers = ticks(scale, most, map.signed).map(([share, text]) =>
     say(text, left + share * long, below - 1, { "text-anchor": "middle" }),
   );
   const words = lines(`${map.signed?.legend ?? sentence(scale, run.vocabulary.scales, most)}.`, width);

@@ -8,17 +8,7 @@ import { lines } from "./paper_figure.js";
 
 const [LINE, LETTER] = [18, 6.8]; // pixels of the title's lines, and of its letters as they are wrapped
 const SHARP = 2; // pixels of a PNG for each of the drawing
-const STYLED = [
-  "fill",
-  "stroke",
-  "font-size",
-  "font-family",
-  "font-weight",
-  "text-anchor",
-  "opacity",
-  "paint-order",
-  "stroke-width",
-];
+const STYLED = ["fill", "stroke", "font-size", "font-family", "font-weight", "text-anchor", "opacity", "stroke-width"];
 
 /** @typedef {{ blob: Blob, name: string }} File */
 /** @typedef {{ drawing: SVGElement, title: string, run: Run | null, options: Record<string, string> | null }} Shown what

@@ -5,9 +5,8 @@
 /** @typedef {{ xs: number[], y: number, text: string, span: [left: number, right: number] }} Label of a curve: where its
  *   middle may be, the best place first, and from where to where the curve goes */
 
-const LETTER = 7.4; // pixels of a character of a label
-const LINE = 15; // and of its line
-const GAP = 8; // between two labels
+const LINE = 15; // pixels of a label
+const GAP = 4; // between two labels
 
 /** At most so many columns: those that hold most in some row, and last all others together.
  * @type {(columns: Columns, most: number) => Columns} */
@@ -34,11 +33,14 @@ export function curves(edges, groups) {
   });
 }
 
+/** Pixels of a label, with the ground around it. */
+export const widthOf = (/** @type {string} */ text) => 7.2 * text.length + 8;
+
 /** Each label at the first of its places where it lies on no earlier label and on no earlier label's curve; one without
  * such a place is left out. @param {Label[]} labels */
 export function roomy(labels) {
   /** @type {{ x: number, y: number, text: string }[]} */ const kept = [];
-  const half = (/** @type {string} */ text) => (text.length * LETTER) / 2;
+  const half = (/** @type {string} */ text) => widthOf(text) / 2;
   for (const [at, { xs, y, text }] of labels.entries()) {
     const onLabel = (/** @type {number} */ x) =>
       kept.some((one) => Math.abs(one.y - y) < LINE && Math.abs(one.x - x) < half(one.text) + half(text) + GAP);

@@ -5,7 +5,7 @@ import { el, onWidth, slider, svg } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
-import { amountSaid, curves, folded, linkSaid, roomy, shareSaid } from "./routes_layout.js";
+import { amountSaid, curves, folded, linkSaid, roomy, shareSaid, widthOf } from "./routes_layout.js";
 
 /** @import { Columns, Curve } from "./routes_layout.js" */
 /** @typedef {{ token: (token: number) => unknown, link: (edge: RouteEdge) => unknown,
@@ -56,7 +56,7 @@ export class RoutesView {
     const wide = Math.min(WIDE, room / groups.length);
     const height = ROW * (nodes.length - 1) + NODE + NAMES;
     const width = LEFT + wide * groups.length;
-    const place = new Place(wide, nodes.length);
+    const place = new Place(wide, nodes.length, groups.length);
     const least = (Number(this.least.input.value) / 100) * Math.abs(found.edges[0]?.share ?? 0);
     const drawn = curves(
       found.edges.filter(({ share }) => Math.abs(share) >= least),
@@ -119,10 +119,11 @@ export class RoutesView {
     const name = tokens.length > 1 ? others : (this.found?.names[tokens[0]] ?? "");
     const chosen = tokens.length === 1 && tokens[0] === this.token;
     const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}`;
-    const most = Math.floor(place.wide / (place.wide < 60 ? 6.4 : 7));
+    const small = place.wide < 76;
+    const most = Math.floor((place.wide - 2) / (small ? 7 : 8));
     const short = name.length > most ? `${name.slice(0, Math.max(1, most - 1))}…` : name;
     const y = place.y(0) + NODE / 2 + 16;
-    const size = place.wide < 60 ? "font-size: 12px" : "";
+    const size = small ? "font-size: 12px" : "";
     return svg(
       "text",
       { class: kind, style: size, x: place.x(at), y, "data-column": at },
@@ -135,14 +136,29 @@ export class RoutesView {
   #labels(drawn, place) {
     const { found } = this;
     if (!found) return [];
+    const isOver = (/** @type {Curve} */ { from, to }, /** @type {number} */ x, /** @type {number} */ half) =>
+      place.x(Math.min(from, to)) < x + half && place.x(Math.max(from, to)) > x - half;
     const all = drawn.slice(0, NAMED).map(({ edge, from, to }) => {
       const [start, end] = [place.x(from), place.x(to)];
-      const y = (place.y(edge.layer) + place.y(edge.layer + 1) - thickness(edge, drawn[0])) / 2 - 1; // on the curve
-      const xs = PLACES.map((part) => start + part * (end - start));
+      const y = (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4; // between the cells
       const span = /** @type {[number, number]} */ ([Math.min(start, end), Math.max(start, end)]);
-      return { xs, y, span, text: linkSaid(edge, found) };
+      const text = linkSaid(edge, found);
+      const half = widthOf(text) / 2;
+      const within = PLACES.map((part) => start + part * (end - start)).filter(() => Math.abs(end - start) > 3 * half);
+      const beside = [span[1] + half, span[0] - half].filter(
+        (x) => !drawn.some((other) => other.edge !== edge && other.edge.layer === edge.layer && isOver(other, x, half)),
+      );
+      const xs = [...within, ...beside, (start + end) / 2];
+      return { xs: xs.filter((x) => x - half >= LEFT && x + half <= place.right), y, span, text };
     });
-    return roomy(all).map(({ x, y, text }) => svg("text", { class: "viz-route-label", x, y }, text));
+    return roomy(all).flatMap(({ x, y, text }) => {
+      const wide = widthOf(text);
+      const ground = { x: x - wide / 2, y: y - 11, width: wide, height: 14 };
+      return [
+        svg("rect", { class: "viz-route-ground", ...ground }),
+        svg("text", { class: "viz-route-label", x, y }, text),
+      ];
+    });
   }
 
   // A curve leads to its head and cell; a node or a name asks of that token.
@@ -193,9 +209,10 @@ const thickness = ({ share }, { edge }) => Math.max(THIN, (THICK * Math.abs(shar
 
 // Middles of nodes.
 class Place {
-  constructor(/** @type {number} */ wide, /** @type {number} */ states) {
+  constructor(/** @type {number} */ wide, /** @type {number} */ states, /** @type {number} */ columns) {
     this.wide = wide;
     this.states = states;
+    this.right = LEFT + wide * columns;
   }
 
   x(/** @type {number} */ column) {

@@ -5,7 +5,7 @@ import { Emitter } from "../core/emitter.js";
 import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
-import { amountSaid, shareSaid } from "./routes_layout.js";
+import { amountSaid, briefly, shareSaid, unitSaid } from "./routes_layout.js";
 
 /** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 
@@ -16,7 +16,7 @@ const SAID = {
     titled: "Share of each link",
     none: "no share",
     empty: "not part of the question",
-    legend: "Red raises the result, blue lowers it; square-root scale",
+    legend: "Red raises the result, blue lowers it",
     of: "brings",
   },
   effect: {
@@ -24,7 +24,7 @@ const SAID = {
     titled: "Effect of cutting each link",
     none: "nothing measured",
     empty: "not measured",
-    legend: "Red: the result rises without the link; blue: it falls; square-root scale",
+    legend: "Red: the result rises without the link; blue: it falls",
     of: "cutting it changes the result by",
   },
 };
@@ -59,8 +59,8 @@ export class ShareMaps extends Emitter {
     this.tell();
   }
 
-  write(/** @type {number} */ value) {
-    return this.#found ? shareSaid(value, this.#found) : "";
+  write(/** @type {number} */ value, brief = false) {
+    return this.#found ? (brief ? briefly : shareSaid)(value, this.#found) : "";
   }
 
   get #kind() {
@@ -97,7 +97,7 @@ export class ShareMaps extends Emitter {
   alone = "not measured; click a row to measure it";
 
   get legend() {
-    return this.#said.legend;
+    return `${this.#said.legend}${this.#found ? `, in ${unitSaid(this.#found)}` : ""}; square-root scale`;
   }
 
   /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */

@@ -49,6 +49,6 @@ export interface Signed {
   titled(map: string, run?: Run): string; // with a run where it stands without the page
   cell(cell: SignedCell): string;
   named?(map: string): string; // of several heads
-  write?(value: number): string; // in a cell; without it as weights are written
+  write?(value: number, brief?: boolean): string; // in a cell or under a scale; without it as weights are written
   file(format: string): string; // its address; "" where that format cannot hold it
 }
