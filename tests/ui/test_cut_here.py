@@ -156,15 +156,14 @@ def test_hidden_and_replaced_words_are_the_runs_of_python(sentence, grammar):
     expect(page, vz.capture(grammar, SENTENCE, mask=mask))
     changed(page, "[data-cut=hide]", wait="")  # taken back
     assert page.evaluate("vizTab.run.changed") is None
-    page.click(".viz-cut-open")
     page.fill(".viz-cut-word", "key")
     before = page.evaluate("vizTab.run.key")
     page.press(".viz-cut-word", "Enter")
     arrived(page, before)
     expect(page, vz.capture(grammar, "the key to the cabinet [MASK] old"))
     assert place(page) == [3, 0, MASK, KEYS]
-    page.evaluate("document.querySelector('.viz-cut-word').value = 'zebra'")
-    page.evaluate("document.querySelector('[data-cut=replace]').click()")
+    page.fill(".viz-cut-word", "zebra")
+    page.press(".viz-cut-word", "Enter")
     page.wait_for_selector(".viz-changed-said >> text=1 of 7 tokens is [UNK]")
 
 
@@ -277,9 +276,9 @@ def test_the_menu_of_the_word_is_reached_and_left_by_keys(animal):
     opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     page.focus("[data-cut=hide]")
-    for key in ("Tab", "Enter", "Tab", "Tab", "Tab"):
+    for key in ("Tab", "Enter", "Tab", "Tab"):
         page.keyboard.press(key)
-    assert page.evaluate("document.activeElement.className") == "viz-cut-word"
+    assert page.evaluate("document.activeElement.dataset.cut") == "delete"
     assert page.get_attribute(".viz-cut-word", "aria-label") == "Replace animal with"
     page.keyboard.press("Escape")
     assert page.is_hidden(".viz-cut-more")
@@ -342,7 +341,7 @@ def test_what_cannot_be_changed_says_why(visit, animal, minilm, tmp_path):
     assert "Only the words of a text" in page.get_attribute("[data-cut=mask]", "title")
     opened = animal(layer=3, head=1, query=IT, key=0)
     page = ready(opened)
-    assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-open")
+    assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-word")
     assert "“[CLS]” is not a word" in page.get_attribute("[data-cut=mask]", "title")
     assert page.is_enabled("[data-cut=hide]")
     of_another_model(vz.capture(minilm, TEXT)).save(tmp_path / "run.safetensors")
@@ -401,7 +400,7 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
     assert menu["x"] >= 0 and menu["x"] + menu["width"] <= 390
     before = page.evaluate("vizTab.run.key")
     page.fill(".viz-cut-word", "dog")
-    page.click("[data-cut=replace]")
+    page.press(".viz-cut-word", "Enter")
     arrived(page, before)
     assert codes(page) == ["h5.11", f"r{ANIMAL}:dog"]
 

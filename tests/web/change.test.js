@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { written } from "../../assets/web/explore/map_drawing.js";
 import { changeFigure } from "../../assets/web/explore/change_figure.js";
 import { signedText, ticks } from "../../assets/web/explore/legend.js";
 import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
@@ -39,6 +40,13 @@ test("the scale is symmetric, and its ticks carry their sign", () => {
     ["−0.58", "−0.14", "0", "+0.14", "+0.58"],
   );
   assert.equal(signedText(-0.004), "−0.0040");
+  const shown = { write: (_value, brief) => (brief ? "−22" : "−22%") };
+  assert.equal(ticks(scale, 0, shown)[0][1], "−22%", "as the page tells it, in a saved map, too");
+  assert.equal(
+    written({ signed: shown }, -1, (text) => text.length < 4),
+    "−22",
+    "a small cell leaves the unit to the legend",
+  );
   assert.match(CHANGES.legend, /now − before.*red = more.*blue = less/);
 });
 

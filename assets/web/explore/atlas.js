@@ -37,7 +37,7 @@ export class Atlas {
 
   /** `expect` is told which head is being pressed, before the click that chooses it.
    * @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order
-   * @param {(layer: number, head: number) => void} expect */
+   * @param {(place: HeadPlace) => unknown} expect */
   constructor(selection, measures, order, expect) {
     this.selection = selection;
     this.measures = measures;

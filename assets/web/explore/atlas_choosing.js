@@ -8,13 +8,12 @@ import { headNamed } from "./head_statistics.js";
 /** @import { Selection } from "./types.d.ts" */
 
 /** Make the atlas's cells choose heads; `expect` gets the pressed head before the click chooses it.
- * @type {(atlas: Atlas, expect: (layer: number, head: number) => void) => void} */
+ * @type {(atlas: Atlas, expect: (place: HeadPlace) => unknown) => void} */
 export function choosing(atlas, expect) {
   const { grid, selection } = atlas;
   // A finger that goes down may be about to scroll.
   grid.onpointerdown = ({ target, pointerType, ctrlKey, metaKey }) => {
-    const { layer, head } = headNamed(nameOf(target));
-    if (nameOf(target) && pointerType !== "touch" && !ctrlKey && !metaKey) expect(layer, head);
+    if (nameOf(target) && pointerType !== "touch" && !ctrlKey && !metaKey) expect(headNamed(nameOf(target)));
   };
   grid.onclick = ({ target, ctrlKey, metaKey }) => {
     const name = nameOf(target);

@@ -16,7 +16,7 @@ const FUSED = "Choose one head, or several by their numbers, to remove them.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
 const MASK = /^[▁Ġ ]*(\[mask\]|<mask>)$/i; // a word of the text, though the tokenizer calls it special
 const MASKED_WORD = "It is already masked.";
-const OTHERS = "Mask, delete or replace the word";
+const OTHERS = "Mask or delete the word";
 const DONE = "Done; click to undo";
 
 export class CutHere {
@@ -28,9 +28,11 @@ export class CutHere {
   hide = this.#toggle(() => hiding(this.#units().keys), "hide");
   mask = this.#toggle(() => masking(this.#units().keys), "mask");
   delete = this.#toggle(() => deleting(this.#units().keys[0]), "delete");
-  word = el("input", { type: "text", class: "viz-cut-word", onkeydown: (event) => this.#key(event) });
-  replace = button("replace it", () => this.#replace(), { "data-cut": "replace" });
-  others = el("div", { popover: "auto", id: "viz-cut-more", class: "viz-cut-more" }, this.mask, this.delete, this.word);
+  word = el("input", {
+    ...{ type: "text", class: "viz-cut-word", enterkeyhint: "go" }, // beside the question
+    onkeydown: (event) => this.#key(event),
+  });
+  others = el("div", { popover: "auto", id: "viz-cut-more", class: "viz-cut-more" }, this.mask, this.delete);
   more = button("▾", () => {}, {
     ...{ class: "viz-small viz-cut-open", popovertarget: "viz-cut-more" },
     ...{ "aria-label": OTHERS, title: OTHERS },
@@ -49,7 +51,6 @@ export class CutHere {
 
   constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    this.others.append(this.replace);
     this.others.addEventListener("toggle", (event) => this.#place(/** @type {ToggleEvent} */ (event)));
     selection.on(() => this.#soon());
   }
@@ -95,10 +96,10 @@ export class CutHere {
     this.#label(this.hide, ["hide ", to, " from all"], why);
     this.#label(this.mask, ["mask ", to], word || (masked && !codesOf(run).length ? MASKED_WORD : ""));
     this.#label(this.delete, ["delete ", to], word);
-    for (const node of [this.more, this.word, this.replace])
-      if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
+    for (const node of [this.more, this.word]) if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
     this.more.title = word || OTHERS;
-    this.word.placeholder = `replace ${to} with …`;
+    this.word.placeholder = `Replace ${to} with …`;
+    this.word.title = word || `Enter runs the text with another word for ${quoted(to)}, and compares the two`;
     this.word.setAttribute("aria-label", `Replace ${to} with`);
   }
 
@@ -127,17 +128,12 @@ export class CutHere {
     return changedRun.toggle(codes, this.#tell);
   }
 
-  #replace() {
-    const word = this.word.value.trim();
-    if (!word) return this.word.focus();
-    this.word.value = "";
-    return this.#change(replacing(this.#units().keys[0], word));
-  }
-
   #key(/** @type {KeyboardEvent} */ event) {
-    if (event.key !== "Enter" || event.isComposing) return;
+    const word = this.word.value.trim();
+    if (event.key !== "Enter" || event.isComposing || !word) return;
     event.stopPropagation(); // Ctrl + Enter runs the form
-    this.#replace();
+    this.word.value = "";
+    this.#change(replacing(this.#units().keys[0], word));
   }
 
   // The tokens of the chosen pair; all of a word, where sub-words are merged.

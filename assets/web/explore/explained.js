@@ -50,8 +50,9 @@ export class Explained extends Emitter {
   how = el("p", { class: "viz-measure-said viz-caption" });
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference */
-  constructor(selection, pair, reference) {
+  /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference
+   * @param {(place: HeadPlace) => unknown} press a head of which the click will choose the map */
+  constructor(selection, pair, reference, press) {
     super();
     this.question = new Question(() => this.ask(), reference);
     this.selection = selection;
@@ -66,7 +67,7 @@ export class Explained extends Emitter {
       selection.set({ layer, head, query, key });
     this.routes = new RoutesView({ token, link, say });
     this.pictures = new PictureRoutes(token);
-    this.heads = new MeasuredHeads(selection, pair, say);
+    this.heads = new MeasuredHeads(selection, pair, say, press);
     this.saves = routesSaves(() => {
       const { drawing } = this.run?.grid ? this.pictures : this.routes;
       return { drawing, title: this.#headline, run: this.run, options: this.question.options() };

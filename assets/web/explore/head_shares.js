@@ -19,8 +19,9 @@ export class HeadShares {
     "aria-label": "A number of each head. Arrow keys move, Enter chooses.",
   });
 
-  /** @param {(place: HeadPlace) => unknown} choose @param {(sentence: string) => unknown} say */
-  constructor(choose, say) {
+  /** @param {(place: HeadPlace) => unknown} choose @param {(sentence: string) => unknown} say
+   * @param {(place: HeadPlace) => unknown} [press] */
+  constructor(choose, say, press) {
     const tell = (/** @type {HeadPlace | null} */ place) => {
       if (place && this.#numbers) say(this.#sentence(this.#numbers, place));
     };
@@ -31,6 +32,7 @@ export class HeadShares {
       numbered: true,
       choose,
       tell,
+      press,
     });
   }
 

@@ -15,11 +15,12 @@ export class MeasuredHeads {
   #doing = "removing";
   title = el("h3");
 
-  /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say */
-  constructor(selection, pair, say) {
+  /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
+   * @param {(place: HeadPlace) => unknown} press */
+  constructor(selection, pair, say, press) {
     this.selection = selection;
     this.pair = pair;
-    this.grid = new HeadShares((place) => selection.set(place), say);
+    this.grid = new HeadShares((place) => selection.set(place), say, press);
     this.section = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);
     selection.on((changed) => {
       if (changed.has("layer") || changed.has("head")) this.grid.mark(selection.layer, selection.head);

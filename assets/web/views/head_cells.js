@@ -4,9 +4,11 @@ import { el, onWidth } from "../core/dom.js";
 import { headName, walked } from "./cells.js";
 
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
- *   numbered?: boolean, choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown }} Options
+ *   numbered?: boolean, choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown,
+ *   press?: (place: HeadPlace) => unknown }} Options
  *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two
- *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `tell` of the head under the pointer or the focus */
+ *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `tell` of the head under the pointer or the focus; `press` of one
+ *   that is pressed, before the click that chooses it */
 
 export class HeadCells {
   /** @type {HTMLButtonElement[][]} */
@@ -17,11 +19,15 @@ export class HeadCells {
   constructor(node, options) {
     this.node = node;
     this.options = options;
-    const { choose, tell = () => {} } = options;
+    const { choose, tell = () => {}, press } = options;
     node.classList.add("viz-heads");
     node.addEventListener("click", (event) => {
       const place = placeOf(event.target);
       if (place) choose(place, event);
+    });
+    node.addEventListener("pointerdown", ({ target, pointerType }) => {
+      const place = pointerType === "touch" ? null : placeOf(target); // a finger may be about to scroll
+      if (place) press?.(place);
     });
     for (const event of ["pointerover", "focusin"]) node.addEventListener(event, (e) => tell(placeOf(e.target)));
     for (const event of ["pointerleave", "focusout"]) node.addEventListener(event, () => tell(null));
