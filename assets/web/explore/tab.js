@@ -205,8 +205,8 @@ class ExploreTab extends TabShell {
   #tell(run, proof) {
     const length = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
     const facts = [
-      [run.model, "The model"],
       [`${sizeSaid(run)} · ${length}`, `Ran on ${run.device} in ${run.dtype}, ${run.kernel} kernel`],
+      [run.model, "The model"],
     ];
     const badge = {
       class: `viz-fact ${proof?.passed ? "viz-good" : ""}`,
