@@ -8,7 +8,7 @@ import { lossScale } from "../../assets/web/vectors/loss_curves.js";
 import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
 import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
-import { band, moved, signedPixels } from "../../assets/web/views/matrix.js";
+import { band, signedPixels } from "../../assets/web/views/matrix.js";
 import { agreement, answer, meanCosine } from "../../assets/web/vectors/side_by_side.js";
 
 test("items stand by label, then as they were given", () => {
@@ -39,17 +39,6 @@ test("a frame is its cell's, at least three pixels, and inside the square", () =
       [97, 3],
     ],
   );
-});
-
-test("arrows begin at the start, then move by a cell and stay inside", () => {
-  assert.deepEqual(moved("ArrowDown", null, [4, 4], 5), [4, 4]);
-  assert.deepEqual(moved("ArrowDown", [2, 3], [0, 0], 5), [3, 3]);
-  assert.deepEqual(moved("ArrowUp", [2, 3], [0, 0], 5), [1, 3]);
-  assert.deepEqual(moved("ArrowRight", [2, 3], [0, 0], 5), [2, 4]);
-  assert.deepEqual(moved("ArrowLeft", [2, 3], [0, 0], 5), [2, 2]);
-  assert.deepEqual(moved("ArrowRight", [2, 4], [0, 0], 5), [2, 4]);
-  assert.deepEqual(moved("ArrowUp", [0, 1], [0, 0], 5), [0, 1]);
-  assert.equal(moved("Enter", [2, 4], [0, 0], 5), null);
 });
 
 test("cosines have the color of their nearest of 512 steps, and none its own", () => {

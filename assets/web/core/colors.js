@@ -33,7 +33,7 @@ export const rgb = (hex) => [
   parseInt(hex.slice(3, 5), 16),
   parseInt(hex.slice(5, 7), 16),
 ];
-const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+export const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 /** @type {(stops: string[]) => Rgb[]} */
 function ramp(stops) {
@@ -171,17 +171,18 @@ export function pixels(values, scale, colors = theme()) {
   return out;
 }
 
-/** A canvas with one pixel a cell, to be drawn at any size.
- * @type {(values: Values, height: number, width: number, scale: Scale, colors?: Colors) => HTMLCanvasElement} */
-export function picture(values, height, width, scale, colors = theme()) {
+/** A canvas of packed pixels, to be drawn at any size.
+ * @type {(packed: Uint32Array<ArrayBuffer>, height: number, width: number) => HTMLCanvasElement} */
+export function pixelCanvas(packed, height, width) {
   const canvas = document.createElement("canvas");
-  canvas.width = width;
-  canvas.height = height;
-  const packed = pixels(values, scale, colors);
-  const image = new ImageData(new Uint8ClampedArray(packed.buffer), width, height);
-  context2d(canvas).putImageData(image, 0, 0);
+  [canvas.width, canvas.height] = [width, height];
+  context2d(canvas).putImageData(new ImageData(new Uint8ClampedArray(packed.buffer), width, height), 0, 0);
   return canvas;
 }
+
+/** Weights with a pixel a cell. @type {(values: Values, height: number, width: number, scale: Scale, colors?: Colors) => HTMLCanvasElement} */
+export const picture = (values, height, width, scale, colors = theme()) =>
+  pixelCanvas(pixels(values, scale, colors), height, width);
 
 /** The color of one weight. @type {(value: number, scale: Scale, colors?: Colors) => Rgb} */
 export function shade(value, scale, colors = theme()) {

@@ -4,6 +4,7 @@ import { borderAt, FOOT } from "../core/border.js";
 import { context2d, el, fit } from "../core/dom.js";
 import { labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
+import { CellCanvas } from "../views/cell_canvas.js";
 import { fullHeight } from "../views/full_screen.js";
 
 /** @import { Borders, Shown } from "./types.d.ts" */
@@ -17,13 +18,9 @@ const MAX_CELL = 60;
 const FULL_CELL = 120; // where the map is alone in the window
 const RIGHT = 30; // room for the last key's tilted name
 
-export class MapSheet {
+export class MapSheet extends CellCanvas {
   /** @type {Shown} */ shown = Object.assign([], { places: new Int32Array() });
-  view = new Viewport(0);
   /** @type {Borders} */ borders = [-1, -1];
-  left = 0;
-  top = 0;
-  side = 0;
   width = 0;
   height = 0;
   canvas = el("canvas", { class: "viz-map-canvas", tabindex: "0", role: "img" });
@@ -38,9 +35,8 @@ export class MapSheet {
   list(run, kept, stays) {
     const [before, shown] = [this.shown, run.shown(kept)];
     const border = borderAt(shown.map(({ tokens }) => run.segments[tokens[0]]));
-    this.borders = [border, border];
-    this.view = stays ? keptInView(this.view, before, shown) : new Viewport(shown.length);
-    this.shown = shown;
+    const view = stays ? keptInView(this.view, before, shown) : new Viewport(shown.length);
+    Object.assign(this, { shown, view, borders: [border, border] });
   }
 
   // Take the room that the names and the cells need, of so many pixels.
@@ -53,13 +49,6 @@ export class MapSheet {
     if (this.borders[0] > 0) this.height += FOOT;
     this.context = fit(this.canvas, this.width, this.height);
     this.overContext = fit(this.over, this.width, this.height);
-  }
-
-  // The middle of a cell on the screen, for tests and tools.
-  box(/** @type {number} */ row, /** @type {number} */ col) {
-    const page = this.canvas.getBoundingClientRect();
-    const [x, y] = this.view.middle(row, col, this);
-    return [page.left + x, page.top + y];
   }
 }
 

@@ -3,7 +3,7 @@
 import { drawBorders, FOOT } from "../core/border.js";
 import { css, fit } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
-import { Viewport } from "../core/viewport.js";
+import { CellCanvas } from "../views/cell_canvas.js";
 
 /** @import { Borders } from "../core/border.js" */
 /** @import { KeptMap } from "./maps.js" */
@@ -12,12 +12,8 @@ import { Viewport } from "../core/viewport.js";
 const EVEN = 6; // pixels, from which cells of unequal size would be seen
 const OVERHANG = 60; // pixels, of the last column's name
 
-export class MapCanvas {
-  left = 0;
-  top = 0;
+export class MapCanvas extends CellCanvas {
   cell = 0;
-  side = 0;
-  view = new Viewport(1);
   /** @type {{ name: string }[]} */
   shown = [];
   /** @type {{ name: string }[]} */
@@ -32,6 +28,7 @@ export class MapCanvas {
   /** @param {HTMLCanvasElement} canvas @param {KeptMap} map @param {(cell: Cell | null) => unknown} tell which
    * cell is pointed at */
   constructor(canvas, map, tell) {
+    super();
     this.canvas = canvas;
     this.map = map;
     this.picture = canvas;
@@ -49,7 +46,7 @@ export class MapCanvas {
    * @type {(map: KeptMap, picture: HTMLCanvasElement, row: number) => void} */
   show(map, picture, row) {
     Object.assign(this, { map, picture, pointed: null, chosen: [row, -1] });
-    this.view = new Viewport(Math.max(map.rows, map.cols));
+    this.renew(Math.max(map.rows, map.cols));
     this.borders = map.borders;
     [this.shown, this.columns] = [map.rows, map.cols].map((cells, axis) =>
       Array.from({ length: cells }, (_, at) => ({ name: map.label(axis ? 1 : 0, at, false) })),
@@ -98,9 +95,7 @@ export class MapCanvas {
 
   /** The cell under the pointer. @type {(event: MouseEvent) => Cell | null} */
   at(event) {
-    const page = this.canvas.getBoundingClientRect();
-    const place = this.view.place(event.clientX - page.left, event.clientY - page.top, this);
-    const [row, col] = place ? place.map(Math.floor) : [NaN, NaN];
+    const [row, col] = this.place(event) ?? [NaN, NaN];
     return row < this.map.rows && col < this.map.cols ? [row, col] : null;
   }
 

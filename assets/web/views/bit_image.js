@@ -1,5 +1,6 @@
 // Cells as pixels: those of a mask that are in sight, in blocks where they are smaller than a pixel, or all of a map.
 
+import { pack, pixelCanvas } from "../core/colors.js";
 import { context2d } from "../core/dom.js";
 
 /** @import { Range } from "../core/viewport.js" */
@@ -57,8 +58,8 @@ export class BitImage {
 /** The pixel of a block by the share of its cells that may attend. @type {(colors: Colors) => (share: number) => number} */
 function shader({ allowed, forbidden }) {
   const pixel = (/** @type {number} */ share) => {
-    const [r, g, b] = allowed.map((part, i) => Math.round(part * share + forbidden[i] * (1 - share)));
-    return (255 << 24) | (b << 16) | (g << 8) | r; // the bytes of a pixel, the first one lowest
+    const mixed = allowed.map((part, i) => Math.round(part * share + forbidden[i] * (1 - share)));
+    return pack(/** @type {Rgb} */ (mixed));
   };
   const [none, all] = [pixel(0), pixel(1)];
   const mixed = Array.from({ length: STEPS + 1 }, (_, at) => pixel(LEAST + ((1 - 2 * LEAST) * at) / STEPS));
@@ -87,16 +88,7 @@ export function sumsOf(n, cells, size, rows, cols) {
 
 /** A pixel a cell, by the cell's number, row by row. @type {(n: number, color: (at: number) => Rgb) => HTMLCanvasElement} */
 export function pixelsOf(n, color) {
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = n;
-  const image = new ImageData(n, n);
-  for (let at = 0; at < n * n; at++) {
-    const [r, g, b] = color(at);
-    image.data[at * 4] = r; // one by one: a list a cell took a second for 2,048 tokens
-    image.data[at * 4 + 1] = g;
-    image.data[at * 4 + 2] = b;
-    image.data[at * 4 + 3] = 255;
-  }
-  context2d(canvas).putImageData(image, 0, 0);
-  return canvas;
+  const packed = new Uint32Array(n * n);
+  for (let at = 0; at < packed.length; at++) packed[at] = pack(color(at));
+  return pixelCanvas(packed, n, n);
 }

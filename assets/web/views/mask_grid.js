@@ -3,8 +3,8 @@
 import { rgb, rgbText } from "../core/colors.js";
 import { context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
 import { AXES, drawLabels, labelRoom } from "../core/labels.js";
-import { Viewport } from "../core/viewport.js";
 import { BitImage, pixelsOf } from "./bit_image.js";
+import { CellCanvas } from "./cell_canvas.js";
 import { fullHeight } from "./full_screen.js";
 
 /** @typedef {[row: number, col: number]} Cell */
@@ -22,16 +22,12 @@ const LIGHT = {
 const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), faint: rgb("#2c313b"), line: "rgb(0 0 0 / 0.45)" };
 export const maskColors = () => (isDark() ? DARK : LIGHT);
 
-export class TokenGrid {
+export class TokenGrid extends CellCanvas {
   canvas = el("canvas", { class: "viz-mask-canvas", role: "img", tabindex: "0" });
   over = el("canvas", { class: "viz-map-over", "aria-hidden": "true" });
   node = el("div", { class: "viz-stage viz-mask-stage" }, this.canvas, this.over);
   context = context2d(this.canvas);
   overContext = context2d(this.over);
-  view = new Viewport(0);
-  left = 0;
-  top = 0;
-  side = 0;
   width = 0;
   height = 0;
   /** @type {string[]} */
@@ -55,6 +51,7 @@ export class TokenGrid {
   color = () => maskColors().allowed;
 
   constructor({ label = "", maxSide = 620, maxCell = 40 }) {
+    super();
     this.maxSide = maxSide;
     this.maxCell = maxCell;
     this.canvas.setAttribute("aria-label", label);
@@ -80,7 +77,7 @@ export class TokenGrid {
 
   #show(/** @type {string[]} */ names) {
     this.shown = names.map((name) => ({ name }));
-    if (this.view.n !== names.length) this.view = new Viewport(names.length);
+    if (this.view.n !== names.length) this.renew(names.length);
     const [row, col] = this.chosen;
     this.chosen = [Math.min(row, names.length - 1), Math.min(col, names.length - 1)];
     this.cells = null;
@@ -145,31 +142,12 @@ export class TokenGrid {
     if (hovered) drawLabels(this, hovered);
   }
 
-  // The cell under the pointer, or null outside of all.
-  place(/** @type {MouseEvent} */ event) {
-    const at = this.view.place(...this.#point(event), this);
-    return at && /** @type {Cell} */ (at.map(Math.floor));
-  }
-
   // The cell under the pointer, or the nearest one of the whole map.
   nearest(/** @type {MouseEvent} */ event) {
-    const [x, y] = this.#point(event);
+    const [x, y] = this.pixel(event);
     const { row, col, n, span } = this.view;
     const [down, right] = [row + ((y - this.top) / this.side) * span, col + ((x - this.left) / this.side) * span];
     return /** @type {Cell} */ ([down, right].map((each) => Math.floor(Math.min(n - 1, Math.max(0, each)))));
-  }
-
-  /** The middle of a cell on the screen. @type {(row: number, col: number) => [number, number]} */
-  box(row, col) {
-    const page = this.canvas.getBoundingClientRect();
-    const [x, y] = this.view.middle(row, col, this);
-    return [page.left + x, page.top + y];
-  }
-
-  /** @returns {[x: number, y: number]} */
-  #point(/** @type {MouseEvent} */ event) {
-    const page = this.canvas.getBoundingClientRect();
-    return [event.clientX - page.left, event.clientY - page.top];
   }
 
   #plain() {

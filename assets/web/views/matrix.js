@@ -1,8 +1,10 @@
 // A number for every two of many things, as a square of colors to point at and to walk through.
 
+import { pack, pixelCanvas } from "../core/colors.js";
 import { context2d, css, el, fit, onWidth } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
-import { Viewport } from "../core/viewport.js";
+import { CellCanvas } from "./cell_canvas.js";
+import { walked } from "./cells.js";
 
 /** @import { Context } from "../core/labels.js" */
 /** @typedef {[place: number, color: string, width: number]} Framed a row with its column; -1 where it is not there */
@@ -10,13 +12,9 @@ import { Viewport } from "../core/viewport.js";
 const STEPS = 512;
 const TITLE_FONT = "12px system-ui, sans-serif";
 
-export class SquareMatrix {
-  view = new Viewport(0);
+export class SquareMatrix extends CellCanvas {
   /** @type {Float32Array} row by row, as drawn; NaN = not defined */
   values = new Float32Array();
-  left = 0;
-  top = 0;
-  side = 0; // pixels
   /** @type {Cell | null} */
   cell = null;
   base = document.createElement("canvas"); // without marks
@@ -24,23 +22,23 @@ export class SquareMatrix {
   /** @param {HTMLElement} node @param {string} name the class of its canvas @param {string} what its rows are
    * @param {(row: number) => unknown} choose */
   constructor(node, name, what, choose) {
+    super();
     this.node = node;
     this.canvas = el("canvas", {
       class: name,
       tabindex: "0",
       role: "application",
       "aria-roledescription": `matrix of ${what}`,
-      onpointermove: (event) => this.#point(this.#at(event)),
+      onpointermove: (event) => this.#point(this.place(event)),
       onpointerleave: () => this.#point(null),
       onblur: () => this.#point(null),
       onclick: (event) => {
-        const cell = this.#at(event);
+        const cell = this.place(event);
         if (cell) choose(cell[0]);
       },
       onkeydown: (event) => {
         if (event.key === "Enter" && this.cell) choose(this.cell[0]);
-        const to =
-          event.ctrlKey || event.metaKey || event.altKey ? null : moved(event.key, this.cell, this.start, this.view.n);
+        const to = event.ctrlKey || event.metaKey || event.altKey ? null : this.#walk(event.key);
         if (!to) return;
         event.preventDefault();
         this.#point(to);
@@ -56,7 +54,7 @@ export class SquareMatrix {
 
   fill(/** @type {Float32Array} */ values, /** @type {number} */ n) {
     if (this.view.n !== n) {
-      this.view = new Viewport(n);
+      this.renew(n);
       this.cell = null;
     }
     this.values = values;
@@ -117,13 +115,6 @@ export class SquareMatrix {
     context.restore();
   }
 
-  /** The middle of a cell on the screen. @type {(row: number, column: number) => [number, number]} */
-  box(row, column) {
-    const page = this.canvas.getBoundingClientRect();
-    const [x, y] = this.view.middle(row, column, this);
-    return [page.left + x, page.top + y];
-  }
-
   // What a kind of matrix says: where its square lies in so much room, a canvas of a pixel a cell, what
   // stands beside it, the rows that are framed, the cell that is pointed at, and where a walk by keys begins.
   layout(/** @type {number} */ _room) {
@@ -141,17 +132,17 @@ export class SquareMatrix {
     return /** @type {Cell} */ ([0, 0]);
   }
 
+  // The cell that a key leads to; at first the start.
+  #walk(/** @type {string} */ key) {
+    const to = walked(key, this.cell ?? this.start, this.view.n);
+    return to && (this.cell ? to : this.start);
+  }
+
   #point(/** @type {Cell | null} */ cell) {
     if (String(cell) === String(this.cell) || !this.side) return;
     this.cell = cell;
     this.pointed(cell);
     this.marks();
-  }
-
-  #at(/** @type {MouseEvent} */ event) {
-    const page = this.canvas.getBoundingClientRect();
-    const place = this.view.place(event.clientX - page.left, event.clientY - page.top, this);
-    return place && /** @type {Cell} */ (place.map(Math.floor));
   }
 }
 
@@ -162,21 +153,9 @@ export function band(place, each, side) {
   return [Math.min(side - thick, Math.max(0, (place + 0.5) * each - thick / 2)), thick];
 }
 
-/** @type {Record<string, Cell>} */
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-
-/** The cell that a key leads to: to the start at first, never beyond an edge; null where it leads to none.
- * @type {(key: string, cell: Cell | null, start: Cell, n: number) => Cell | null} */
-export function moved(key, cell, start, n) {
-  if (!Object.hasOwn(MOVES, key)) return null;
-  const inside = (/** @type {number} */ at) => Math.max(0, Math.min(n - 1, at));
-  return cell ? [inside(cell[0] + MOVES[key][0]), inside(cell[1] + MOVES[key][1])] : start;
-}
-
 /** A packed pixel for each number from −1 to 1; a color is mixed once for all that look alike, for there may be
  * millions. @type {(values: Float32Array, color?: (value: number) => Rgb) => Uint32Array<ArrayBuffer>} */
 export function signedPixels(values, color = signedColors()) {
-  const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
   const steps = Uint32Array.from({ length: STEPS }, (_, step) => pack(color((2 * step) / (STEPS - 1) - 1)));
   const none = pack(color(NaN));
   return Uint32Array.from(values, (value) =>
@@ -185,10 +164,4 @@ export function signedPixels(values, color = signedColors()) {
 }
 
 /** A canvas of them. @type {(values: Float32Array, side: number) => HTMLCanvasElement} */
-export function signedPicture(values, side) {
-  const canvas = el("canvas");
-  canvas.width = canvas.height = side;
-  const pixels = new Uint8ClampedArray(signedPixels(values).buffer);
-  context2d(canvas).putImageData(new ImageData(pixels, side, side), 0, 0);
-  return canvas;
-}
+export const signedPicture = (values, side) => pixelCanvas(signedPixels(values), side, side);

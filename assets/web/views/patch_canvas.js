@@ -1,6 +1,7 @@
 // A picture cut into patches: where each lies, which is under the pointer, and where a key leads.
 
 import { context2d, el, fit } from "../core/dom.js";
+import { walked } from "./cells.js";
 import { tintOf } from "./shading.js";
 
 /** @typedef {{ rows: number, cols: number }} Size */
@@ -120,22 +121,9 @@ export function patchAt(x, y, patch, { rows, cols }) {
  * @type {(key: string, at: number, size: Size) => number | null} */
 export function moved(key, at, { rows, cols }) {
   const [row, col] = [Math.floor(at / cols), at % cols];
-  /** @type {Record<string, [number, number]>} */
-  const keys = {
-    ArrowLeft: [row, col - 1],
-    ArrowRight: [row, col + 1],
-    ArrowUp: [row - 1, col],
-    ArrowDown: [row + 1, col],
-    Home: [row, 0],
-    End: [row, cols - 1],
-    PageUp: [0, col],
-    PageDown: [rows - 1, col],
-    Enter: [row, col],
-    " ": [row, col],
-  };
-  if (!Object.hasOwn(keys, key)) return null;
-  if (at < 0) return 0;
-  const inside = (/** @type {number} */ value, /** @type {number} */ many) => Math.max(0, Math.min(many - 1, value));
-  const [to, across] = keys[key];
-  return to < 0 ? -1 : inside(to, rows) * cols + inside(across, cols);
+  /** @type {Record<string, Cell>} */
+  const more = { PageUp: [0, col], PageDown: [rows - 1, col], Enter: [row, col], " ": [row, col] };
+  const to = Object.hasOwn(more, key) ? more[key] : walked(key, [row, col], rows, cols);
+  if (!to || at < 0) return to && 0;
+  return key === "ArrowUp" && row === 0 ? -1 : to[0] * cols + to[1];
 }
