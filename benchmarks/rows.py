@@ -271,7 +271,7 @@ def one_by_one_against_batches(rounds: int) -> float:
             vz.pool(trace.output, trace.valid, "mean").numpy()
 
     def batched() -> None:
-        collection(encoder, texts, methods=["mean"], layers=[-1])
+        collection(encoder, texts, methods=["mean"], states=[-1])
 
     return ratio(one_by_one, batched, rounds)
 

@@ -26,7 +26,7 @@ def run(tmp_path):
 
 
 def test_the_line_of_the_readme(run, minilm, tmp_path, capsys):
-    assert run("out.csv", "--methods", "mean,cls", "--layers", "-1") == 0
+    assert run("out.csv", "--methods", "mean,cls", "--states", "-1") == 0
     assert "3 items, by mean, cls, after 6 blocks" in capsys.readouterr().out
     rows = list(csv.reader((tmp_path / "out.csv").open(encoding="utf-8", newline="")))[1:]
     trace = vz.capture(minilm, "another, longer text of more words")
@@ -54,18 +54,18 @@ def test_the_models_own_pooling_is_the_default_and_is_named(run, minilm, tmp_pat
     assert "by mean (the model declares none), after" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("layers", [["--layers=-2,-1"], ["--layers", "-2,-1"], ["--layers", "5,6"]])
+@pytest.mark.parametrize("layers", [["--states=-2,-1"], ["--states", "-2,-1"], ["--states", "5,6"]])
 def test_layers_are_counted_from_either_end(layers, run, tmp_path):
     assert run("out.npz", *layers) == 0
     with np.load(tmp_path / "out.npz") as file:
-        assert file["layers"].tolist() == [5, 6]
+        assert file["states"].tolist() == [5, 6]
 
 
 def test_every_layer_and_method(run, tmp_path):
-    assert run("out.npz", "--methods", "all", "--layers", "all") == 0
+    assert run("out.npz", "--methods", "all", "--states", "all") == 0
     with np.load(tmp_path / "out.npz") as file:
-        assert file["layers"].tolist() == [*range(7)] and "pooler" in file["methods"]
-    assert run("out.parquet", "--layers=-2,-1") == 0
+        assert file["states"].tolist() == [*range(7)] and "pooler" in file["methods"]
+    assert run("out.parquet", "--states=-2,-1") == 0
 
 
 def test_the_table_is_printed_and_written(tmp_path, capsys):
@@ -73,7 +73,7 @@ def test_the_table_is_printed_and_written(tmp_path, capsys):
     given = ["pool", str(source), "-o", str(tmp_path / "a.npz"), "--methods", "mean,cls"]
     assert main([*given, "--table", str(table), "--device", "cpu"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["method", "layer", "silhouette", "centroid", "recall@1"]
+    assert lines[0].split() == ["method", "state", "silhouette", "centroid", "recall@1"]
     assert lines[1].split()[:2] == ["mean", "6"] and lines[2].split()[:2] == ["cls", "6"]
     assert len(table.read_text().splitlines()) == 3
 
@@ -83,11 +83,11 @@ def test_the_table_is_printed_and_written(tmp_path, capsys):
     [
         ("a.csv", ["--methods", "mean,odd"], "no pooling 'odd'"),
         ("a.csv", ["--methods", "attention"], "needs a learned query"),
-        ("a.csv", ["--layers", "7"], "no layer 7"),
+        ("a.csv", ["--states", "7"], "no state 7"),
         ("a.csv", ["--prompt", "query"], "no prompt named 'query'; it has no prompts"),
         ("a.csv", ["--model", "grammar", "--methods", "declared"], "declares no pooling"),
         ("a.csv", ["--model", "grammar", "--prompt", "query"], "declares no pooling"),
-        ("a.csv", ["--layers", "x"], "--layers is 'x'"),
+        ("a.csv", ["--states", "x"], "--states is 'x'"),
         ("a.pdf", [], "choose one of .csv"),
         ("a.csv", ["--table", "t.csv"], "no labels"),
     ],

@@ -32,7 +32,7 @@ def trace(minilm):
 
 @pytest.fixture(scope="module")
 def found(minilm):
-    return vz.analyses.collection(minilm, vz.read_set(SET), methods=("mean", "cls"), layers=(3, 6))
+    return vz.analyses.collection(minilm, vz.read_set(SET), methods=("mean", "cls"), states=(3, 6))
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +213,7 @@ def test_tables_of_sets_and_pooling(results):
     assert found.to_frame()["label"].tolist() == list(found.labels)
     near = found.neighbors("mean", item=0, k=2).to_frame()
     assert near["cosine"].tolist() == sorted(near["cosine"], reverse=True) and len(near) == 2
-    cells = pooled.to_frame().set_index(["layer", "method"])
+    cells = pooled.to_frame().set_index(["blocks", "method"])
     vectors = pooled.vectors["mean"][4], pooled.vectors["cls"][4]
     assert cells.loc[(4, "mean"), "norm"] == pytest.approx(np.linalg.norm(vectors[0]), rel=1e-6)
     cosine = vectors[0] @ vectors[1] / np.linalg.norm(vectors[0]) / np.linalg.norm(vectors[1])
@@ -246,7 +246,7 @@ def test_what_holds_results_is_one_short_line(minilm, grammar, trace, found, rep
     assert "6 layers × 12 heads, d_model 384" in repr(minilm) and "22.7 M" in repr(minilm.model)
     assert repr(vz.EncoderConfig()) == "EncoderConfig(n_layers=12, n_heads=12, d_model=768)"
     assert "window=4" in repr(vz.EncoderConfig(window=4))
-    assert "4 items, 2 labels, 2 poolings × 2 layers" in repr(found)
+    assert "4 items, 2 labels, 2 poolings × 2 states" in repr(found)
     assert repr(report).startswith("<MaskReport FAIL, ") and ": maps" in repr(report)
 
 

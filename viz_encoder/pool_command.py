@@ -33,7 +33,9 @@ def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--prompt", help="the name of one of the model's prompts, which goes before each text"
     )
     pool.add_argument(
-        "--layers", default="-1", help="all, or numbers: --layers -2,-1 (%(default)s)"
+        "--states",
+        default="-1",
+        help="after how many blocks, 0 = embeddings: all, or numbers: --states -2,-1 (%(default)s)",
     )
     pool.add_argument(
         "--table",
@@ -52,14 +54,14 @@ def _pool(given: argparse.Namespace) -> None:
     items = read_set(Path(given.source))
     encoder = load(given.model, device=given.device, part=given.part)
     methods = None if given.methods == "all" else _methods(given.methods, encoder)
-    layers = None if given.layers == "all" else _layers(given.layers)
+    states = None if given.states == "all" else _states(given.states)
     read = {"prompt": given.prompt, "progress": _tell}
-    found = collection(encoder, items, methods=methods, layers=layers, **read)
+    found = collection(encoder, items, methods=methods, states=states, **read)
     if given.table:
         _save_table(found, Path(given.table))
     size = save_vectors(found, given.output)
-    by, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
-    blocks = "block" if found.layers == (1,) else "blocks"
+    by, at = ", ".join(found.methods), ", ".join(map(str, found.states))
+    blocks = "block" if found.states == (1,) else "blocks"
     done = f"{len(items):,} items, by {by}{_chosen(given.methods, encoder)}, after {at} {blocks}"
     print(f"{given.output}: {done}: {size:,} bytes.")
     for note in found.notes:
@@ -82,12 +84,12 @@ def _chosen(text: str | None, encoder: LoadedEncoder) -> str:
     return f" (the model's own: {encoder.declared.words})"
 
 
-def _layers(text: str) -> list[int]:
+def _states(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise SelectionError(
-            f"--layers is {text[:40]!r}; give numbers such as 0,-1, or all."
+            f"--states is {text[:40]!r}; give numbers such as 0,-1, or all."
         ) from None
 
 
@@ -96,10 +98,10 @@ def _save_table(found: Collection, path: Path) -> None:
 
     rows = found.table()
     save_table(rows, path)
-    print(f"{'method':12}{'layer':>6}{'silhouette':>12}{'centroid':>10}{'recall@1':>10}")
+    print(f"{'method':12}{'state':>6}{'silhouette':>12}{'centroid':>10}{'recall@1':>10}")
     for row in rows[:10]:
         scores = f"{row.silhouette:12.3f}{row.centroid_accuracy:10.3f}{row.recall_at_1:10.3f}"
-        print(f"{row.method:12}{row.layer:6}{scores} {row.why}".rstrip())
+        print(f"{row.method:12}{row.state:6}{scores} {row.why}".rstrip())
 
 
 def _tell(done: int, total: int) -> None:

@@ -106,11 +106,22 @@ def long_columns(axes: Mapping[str, Iterable[Any]], values: Mapping[str, np.ndar
 
 def csv_text(columns: Columns) -> str:
     """The table as CSV; a number that is NaN is an empty cell, and text is `harmless`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_csv_cell, columns))
-    writer.writerows(map(_csv_cell, row) for row in zip(*columns.values(), strict=True))
-    return text.getvalue()
+    rows = zip(*columns.values(), strict=True)
+    return "".join(csv_line(map(_csv_cell, row)) for row in (columns, *rows))
+
+
+def csv_line(cells: Iterable[Any]) -> str:
+    """One line of a CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def npz_file(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The content of a compressed npz file, which numpy opens without pickle."""
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **arrays)
+    return file.getvalue()
 
 
 def harmless(text: str) -> str:

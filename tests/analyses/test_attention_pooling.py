@@ -28,7 +28,7 @@ def trained(minilm):
 
 
 def test_the_builtin_set_is_learned(trained):
-    assert trained.layer == 6 and trained.labels == ("cooking", "music", "space", "sport")
+    assert trained.state == 6 and trained.labels == ("cooking", "music", "space", "sport")
     assert trained.queries.shape == (2, 384) and trained.losses.shape == (2, 150)
     assert (trained.losses[:, -1] < 0.1 * trained.losses[:, 0]).all()
     assert (trained.losses[:, 0] > 0.5).all()  # near ln 4 before the first step
@@ -101,11 +101,11 @@ def test_padding_takes_no_part():
 def test_the_query_pools_and_shows_its_weights(minilm, trained):
     trace = vz.capture(minilm, "The goalkeeper saved the ball")
     vector = vz.pool(trace.output, trace.valid, "attention", query=torch.from_numpy(trained.query))
-    shown = pooled(minilm, trace, methods=["attention"], layers=[-1], queries={6: trained.query})
+    shown = pooled(minilm, trace, methods=["attention"], states=[-1], queries={6: trained.query})
     assert shown.weights.sum() == pytest.approx(1, abs=1e-5)
     assert np.allclose(shown.vectors["attention"][0], vector.numpy(), atol=1e-6)
     assert np.allclose(shown.weights[0] @ trace.output.numpy(), vector.numpy(), atol=1e-5)
-    found = collection(minilm, ["a b"], layers=[6], queries={6: trained.query})
+    found = collection(minilm, ["a b"], states=[6], queries={6: trained.query})
     assert "attention" in found.methods
 
 
@@ -117,8 +117,8 @@ def test_faults_are_plain(minilm, monkeypatch):
         attention_pooling(minilm, pairs[:3])
     with pytest.raises(InputError, match="seeds is empty"):
         attention_pooling(minilm, pairs, seeds=())
-    with pytest.raises(SelectionError, match="no layer 9"):
-        attention_pooling(minilm, pairs, layer=9)
+    with pytest.raises(SelectionError, match="no state 9"):
+        attention_pooling(minilm, pairs, state=9)
     told = []
     with pytest.raises(TraceError, match="Stopped after 3 of 6 steps"):
         attention_pooling(

@@ -106,9 +106,9 @@ def test_the_table_shows_mean_ahead_of_cls_as_the_model_was_trained(topics):
     assert len(rows) == len(topics.methods) * 7
     said = [row.silhouette for row in rows if not row.why]
     assert said == sorted(said, reverse=True) and len(said) == len(rows) - 2
-    unsaid = [(row.method, row.layer) for row in rows[-2:]]
+    unsaid = [(row.method, row.state) for row in rows[-2:]]
     assert unsaid == [("cls", 0), ("pooler", 0)]  # [CLS] before any block is [CLS] in every text
-    last = {row.method: row for row in rows if row.layer == 6}
+    last = {row.method: row for row in rows if row.state == 6}
     for column in ("silhouette", "centroid_accuracy", "recall_at_1"):
         assert getattr(last["mean"], column) >= getattr(last["cls"], column)
     assert last["mean"].silhouette > last["cls"].silhouette
@@ -127,7 +127,7 @@ def test_neighbors(topics):
         assert each.cosine == pytest.approx(cosine[3, each.item], abs=1e-12)
         assert each.same_label == (topics.labels[each.item] == "sport")
     assert topics.neighbors("cls", item=0, k=99)[-1].cosine < 1
-    unlabeled = collection(topics_encoder(), ["a b", "a c"], methods=["cls"], layers=[0])
+    unlabeled = collection(topics_encoder(), ["a b", "a c"], methods=["cls"], states=[0])
     assert unlabeled.neighbors("cls", item=0)[0].same_label is None
 
 
@@ -137,13 +137,13 @@ def topics_encoder():
 
 def test_the_senses_of_bank_show_at_the_word(minilm):
     items = read_set(SETS / "bank.csv")
-    found = collection(minilm, items, methods=["word", "mean"], layers=[0, -1])
+    found = collection(minilm, items, methods=["word", "mean"], states=[0, -1])
     for number in (0, 5):
         trace = vz.capture(minilm, items[number].source)
         at = trace.tokens.index("bank")
         assert np.allclose(found.of("word", 0)[number], trace.hidden(0)[at].numpy(), atol=5e-6)
         assert np.allclose(found.of("word", 6)[number], trace.output[at].numpy(), atol=5e-6)
-    last = {row.method: row for row in found.table() if row.layer == 6}
+    last = {row.method: row for row in found.table() if row.state == 6}
     assert last["word"].recall_at_1 > 0.9
     with pytest.raises(InputError, match="Item 1: the word 'shore'"):
         collection(minilm, [Item("The banks are far", "", "shore")])
@@ -151,7 +151,7 @@ def test_the_senses_of_bank_show_at_the_word(minilm):
 
 def test_a_word_of_several_tokens_is_their_mean(minilm):
     text = "The retokenization and tokenization of it"
-    found = collection(minilm, [Item(text, "", "tokenization")], methods=["word"], layers=[3])
+    found = collection(minilm, [Item(text, "", "tokenization")], methods=["word"], states=[3])
     trace = vz.capture(minilm, text)
     start = text.rindex("tokenization")
     at = [i for i, (a, b) in enumerate(trace.sample.spans) if start <= a < start + 12]
@@ -162,16 +162,16 @@ def test_a_word_of_several_tokens_is_their_mean(minilm):
 
 def test_attention_needs_a_query_for_each_layer(minilm):
     query = np.zeros(384, np.float32)
-    found = collection(minilm, ["a b", "c"], layers=[2], queries={2: query})
+    found = collection(minilm, ["a b", "c"], states=[2], queries={2: query})
     assert np.allclose(found.of("attention", 2), found.of("mean", 2), atol=1e-6)
-    with pytest.raises(SelectionError, match="No query was learned for layer 0"):
+    with pytest.raises(SelectionError, match="No query was learned for state 0"):
         collection(minilm, ["a b"], queries={2: query})
 
 
 def test_each_layer_is_pooled_by_its_own_query(minilm):
     text, n = "the dog saw a cat", minilm.config.d_model
     queries = {layer: np.random.default_rng(layer).normal(size=n) for layer in (1, 4)}
-    found = collection(minilm, ["a b", text], layers=[1, 4], queries=queries)
+    found = collection(minilm, ["a b", text], states=[1, 4], queries=queries)
     trace = vz.capture(minilm, text)
     for layer, query in queries.items():
         hidden = trace.hidden(layer).double().numpy()
@@ -184,7 +184,7 @@ def test_a_word_that_is_in_the_prompt_too_is_that_of_the_text(minilm):
     declared = replace(minilm.declared, prompts={"money": "a bank: "})
     prompted = replace(minilm, declared=declared)
     items = [Item("the river bank", word="bank"), Item("a bank of clouds", word="bank")]
-    found = collection(prompted, items, methods=["word"], layers=[2], prompt="money")
+    found = collection(prompted, items, methods=["word"], states=[2], prompt="money")
     for item, vector in zip(items, found.of("word", 2), strict=True):
         trace = vz.capture(prompted, prompted.read(item.source, prompt="money"))[0]
         at = [place for place, token in enumerate(trace.tokens) if token == "bank"]
@@ -209,7 +209,7 @@ def test_pictures(tmp_path):
         alone = trace.output.mean(dim=0).numpy()
         assert np.allclose(found.of("mean", -1)[number], alone, atol=5e-6)
     assert found.names[2] == "2.png" and "last" in found.left_out
-    assert len(found.table()) == len(found.methods) * len(found.layers)
+    assert len(found.table()) == len(found.methods) * len(found.states)
 
 
 def test_sets_are_read_in_many_forms(tmp_path):
@@ -271,10 +271,10 @@ def test_faults_are_plain(minilm, topics):
     with pytest.raises(InputError, match="set is empty"):
         collection(minilm, [])
     with pytest.raises(SelectionError, match="no labels"):
-        collection(minilm, ["a"], methods=["cls"], layers=[0]).table()
+        collection(minilm, ["a"], methods=["cls"], states=[0]).table()
     with pytest.raises(SelectionError, match="no pooling 'odd'"):
         topics.of("odd", 0)
-    with pytest.raises(SelectionError, match="Layer 9 was not run"):
+    with pytest.raises(SelectionError, match="State 9 was not run"):
         topics.cosine("mean", 9)
     with pytest.raises(SelectionError, match="no item 40"):
         topics.neighbors("mean", item=40)

@@ -38,7 +38,7 @@ def test_they_are_the_nearest(padded, among, special, token):
                 state = padded.hidden(layer)[other].double().numpy()[None]
                 every.append((float(cosine_similarity(own, state)[0, 0]), layer, other))
     every.sort(reverse=True)
-    got = list(zip(found.layers.tolist(), found.neighbors.tolist(), strict=True))
+    got = list(zip(found.states.tolist(), found.neighbors.tolist(), strict=True))
     assert got == [(layer, other) for _, layer, other in every[:8]]
     assert found.cosines == pytest.approx([cosine for cosine, _, _ in every[:8]], abs=1e-12)
 
@@ -48,7 +48,7 @@ def test_equal_tokens_come_in_order(padded):
     found = nearest_tokens(replace(padded, hidden_states=same), 2, 0, among=(0, 1), n=99)
     real = int(padded.valid.sum())
     assert found.neighbors.tolist() == [*(n for n in range(real) if n != 2), *range(real)]
-    assert found.layers.tolist() == [0] * (real - 1) + [1] * real
+    assert found.states.tolist() == [0] * (real - 1) + [1] * real
 
 
 def test_a_state_without_length_is_nobody_s_neighbor(padded):
@@ -65,8 +65,8 @@ def test_what_is_not_there_is_said(padded):
         (lambda: nearest_tokens(padded, padded.n_tokens - 1, 0), "is padding"),
         (lambda: nearest_tokens(padded, 99, 0), "no token 99"),
         (lambda: nearest_tokens(padded, -1, 0), "no token -1"),
-        (lambda: nearest_tokens(padded, 1, 9), "no layer 9"),
-        (lambda: nearest_tokens(padded, 1, 0, among=[9]), "no layer 9"),
+        (lambda: nearest_tokens(padded, 1, 9), "no state 9"),
+        (lambda: nearest_tokens(padded, 1, 0, among=[9]), "no state 9"),
         (lambda: nearest_tokens(padded, 1, 0, among=[]), "among is empty"),
         (lambda: nearest_tokens(padded, 1, 0, n=0), "n is 0"),
     ):

@@ -82,8 +82,8 @@ def test_why_says_the_numbers(minilm, drift):
 
 def test_other_layers_and_a_query(minilm):
     query = np.linspace(-2, 2, 384, dtype=np.float32)
-    found = padding_drift(minilm, TEXT, n_padding=3, layer=2, methods=["attention"], query=query)
-    assert found.layer == 2 and found.row("attention", "masked").relative <= 2e-6
+    found = padding_drift(minilm, TEXT, n_padding=3, state=2, methods=["attention"], query=query)
+    assert found.state == 2 and found.row("attention", "masked").relative <= 2e-6
     h = vz.capture(minilm, TEXT).hidden(2).numpy().astype(np.float64)
     weights = np.exp(h @ query / np.sqrt(384))
     wanted = weights @ h / weights.sum()

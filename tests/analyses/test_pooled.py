@@ -113,7 +113,7 @@ def test_the_first_token_wins_a_tie(minilm, run, monkeypatch):
     monkeypatch.setattr("viz_encoder.trace.states.require_made_by", lambda *_: None)
     same = torch.ones_like(run.output)
     flat = vz.Trace(**{**vars(run), "output": same})
-    shares = pooled(minilm, flat, methods=["max"], layers=[-1]).shares["max"]
+    shares = pooled(minilm, flat, methods=["max"], states=[-1]).shares["max"]
     assert shares.tolist() == [[1, *[0] * (run.n_tokens - 1)]]
 
 
@@ -142,7 +142,7 @@ def test_padding_takes_no_share(minilm):
 
 def test_padding_at_the_start_takes_no_share_either(minilm, run):
     valid = torch.arange(run.n_tokens) >= 2
-    found = pooled(minilm, replace(run, valid=valid), layers=[6])
+    found = pooled(minilm, replace(run, valid=valid), states=[6])
     for shares in found.shares.values():
         assert (shares[:, :2] == 0).all() and shares.sum() == pytest.approx(1, abs=1e-5)
     assert found.shares["cls"][0, 2] == 1 and found.shares["cls_mean"][0, 2] > 0.2
@@ -152,7 +152,7 @@ def test_padding_at_the_start_takes_no_share_either(minilm, run):
 def test_a_pre_norm_model_is_read_through_its_final_norm():
     encoder = vz.load("scene", device="cpu")
     trace = vz.capture(encoder, asset("examples/digit.png"))
-    found = pooled(encoder, trace, methods=["mean"], layers=[2, -1])
+    found = pooled(encoder, trace, methods=["mean"], states=[2, -1])
     with torch.inference_mode():
         wanted = encoder.model.final_norm(trace.hidden(2)).mean(dim=0).numpy()
     assert np.allclose(found.vectors["mean"][0], wanted, atol=1e-6)
@@ -169,8 +169,8 @@ def test_a_model_without_a_pooler_says_so():
 
 
 def test_faults_are_plain(minilm, run):
-    with pytest.raises(SelectionError, match=r"no layer 7; choose 0 .* to 6 .* to -7"):
-        pooled(minilm, run, layers=[7])
+    with pytest.raises(SelectionError, match=r"no state 7; choose 0 .* to 6 .* to -7"):
+        pooled(minilm, run, states=[7])
     with pytest.raises(SelectionError, match="no pooling 'median'"):
         pooled(minilm, run, methods=["median"])
     with pytest.raises(SelectionError, match="needs a learned query"):
@@ -190,7 +190,7 @@ def test_the_declared_pooling_and_its_shares(minilm, run, result):
         found = pooled(replace(minilm, declared=declared), run, methods=["declared"])
         assert found.shares == {} and found.vectors["declared"].shape[0] == 7
     both = Declared(("cls", "weightedmean"), (Normalize(),))
-    shares = pooled(replace(minilm, declared=both), run, layers=[-1]).shares["declared"][0]
+    shares = pooled(replace(minilm, declared=both), run, states=[-1]).shares["declared"][0]
     h = rows(run, 6)
     count = np.arange(1, len(h) + 1)
     parts = np.concatenate([h * (count == 1)[:, None], h * (count / count.sum())[:, None]], axis=1)
@@ -200,7 +200,7 @@ def test_the_declared_pooling_and_its_shares(minilm, run, result):
 
 def test_a_run_that_the_model_would_not_have_read_so_has_no_declared_vector(minilm):
     long = vz.capture(minilm, "word " * 300)
-    found = pooled(minilm, long, layers=[-1])
+    found = pooled(minilm, long, states=[-1])
     assert "declared" not in found.methods
     assert "302 tokens" in found.left_out["declared"] and "256" in found.left_out["declared"]
     with pytest.raises(SelectionError, match=r"302 tokens.*max_seq_length"):
@@ -210,4 +210,4 @@ def test_a_run_that_the_model_would_not_have_read_so_has_no_declared_vector(mini
     encoder = replace(minilm, declared=declared)
     assert "before each text" in pooled(encoder, vz.capture(encoder, TEXT)).left_out["declared"]
     prompted = vz.capture(encoder, encoder.read(TEXT, declared=True))[0]
-    assert "declared" in pooled(encoder, prompted, layers=[-1]).methods
+    assert "declared" in pooled(encoder, prompted, states=[-1]).methods

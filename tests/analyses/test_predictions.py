@@ -46,17 +46,17 @@ def test_after_any_layer(tmp_path, layer):
     trace = vz.capture(encoder, TEXT)
     with torch.no_grad():
         shares = reference.cls(logits_of(reference, trace).hidden_states[layer])[0, 1].softmax(-1)
-    guess = predictions(encoder, trace, layer=layer)[0]
+    guess = predictions(encoder, trace, state=layer)[0]
     assert np.allclose(guess.shares, shares.topk(10).values, atol=1e-6)
 
 
 def test_a_pre_norm_model_is_read_through_its_final_norm():
     encoder = vz.load("scene", device="cpu")
     trace = vz.capture(encoder, asset("examples/digit.png"))
-    by_output, by_last = (predictions(encoder, trace, layer=n)[0] for n in (None, 4))
+    by_output, by_last = (predictions(encoder, trace, state=n)[0] for n in (None, 4))
     assert by_output.labels[0] == "7" and by_output.token is None
     assert np.allclose(by_output.shares, by_last.shares, atol=1e-6)
-    assert not np.allclose(by_output.shares, predictions(encoder, trace, layer=0)[0].shares)
+    assert not np.allclose(by_output.shares, predictions(encoder, trace, state=0)[0].shares)
 
 
 @pytest.mark.parametrize(("n", "unit"), [(3, "probability"), (1, "score")])

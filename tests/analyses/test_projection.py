@@ -45,10 +45,10 @@ def expected(trace, layers, special, center):
 @pytest.mark.parametrize("layers", [None, (3, 1)])
 def test_it_is_scikit_learn_s(runs, which, special, center, layers):
     trace = runs[which]
-    found = projection(trace, layers=layers, hide_special=not special, center=center)
+    found = projection(trace, states=layers, hide_special=not special, center=center)
     chosen = tuple(range(len(trace.hidden_states))) if layers is None else layers
     points, fit, at = expected(trace, chosen, special, center)
-    assert found.layers == chosen and found.tokens.tolist() == at
+    assert found.states == chosen and found.tokens.tolist() == at
     assert np.abs(found.points - points).max() <= 1e-9 * np.abs(points).max()
     assert np.abs(found.shares - fit.explained_variance_ratio_).max() <= 1e-9
     assert np.abs(found.axes - fit.components_).max() <= 1e-7
@@ -74,9 +74,9 @@ def test_points_that_do_not_differ(runs):
 
 
 def test_two_points_have_one_axis(runs):
-    found = projection(runs["picture"], layers=[0, 4])
+    found = projection(runs["picture"], states=[0, 4])
     alone = replace(runs["text"], valid=torch.arange(runs["text"].n_tokens) == 1)
-    two = projection(alone, layers=[0, 4])
+    two = projection(alone, states=[0, 4])
     assert two.points.shape == (2, 1, 2) and two.shares[0] == pytest.approx(1)
     between = alone.hidden(0)[1].double() - alone.hidden(4)[1].double()
     assert abs(two.points[0, 0] - two.points[1, 0])[0] == pytest.approx(float(between.norm()))
@@ -87,8 +87,8 @@ def test_what_is_not_there_is_said(runs):
     trace = runs["text"]
     with pytest.raises(SelectionError, match="choose one of together, each layer"):
         projection(trace, center="never")
-    with pytest.raises(SelectionError, match="no layer 7"):
-        projection(trace, layers=[7])
+    with pytest.raises(SelectionError, match="no state 7"):
+        projection(trace, states=[7])
     for layers in ([1, 1], []):
-        with pytest.raises(SelectionError, match="give different layers"):
-            projection(trace, layers=layers)
+        with pytest.raises(SelectionError, match="give different states"):
+            projection(trace, states=layers)

@@ -48,7 +48,7 @@ def vectors(trace, layer, method):
 @pytest.mark.parametrize("layer", [slow(1), 3, slow(6)])
 @pytest.mark.parametrize("method", METHODS)
 def test_parts_are_the_definition_and_sum_to_the_cosine(minilm, runs, method, layer):
-    found = token_pairs(*runs, method, layer=layer, encoder=minilm)
+    found = token_pairs(*runs, method, state=layer, encoder=minilm)
     a, b = (vectors(run, layer, method) for run in runs)
     p, q = a.sum(axis=0), b.sum(axis=0)
     length = np.sqrt((p * p).sum() * (q * q).sum())
@@ -56,15 +56,15 @@ def test_parts_are_the_definition_and_sum_to_the_cosine(minilm, runs, method, la
         for j, other in enumerate(b):
             assert found.parts[i, j] == pytest.approx((row * other).sum() / length, abs=1e-7)
     pooled = [
-        vz.analyses.pooled(minilm, run, methods=[method], layers=[layer]).vectors[method][0]
+        vz.analyses.pooled(minilm, run, methods=[method], states=[layer]).vectors[method][0]
         for run in runs
     ]
     u, v = (vector.astype(float) for vector in pooled)
     cosine = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
     assert found.parts.sum() == pytest.approx(cosine, abs=1e-6)
-    assert found.cosine == pytest.approx(cosine, abs=1e-6) and found.layer == layer
+    assert found.cosine == pytest.approx(cosine, abs=1e-6) and found.state == layer
     if method not in ("declared", "first_last"):
-        alone = token_pairs(*runs, method, layer=layer)
+        alone = token_pairs(*runs, method, state=layer)
         np.testing.assert_allclose(alone.parts, found.parts, atol=1e-9)
 
 
@@ -110,7 +110,7 @@ def test_small_parts_have_a_third_decimal_and_the_cosine_as_many(runs):
 
 
 def test_maxsim_is_the_nearest_of_the_other_text(runs):
-    found = token_pairs(*runs, layer=6)
+    found = token_pairs(*runs, state=6)
     a, b = (run.output.double().numpy()[1:-1] for run in runs)
     assert [each.token for each in found.matches] == list(range(1, 1 + len(a)))
     for match, row in zip(found.matches, a, strict=True):
@@ -137,7 +137,7 @@ def test_padding_adds_nothing(minilm, runs):
 
 
 def test_a_text_is_as_itself(runs):
-    found = token_pairs(runs[0], runs[0], layer=3)
+    found = token_pairs(runs[0], runs[0], state=3)
     assert found.cosine == pytest.approx(1, abs=1e-12)
     assert all(each.token == each.nearest for each in found.matches)
 
@@ -183,11 +183,11 @@ def test_runs_of_two_models_and_missing_layers_are_refused(minilm, runs):
         SelectionError, match="of all-MiniLM-L6-v2 and grammar; vectors of different"
     ):
         token_pairs(runs[0], small)
-    with pytest.raises(SelectionError, match="There is no layer 7"):
-        token_pairs(*runs, layer=7)
+    with pytest.raises(SelectionError, match="There is no state 7"):
+        token_pairs(*runs, state=7)
     normed = replace(runs[0], output=runs[0].output + 1)
     with pytest.raises(SelectionError, match="has a final norm"):
-        token_pairs(normed, runs[1], layer=3)
+        token_pairs(normed, runs[1], state=3)
     zero = replace(runs[0], output=torch.zeros_like(runs[0].output))
     with pytest.raises(SelectionError, match="no direction"):
         token_pairs(zero, runs[1])

@@ -149,7 +149,7 @@ def test_long_runs_give_numbers_and_no_matrix():
 
 
 def test_what_is_not_there_is_said(padded):
-    with pytest.raises(SelectionError, match="no layer 7"):
+    with pytest.raises(SelectionError, match="no state 7"):
         token_similarity(padded, 7)
     with pytest.raises(SelectionError, match="size is 0"):
         token_similarity(padded, 0, size=0)

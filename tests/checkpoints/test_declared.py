@@ -74,7 +74,7 @@ def problem(folder):
     with pytest.raises(SelectionError) as fault:
         collection(encoder, ["the keys"], methods=["declared"])
     assert str(fault.value) == said
-    found = collection(encoder, ["the keys"], layers=[-1])
+    found = collection(encoder, ["the keys"], states=[-1])
     assert "declared" not in found.methods and found.left_out["declared"] == said
     return said
 

@@ -162,7 +162,7 @@ def test_vectors_are_those_of_sentence_transformers(case, tmp_path):
     encoder = vz.load(folder, device="cpu")
     assert not encoder.declared.problem
     for prompt in [None, *options.get("prompts", {})]:
-        found = collection(encoder, TEXTS, methods=["declared"], layers=[-1], prompt=prompt)
+        found = collection(encoder, TEXTS, methods=["declared"], states=[-1], prompt=prompt)
         equal(found.of("declared", -1), wanted(model, prompt_name=prompt))
         inputs = encoder.read(TEXTS, prompt=prompt, declared=True)
         traces = vz.capture(encoder, inputs)
@@ -178,7 +178,7 @@ def test_vectors_are_those_of_sentence_transformers(case, tmp_path):
 def test_each_family_that_sentence_transformers_has_most_of(family, tmp_path):
     model, folder = saved(tmp_path, [Pooling(16, "mean"), Normalize()], {}, family)
     encoder = vz.load(folder, device="cpu")
-    found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
+    found = collection(encoder, TEXTS, methods=["declared"], states=[-1])
     equal(found.of("declared", -1), wanted(model))
 
 
@@ -186,7 +186,7 @@ def test_the_built_in_model(minilm):
     folder = minilm_folder()
     model = SentenceTransformer(str(folder), device="cpu")
     texts = ["The bank approved the loan.", "river", "word " * 300]
-    found = collection(minilm, texts, methods=["declared", "mean"], layers=[-1])
+    found = collection(minilm, texts, methods=["declared", "mean"], states=[-1])
     expected = wanted(model, texts)
     equal(found.of("declared", -1), expected)
     equal(found.cosine("mean"), expected @ expected.T)  # this model ends with a normalization
@@ -217,7 +217,7 @@ def test_texts_in_small_letters(tmp_path):
     encoder = vz.load(folder, device="cpu")
     assert encoder.declared.lower_case
     texts = ["the Green river", "GREEN"]
-    found = collection(encoder, texts, methods=["declared"], layers=[-1])
+    found = collection(encoder, texts, methods=["declared"], states=[-1])
     equal(found.of("declared", -1), wanted(model, texts))
     assert vz.capture(encoder, "GREEN").tokens == ("[CLS]", "green", "[SEP]")
 
@@ -237,7 +237,7 @@ def test_a_text_longer_than_declared_is_cut_or_refused(where, tmp_path):
     with pytest.raises(InputError, match=r"16 tokens.* first 9 .*max_seq_length"):
         vz.pool(whole.output, whole.valid, "declared", encoder=encoder)
     assert vz.pool(whole.output, whole.valid, "mean", encoder=encoder).shape == (16,)
-    found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
+    found = collection(encoder, TEXTS, methods=["declared"], states=[-1])
     equal(found.of("declared", -1), wanted(model))
     assert len(found.notes) == 1 and found.notes[0].startswith("Item 4: The text has 16 tokens")
 
@@ -256,7 +256,7 @@ def test_flags_of_older_files(tmp_path):
     )
     encoder = vz.load(folder, device="cpu")
     assert encoder.declared.methods == ("cls", "mean")
-    found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
+    found = collection(encoder, TEXTS, methods=["declared"], states=[-1])
     equal(found.of("declared", -1), wanted(model))
 
 
@@ -297,7 +297,7 @@ def test_what_is_written_is_read_by_both(case, tmp_path):
     theirs = SentenceTransformer(str(copy), device="cpu")
     equal(wanted(theirs), wanted(model))
     equal(
-        collection(again, TEXTS, methods=["declared"], layers=[-1]).of("declared", -1),
+        collection(again, TEXTS, methods=["declared"], states=[-1]).of("declared", -1),
         wanted(model),
     )
 
@@ -318,7 +318,7 @@ def test_a_model_in_memory_and_a_saved_copy_pool_alike(tmp_path):
     loaded = vz.load(model, device="cpu")
     loaded.save(tmp_path / "again")
     for encoder in (loaded, vz.load(tmp_path / "again", device="cpu")):
-        found = collection(encoder, TEXTS, methods=["declared"], layers=[-1], prompt="query")
+        found = collection(encoder, TEXTS, methods=["declared"], states=[-1], prompt="query")
         equal(found.of("declared", -1), wanted(model, prompt_name="query"))
 
 

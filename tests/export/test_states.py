@@ -90,7 +90,7 @@ def test_changes_and_parts_come_back(minilm, padded):
 
 
 def test_the_plane_comes_back(trace):
-    found = projection(trace, layers=(4, 0))
+    found = projection(trace, states=(4, 0))
     header, rows = read(trace, found)
     assert header[3] == f"component_1 ({found.shares[0]} of variance)"
     assert [row[0] for row in rows] == ["4"] * 14 + ["0"] * 14
@@ -104,7 +104,7 @@ def test_neighbors_come_back(trace):
     assert header == ["rank", "blocks", "token", "token_name", "cosine"] and len(rows) == 4
     for rank, row in enumerate(rows):
         at = int(found.neighbors[rank])
-        assert row[:4] == [str(rank), str(found.layers[rank]), str(at), trace.tokens[at]]
+        assert row[:4] == [str(rank), str(found.states[rank]), str(at), trace.tokens[at]]
         assert float(row[4]) == found.cosines[rank]
 
 

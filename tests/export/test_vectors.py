@@ -21,14 +21,14 @@ ITEMS = (
 
 @pytest.fixture(scope="module")
 def found(minilm):
-    return collection(minilm, ITEMS, methods=["mean", "cls_mean"], layers=[2, -1])
+    return collection(minilm, ITEMS, methods=["mean", "cls_mean"], states=[2, -1])
 
 
 def test_csv(found, tmp_path):
     size = save_vectors(found, tmp_path / "a.csv")
     assert size == (tmp_path / "a.csv").stat().st_size
     header, *rows = csv.reader((tmp_path / "a.csv").open(encoding="utf-8", newline=""))
-    assert header[:7] == ["method", "layer", "item", "text", "label", "model", "0"]
+    assert header[:7] == ["method", "blocks", "item", "text", "label", "model", "0"]
     assert len(header) == 6 + 768 and len(rows) == 2 * 2 * 4
     for method, layer, item, text, label, model, *cells in rows:
         assert model == "all-MiniLM-L6-v2"
@@ -42,7 +42,7 @@ def test_csv(found, tmp_path):
 def test_npz(found, tmp_path):
     save_vectors(found, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as file:
-        assert file["layers"].tolist() == [2, 6] and file["methods"].tolist() == [
+        assert file["states"].tolist() == [2, 6] and file["methods"].tolist() == [
             "mean",
             "cls_mean",
         ]
@@ -63,7 +63,7 @@ def test_arrow_and_parquet(found, tmp_path, kind):
     assert len(rows) == 16
     for row in rows:
         vector = np.array(row["vector"], dtype=np.float32)
-        assert (vector == found.of(row["method"], row["layer"])[row["item"]]).all()
+        assert (vector == found.of(row["method"], row["blocks"])[row["item"]]).all()
         item = ITEMS[row["item"]]
         assert (row["text"], row["label"]) == (item.source, item.label)
 

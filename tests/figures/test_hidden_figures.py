@@ -96,7 +96,7 @@ def test_a_choice_that_is_not_there_is_said(name, scene, picture):
 @pytest.mark.parametrize("centered", [True, False])
 def test_likeness_is_the_cosine(padded, special, centered):
     figure = vz.figures.token_similarity(
-        padded, layer=4, hide_special=not special,
+        padded, state=4, hide_special=not special,
         mean="subtracted" if centered else "kept",
     )  # fmt: skip
     states = hidden(padded, 4, special)
@@ -113,7 +113,7 @@ def test_long_likeness_is_pooled_and_says_so(minilm, monkeypatch):
     module = importlib.import_module("viz_encoder.figures.token_similarity")
     monkeypatch.setattr(module, "MAX_SIDE", 5)
     trace = vz.capture(minilm, TEXT)
-    figure = vz.figures.token_similarity(trace, layer=2)
+    figure = vz.figures.token_similarity(trace, state=2)
     step = -(-trace.n_tokens // 5)
     assert f"mean of {step} × {step}" in figure.layout.title.text
     assert figure.data[0].x[0] == f"0–{step - 1}" and len(figure.data[0].x) <= 5
@@ -232,5 +232,5 @@ def test_names_stay_text(name, minilm):
 
 
 def test_patches_and_prefix_tokens_are_named(picture):
-    names = vz.figures.token_similarity(picture, layer=1).data[0].x
+    names = vz.figures.token_similarity(picture, state=1).data[0].x
     assert names[:2] == ("0 [CLS]", "1 r0c0") and len(names) == 101

@@ -50,7 +50,7 @@ def test_methods_of_one_input(minilm):
     assert figure.data[0].z[cls][mean] == pytest.approx(expected, abs=2e-6)
     assert np.isnan(figure.data[0].z[mean][names.index("cls_mean")])
     with pytest.raises(SelectionError, match="was not run"):
-        method_cosines(pooled(minilm, trace, layers=[6]), 2)
+        method_cosines(pooled(minilm, trace, states=[6]), 2)
 
 
 def test_the_table_keeps_its_order_and_says_what_is_not_known(found):

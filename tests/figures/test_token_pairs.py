@@ -20,7 +20,7 @@ def runs(minilm):
 
 
 def test_cells_sum_to_the_cosine_of_the_title(minilm, runs):
-    figure = token_pairs(minilm, runs[0], other=TEXTS[1], layer=3)
+    figure = token_pairs(minilm, runs[0], other=TEXTS[1], state=3)
     p, q = (run.hidden(3).double().numpy() for run in runs)
     u, v = p.mean(axis=0), q.mean(axis=0)
     cosine = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
@@ -36,7 +36,7 @@ def test_cells_sum_to_the_cosine_of_the_title(minilm, runs):
     assert figure.layout.yaxis.autorange == "reversed"  # the first token stands on top
     assert drawn.y[0] == "0 [CLS]" and "2 &lt;" in drawn.x
     assert len(drawn.y) == runs[0].n_tokens and len(drawn.x) == runs[1].n_tokens
-    same = token_pairs(minilm, runs[0], other=runs[1], layer=3)
+    same = token_pairs(minilm, runs[0], other=runs[1], state=3)
     np.testing.assert_allclose(same.data[0].z, drawn.z, atol=1e-9)
 
 

@@ -212,9 +212,9 @@ def test_what_is_not_there_is_said(layer, head, says):
 @pytest.mark.parametrize(
     ("layer", "says"),
     [
-        (3, r"There is no layer 3; choose 0 to 2\."),
-        (-1, r"There is no layer -1; choose 0 to 2\."),
-        (True, r"layer is True; it must be a whole number\."),
+        (3, r"There is no state 3; choose 0 to 2\."),
+        (-1, r"There is no state -1; choose 0 to 2\."),
+        (True, r"state is True; it must be a whole number\."),
     ],
 )
 def test_hidden_states_that_are_not_there(layer, says):

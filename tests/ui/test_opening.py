@@ -50,7 +50,7 @@ def test_an_opened_model_runs_and_predicts(client, folder, trace):
     assert tuple(run["tokens"]) == trace.tokens
     for layer in (None, 0, 3):
         got = client.predict(run["key"], "", layer, api_name="/predictions")
-        expected = predictions(encoder, trace, layer=layer)
+        expected = predictions(encoder, trace, state=layer)
         assert [guess["token"] for guess in got] == [2]
         assert tuple(got[0]["labels"]) == expected[0].labels
         assert got[0]["shares"] == pytest.approx(expected[0].shares.tolist(), abs=1e-6)
@@ -158,7 +158,7 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     assert first == expected.labels[0]
     page.select_option("[aria-label='Read from which layer']", "1")
     page.wait_for_selector(".viz-predictions[data-painted$=':1']")
-    early = predictions(vz.load(folder, device="cpu"), trace, layer=1)[0]
+    early = predictions(vz.load(folder, device="cpu"), trace, state=1)[0]
     assert page.inner_text(".viz-guess li:first-child bdi") == early.labels[0]
 
 

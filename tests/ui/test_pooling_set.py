@@ -58,7 +58,7 @@ def exported(site, key, method, layer):
 
 @pytest.mark.parametrize(("method", "layer"), [("mean", 6), ("cls", 6), ("max", 2)])
 def test_a_row_can_be_checked_from_the_exported_file(site, topics, method, layer):
-    row = next(r for r in topics["table"] if (r["method"], r["layer"]) == (method, layer))
+    row = next(r for r in topics["table"] if (r["method"], r["state"]) == (method, layer))
     vectors, labels = exported(site, topics["key"], method, layer)
     expected = silhouette_score(vectors, labels, metric="cosine")
     assert row["silhouette"] == pytest.approx(expected, abs=1e-6)
@@ -223,7 +223,7 @@ def test_an_answer_names_who_is_better_by_another_column(topics):
 
 
 def test_an_answer_says_how_the_models_own_pooling_does(topics):
-    own = next(r for r in topics["table"] if (r["method"], r["layer"]) == ("declared", 6))
+    own = next(r for r in topics["table"] if (r["method"], r["state"]) == ("declared", 6))
     said = (
         f". The model's own pooling after 6 blocks: silhouette {own['silhouette']:.3f}, nearest-"
         f"centroid accuracy {own['centroid_accuracy']:.3f}, recall@1 {own['recall_at_1']:.3f}."
@@ -276,7 +276,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     best = topics["table"][0]
     drawn(page, f":{best['method']}:{best['layer']}")
     assert page.inner_text("#viz-set .viz-pool-answer") == topics["answer"]
-    expected = [(r["method"], r["layer"], round(r["silhouette"], 3)) for r in topics["table"][:40]]
+    expected = [(r["method"], r["state"], round(r["silhouette"], 3)) for r in topics["table"][:40]]
     assert table(page) == expected
     page.click("[data-column=layer] button")
     layers = [

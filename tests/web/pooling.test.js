@@ -58,15 +58,15 @@ test("cosines have the color of their nearest of 512 steps, and none its own", (
 
 test("the table is sorted either way, and what is not known comes last", () => {
   const rows = [
-    { method: "mean", layer: 2, silhouette: 0.1 },
-    { method: "cls", layer: 10, silhouette: null },
-    { method: "max", layer: 0, silhouette: -0.3 },
-    { method: "last", layer: 1, silhouette: 0.25 },
+    { method: "mean", state: 2, silhouette: 0.1 },
+    { method: "cls", state: 10, silhouette: null },
+    { method: "max", state: 0, silhouette: -0.3 },
+    { method: "last", state: 1, silhouette: 0.25 },
   ];
   const by = (column, down) => sorted(rows, column, down).map(({ method }) => method);
   assert.deepEqual(by("silhouette", true), ["last", "mean", "max", "cls"]);
   assert.deepEqual(by("silhouette", false), ["max", "mean", "last", "cls"]);
-  assert.deepEqual(by("layer", false), ["max", "last", "mean", "cls"]);
+  assert.deepEqual(by("state", false), ["max", "last", "mean", "cls"]);
   assert.deepEqual(by("method", false), ["cls", "last", "max", "mean"]);
   assert.equal(rows[0].method, "mean"); // what was given stays as it is
 });

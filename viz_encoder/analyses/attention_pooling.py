@@ -21,7 +21,7 @@ from viz_encoder.inputs.items import Item, read_set
 from viz_encoder.model.pooling import cls, mean
 from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace.batches import TellItems, batches
-from viz_encoder.trace.states import choose_layers
+from viz_encoder.trace.states import choose_states
 
 STEPS, RATE, DECAY, FOLDS = 150, 0.003, 0.01, 5
 MAX_STEPS = 100_000
@@ -33,7 +33,7 @@ COMPARED = ("attention", "mean", "cls")
 class AttentionPooling(ArrayResult, main="queries"):
     """A query for each seed, and what it is worth; the queries are those trained on all items."""
 
-    layer: int
+    state: int
     labels: tuple[str, ...]  # the groups, sorted
     n_items: int
     n_folds: int
@@ -61,7 +61,7 @@ def attention_pooling(
     encoder: LoadedEncoder,
     items: Sequence[Item] | None = None,
     *,
-    layer: int = -1,
+    state: int = -1,
     seeds: Sequence[Seed] = (0, 1, 2),
     steps: Annotated[int, at_least(1), at_most(MAX_STEPS)] = STEPS,
     progress: TellItems | None = None,
@@ -77,7 +77,7 @@ def attention_pooling(
     Args:
         encoder: the model; its hidden states are read through its final norm, if it has one.
         items: labeled items; 40 sentences of 4 topics if not given.
-        layer: 0 = embeddings, -1 = the output.
+        state: 0 = embeddings, -1 = the output.
         seeds: for the starting values and the folds; the same seed gives the same numbers.
         steps: how many AdamW takes.
         progress: called with the number of steps done and of all, first with 0 while the items
@@ -86,13 +86,13 @@ def attention_pooling(
     Raises:
         InputError: fewer than 2 labels, or a label with 1 item.
         TooLong: more hidden states than are held.
-        SelectionError: no such layer.
+        SelectionError: no such state.
     """
     given = tuple(items) if items is not None else read_set(asset("examples/sets/topics.csv"))
     names, targets = _targets(given)
     if not seeds:
         raise InputError("seeds is empty; give at least one.")
-    at = choose_layers([layer], encoder.config.n_layers)
+    at = choose_states([state], encoder.config.n_layers)
     told = _Told(progress, len(seeds) * len(COMPARED) * steps)
     hidden, valid = _states(encoder, given, at, told)
     scale = hidden[valid].square().mean().sqrt().clamp_min(1e-12)
@@ -103,7 +103,7 @@ def attention_pooling(
             folds = _folds(targets, seed)
             fits[name].append(_train(*inputs[name], targets, folds, seed, steps, told))
     return AttentionPooling(
-        layer=at[0],
+        state=at[0],
         labels=names,
         n_items=len(given),
         n_folds=len(_folds(targets, seeds[0])) - 1,

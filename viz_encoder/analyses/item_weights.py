@@ -14,7 +14,7 @@ from viz_encoder.inputs import Sample
 from viz_encoder.model.pooling import attention_shares
 from viz_encoder.result import ArrayResult, Columns, SeriesResult
 from viz_encoder.trace.batches import TellItems, batches
-from viz_encoder.trace.states import choose_layers
+from viz_encoder.trace.states import choose_states
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +53,7 @@ def item_weights(
     sources: Sequence[Any],
     query: Float[np.ndarray, " d_model"],
     *,
-    layer: int = -1,
+    state: int = -1,
     progress: TellItems | None = None,
 ) -> SetWeights:
     """softmax(hidden · query / √d_model) over each item's tokens, in the order of the items.
@@ -62,11 +62,11 @@ def item_weights(
         encoder: the model on whose hidden states the query was learned.
         sources: texts or pictures.
         query: as `attention_pooling` learns it.
-        layer: where it was learned; 0 = embeddings, -1 = the output.
+        state: where it was learned; 0 = embeddings, -1 = the output.
         progress: called with the number of items done and of all; if it returns False, the run
             stops with a TraceError.
     """
-    at, learned = choose_layers([layer], encoder.config.n_layers), torch.tensor(query)
+    at, learned = choose_states([state], encoder.config.n_layers), torch.tensor(query)
     found: dict[int, ItemWeights] = {}
     for batch in batches(encoder, sources, at, progress=progress):
         states = batch.states

@@ -17,8 +17,8 @@ from viz_encoder.shown import OneLine
 from viz_encoder.trace.capture import run
 from viz_encoder.trace.states import (
     States,
-    choose_layers,
     choose_methods,
+    choose_states,
     states_of_batch,
     unlike_declared,
 )
@@ -48,7 +48,7 @@ class Drift(OneLine):
 class PaddingDrift(TableResult):
     """Every method in every case, in the order of the methods and CASES."""
 
-    layer: int
+    state: int
     n_tokens: int  # real ones, of the text
     n_padding: int  # added, and typed in the text
     rows: tuple[Drift, ...]
@@ -75,7 +75,7 @@ def padding_drift(
     text: str | tuple[str, str],
     *,
     n_padding: int = 16,
-    layer: int = -1,
+    state: int = -1,
     methods: Sequence[str] | None = None,
     query: Float[np.ndarray, " d_model"] | None = None,
 ) -> PaddingDrift:
@@ -85,20 +85,20 @@ def padding_drift(
         encoder: a model of texts.
         text: what is pooled, or a pair of texts.
         n_padding: how many padding tokens are added, besides those in the text.
-        layer: 0 = embeddings, -1 = the output.
+        state: 0 = embeddings, -1 = the output.
         methods: all that this model has if not given.
-        query: for "attention", the query learned at this layer.
+        query: for "attention", the query learned at this state.
 
     Raises:
         InputError: a model of pictures, whose batches have no padding; a text that leaves no room
             for the padding, or no padding at all.
-        SelectionError: no such layer or method.
+        SelectionError: no such state or method.
     """
     single = _single(encoder, text)
     extra = ("attention",) if query is not None else ()
     unlike = unlike_declared(encoder, single.samples[0], int(single.valid.sum()))
     chosen = choose_methods(encoder, methods, extra, unlike)
-    at = choose_layers([layer], encoder.config.n_layers)
+    at = choose_states([state], encoder.config.n_layers)
     learned = None if query is None else torch.tensor(query)
     padded = _padded(encoder, single, n_padding)
     n_tokens = int(single.valid.sum())

@@ -1,4 +1,4 @@
-"""Pooled: one input by every pooling at every layer, and what each token put into the vector."""
+"""Pooled: one input by every pooling at every state, and what each token put into the vector."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,36 +20,36 @@ Queries = Mapping[int, Float[np.ndarray, " d_model"]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledInput(TableResult):
-    """The vectors of one input; layer 0 is the embeddings, the last is the output.
+    """The vectors of one input; state 0 is the embeddings, the last is the output.
 
     `shares[method]` says what each token put into the pooled vector p, and sums to 1 in each
-    layer: <part, p> / <p, p> of its additive part, which may be negative; for max, the dimensions
+    state: <part, p> / <p, p> of its additive part, which may be negative; for max, the dimensions
     in which the token is the largest, divided by d_model (the first wins a tie). It is NaN where
     p is a zero vector. A declared pooling has shares unless it takes a maximum or goes through a
     dense layer or a layer norm. The pooler adds no parts up, so it has no shares; where it looks at
     the tokens by a learned query, as SigLIP's does, `pooler_weights` holds how much each of its
-    heads does: 0 at padding, each row sums to 1, and its mean over axis 1 is one row a layer.
+    heads does: 0 at padding, each row sums to 1, and its mean over axis 1 is one row a state.
     """
 
     methods: tuple[str, ...]
-    layers: tuple[int, ...]
+    states: tuple[int, ...]
     tokens: tuple[str, ...]
-    vectors: dict[str, Float[np.ndarray, "layer d_pooled"]]  # NaN: no query for this layer
-    norms: Float[np.ndarray, "layer method"]
-    cosines: Float[np.ndarray, "layer method method"]  # NaN: of other widths, or a zero vector
-    shares: dict[str, Float[np.ndarray, "layer token"]]
-    weights: Float[np.ndarray, "layer token"] | None  # for attention pooling, if requested
+    vectors: dict[str, Float[np.ndarray, "state d_pooled"]]  # NaN: no query for this state
+    norms: Float[np.ndarray, "state method"]
+    cosines: Float[np.ndarray, "state method method"]  # NaN: of other widths, or a zero vector
+    shares: dict[str, Float[np.ndarray, "state token"]]
+    weights: Float[np.ndarray, "state token"] | None  # for attention pooling, if requested
     left_out: dict[str, str]  # method: why this model has none
-    pooler_weights: Float[np.ndarray, "layer head token"] | None = (
+    pooler_weights: Float[np.ndarray, "state head token"] | None = (
         None  # of the pooler's learned query
     )
 
     def columns(self) -> Columns:
-        """One line per layer and method: its length, and its cosine with every method."""
+        """One line per state and method: its length, and its cosine with every method."""
         values = {"norm": self.norms}
         for at, name in enumerate(self.methods):
             values[f"cosine_{name}"] = self.cosines[..., at]
-        return long_columns({"layer": self.layers, "method": self.methods}, values)
+        return long_columns({"blocks": self.states, "method": self.methods}, values)
 
 
 @public
@@ -58,44 +58,44 @@ def pooled(
     trace: Trace,
     *,
     methods: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
+    states: Sequence[int] | None = None,
     queries: Queries | None = None,
 ) -> PooledInput:
     """Pool one run in all ways, with cosines, norms and the tokens' shares.
 
-    The hidden states of every layer are read through the model's final norm, if it has one.
-    The pooler was trained on the output alone: applied to an earlier layer, it shows how near that
-    layer is to it.
+    The hidden states are read through the model's final norm, if it has one.
+    The pooler was trained on the output alone: applied to an earlier state, it shows how near that
+    state is to it.
 
     Args:
         encoder: the model that ran.
         trace: the run, padded or not.
         methods: names of `viz_encoder.model.pooling.METHODS`; all that this model has where not
             given.
-        layers: 0 = embeddings, -1 = the output; all if not given.
-        queries: for "attention": layer → the query learned there.
+        states: 0 = embeddings, -1 = the output; all if not given.
+        queries: for "attention": state → the query learned there.
 
     Raises:
-        SelectionError: no such layer or method, or a run of another model or of other
+        SelectionError: no such state or method, or a run of another model or of other
             weights; "declared" of a run that sentence-transformers would not have read so.
     """
     unlike = unlike_declared(encoder, trace.sample, int(trace.valid.sum()))
     chosen = choose_methods(encoder, methods, ("attention",) if queries else (), unlike)
-    states, at = states_of(encoder, trace, layers)
-    learned = {layer: torch.tensor(query) for layer, query in (queries or {}).items()}
-    each = [_layer(states, place, chosen, learned.get(layer)) for place, layer in enumerate(at)]
+    found, at = states_of(encoder, trace, states)
+    learned = {state: torch.tensor(query) for state, query in (queries or {}).items()}
+    each = [_state(found, place, chosen, learned.get(state)) for place, state in enumerate(at)]
     vectors = {name: _rows([vectors[name] for vectors, _ in each]) for name in chosen}
     adding = [name for name in chosen if name in each[0][1]]
     weights = None
     if "attention" in chosen:
-        weights = _rows([_weights(states, place, learned.get(x)) for place, x in enumerate(at)])
+        weights = _rows([_weights(found, place, learned.get(x)) for place, x in enumerate(at)])
     pooler_weights = None
-    if "pooler" in chosen and states.has_query:
-        each_layer = [states.attention_weights(place)[0].cpu() for place in range(len(at))]
-        pooler_weights = _rows(each_layer)
+    if "pooler" in chosen and found.has_query:
+        each_state = [found.attention_weights(place)[0].cpu() for place in range(len(at))]
+        pooler_weights = _rows(each_state)
     return PooledInput(
         methods=chosen,
-        layers=at,
+        states=at,
         tokens=trace.tokens,
         vectors=vectors,
         norms=np.stack([np.linalg.norm(vectors[name], axis=1) for name in chosen], axis=1),
@@ -110,10 +110,10 @@ def pooled(
 ByMethod = dict[str, Float[Tensor, " _"]]
 
 
-def _layer(
+def _state(
     states: States, place: int, methods: Sequence[str], query: Tensor | None
 ) -> tuple[ByMethod, ByMethod]:
-    """Each method's vector and shares after one layer; both NaN without a query."""
+    """Each method's vector and shares at one state; both NaN without a query."""
     vectors, shares = {}, {}
     n_tokens, d_model = states.first.shape[1:]
     for method in methods:
@@ -145,7 +145,7 @@ def _weights(states: States, place: int, query: Tensor | None) -> Float[Tensor, 
     return attention_shares(states.after[place], states.valid, query)[0].float().cpu()
 
 
-def _rows(each: list[Tensor]) -> Float[np.ndarray, "layer *_"]:
+def _rows(each: list[Tensor]) -> Float[np.ndarray, "state *_"]:
     return torch.stack(each).numpy()
 
 

@@ -59,11 +59,11 @@ def predictions(
     trace: Trace,
     *,
     task: Task | str = "",
-    layer: int | None = None,
+    state: int | None = None,
     tokens: Sequence[Token] | None = None,
     n: Count = 10,
 ) -> Predictions:
-    """Apply a prediction head to the output or to a layer's hidden states.
+    """Apply a prediction head to the output or to an earlier hidden state.
 
     A head was trained on the output alone: applied after fewer blocks (the "logit lens",
     nostalgebraist, 2020) it shows how near those hidden states are to the answer.
@@ -72,21 +72,21 @@ def predictions(
         encoder: the model that ran; its prediction head is used.
         trace: the run.
         task: which head, if there are several; the first if not given.
-        layer: after how many blocks, as in `trace.hidden`; the output if not given. The final
+        state: after how many blocks, as in `trace.hidden`; the output if not given. The final
             norm is applied first if the model has one.
         tokens: at which tokens; each [MASK] for a masked-token head if not given, and every
             real token for other heads that answer for each token.
         n: how many labels at most.
 
     Raises:
-        SelectionError: no such head, layer or token, padding, no tokens, or a trace of another
+        SelectionError: no such head, state or token, padding, no tokens, or a trace of another
             model or of other weights.
     """
     if tokens is not None and not len(tokens):
         raise SelectionError("tokens is empty; give the tokens to read.")
     head = choose_head(encoder, task)
     require_heads_of(encoder, trace)
-    hidden = head_input(encoder, trace, layer)
+    hidden = head_input(encoder, trace, state)
     with torch.inference_mode():
         valid = trace.valid.to(hidden.device)
         logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()

@@ -11,7 +11,7 @@ from viz_encoder.arguments import OneOf, public
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, state_of
 
 CENTERS = ("together", "each layer")
 Center = Annotated[str, OneOf(CENTERS)]
@@ -19,22 +19,22 @@ Center = Annotated[str, OneOf(CENTERS)]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(ArrayResult, main="points"):
-    """points[s, i] is where token tokens[i] lies after layers[s] blocks, in the states' units.
+    """points[s, i] is where token tokens[i] lies after states[s] blocks, in the states' units.
 
-    All layers share one plane, so that distances in it may be compared. shares are the parts of
+    All states share one plane, so that distances in it may be compared. shares are the parts of
     the variance, 0 … 1, that the two axes show; the rest is not in the picture.
     """
 
     points: Float[np.ndarray, "state token 2"]
     shares: Float[np.ndarray, " 2"]
     axes: Float[np.ndarray, "2 d_model"]  # unit length
-    layers: tuple[int, ...]
+    states: tuple[int, ...]
     tokens: Int[np.ndarray, " token"]
     center: str
 
     def columns(self) -> Columns:
         """One line per state and token."""
-        axes = {"blocks": self.layers, "token": self.tokens}
+        axes = {"blocks": self.states, "token": self.tokens}
         first, second = np.moveaxis(self.points, -1, 0)
         return long_columns(axes, {"component_1": first, "component_2": second})
 
@@ -43,33 +43,33 @@ class Projection(ArrayResult, main="points"):
 def projection(
     trace: Trace,
     *,
-    layers: Sequence[int] | None = None,
+    states: Sequence[int] | None = None,
     hide_special: bool = False,
     center: Center = "together",
 ) -> Projection:
-    """Principal components (Pearson, 1901) of the states of all chosen layers, fitted once.
+    """Principal components (Pearson, 1901) of all chosen states, fitted once.
 
     Each axis points so that its largest entry is positive, so the same run gives the same picture.
-    Layers with longer states weigh more.
+    Longer states weigh more.
 
     Args:
         trace: the run.
-        layers: after how many blocks, as in `trace.hidden`; the embeddings and all if not given.
+        states: after how many blocks, as in `trace.hidden`; the embeddings and all if not given.
         hide_special: whether special tokens such as [CLS] are left out.
         center: "together" subtracts one mean; "each layer" subtracts each layer's own, so that the
             drift of all tokens from layer to layer does not take up an axis.
 
     Raises:
-        SelectionError: no such layer or way to center, the same layer twice, or one point alone.
+        SelectionError: no such state or way to center, the same state twice, or one point alone.
     """
-    chosen = tuple(range(n_states(trace)) if layers is None else layers)
+    chosen = tuple(range(n_states(trace)) if states is None else states)
     tokens = real_token_numbers(trace, hide_special=hide_special)
     if len(set(chosen)) < len(chosen) or len(chosen) * len(tokens) < 2:
         raise SelectionError(
-            f"{len(chosen)} layers {list(chosen)} of {len(tokens)} tokens cannot be projected; "
-            "give different layers and at least two points."
+            f"{len(chosen)} states {list(chosen)} of {len(tokens)} tokens cannot be projected; "
+            "give different states and at least two points."
         )
-    means = [states(trace, layer, tokens).mean(axis=0) for layer in chosen]
+    means = [state_of(trace, state, tokens).mean(axis=0) for state in chosen]
     if center == "together":
         means = [np.mean(means, axis=0)] * len(chosen)
     axes, shares = _axes(trace, chosen, tokens, means)
@@ -80,21 +80,21 @@ def projection(
 
 
 def _axes(
-    trace: Trace, layers: Sequence[int], tokens: np.ndarray, means: Sequence[np.ndarray]
+    trace: Trace, states: Sequence[int], tokens: np.ndarray, means: Sequence[np.ndarray]
 ) -> tuple[Float[np.ndarray, "2 d_model"], Float[np.ndarray, " 2"]]:
     """The two directions of most variance, and their shares of it.
 
     From the states themselves where they are few; otherwise from d_model × d_model products, so
-    that no more than one layer is held at once.
+    that no more than one state is held at once.
     """
     width = len(means[0])
-    if len(layers) * len(tokens) <= width:
-        every = np.concatenate(list(_centered(trace, layers, tokens, means)))
+    if len(states) * len(tokens) <= width:
+        every = np.concatenate(list(_centered(trace, states, tokens, means)))
         _, lengths, rows = np.linalg.svd(every, full_matrices=False)
         variances = lengths**2
     else:
         inner = np.zeros((width, width))
-        for part in _centered(trace, layers, tokens, means):
+        for part in _centered(trace, states, tokens, means):
             inner += part.T @ part
         values, columns = np.linalg.eigh(inner)  # smallest first
         variances, rows = np.clip(values[::-1], 0, None), columns.T[::-1]
@@ -108,7 +108,7 @@ def _axes(
 
 
 def _centered(
-    trace: Trace, layers: Sequence[int], tokens: np.ndarray, means: Sequence[np.ndarray]
+    trace: Trace, states: Sequence[int], tokens: np.ndarray, means: Sequence[np.ndarray]
 ) -> Iterator[Float[np.ndarray, "token d_model"]]:
-    for layer, mean in zip(layers, means, strict=True):
-        yield states(trace, layer, tokens) - mean
+    for state, mean in zip(states, means, strict=True):
+        yield state_of(trace, state, tokens) - mean

@@ -15,7 +15,7 @@ from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.recomputed import apart, head_outputs, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, WeightSource, block_of
 from viz_encoder.trace.same_model import require_model
-from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, state_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,10 +94,10 @@ def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
         SelectionError: no token left, or the run kept no hidden states.
     """
     tokens = real_token_numbers(trace, hide_special=hide_special)
-    before = states(trace, 0, tokens)
+    before = state_of(trace, 0, tokens)
     norms, cosines, changes = [np.linalg.norm(before, axis=1)], [], []
     for layer in range(1, n_states(trace)):
-        after = states(trace, layer, tokens)
+        after = state_of(trace, layer, tokens)
         norms.append(np.linalg.norm(after, axis=1))
         inner = (before * after).sum(axis=1)
         cosines.append(np.clip(_by(inner, norms[-2] * norms[-1]), -1.0, 1.0))

@@ -13,17 +13,17 @@ from viz_encoder.model.pooling import METHODS
 from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.shown import OneLine, quoted
 from viz_encoder.trace import Trace
-from viz_encoder.trace.states import States, choose_layers, states_of, unlike_declared
+from viz_encoder.trace.states import States, choose_states, states_of, unlike_declared
 from viz_encoder.trace.token_selection import shown_tokens
 
 MAX_PAIRS = 2**24  # 128 MiB of parts
 SMALL = 0.1  # a part below it has too few digits with two decimals
 SUMS = ("mean", "cls", "last", "cls_mean", "first_last", "received", "declared")  # add tokens up
-OF_THE_MODEL = ("first_last", "declared")  # read more than the hidden states of one layer
+OF_THE_MODEL = ("first_last", "declared")  # read more than the one hidden state
 WHY_NOT = {
     "max": "max takes each number from one token, so its cosine is not a sum over pairs of tokens",
     "pooler": "the model's own pooler is not linear, so its cosine is not a sum over token pairs",
-    "attention": "attention pooling needs a query that was learned for this model and layer",
+    "attention": "attention pooling needs a query that was learned for this model and state",
 }
 DENSE = (
     "The model's own pooling takes a maximum or goes through a dense layer, so its cosine is not a "
@@ -61,7 +61,7 @@ class TokenPairs(ArrayResult, main="parts"):
     parts: Float[np.ndarray, "token_a token_b"]  # no unit; float64
     cosine: float
     method: str
-    layer: int
+    state: int
     trace: Trace
     other: Trace
     matches: tuple[Match, ...]  # for MaxSim, without special tokens and padding
@@ -128,7 +128,7 @@ def token_pairs(
     other: Trace,
     method: str = "mean",
     *,
-    layer: int = -1,
+    state: int = -1,
     encoder: LoadedEncoder | None = None,
 ) -> TokenPairs:
     """Split the cosine of two texts into pairs of tokens, for a pooling that sums tokens.
@@ -142,17 +142,17 @@ def token_pairs(
         other: that of another, of the same model.
         method: "mean", "cls", "last", "cls_mean", "received"; with the encoder also "first_last"
             and "declared", where the model's own pooling adds up tokens.
-        layer: 0 = embeddings, -1 = the output.
-        encoder: the model that ran; needed for earlier layers of a model with a final norm, through
-            which all layers are read.
+        state: 0 = embeddings, -1 = the output.
+        encoder: the model that ran; needed for earlier states of a model with a final norm, through
+            which all are read.
 
     Raises:
-        SelectionError: no such method or layer, a method that does not add up tokens, runs of two
+        SelectionError: no such method or state, a method that does not add up tokens, runs of two
             models, or a vector of zeros.
         TooLong: more than MAX_PAIRS pairs.
     """
     _check(trace, other, method, encoder)
-    both = [_states(run, layer, method, encoder) for run in (trace, other)]
+    both = [_states(run, state, method, encoder) for run in (trace, other)]
     one, two = (states.parts(method, 0).numpy() for states in both)
     length = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(two.sum(axis=0))
     if not np.isfinite(length) or length == 0:
@@ -198,21 +198,21 @@ def _check(trace: Trace, other: Trace, method: str, encoder: LoadedEncoder | Non
         )
 
 
-def _states(run: Trace, layer: int, method: str, encoder: LoadedEncoder | None) -> States:
-    """The hidden states of one run after one layer, as its pooling reads them."""
+def _states(run: Trace, state: int, method: str, encoder: LoadedEncoder | None) -> States:
+    """The hidden states of one run after some blocks, as its pooling reads them."""
     if encoder is not None:
-        states = states_of(encoder, run, [layer])[0]
+        states = states_of(encoder, run, [state])[0]
         if method == "declared":
             _require_declared(encoder, run)
         return states
-    (at,) = choose_layers([layer], run.n_layers)
+    (at,) = choose_states([state], run.n_layers)
     if at == run.n_layers:
         after = run.output
     elif torch.equal(run.hidden(run.n_layers), run.output):
         after = run.hidden(at)
     else:
         raise SelectionError(
-            "This model has a final norm, through which earlier layers are read; give the model "
+            "This model has a final norm, through which earlier states are read; give the model "
             "that ran: encoder=encoder."
         )
     batch, n_prefix = after[None], run.grid.n_prefix if run.grid else 1

@@ -10,7 +10,7 @@ from viz_encoder.arguments import Count, public
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, state_of
 
 MAX_SIDE = 2048  # most tokens of a whole matrix; more come as means of blocks
 ROUNDING = 1e-6  # below this share of its length, what is left of a state is float32 rounding
@@ -28,7 +28,7 @@ class TokenSimilarity(ArrayResult, main="cosines"):
     cosines: Float[np.ndarray, "block block"]
     edges: Int[np.ndarray, " edge"]
     tokens: Int[np.ndarray, " token"]  # their numbers in the run
-    layer: int
+    state: int
     centered: bool
 
 
@@ -67,41 +67,41 @@ class BetweenRuns(ArrayResult, main="cosine"):
 @public
 def token_similarity(
     trace: Trace,
-    layer: int,
+    state: int,
     *,
     hide_special: bool = False,
     centered: bool = False,
     size: Count | None = None,
 ) -> TokenSimilarity:
-    """Cosines between the hidden states of all real tokens after `layer` blocks.
+    """Cosines between the hidden states of all real tokens after `state` blocks.
 
     Means of blocks are exact and need no T × T matrix: they are products of summed unit vectors.
 
     Args:
         trace: the run.
-        layer: after how many blocks, as in `trace.hidden`; 0 = embeddings.
+        state: after how many blocks, as in `trace.hidden`; 0 = embeddings.
         hide_special: whether special tokens such as [CLS] are left out.
         centered: whether the mean of these tokens is subtracted first, so that what they all share
             does not make all tokens alike.
         size: most blocks a side; each token by itself if not given.
 
     Raises:
-        SelectionError: no such layer, no token left, or a size below 1.
+        SelectionError: no such state, no token left, or a size below 1.
         TooLong: over 2,048 tokens, and no size given.
     """
     tokens = real_token_numbers(trace, hide_special=hide_special)
     if size is None and len(tokens) > MAX_SIDE:
         raise TooLong(
             f"This run has {len(tokens):,} tokens, and a whole matrix takes at most {MAX_SIDE:,}; "
-            "ask for means of blocks: token_similarity(trace, layer, size=512)."
+            "ask for means of blocks: token_similarity(trace, state, size=512)."
         )
-    hidden = states(trace, layer, tokens)
+    hidden = state_of(trace, state, tokens)
     units = _units(hidden - hidden.mean(axis=0), hidden) if centered else _units(hidden, hidden)
     step = -(-len(tokens) // (size or len(tokens)))
     starts = np.arange(0, len(tokens), step)
     cosines = _block_means(units, starts)
     edges = np.append(starts, len(tokens))
-    return TokenSimilarity(cosines, edges, tokens, layer, centered)
+    return TokenSimilarity(cosines, edges, tokens, state, centered)
 
 
 @public
@@ -120,7 +120,7 @@ def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing
         SelectionError: no token left, or the run kept no hidden states.
     """
     tokens = real_token_numbers(trace, hide_special=hide_special)
-    numbers = [_layer(states(trace, layer, tokens)) for layer in range(n_states(trace))]
+    numbers = [_layer(state_of(trace, layer, tokens)) for layer in range(n_states(trace))]
     cosine, apart, centered = np.array(numbers).T
     return OverSmoothing(cosine, apart, centered, tokens)
 
@@ -153,7 +153,7 @@ def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> Betw
 
 
 def _between(traces: Sequence[Trace], kept: Sequence[np.ndarray], layer: int) -> float:
-    found = [_units(hidden, hidden) for hidden in map(states, traces, [layer] * len(kept), kept)]
+    found = [_units(hidden, hidden) for hidden in map(state_of, traces, [layer] * len(kept), kept)]
     defined = [units[np.isfinite(units[:, 0])] for units in found]
     sums = np.stack([units.sum(axis=0) for units in defined])
     counts = np.array([len(units) for units in defined], dtype=float)

@@ -1,8 +1,6 @@
 """The numbers of any figure as CSV or npz: each drawn trace with the names on its axes."""
 
-import csv
 import html
-import io
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.result import harmless
+from viz_encoder.result import csv_line, harmless, npz_file
 from viz_encoder.shown import unisolated
 
 DIMENSIONS = ("x", "y", "z", "text")
@@ -31,7 +29,7 @@ def figure_csv(figure: go.Figure, model: str = "") -> Iterator[str]:
         lines = _table(figure, trace) if trace.type == "heatmap" else _points(trace)
         for line, cells in enumerate(lines):
             last = of if line else ["title", "model"][: len(of)]
-            yield _line([_safe(cell) for cell in (*cells, *last)])
+            yield csv_line([_safe(cell) for cell in (*cells, *last)])
 
 
 def figure_npz(figure: go.Figure, model: str = "") -> bytes:
@@ -45,9 +43,7 @@ def figure_npz(figure: go.Figure, model: str = "") -> bytes:
                 named[f"{name}_{number}"] = _array(getattr(trace, name))
     for axis in ("xaxis", "yaxis"):
         named[f"{axis}_title"] = np.array(_words(figure.layout[axis].title.text))
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **named)
-    return file.getvalue()
+    return npz_file(named)
 
 
 def _measured(figure: go.Figure) -> list[Any]:
@@ -107,9 +103,3 @@ def _safe(cell: str) -> str:
     except ValueError:
         return harmless(cell)
     return cell
-
-
-def _line(cells: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()

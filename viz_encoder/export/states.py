@@ -1,7 +1,5 @@
 """States: what was measured of hidden states, as CSV for spreadsheets or npz for numpy."""
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -13,7 +11,7 @@ from viz_encoder.analyses.projection import Projection
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange
 from viz_encoder.analyses.token_similarity import OverSmoothing, TokenSimilarity
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import harmless
+from viz_encoder.result import csv_line, harmless, npz_file
 from viz_encoder.trace import Trace
 
 StateResult = (
@@ -44,10 +42,7 @@ def state_lines(trace: Trace, result: StateResult) -> Iterator[str]:
         SelectionError: the result is from another run.
     """
     _check(trace, result)
-    for row in _rows(trace, result):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(row)
-        yield line.getvalue()
+    yield from map(csv_line, _rows(trace, result))
 
 
 def state_arrays(trace: Trace, result: StateResult) -> dict[str, np.ndarray]:
@@ -66,9 +61,7 @@ def state_arrays(trace: Trace, result: StateResult) -> dict[str, np.ndarray]:
 
 def state_npz(trace: Trace, result: StateResult) -> bytes:
     """`state_arrays` as a compressed npz file, which numpy opens without pickle."""
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **state_arrays(trace, result))
-    return file.getvalue()
+    return npz_file(state_arrays(trace, result))
 
 
 def _rows(trace: Trace, result: StateResult) -> Iterator[TableRow]:
@@ -88,7 +81,7 @@ def _rows(trace: Trace, result: StateResult) -> Iterator[TableRow]:
             yield from _projection(trace, result)
         case NearestTokens():
             yield ["rank", "blocks", *TOKEN, "cosine"]
-            found = zip(result.layers, result.neighbors, result.cosines, strict=True)
+            found = zip(result.states, result.neighbors, result.cosines, strict=True)
             for rank, (layer, at, cosine) in enumerate(found):
                 yield [str(rank), str(layer), *_token(trace, at), _cell(cosine)]
         case LogitLens():
@@ -139,7 +132,7 @@ def _projection(trace: Trace, result: Projection) -> Iterator[TableRow]:
     first, second = map(_cell, result.shares)
     axes = f"component_1 ({first} of variance)", f"component_2 ({second} of variance)"
     yield ["blocks", *TOKEN, *axes]
-    for layer, points in zip(result.layers, result.points, strict=True):
+    for layer, points in zip(result.states, result.points, strict=True):
         for at, point in zip(result.tokens, points, strict=True):
             yield [str(layer), *_token(trace, at), *map(_cell, point)]
 

@@ -1,7 +1,5 @@
 """Tables: one map or one row as CSV for spreadsheets, or as npz for numpy, without any rounding."""
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +8,7 @@ from jaxtyping import Float
 
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.arguments import read_index
-from viz_encoder.result import harmless
+from viz_encoder.result import csv_line, harmless, npz_file
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.token_selection import key_names, shown_tokens
@@ -42,9 +40,9 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
     keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     of = [harmless(trace.origin.model), map_said(view)]
     weights = _row(trace, view, query)
-    yield _line(["key", "key_token", "model", "map", "weight"])
+    yield csv_line(["key", "key_token", "model", "map", "weight"])
     for key, cell in zip(keys, _cells(weights), strict=True):
-        yield _line([_numbers(key), harmless(word_name(names, key)), *of, cell])
+        yield csv_line([_numbers(key), harmless(word_name(names, key)), *of, cell])
 
 
 def map_lines(
@@ -54,13 +52,13 @@ def map_lines(
     keys, names = kept_keys(trace, view), key_names(trace, view.layer)
     of = [harmless(trace.origin.model), harmless(said)]
     header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
-    yield _line(["query", "query_token", "model", "map", *header])
+    yield csv_line(["query", "query_token", "model", "map", *header])
     queries = iter(kept_queries(trace, view))
     for block in blocks:
         for weights in block:
             at = next(queries)
             name = harmless(word_name(trace.tokens, at))
-            yield _line([_numbers(at), name, *of, *_cells(weights)])
+            yield csv_line([_numbers(at), name, *of, *_cells(weights)])
 
 
 def arrays(
@@ -125,9 +123,7 @@ def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[s
 
 def npz_bytes(trace: Trace, view: MapView, query: int | None = None) -> bytes:
     """`arrays` as a compressed npz file, which numpy opens without pickle."""
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **view_arrays(trace, view, query))
-    return file.getvalue()
+    return npz_file(view_arrays(trace, view, query))
 
 
 def map_said(view: MapView) -> str:
@@ -215,9 +211,3 @@ def _numbers(tokens: Sequence[int]) -> str:
 def _cells(weights: Float[np.ndarray, " key"]) -> list[str]:
     """The shortest digits that give the same number back; nothing for a masked pair."""
     return ["" if text == "nan" else text for text in weights.astype(np.str_).tolist()]
-
-
-def _line(cells: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()

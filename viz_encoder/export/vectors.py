@@ -1,6 +1,5 @@
 """Pooled vectors of a set, and the table that compares poolings: CSV, npz, Arrow or Parquet."""
 
-import csv
 import importlib.util
 import io
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.result import harmless
+from viz_encoder.result import TABLE_NAMES, csv_line, harmless, npz_file
 from viz_encoder.whole_file import shortened, write_whole
 
 ARROW = (".arrow", ".parquet")
@@ -39,9 +38,7 @@ def save_vectors(found: Collection, path: str | Path) -> int:
         lines = vector_lines(found)
         return write_whole((line.encode("utf-8", "backslashreplace") for line in lines), path)
     if kind == ".npz":
-        file = io.BytesIO()
-        np.savez_compressed(file, allow_pickle=False, **vector_arrays(found))
-        return write_whole([file.getvalue()], path)
+        return write_whole([npz_file(vector_arrays(found))], path)
     return write_whole([_arrow_bytes(found, kind)], path)
 
 
@@ -74,33 +71,33 @@ def save_table(rows: Sequence[Separation], path: str | Path) -> int:
 
 
 def vector_lines(found: Collection) -> Iterator[str]:
-    """The lines of a CSV: one a method, layer and item; narrower methods leave cells empty.
+    """The lines of a CSV: one a method, state and item; narrower methods leave cells empty.
 
     Numbers are written so that reading them as float32 gives the same bits. A text that a
     spreadsheet would take for a formula begins with an apostrophe.
     """
     width = max(vectors.shape[2] for vectors in found.vectors.values())
-    yield _line(["method", "layer", "item", "text", "label", "model", *map(str, range(width))])
-    for method, layer, item, vector in _rows(found):
+    yield csv_line(["method", "blocks", "item", "text", "label", "model", *map(str, range(width))])
+    for method, state, item, vector in _rows(found):
         of_item = found.items[item]
         named = [harmless(each) for each in (of_item.name, of_item.label, found.model)]
         cells = vector.astype(np.str_).tolist()
         empty = [""] * (width - len(cells))
-        yield _line([method, str(layer), str(item), *named, *cells, *empty])
+        yield csv_line([method, str(state), str(item), *named, *cells, *empty])
 
 
 def vector_arrays(found: Collection) -> dict[str, np.ndarray]:
     """Arrays by name for npz.
 
     Returns:
-        vectors_mean, vectors_cls …: float32 "layer item d_pooled" of each method.
-        layers: their numbers, 0 = embeddings; texts, labels: of the items; model, methods.
+        vectors_mean, vectors_cls …: float32 "state item d_pooled" of each method.
+        states: their numbers, 0 = embeddings; texts, labels: of the items; model, methods.
     """
     labels = [item.label for item in found.items]
     return {
         **{f"vectors_{name}": vectors for name, vectors in found.vectors.items()},
         "methods": np.array(found.methods, dtype=np.str_),
-        "layers": np.array(found.layers),
+        "states": np.array(found.states),
         "texts": np.array(found.names, dtype=np.str_),
         "labels": np.array(labels, dtype=np.str_),
         "model": np.array(found.model),
@@ -109,16 +106,16 @@ def vector_arrays(found: Collection) -> dict[str, np.ndarray]:
 
 def table_lines(rows: Sequence[Separation]) -> Iterator[str]:
     """The lines of a CSV of `Collection.table()`; where a cell is empty, `why` says the reason."""
-    yield _line([field.name for field in fields(Separation)])
+    yield csv_line([TABLE_NAMES.get(field.name, field.name) for field in fields(Separation)])
     for row in rows:
-        yield _line(["" if cell != cell else str(cell) for cell in astuple(row)])
+        yield csv_line(["" if cell != cell else str(cell) for cell in astuple(row)])
 
 
 def _rows(found: Collection) -> Iterator[tuple[str, int, int, np.ndarray]]:
     for method in found.methods:
-        for place, layer in enumerate(found.layers):
+        for place, state in enumerate(found.states):
             for item, vector in enumerate(found.vectors[method][place]):
-                yield method, layer, item, vector
+                yield method, state, item, vector
 
 
 def _arrow_bytes(found: Collection, kind: str) -> bytes:
@@ -136,7 +133,7 @@ def _arrow_bytes(found: Collection, kind: str) -> bytes:
 
 
 def _arrow_table(found: Collection) -> Any:
-    """One row per method, layer and item; the vector is a list of float32."""
+    """One row per method, state and item; the vector is a list of float32."""
     import pyarrow as pa
 
     rows = list(_rows(found))
@@ -144,16 +141,10 @@ def _arrow_table(found: Collection) -> Any:
     texts = [item.name.encode("utf-8", "backslashreplace").decode() for item in items]
     columns = {
         "method": pa.array([row[0] for row in rows], pa.string()),
-        "layer": pa.array([row[1] for row in rows], pa.int32()),
+        "blocks": pa.array([row[1] for row in rows], pa.int32()),
         "item": pa.array([row[2] for row in rows], pa.int32()),
         "text": pa.array(texts, pa.string()),
         "label": pa.array([item.label for item in items], pa.string()),
         "vector": pa.array([row[3] for row in rows], pa.list_(pa.float32())),
     }
     return pa.table(columns).replace_schema_metadata({"model": found.model})
-
-
-def _line(cells: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()

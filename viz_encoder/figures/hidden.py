@@ -8,7 +8,7 @@ from viz_encoder.figures.theme import caption
 from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
 from viz_encoder.figures.view import Control
 
-STATE = Control("layer", "After n blocks (0 = embeddings)", counts="state")
+STATE = Control("state", "After n blocks (0 = embeddings)", counts="state")
 STATE_AXIS = "After n blocks (0 = embeddings)"
 BLOCK_AXIS = "Block"
 MAX_KEYS = 2048

@@ -15,7 +15,7 @@ COSINE = "Cosine (−1 … 1,<br>1 = same direction)"
 LETTERS = 40  # of an item's text on an axis
 HEADS = {
     "method": "Method",
-    "layer": "After n blocks",
+    "state": "After n blocks",
     "silhouette": "Silhouette<br>(−1 … 1)",
     "centroid_accuracy": "Nearest-centroid<br>accuracy",
     "recall_at_1": "Recall@1",
@@ -24,18 +24,18 @@ HEADS = {
 }
 
 
-def method_cosines(found: PooledInput, layer: int = -1) -> go.Figure:
+def method_cosines(found: PooledInput, state: int = -1) -> go.Figure:
     """Cosine between the vectors of every two methods; empty where their widths differ.
 
     Raises:
-        SelectionError: the layer was not run.
+        SelectionError: the state was not run.
     """
-    wanted = found.layers[-1] if layer == -1 else layer
-    if wanted not in found.layers:
+    wanted = found.states[-1] if state == -1 else state
+    if wanted not in found.states:
         raise SelectionError(
-            f"Layer {layer} was not run; choose one of {', '.join(map(str, found.layers))}."
+            f"State {state} was not run; choose one of {', '.join(map(str, found.states))}."
         )
-    values = found.cosines[found.layers.index(wanted)]
+    values = found.cosines[found.states.index(wanted)]
     names = list(found.methods)
     figure = _matrix(values, names, f"Cosine between poolings {after_blocks(wanted)}", "Method")
     figure.update_traces(text=np.round(values, 2), texttemplate="%{text}")
@@ -43,17 +43,17 @@ def method_cosines(found: PooledInput, layer: int = -1) -> go.Figure:
     return figure
 
 
-def item_cosines(found: Collection, method: str, layer: int = -1) -> go.Figure:
+def item_cosines(found: Collection, method: str, state: int = -1) -> go.Figure:
     """Cosine of every two items of a set, ordered by label and then as they were given.
 
     Raises:
-        SelectionError: no such method or layer in the set.
+        SelectionError: no such method or state in the set.
     """
-    cosine, labels = found.cosine(method, layer), found.labels
+    cosine, labels = found.cosine(method, state), found.labels
     order = sorted(range(len(found.items)), key=lambda item: labels[item]) if labels else None
     at = list(range(len(found.items))) if order is None else order
     names = [_name(found, item) for item in at]
-    wanted = found.layers[-1] if layer == -1 else layer
+    wanted = found.states[-1] if state == -1 else state
     title = f"Cosine of every pair of items: {method}, {after_blocks(wanted)}"
     figure = _matrix(cosine[np.ix_(at, at)], names, title, "Item, by label" if labels else "Item")
     caption(figure, f"Vectors of {found.model}. Items are not centered; all may share a direction.")
@@ -65,7 +65,7 @@ def item_cosines(found: Collection, method: str, layer: int = -1) -> go.Figure:
 
 
 def pooling_table(rows: Sequence[Separation]) -> go.Figure:
-    """Every method at every layer as `Collection.table()` sorted them; – where it is undefined."""
+    """Every method at every state as `Collection.table()` sorted them; – where it is undefined."""
     cells = [[_cell(getattr(row, name)) for row in rows] for name in HEADS]
     figure = go.Figure(
         go.Table(
@@ -73,7 +73,7 @@ def pooling_table(rows: Sequence[Separation]) -> go.Figure:
             cells={"values": cells, "align": "left"},
         )
     )
-    apply(figure, "Which pooling at which layer tells the labels apart")
+    apply(figure, "Which pooling at which state tells the labels apart")
     return figure
 
 

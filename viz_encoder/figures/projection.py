@@ -54,15 +54,15 @@ def projection(
     found = compute(trace, hide_special=hide_special, center=center)
     step = -(-found.points.shape[0] * found.points.shape[1] // MAX_POINTS)
     figure = go.Figure()
-    for at, layer in enumerate(found.layers):
+    for at, state in enumerate(found.states):
         points = found.points[at, ::step]
         figure.add_scattergl(
             x=points[:, 0],
             y=points[:, 1],
             mode="markers",
-            marker={"color": [layer] * len(points), "coloraxis": "coloraxis", "size": 7},
+            marker={"color": [state] * len(points), "coloraxis": "coloraxis", "size": 7},
             text=[cell_name(trace.tokens, [at]) for at in found.tokens[::step].tolist()],
-            hovertemplate=f"%{{text}}<br>{after_blocks(layer)}<br>(%{{x:.4g}}, %{{y:.4g}})"
+            hovertemplate=f"%{{text}}<br>{after_blocks(state)}<br>(%{{x:.4g}}, %{{y:.4g}})"
             "<extra></extra>",
             showlegend=False,
         )
@@ -72,8 +72,8 @@ def projection(
     own = ", each layer on its own mean" if center == CENTERS[1] else ""
     apply(figure, f"PCA of hidden states, all layers{own}{thinned}")
     caption_below(figure, CAPTION)
-    bar = weight_bar(STATE_AXIS) | {"dtick": 1 if len(found.layers) <= FEW else None}
-    deepest = {"cmin": found.layers[0], "cmax": found.layers[-1], "colorscale": DEPTH}
+    bar = weight_bar(STATE_AXIS) | {"dtick": 1 if len(found.states) <= FEW else None}
+    deepest = {"cmin": found.states[0], "cmax": found.states[-1], "colorscale": DEPTH}
     figure.update_layout(coloraxis={**deepest, "colorbar": bar})
     figure.update_xaxes(title=_axis(found, 0), zeroline=False)
     figure.update_yaxes(title=_axis(found, 1), zeroline=False)

@@ -38,7 +38,7 @@ def token_pairs(
     *,
     other: str | Trace = "",
     method: str = "mean",
-    layer: int = -1,
+    state: int = -1,
 ) -> go.Figure:
     """The cosine of two texts as an exact sum, one cell per pair of tokens.
 
@@ -51,15 +51,15 @@ def token_pairs(
             the first text itself.
         method: a pooling that adds up tokens: "mean", "cls", "last", "cls_mean", "first_last",
             "received" or "declared".
-        layer: after how many blocks; 0 = embeddings, -1 = the output.
+        state: after how many blocks; 0 = embeddings, -1 = the output.
 
     Raises:
-        SelectionError: no such method or layer, one that is no sum over tokens, or a second text
+        SelectionError: no such method or state, one that is no sum over tokens, or a second text
             for a model of pictures.
         InputError: a text that cannot be read.
     """
     both = two_texts(encoder, trace, other)
-    found = compute(*both, method, layer=layer, encoder=encoder)
+    found = compute(*both, method, state=state, encoder=encoder)
     edges = [_edges(count) for count in found.parts.shape]
     cells = np.add.reduceat(np.add.reduceat(found.parts, edges[0]), edges[1], axis=1)
     names = [cell_names(run.tokens, at.tolist()) for run, at in zip(both, edges, strict=True)]
@@ -75,7 +75,7 @@ def token_pairs(
     )
     cosine = f"{found.cosine:.4f}".replace("-", "−")
     called = "the model's own pooling" if found.method == "declared" else found.method
-    where = f"{called}, {after_blocks(found.layer)}"
+    where = f"{called}, {after_blocks(found.state)}"
     apply(figure, f"Cosine {cosine} = the sum of these token pairs ({where})")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     titles = {"key": "Token of the second text", "query": "Token of the first text"}

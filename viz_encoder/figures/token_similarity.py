@@ -29,7 +29,7 @@ CENTERED = " The mean of these tokens was subtracted, so some cosines must be ne
 def token_similarity(
     trace: Trace,
     *,
-    layer: int = 0,
+    state: int = 0,
     hide_special: bool = False,
     mean: Mean = "kept",
 ) -> go.Figure:
@@ -39,15 +39,15 @@ def token_similarity(
 
     Args:
         trace: the run.
-        layer: after how many blocks; 0 = embeddings.
+        state: after how many blocks; 0 = embeddings.
         hide_special: whether special tokens such as [CLS] are left out.
         mean: of the tokens, "kept" or "subtracted" first, which removes what all tokens share.
 
     Raises:
-        SelectionError: no such layer or choice, or no token left.
+        SelectionError: no such state or choice, or no token left.
     """
     centered = mean == SUBTRACTED
-    found = compute(trace, layer, hide_special=hide_special, centered=centered, size=MAX_SIDE)
+    found = compute(trace, state, hide_special=hide_special, centered=centered, size=MAX_SIDE)
     place = cell_names(trace.tokens, found.edges[:-1].tolist(), found.tokens.tolist())
     figure = go.Figure(
         go.Heatmap(
@@ -65,7 +65,7 @@ def token_similarity(
     step = int(np.diff(found.edges).max())
     pooled = f", mean of {step} × {step}" if step > 1 else ""
     of = ", mean token subtracted" if centered else ""
-    apply(figure, f"Token similarity (cosine) {after_blocks(layer)}{of}{pooled}")
+    apply(figure, f"Token similarity (cosine) {after_blocks(state)}{of}{pooled}")
     caption(figure, CAPTION + (CENTERED if centered else ""))
     token_axes(figure, key="Token", query="Token", automargin=True)
     return figure

@@ -69,17 +69,17 @@ def read_label(encoder: LoadedEncoder, head: HeadConfig, label: int | str) -> in
 
 
 def head_input(
-    encoder: LoadedEncoder, trace: Trace, layer: int | None = None
+    encoder: LoadedEncoder, trace: Trace, state: int | None = None
 ) -> Float[Tensor, "token d_model"]:
-    """The output, or a layer's states through the final norm, on the model's device.
+    """The output, or a hidden state through the final norm, on the model's device.
 
     Raises:
-        SelectionError: there is no such layer.
+        SelectionError: there is no such state.
     """
-    state = trace.output if layer is None else trace.hidden(layer)
-    state = state.to(device=encoder.device, dtype=encoder.dtype)
+    hidden = trace.output if state is None else trace.hidden(state)
+    hidden = hidden.to(device=encoder.device, dtype=encoder.dtype)
     with torch.inference_mode():
-        return state if layer is None else encoder.model.final_norm(state)
+        return hidden if state is None else encoder.model.final_norm(hidden)
 
 
 def likelihoods(head: HeadConfig, logits: Float[Tensor, "*place label"]) -> tuple[Tensor, str]:

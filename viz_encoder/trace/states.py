@@ -154,7 +154,7 @@ def states_of(
         SelectionError: there is no such layer, or the model did not make the run.
     """
     require_made_by(encoder, trace)
-    chosen = choose_layers(layers, encoder.config.n_layers)
+    chosen = choose_states(layers, encoder.config.n_layers)
     batch = tuple(state[None] for state in trace.hidden_states)
     states = read_through(encoder, batch, trace.output[None], trace.valid[None], chosen)
     return replace(states, n_prompt=trace.sample.n_prompt, ran=(trace.layers,)), chosen
@@ -202,18 +202,18 @@ def read_through(
     )
 
 
-def choose_layers(layers: Sequence[int] | None, n_layers: int) -> tuple[int, ...]:
-    """Layers from 0 (the embeddings) to n_layers (the output); -1 = the last, None = all."""
+def choose_states(layers: Sequence[int] | None, n_layers: int) -> tuple[int, ...]:
+    """Hidden states from 0 (the embeddings) to n_layers (the output); -1 = the last, None = all."""
     if layers is None:
         return tuple(range(n_layers + 1))
     for layer in layers:
         if not -n_layers - 1 <= layer <= n_layers:
             raise SelectionError(
-                f"There is no layer {layer}; choose 0 (embeddings) to {n_layers} (the output), or "
+                f"There is no state {layer}; choose 0 (embeddings) to {n_layers} (the output), or "
                 f"-1 (the last) to {-n_layers - 1}."
             )
     if not layers:
-        raise SelectionError("No layer is chosen; choose at least one.")
+        raise SelectionError("No state is chosen; choose at least one.")
     return tuple(dict.fromkeys(layer % (n_layers + 1) for layer in layers))
 
 

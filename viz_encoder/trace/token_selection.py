@@ -120,19 +120,19 @@ def n_states(trace: Trace) -> int:
     return len(trace.hidden_states)
 
 
-def states(
-    trace: Trace, layer: int, tokens: Int[np.ndarray, " token"]
+def state_of(
+    trace: Trace, state: int, tokens: Int[np.ndarray, " token"]
 ) -> Float[np.ndarray, "token d_model"]:
-    """Hidden states of some tokens after `layer` blocks, as float64 on the CPU.
+    """Hidden states of some tokens after `state` blocks, as float64 on the CPU.
 
     Raises:
-        SelectionError: there is no such layer, or the run kept no hidden states.
+        SelectionError: there is no such state, or the run kept no hidden states.
         TraceError: they hold NaN or infinite values.
     """
-    hidden = trace.hidden(layer).cpu()[torch.from_numpy(tokens)].double().numpy()
+    hidden = trace.hidden(state).cpu()[torch.from_numpy(tokens)].double().numpy()
     if not np.isfinite(hidden).all():
         raise TraceError(
-            f"The hidden states {after_blocks(layer)} hold NaN or infinite values; "
+            f"The hidden states {after_blocks(state)} hold NaN or infinite values; "
             "run the model in float32."
         )
     return hidden

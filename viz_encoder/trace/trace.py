@@ -99,11 +99,11 @@ class Trace:
         return prove(self.layers, self.origin)
 
     @public
-    def hidden(self, layer: int) -> Float[Tensor, "token d_model"]:
-        """Hidden states after `layer` blocks: 0 = embeddings, n_layers = before the final norm."""
+    def hidden(self, state: int) -> Float[Tensor, "token d_model"]:
+        """Hidden states after `state` blocks: 0 = embeddings, n_layers = before the final norm."""
         if not self.hidden_states:
             raise SelectionError("This run kept no hidden states.")
-        return self.hidden_states[read_index("layer", layer, len(self.hidden_states))]
+        return self.hidden_states[read_index("state", state, len(self.hidden_states))]
 
     @public
     def attention(

@@ -241,10 +241,10 @@ interface OverSmoothing {
 }
 interface NearestTokens {
   neighbors: number[];
-  layers: number[];
+  states: number[];
   cosines: Maybe[];
   token: number;
-  layer: number;
+  state: number;
 }
 interface LogitLens {
   labels: string[][][]; // state, place, rank
@@ -299,7 +299,7 @@ interface PaddingDrift {
 }
 interface SetRow {
   method: string;
-  layer: number;
+  state: number;
   silhouette: Maybe;
   centroid_accuracy: Maybe;
   recall_at_1: Maybe;

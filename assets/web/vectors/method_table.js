@@ -8,7 +8,7 @@ import { called, fixed } from "./results.js";
 // Each with its title and what it is; a text, the number of a layer, and then numbers.
 const COLUMNS = {
   method: ["Method", "how tokens become one vector"],
-  layer: ["After n blocks", "0 = embeddings"],
+  state: ["After n blocks", "0 = embeddings"],
   silhouette: [
     "Silhouette",
     "mean over items of (b − a) / max(a, b): a = mean distance within its group, b = to the nearest other group; " +
@@ -20,7 +20,7 @@ const COLUMNS = {
   between: ["Cosine between", "mean cosine of two items of different labels"],
 };
 const NAMES = /** @type {Column[]} */ (Object.keys(COLUMNS));
-const NUMBERS = /** @type {Exclude<Column, "method" | "layer">[]} */ (NAMES.slice(2));
+const NUMBERS = /** @type {Exclude<Column, "method" | "state">[]} */ (NAMES.slice(2));
 
 /**
  * Unknown values come last in either direction.
@@ -97,7 +97,7 @@ export class SetTable {
   }
 
   #sort(/** @type {Column} */ name) {
-    this.down = this.by === name ? !this.down : name !== "method" && name !== "layer";
+    this.down = this.by === name ? !this.down : name !== "method" && name !== "state";
     this.by = name;
     this.#draw();
   }
@@ -111,16 +111,16 @@ export class SetTable {
   }
 
   #row(/** @type {SetRow} */ row) {
-    const { method, layer, why } = row;
+    const { method, state, why } = row;
     const node = el(
       "tr",
-      { "data-row": `${method}:${layer}`, title: why, onclick: () => this.choose(method, layer) },
+      { "data-row": `${method}:${state}`, title: why, onclick: () => this.choose(method, state) },
       el(
         "th",
         { scope: "row" },
         button(called(method), () => {}),
       ),
-      ...[String(layer), ...NUMBERS.map((name) => fixed(row[name]))].map((text) => el("td", {}, text)),
+      ...[String(state), ...NUMBERS.map((name) => fixed(row[name]))].map((text) => el("td", {}, text)),
     );
     this.#mark(node);
     return node;

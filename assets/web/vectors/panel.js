@@ -120,7 +120,7 @@ export class Panel {
   /** @type {(state: State, view: ViewDescription, format: string) => Promise<null>} */
   async #picture({ run, layer, token, hide }, { name: view, controls }, format) {
     /** @type {Record<string, string | number>} */
-    const given = { layer, token, hide_special: hide ? "yes" : "no", ...this.choices() };
+    const given = { state: layer, token, hide_special: hide ? "yes" : "no", ...this.choices() };
     const options = new URLSearchParams();
     for (const { name } of controls) if (name in given) options.set(name, String(given[name]));
     await savePicture(await run.json(`figure/${view}?${options}`), view, format);

@@ -131,11 +131,11 @@ class SetView {
     this.layer.replaceChildren(...options(layers.map((layer) => [layer, String(layer)])));
     this.files.show(set);
     this.neighbors.enter(set);
-    const best = table[0] ?? { method: OWN in methods ? OWN : "mean", layer: layers.at(-1) };
+    const best = table[0] ?? { method: OWN in methods ? OWN : "mean", state: layers.at(-1) };
     const linked = this.link.came(set);
-    this.first = `${best.method}:${best.layer}`;
+    this.first = `${best.method}:${best.state}`;
     if (linked) this.neighbors.item = linked.item;
-    this.#choose(linked?.method ?? best.method, linked?.layer ?? best.layer);
+    this.#choose(linked?.method ?? best.method, linked?.layer ?? best.state);
   }
 
   // Show the answer from the labels; without labels, the comparison of methods.

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
-from viz_encoder.result import Columns, SeriesResult, TableResult
+from viz_encoder.result import TABLE_NAMES, Columns, SeriesResult, TableResult
 
 ItemVectors = Float[np.ndarray, "item d_pooled"]
 Square = Float[np.ndarray, "item item"]
@@ -27,7 +27,7 @@ class Separation(TableResult):
     """
 
     method: str
-    layer: int
+    state: int
     silhouette: float  # Rousseeuw (1987), mean over items, by cosine distance: -1 to 1
     centroid_accuracy: float  # share of items nearest to the mean of their own group's others
     recall_at_1: float  # share of items whose nearest neighbor is of their group
@@ -37,24 +37,26 @@ class Separation(TableResult):
 
     def columns(self) -> Columns:
         """One line, of all its numbers."""
-        return {field.name: [getattr(self, field.name)] for field in fields(self)}
+        return SeparationTable((self,)).columns()
 
 
 @dataclass(frozen=True, repr=False)
 class SeparationTable(SeriesResult[Separation], items="rows"):
-    """Every method at every layer, the best first."""
+    """Every method at every state, the best first."""
 
     rows: tuple[Separation, ...]
 
     def columns(self) -> Columns:
-        """One line per method and layer."""
+        """One line per method and state."""
         names = [field.name for field in fields(Separation)]
-        return {name: [getattr(row, name) for row in self.rows] for name in names}
+        return {
+            TABLE_NAMES.get(name, name): [getattr(row, name) for row in self.rows] for name in names
+        }
 
 
 @public
-def separation(method: str, layer: int, vectors: ItemVectors, labels: Sequence[str]) -> Separation:
-    """The numbers of one method at one layer.
+def separation(method: str, state: int, vectors: ItemVectors, labels: Sequence[str]) -> Separation:
+    """The numbers of one method at one state.
 
     Raises:
         InputError: not one label an item.
@@ -64,14 +66,14 @@ def separation(method: str, layer: int, vectors: ItemVectors, labels: Sequence[s
     groups = np.unique(np.asarray(labels), return_inverse=True)[1]
     why = _why_not(vectors, groups)
     if why:
-        return Separation(method, layer, NAN, NAN, NAN, NAN, NAN, why)
+        return Separation(method, state, NAN, NAN, NAN, NAN, NAN, why)
     cosine = cosines(vectors)
     same = groups[:, None] == groups
     pairs = ~np.eye(len(groups), dtype=bool)
     asked = (same & pairs).any(axis=1)
     return Separation(
         method,
-        layer,
+        state,
         silhouette=silhouette(cosine, groups),
         centroid_accuracy=_share(centroid_hits(vectors, groups), asked),
         recall_at_1=_share(nearest_hits(cosine, groups), asked),

@@ -1,4 +1,4 @@
-"""The vectors of a set of items, by every pooling at every layer, in length-sorted batches."""
+"""The vectors of a set of items, by every pooling at every state, in length-sorted batches."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ from viz_encoder.inputs.items import Item
 from viz_encoder.result import Columns, SeriesResult, TableResult
 from viz_encoder.shown import OneLine, facts_html, one_line
 from viz_encoder.trace.batches import Batch, TellItems, batches
-from viz_encoder.trace.states import choose_layers, choose_methods, left_out
+from viz_encoder.trace.states import choose_methods, choose_states, left_out
 
 WORD = "word"  # the mean over the tokens of each item's own word
 
@@ -62,16 +62,16 @@ class Collection(TableResult):
     model: str
     items: tuple[Item, ...]
     methods: tuple[str, ...]
-    layers: tuple[int, ...]  # 0 = embeddings, the model's number of layers = the output
-    vectors: dict[str, Float[np.ndarray, "layer item d_pooled"]]
+    states: tuple[int, ...]  # 0 = embeddings, the model's number of layers = the output
+    vectors: dict[str, Float[np.ndarray, "state item d_pooled"]]
     n_tokens: tuple[int, ...]  # per item, including special tokens
     notes: tuple[str, ...]  # what was cut or replaced, per item
     left_out: dict[str, str]  # method: why this model has none
 
     def __repr__(self) -> str:
-        """One line: the model, how many items, the methods and layers."""
+        """One line: the model, how many items, the methods and states."""
         labels = f", {len(set(self.labels))} labels" if self.labels else ""
-        made = f"{len(self.methods)} poolings × {len(self.layers)} layers"
+        made = f"{len(self.methods)} poolings × {len(self.states)} states"
         return one_line(f"<Collection of {self.model}: {len(self.items):,} items{labels}, {made}>")
 
     def _repr_html_(self) -> str:
@@ -81,7 +81,7 @@ class Collection(TableResult):
             "Items": f"{len(self.items):,}, {sum(self.n_tokens):,} tokens",
             "Labels": ", ".join(f"{label} ({count})" for label, count in counts.most_common(8)),
             "Poolings": ", ".join(self.methods),
-            "Layers": ", ".join(map(str, self.layers)),
+            "States": ", ".join(map(str, self.states)),
             "Notes": " ".join(self.notes),
         }
         return facts_html(f"Collection of {self.model}", facts)
@@ -107,28 +107,28 @@ class Collection(TableResult):
         return tuple(item.label for item in self.items) if self.items[0].label else ()
 
     @public
-    def of(self, method: str, layer: int) -> Float[np.ndarray, "item d_pooled"]:
-        """The vectors of one method after one layer; -1 = the model's last, if it was run."""
+    def of(self, method: str, state: int) -> Float[np.ndarray, "item d_pooled"]:
+        """The vectors of one method at one state; -1 = the model's last, if it was run."""
         if method not in self.vectors:
             raise SelectionError(
                 f"There is no pooling {method!r} here; choose one of {', '.join(self.methods)}."
             )
-        wanted = self.layers[-1] if layer == -1 else layer
-        if wanted not in self.layers:
+        wanted = self.states[-1] if state == -1 else state
+        if wanted not in self.states:
             raise SelectionError(
-                f"Layer {layer} was not run; choose one of {', '.join(map(str, self.layers))}."
+                f"State {state} was not run; choose one of {', '.join(map(str, self.states))}."
             )
-        return self.vectors[method][self.layers.index(wanted)]
+        return self.vectors[method][self.states.index(wanted)]
 
-    def cosine(self, method: str, layer: int = -1) -> Square:
+    def cosine(self, method: str, state: int = -1) -> Square:
         """Cosine of every two items; NaN in the row and column of a zero vector."""
-        return cosines(self.of(method, layer))
+        return cosines(self.of(method, state))
 
     @public
-    def neighbors(self, method: str, layer: int = -1, *, item: int, k: Most = 5) -> Neighbors:
+    def neighbors(self, method: str, state: int = -1, *, item: int, k: Most = 5) -> Neighbors:
         """The k items of the largest cosine with this one, itself left out; ties by number."""
         read_index("item", item, len(self.items))
-        row = cosines(self.of(method, layer), item)[0]
+        row = cosines(self.of(method, state), item)[0]
         order = [i for i in np.argsort(-row, kind="stable") if i != item and not np.isnan(row[i])]
         labels = self.labels
         nearest = (
@@ -137,13 +137,13 @@ class Collection(TableResult):
         )
         return Neighbors(tuple(nearest))
 
-    def plane(self, method: str, layer: int = -1) -> ItemPlane:
+    def plane(self, method: str, state: int = -1) -> ItemPlane:
         """Project all items onto the first two principal components of their vectors."""
-        return item_plane(self.of(method, layer))
+        return item_plane(self.of(method, state))
 
     @public
     def table(self, by: Annotated[str, OneOf(COLUMNS)] = "silhouette") -> SeparationTable:
-        """Every method at every layer, the best first; NaN comes last.
+        """Every method at every state, the best first; NaN comes last.
 
         Raises:
             SelectionError: the set has no labels, or there is no such column to sort by.
@@ -156,9 +156,9 @@ class Collection(TableResult):
     @cached_property
     def _rows(self) -> list[Separation]:
         return [
-            separation(method, layer, self.of(method, layer), self.labels)
+            separation(method, state, self.of(method, state), self.labels)
             for method in self.methods
-            for layer in self.layers
+            for state in self.states
         ]
 
 
@@ -168,12 +168,12 @@ def collection(
     items: Sequence[Item | str],
     *,
     methods: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
+    states: Sequence[int] | None = None,
     queries: Mapping[int, Float[np.ndarray, " d_model"]] | None = None,
     prompt: str | None = None,
     progress: TellItems | None = None,
 ) -> Collection:
-    """Run all items in length-sorted batches and pool each by every method at every layer.
+    """Run all items in length-sorted batches and pool each by every method at every state.
 
     With "declared" among the methods, all texts are read as sentence-transformers reads them: cut
     where the model declares it, after its default prompt; `notes` say what that changed.
@@ -183,25 +183,25 @@ def collection(
         items: what `read_set` returned, or texts.
         methods: all that this model has if not given; "word" = the mean over the tokens of
             each item's word.
-        layers: 0 = embeddings, -1 = the output; all if not given.
+        states: 0 = embeddings, -1 = the output; all if not given.
         prompt: the name of one of `encoder.declared.prompts`, which goes before each text.
-        queries: for "attention": layer → the query learned there; it is needed for each layer.
+        queries: for "attention": state → the query learned there; it is needed for each.
         progress: called with the number of items done and of all; if it returns False, the run
             stops with a TraceError.
 
     Raises:
         InputError: an item that cannot be read, by its number; a word that is not in its text.
-        SelectionError: no such layer, method or prompt.
+        SelectionError: no such state, method or prompt.
     """
     given = tuple(Item(each) if isinstance(each, str) else each for each in items)
     extra = [WORD] if given and all(item.word for item in given) else []
     chosen = choose_methods(encoder, methods, [*extra, *(["attention"] if queries else [])])
-    at = choose_layers(layers, encoder.config.n_layers)
+    at = choose_states(states, encoder.config.n_layers)
     learned = {layer: torch.tensor(query) for layer, query in (queries or {}).items()}
     if "attention" in chosen and not set(at) <= set(learned):
         missing = sorted(set(at) - set(learned))
         raise SelectionError(
-            f"No query was learned for layer {missing[0]}; choose a layer that has one."
+            f"No query was learned for state {missing[0]}; choose a state that has one."
         )
     found: dict[tuple[str, int], Float[np.ndarray, "item d_pooled"]] = {}
     samples: dict[int, Sample] = {}
@@ -224,7 +224,7 @@ def collection(
         model=encoder.card.name,
         items=given,
         methods=chosen,
-        layers=at,
+        states=at,
         vectors={name: np.stack([found[name, layer] for layer in at]) for name in chosen},
         n_tokens=tuple(lengths[number] for number in range(len(given))),
         notes=tuple(f"Item {n}: {s}" for n, sample in enumerate(read, 1) for s in sample.notes),

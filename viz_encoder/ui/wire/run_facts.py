@@ -71,7 +71,7 @@ def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
             "The model of this run is not loaded here, so its prediction heads cannot run."
         )
     knows = known_labels(choose_head(entry.encoder, task).labels)
-    found = predictions_of(entry.encoder, entry.trace, task=task, layer=layer)
+    found = predictions_of(entry.encoder, entry.trace, task=task, state=layer)
     return [
         {
             "token": guess.token,

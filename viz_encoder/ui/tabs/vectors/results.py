@@ -45,7 +45,7 @@ def pooled_plain(
     encoder, trace = entry.model(), entry.trace
     at = _state(encoder, layer)
     queries, reason = _query(encoder, at, learned)
-    found = pooled(encoder, trace, layers=[at], queries=queries)
+    found = pooled(encoder, trace, states=[at], queries=queries)
     looks = found.pooler_weights
     return {
         "layer": at,
@@ -77,11 +77,11 @@ def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dic
     at = _state(encoder, layer)
     source = texts[0] if len(texts) == 1 else (texts[0], texts[1])
     with one_at_a_time:
-        found = padding_drift(encoder, source, n_padding=n_padding, layer=at)
+        found = padding_drift(encoder, source, n_padding=n_padding, state=at)
     moved = [row for row in found.rows if row.relative == row.relative]
     worst = max(moved, key=lambda row: row.relative) if moved else None
     return {
-        "layer": found.layer,
+        "layer": found.state,
         "tokens": found.n_tokens,
         "padding": found.n_padding,
         "cases": CASES,
@@ -146,8 +146,8 @@ def _query(
             f"run is of {printable(encoder.card.name)}; train one on a set that this model has "
             "read."
         )
-    if layer != found.layer:
-        learned_on = f"The query below was learned on the states {after_blocks(found.layer)}"
+    if layer != found.state:
+        learned_on = f"The query below was learned on the states {after_blocks(found.state)}"
         return None, f"{learned_on}; choose those."
     return {layer: found.query}, ""
 

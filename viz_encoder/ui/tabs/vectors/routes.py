@@ -137,8 +137,8 @@ def weighed_picture(learned: HeldQuery, item: int) -> Response:
 def one_row(found: Collection, method: str, layer: int) -> Collection:
     """The set with only the vectors of one method at one layer."""
     vectors = found.of(method, layer)[None]
-    at = found.layers[-1] if layer == -1 else layer
-    return replace(found, methods=(method,), layers=(at,), vectors={method: vectors})
+    at = found.states[-1] if layer == -1 else layer
+    return replace(found, methods=(method,), states=(at,), vectors={method: vectors})
 
 
 def _picture(content: bytes) -> Response:

@@ -92,7 +92,7 @@ def learn(
     found = attention_pooling(
         encoder,
         items,
-        layer=int(layer),
+        state=int(layer),
         seeds=range(int(n_seeds)),
         steps=int(steps),
         progress=_counted(report, "steps", 0.2, 0.9),
@@ -101,7 +101,7 @@ def learn(
         encoder,
         [item.source for item in items],
         found.query,
-        layer=found.layer,
+        state=found.state,
         progress=_counted(report, "items weighed", 0.9, 1.0),
     )
     kept = LearnedEntry(found, encoder, weights, owners=pages(owner))
@@ -138,7 +138,7 @@ def describe_set(key: str, entry: SetEntry, named: str) -> dict[str, Any]:
         "labels": [shortened(label) for label in found.labels],
         "methods": {name: METHODS.get(name, WORD) for name in found.methods},
         "own": own_words(entry.encoder),
-        "layers": list(found.layers),
+        "layers": list(found.states),
         "leftOut": {name: printable(why) for name, why in found.left_out.items()},
         "notes": [shortened(note, MAX_NOTE) for note in found.notes[:MAX_NOTES]],
         "table": [plain_row(row) for row in entry.rows],
@@ -155,7 +155,7 @@ def describe_learned(
         "key": key,
         "model": printable(entry.encoder.card.name),
         "set": whose,
-        "layer": found.layer,
+        "layer": found.state,
         "groups": [shortened(label) for label in found.labels],
         "folds": found.n_folds,
         "seeds": list(found.seeds),
@@ -175,11 +175,11 @@ def answer(rows: Sequence[Separation]) -> str:
     if not known:
         why = Counter(row.why for row in rows).most_common(1)[0][0]
         return f"No pooling can be compared: {why}"
-    best, last = known[0], max(row.layer for row in rows)
+    best, last = known[0], max(row.state for row in rows)
     if best.silhouette <= 0:
-        where = f"{_called(best)} {after_blocks(best.layer)}, {best.silhouette:.3f}"
+        where = f"{_called(best)} {after_blocks(best.state)}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
-    own = next((row for row in known if row.method == "declared" and row.layer == last), None)
+    own = next((row for row in known if row.method == "declared" and row.state == last), None)
     others = [
         f"{title} {getattr(best, name):.3f}{_better(known, name, best, own)}"
         for name, title in COLUMN_NAMES.items()
@@ -190,7 +190,7 @@ def answer(rows: Sequence[Separation]) -> str:
         more += f". The model's own pooling {after_blocks(last)}: {_in_numbers(own)}"
     elif own is not None:
         more += " (as the model's own pooling)"
-    where = f"{_called(best)} {after_blocks(best.layer)}, {best.silhouette:.3f}"
+    where = f"{_called(best)} {after_blocks(best.state)}, {best.silhouette:.3f}"
     return f"Best by silhouette: {where}{more}."
 
 
@@ -211,7 +211,7 @@ def _better(rows: Sequence[Separation], name: str, best: Separation, own: Separa
     equals = [row for row in rows if getattr(row, name) == value]
     top = own if own in equals and own is not None else equals[0]
     more = f" and {len(equals) - 1} more" if len(equals) > 1 else ""
-    return f" (best: {_called(top)} {after_blocks(top.layer)}{more}, {value:.3f})"
+    return f" (best: {_called(top)} {after_blocks(top.state)}{more}, {value:.3f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:

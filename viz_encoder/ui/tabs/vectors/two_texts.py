@@ -37,7 +37,7 @@ def token_pairs_plain(
         InputError: a text that cannot be read.
     """
     encoder, at, both = _both(entry, other, layer)
-    found = token_pairs(*both, str(method), layer=at, encoder=encoder)
+    found = token_pairs(*both, str(method), state=at, encoder=encoder)
     return {**_plain(found), **_every_way(encoder, at, both)}
 
 
@@ -74,7 +74,7 @@ def _alike(
     encoder: LoadedEncoder, layer: int, both: tuple[Trace, Trace]
 ) -> dict[str, float | None]:
     """Cosine of the two texts by each pooling that both have; null = not defined."""
-    one, other = (pooled(encoder, run, layers=[layer]) for run in both)
+    one, other = (pooled(encoder, run, states=[layer]) for run in both)
     found = {}
     for name in one.methods:
         if name in other.methods:
@@ -90,7 +90,7 @@ def _plain(found: TokenPairs) -> dict[str, Any]:
         "cosine": found.cosine,
         "special": found.special_part,
         "method": found.method,
-        "layer": found.layer,
+        "layer": found.state,
         "tokens": _named(found.trace),
         "others": _named(found.other),
         "top": [[printable(e.one), printable(e.other), e.part] for e in found.top(LARGEST)],

@@ -31,8 +31,8 @@ def _measured(encoder: LoadedEncoder) -> Usual:
     labels = np.array(found.labels)
     apart = labels[:, None] != labels
     means = {
-        (method, layer): float(np.nanmean(found.cosine(method, layer)[apart]))
+        (method, state): float(np.nanmean(found.cosine(method, state)[apart]))
         for method in found.methods
-        for layer in found.layers
+        for state in found.states
     }
     return {place: mean for place, mean in means.items() if mean == mean}
