@@ -52,7 +52,7 @@ def everyone(batch: torch.Tensor) -> torch.Tensor:
 EFFECT = vz.effect(GRAMMAR, TEXT)
 NAMED = {  # a valid value, by the parameter's name
     **{"trace": TRACE, "other": OTHER, "reference": OTHER, "masked": TRACE, "plain": TRACE},
-    **{"encoder": GRAMMAR, "layer": 0, "head": 0, "query": 2, "key": 3, "token": 2},
+    **{"encoder": GRAMMAR, "layer": 0, "state": 0, "head": 0, "query": 2, "key": 3, "token": 2},
     **{"text": TEXT, "texts": TEXT, "inputs": TEXT, "source": TEXT, "sources": [TEXT]},
     **{"rows": slice(0, 4), "keys": slice(0, 4), "traces": [TRACE, OTHER], "role": "previous"},
     **{"items": ITEMS, "method": "mean", "labels": ["a", "a", "b"], "vectors": np.eye(3)},

@@ -71,7 +71,7 @@ def test_the_table_is_sorted_and_its_first_row_is_the_answer(site, client, topic
     values = [row["silhouette"] for row in topics["table"] if row["silhouette"] is not None]
     assert values == sorted(values, reverse=True) and len(values) > 40
     first = topics["table"][0]
-    start = f"Best by silhouette: {first['method']} after {first['layer']} blocks, {values[0]:.3f};"
+    start = f"Best by silhouette: {first['method']} after {first['state']} blocks, {values[0]:.3f};"
     assert topics["answer"].startswith(start)
     by = client.predict(topics["key"], "recall_at_1", api_name="/set_table")
     recalls = [row["recall_at_1"] for row in by if row["recall_at_1"] is not None]
@@ -274,11 +274,11 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page = tab
     page.get_by_role("button", name="4 topics").click()
     best = topics["table"][0]
-    drawn(page, f":{best['method']}:{best['layer']}")
+    drawn(page, f":{best['method']}:{best['state']}")
     assert page.inner_text("#viz-set .viz-pool-answer") == topics["answer"]
     expected = [(r["method"], r["state"], round(r["silhouette"], 3)) for r in topics["table"][:40]]
     assert table(page) == expected
-    page.click("[data-column=layer] button")
+    page.click("[data-column=state] button")
     layers = [
         row.split(":")[1]
         for row in page.eval_on_selector_all(

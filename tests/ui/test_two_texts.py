@@ -37,7 +37,7 @@ def parts(minilm, texts, layer=6):
 
 @pytest.mark.parametrize("layer", [0, 6])
 def test_the_route_gives_the_sum_and_what_special_tokens_add(site, client, key, minilm, layer):
-    found = ask(site, key, other=TEXTS[1], method="mean", layer=layer)
+    found = ask(site, key, other=TEXTS[1], method="mean", state=layer)
     cells = parts(minilm, TEXTS, layer)
     assert found["cosine"] == pytest.approx(cells.sum(), abs=1e-6)
     assert found["special"] == pytest.approx(cells.sum() - cells[1:-1, 1:-1].sum(), abs=1e-6)
@@ -73,7 +73,7 @@ def test_a_pair_is_read_one_by_one(site, client, minilm):
 def test_faults_are_sentences(site, client, key):
     for given, says in (
         ({"other": "x", "method": "median"}, "There is no pooling 'median'"),
-        ({"other": "x", "layer": 7}, "There is no layer 7"),
+        ({"other": "x", "state": 7}, "There is no layer 7"),
     ):
         assert says in ask(site, key, 404, **given)["message"]
     content = asset(PICTURES["a digit"]).read_bytes()

@@ -138,9 +138,9 @@ test("the second text is at first the twin of an example's minimal pair", () => 
 
 test("a second text is asked for by its pooling; none only of a pair", () => {
   const pooling = { layer: 3, method: "mean" };
-  assert.equal(asked(" a & b ", false, pooling), "token_pairs?other=a+%26+b&method=mean&layer=3");
+  assert.equal(asked(" a & b ", false, pooling), "token_pairs?other=a+%26+b&method=mean&state=3");
   assert.equal(asked("  ", false, pooling), null);
-  assert.equal(asked("", true, pooling), "token_pairs?other=&method=mean&layer=3");
+  assert.equal(asked("", true, pooling), "token_pairs?other=&method=mean&state=3");
 });
 
 test("tokens stand with their nearest, the nearest first", () => {

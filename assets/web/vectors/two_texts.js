@@ -32,7 +32,7 @@ export function secondText({ link, swap }) {
 export function asked(text, pair, { layer, method }) {
   const other = text.trim();
   if (!other && !pair) return null;
-  return `token_pairs?${new URLSearchParams({ other, method, layer: String(layer) })}`;
+  return `token_pairs?${new URLSearchParams({ other, method, state: String(layer) })}`;
 }
 
 /** The tokens with their nearest, the nearest first.

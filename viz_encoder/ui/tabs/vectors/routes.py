@@ -60,14 +60,14 @@ def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
 
 
 @ROUTER.get("/run/{run}/token_pairs")
-def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -> Response:
+def pairs(entry: Held, other: str = "", method: str = "mean", state: int = -1) -> Response:
     """Token pairs that make this text and another similar; the map is a figure.
 
     If the pooling is not a sum over tokens, returns only `why` and the cosine for each pooling.
     """
     if why := not_a_sum(method, entry.encoder):
-        return answers.plain({"why": why, **alike_plain(entry, other, layer)})
-    return answers.plain({**token_pairs_plain(entry, other, method, layer), "why": ""})
+        return answers.plain({"why": why, **alike_plain(entry, other, state)})
+    return answers.plain({**token_pairs_plain(entry, other, method, state), "why": ""})
 
 
 @ROUTER.get("/set/{key}/table")
