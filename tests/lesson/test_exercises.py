@@ -600,7 +600,9 @@ def test_the_numbers_of_the_plan_for_teachers():
     before, after = np.linalg.norm(x), np.linalg.norm(x + attention)
     assert f"{before:.1f} long before, {after:.1f} after attention" in page
     assert f"{(block['before'][6] > 0).sum()} of 256" in page
-    told = json.loads(FILE.read_text("utf-8"))["untrained"]["told"]
+    kept = json.loads(FILE.read_text("utf-8"))
+    assert f"turns by .{1000 * kept['depth']['turned'][-1]:.0f}" in page
+    told = kept["untrained"]["told"]
     kept, lost, length = told[0][3][-1][1], told[1][3][-1][1], told[4][3][-1][0]
     assert f".{1000 * lost:03.0f} of a post-norm state" in page
     assert f".{1000 * kept:.0f} of a pre-norm one" in page and f"{length:,.0f} long" in page

@@ -111,7 +111,15 @@ def depth():
         "shares": [run.shares(6, state).max() for state in range(5)],
         "effects": [None if each is None else logit(each) - logit(run) for each in apart],
         "answers": ["" if each is None else each.said(6) for each in apart],
+        "turned": turned(run, apart[2], 6),
     }
+
+
+def turned(run, without_one, at):
+    """By how much each state of a token turns without another."""
+    pairs = zip(run.states, without_one.states, strict=True)
+    return [1 - one[at] @ two[at] / np.linalg.norm(one[at]) / np.linalg.norm(two[at])
+            for one, two in pairs]  # fmt: skip
 
 
 def heads():

@@ -1,10 +1,13 @@
 """The lesson's routes: exercises of a run in words, at any place in it, and a seat's sentence."""
 
+import json
+
 import httpx
 import pytest
 import torch
 
 import viz_encoder as vz
+from tests.lesson.web_numbers import FILE
 from viz_encoder.lesson.asked import asked_of
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.seats import seat
@@ -48,6 +51,13 @@ def test_without_a_place_it_is_where_the_lesson_looks(site, run, grammar):
     assert told["exercises"] == expected(grammar, TEXT)
     assert len(told["exercises"]) == 39 and len(told["steps"]) == 12
     assert told["languages"][0] == ["en", "English"] and ["de", "Deutsch"] in told["languages"]
+
+
+def test_a_hidden_token_turns_a_state_block_by_block(site, run):
+    path = f"{site}viz/run/{run}/learn/turned"
+    told = httpx.get(path, params={"query": 6, "key": 2}, timeout=60).json()["turned"]
+    expected = json.loads(FILE.read_text("utf-8"))["depth"]["turned"]
+    assert told == pytest.approx(expected, abs=1e-5) and told[0] < 1e-6 < 0.1 < told[-1]
 
 
 def test_in_another_language(site, run, grammar):

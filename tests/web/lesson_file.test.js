@@ -230,6 +230,7 @@ test("requests are answered by runs of this page", () => {
   assert.deepEqual(positions.shape, [9, 64]);
   const told = asked(`${url}learn/token?layer=0&head=0&query=3&key=0&dim=0`).embedding;
   near(positions.values.subarray(3 * 64, 4 * 64), told.position);
+  near(asked(`${url}learn/turned?query=6&key=2`).turned, numbers.depth.turned);
   assert.equal(asked(`${url}learn/exercises?step=4&seed=0&language=en`).exercises.length, 1);
   const changed = asked(`${url}whatif/changed`, JSON.stringify({ changes: ["c", "h2.0"] })).run;
   assert.deepEqual([changed.changed.plain, changed.link.cut], [plain.key, "c,h2.0"]);

@@ -22,6 +22,9 @@ export const dot = (/** @type {Vector} */ a, /** @type {Vector} */ b) =>
 export const added = (a, b) => a.map((value, at) => value + b[at]);
 export const lengthOf = (/** @type {Vector} */ a) => Math.sqrt(dot(a, a));
 
+/** @type {(a: Vector, b: Vector) => number} */
+export const cosine = (a, b) => dot(a, b) / (lengthOf(a) * lengthOf(b));
+
 /** A row of a table. @type {(table: Tensor, row: number) => Vector} */
 export const rowOf = ({ shape: [, columns], values }, row) =>
   Array.from(values.subarray(row * columns, (row + 1) * columns));

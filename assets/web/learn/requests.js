@@ -21,6 +21,10 @@ export const tokenNumbers = (run, { layer, head, query, key, dim }, signal) =>
 /** @type {(run: Run, place: Place, signal: AbortSignal) => Promise<Order | { message: string }>} */
 export const wordOrder = (run, { query, key }, signal) => run.json(`learn/order?${asked({ query, key })}`, signal);
 
+/** By how much the query's state turns after each block without the key.
+ * @type {(run: Run, place: Place, signal: AbortSignal) => Promise<{ turned: number[] } | { message: string }>} */
+export const turnedStates = (run, { query, key }, signal) => run.json(`learn/turned?${asked({ query, key })}`, signal);
+
 /** @type {(run: Run, step: number, place: Place, seed: string, language: string, signal: AbortSignal) => Promise<Exercise[]>} */
 export async function exercises(run, step, { layer, head, query, key }, seed, language, signal) {
   const path = `learn/exercises?${asked({ step, layer, head, query, key, seed: seed || 0, language })}`;

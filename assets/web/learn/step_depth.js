@@ -4,6 +4,7 @@ import { button, caption, el } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, quoted } from "./printed.js";
+import { TurnedStates } from "./turned_states.js";
 
 /** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 
@@ -16,7 +17,13 @@ export class DepthStep {
   table = el("table", { class: "viz-learn-depth" });
   play = button("", () => this.#play());
   note = caption();
-  node = el("div", {}, el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table), this.play, this.note);
+  turned = new TurnedStates();
+  node = el(
+    "div",
+    {},
+    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+    ...[this.play, this.note, this.turned.node],
+  );
   /** @type {{ run: Run, key: string, rows: Prediction[] } | null} one answer a number of blocks */
   found = null;
 
@@ -37,7 +44,9 @@ export class DepthStep {
   }
 
   /** @param {Shown} shown */
-  async show({ run, place, texts }) {
+  async show(shown) {
+    const { run, place, texts } = shown;
+    this.turned.show(shown);
     this.play.textContent = texts.depth.play;
     const key = keyOf(run, place.query);
     if (this.found?.key === key) return this.#draw(texts);
@@ -62,6 +71,7 @@ export class DepthStep {
 
   leave() {
     this.#playing.stop();
+    this.turned.leave();
   }
 
   #draw(/** @type {Texts} */ { depth: { blocks, answers, note, mask } }) {

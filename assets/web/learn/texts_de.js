@@ -240,8 +240,8 @@ export const DE = {
     vectors: "Vektor des Tokens, Vektor der Stelle und ihre Summe",
     table: "Die Vektoren aller Stellen",
     sines: "Sinus und Kosinus an ihrer Stelle, wie im ersten Transformer",
-    tableSaid: (rows, columns, full) =>
-      `Zeilen sind die ${rows} Stellen dieser Eingabe, Spalten die ${columns} Dimensionen; Rot ist über 0, Blau darunter, ab ${full} in voller Farbe. Ein Klick auf eine Zeile wählt ihr Token.`,
+    tableSaid: (rows, n, columns, full) =>
+      `Zeilen sind die ${rows < n ? `ersten ${rows} der ${n}` : rows} Stellen dieser Eingabe, Spalten die ${columns} Dimensionen; Rot ist über 0, Blau darunter, ab ${full} in voller Farbe. Ein Klick auf eine Zeile wählt ihr Token.`,
     tableCell: (row, column, value) => `Stelle ${row}, Dimension ${column}: ${value}`,
   },
   order: {
@@ -384,6 +384,12 @@ export const DE = {
     blocks: "Blöcke",
     answers: "wahrscheinlichste Antworten",
     play: "Abspielen",
+  },
+  turned: {
+    title: (key, query) => `Was ${key} mit dem Vektor von ${query} macht`,
+    turns: "1 − Kosinus",
+    said: (key, query, n, by) =>
+      `Ist ${key} vor allen Tokens verborgen, dreht sich der Vektor von ${query} um ${by} (1 − Kosinus) in ${blocks(n)}. Das Embedding weiß von keinem anderen Token; die Attention bringt den Kontext hinein.`,
   },
   knockout: {
     flips: (words) => [`Ohne ${words.join(" oder ohne ")} ist die Antwort eine andere.`],

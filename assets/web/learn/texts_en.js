@@ -142,8 +142,13 @@ export const EN = {
     vectors: "Token vector, position vector and their sum",
     table: "The vectors of all positions",
     sines: "sines and cosines in their place, as in the first Transformer",
-    tableSaid: (/** @type {number} */ rows, /** @type {number} */ columns, /** @type {string} */ full) =>
-      `Rows are the ${rows} positions of this input, columns the ${columns} dimensions; red is above 0, blue below, in full color from ${full} on. Click a row to choose its token.`,
+    tableSaid: (
+      /** @type {number} */ rows,
+      /** @type {number} */ n,
+      /** @type {number} */ columns,
+      /** @type {string} */ full,
+    ) =>
+      `Rows are the ${rows < n ? `first ${rows} of the ${n}` : rows} positions of this input, columns the ${columns} dimensions; red is above 0, blue below, in full color from ${full} on. Click a row to choose its token.`,
     tableCell: (/** @type {number} */ row, /** @type {number} */ column, /** @type {string} */ value) =>
       `Position ${row}, dimension ${column}: ${value}`,
   },
@@ -351,6 +356,12 @@ export const EN = {
     blocks: "blocks",
     answers: "most likely answers",
     play: "Play",
+  },
+  turned: {
+    title: (/** @type {string} */ key, /** @type {string} */ query) => `What ${key} does to the vector of ${query}`,
+    turns: "1 − cosine",
+    said: (/** @type {string} */ key, /** @type {string} */ query, /** @type {number} */ n, /** @type {string} */ by) =>
+      `With ${key} hidden from all tokens, the vector of ${query} turns by ${by} (1 − cosine) in ${blocks(n)}. The embedding knows of no other token; attention brings the context in.`,
   },
   knockout: {
     flips: (/** @type {string[]} */ words) => [`Hiding ${words.join(" or ")} changes the answer.`],

@@ -1,6 +1,6 @@
 // Pre-norm and post-norm by depth: one small untrained encoder in doubles, whose blocks may lack a part.
 
-import { added, dot, lengthOf, linear } from "./arithmetic.js";
+import { added, cosine, dot, lengthOf, linear } from "./arithmetic.js";
 import { softmax, weighted } from "./softmax.js";
 
 /** @import { Vector } from "./arithmetic.js" */
@@ -124,7 +124,7 @@ const fed = (x, { up, down }) =>
 /** @type {(x: Vector[], way: Vector, at: number) => Told} */
 function measured(x, way, at) {
   const length = lengthOf(x[at]);
-  const cosines = x.flatMap((each, token) => (token === at ? [] : [dot(each, x[at]) / (lengthOf(each) * length)]));
+  const cosines = x.flatMap((each, token) => (token === at ? [] : [cosine(each, x[at])]));
   const alike = cosines.length ? cosines.reduce((sum, each) => sum + each, 0) / cosines.length : 1;
   return { length, left: lengthOf(way) / length, alike };
 }

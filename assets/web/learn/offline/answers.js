@@ -1,5 +1,6 @@
 // Computes the server's responses to the lesson's steps in the browser.
 
+import { cosine } from "../arithmetic.js";
 import { knockOut, withoutHeads } from "./knock_out.js";
 import { predictions } from "./prediction.js";
 import { carried } from "./shares.js";
@@ -45,6 +46,12 @@ export class Answers {
     "learn/order": ({ held, asked }) => {
       const { query, key } = placeOf(asked);
       return wordOrder(this.runs.model, held.read, query, key);
+    },
+    "learn/turned": ({ held, asked }) => {
+      const [{ query, key }, { ran, codes, text }] = [placeOf(asked), held];
+      if (codes.length) return { message: NOT_HERE };
+      const { ran: without } = this.runs.of(text, [`t${key}`]);
+      return { turned: ran.states.map((state, at) => 1 - cosine(state[query], without.states[at][query])) };
     },
     "learn/exercises": ({ held, asked }) => ({ exercises: this.#exercises(held, asked) }),
     predictions: ({ held, asked }) => predictions(this.runs.model, held.ran, blocksOf(asked)),

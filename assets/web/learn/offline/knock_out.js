@@ -1,6 +1,6 @@
 // Each token hidden from every token, or each head removed, and what becomes of the answer, or of the pooled vector where none is asked for.
 
-import { dot, lengthOf } from "../arithmetic.js";
+import { cosine } from "../arithmetic.js";
 import { forward } from "./forward.js";
 import { best, logits, masked, sharesOf } from "./prediction.js";
 
@@ -76,7 +76,7 @@ function turned(ran) {
   return {
     words: "1 − cosine between the pooled vector (mean) and the untouched one",
     skip: -1,
-    value: (each) => 1 - dot(meanOf(each), pooled) / lengthOf(meanOf(each)) / lengthOf(pooled),
+    value: (each) => 1 - cosine(meanOf(each), pooled),
     said: () => null,
     left: () => null,
   };
