@@ -25,7 +25,6 @@ from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.gaps import gaps
 from viz_encoder.audit.measure.maps import n_calls
 from viz_encoder.audit.measure.output_axes import reading_of
-from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
@@ -34,6 +33,7 @@ from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
+from viz_encoder.trace.random_states import random_states_kept
 
 MAX_WIDTH, MAX_LAYERS = 100_000, 10_000
 Audited = Annotated[ModelCall | nn.Module | LoadedEncoder, "callable: model(x, passed)"]

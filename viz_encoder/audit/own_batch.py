@@ -24,7 +24,6 @@ from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.pattern import pattern_in
-from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
@@ -33,6 +32,7 @@ from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
+from viz_encoder.trace.random_states import random_states_kept
 
 BatchIntent = Callable[[Any], Tensor]
 BatchIntents = BatchIntent | Sequence[BatchIntent]

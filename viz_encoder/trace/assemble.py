@@ -57,7 +57,7 @@ def assemble(
         hidden_states=hidden,
         output=output,
         valid=real,
-        sample=meant.sample(facts.given, n_tokens, chosen.sample),
+        sample=meant.sample(facts.given, n_tokens, chosen.sample, int(real.nonzero().max()) + 1),
         origin=_origin(calls[0], module),
         key_tokens=names_of(key_tokens, layers[0].k.shape[1], "key_tokens") if apart else (),
         notes=(
@@ -244,7 +244,7 @@ def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
             if dropout < 1
             else "Dropout of 1 was on: the maps that ran were 0."
         )
-    if any(call.kind == "softmax" for call in calls):
+    if any(call.kind == "softmax" and call.parts is None for call in calls):
         notes.append(
             "This model computes its softmax itself (eager attention): its maps are kept exactly "
             "as they ran."

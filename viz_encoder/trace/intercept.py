@@ -213,6 +213,12 @@ def _runs_code_of(module: nn.Module, kind: type[nn.Module]) -> bool:
     return isinstance(module, kind) and type(module).forward is kind.forward
 
 
+def is_listening() -> bool:
+    """Whether a recording is open on this thread."""
+    interceptor: Interceptor | None = getattr(_here, "interceptor", None)
+    return interceptor is not None and bool(interceptor.listeners)
+
+
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
     """Report everything this thread runs in the block to the listener.

@@ -60,7 +60,7 @@ def of_no_call(
     return [
         (name, seen)
         for name, seen in softmaxes
-        if id(seen) not in kept and may_be_attention(seen, sizes)
+        if id(seen) not in kept and not seen.put_together and may_be_attention(seen, sizes)
     ]
 
 

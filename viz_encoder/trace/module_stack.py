@@ -18,9 +18,12 @@ from torch import Tensor, nn
 from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall, padded
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.given_sequences import is_cross, is_given_heads, sequences_in
+from viz_encoder.trace.in_parts import in_parts
 from viz_encoder.trace.kept_weights import keep, keep_norm
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.same_bits import is_freed
+from viz_encoder.trace.softmax import SeenSoftmax
+from viz_encoder.trace.whole_map import is_in_parts
 from viz_encoder.trace.windows import cut_of, order_of, sides_of
 
 CALL = nn.Module._call_impl.__code__
@@ -49,6 +52,7 @@ class _Frame:
     within: list[RecordedCall] = field(default_factory=list)  # self-attention only
     cut: list[Tensor] = field(default_factory=list)  # of a windowed block: what it may cut
     sides: list[tuple[int, int]] = field(default_factory=list)  # and its rows and columns
+    softmaxes: list[SeenSoftmax] = field(default_factory=list)  # that ran in itself
 
 
 class _Output(NamedTuple):
@@ -112,6 +116,10 @@ class ModuleStack:
         """Name of the running module."""
         return self._stack[-1].known.name
 
+    def soften(self, seen: SeenSoftmax) -> None:
+        """Record that a softmax ran in the running module."""
+        self._stack[-1].softmaxes.append(seen)
+
     def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
         """Record that the running module attended."""
         frame = self._stack[-1]
@@ -123,14 +131,14 @@ class ModuleStack:
 
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
-    ) -> None:
-        """Called when a module ends or fails."""
+    ) -> RecordedCall | None:
+        """Called when a module ends or fails; of one that attended in parts, all as one call."""
         if not self._stack or self._stack[-1].module is not module:
-            return
-        frame = self._stack.pop()
-        if frame.own or frame.within:
+            return None
+        frame, together = self._stack.pop(), None
+        if frame.own or frame.within or frame.softmaxes:
             with detached_from_caller():
-                self._attended(frame, args, kwargs or {}, _first(out))
+                together = self._attended(frame, args, kwargs, out)
         elif frame.known.is_norm and self._last is not None and args:
             self._normed(module, args[0], _first(out), self._last)
         if frame.known.is_norm and self._stack and self._stack[-1].known.windowed:
@@ -138,21 +146,25 @@ class ModuleStack:
         if not self._stack:
             self._last = None
             self.copies.forget()
+        return together
 
     def _attended(
-        self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
-    ) -> None:
+        self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any] | None, gave: Any
+    ) -> RecordedCall | None:
         """Handle the end of a module in which something attended."""
-        given = (*args, *kwargs.values())
-        sequences = sequences_in(given)
+        given = (*args, *(kwargs or {}).values())
+        sequences, out = sequences_in(given), _first(gave)
         self._look_at_given(frame, sequences)
+        together = None if kwargs is None else self._together(frame, args, kwargs, gave)
+        if together is not None:
+            frame.own = [together]
         frame.within += [call for call in frame.own if not call.cross]
         if frame.known.numbered:
             _look_for_parts(frame.within, sequences)
         if self._stack:
             self._stack[-1].within += frame.within
         if len(frame.within) != 1:
-            return
+            return together
         call = frame.within[0]
         self._keep_weights(call, frame.module, given)
         is_block = frame.known.numbered or not (frame.inside or _is_numbered(call.block))
@@ -160,6 +172,18 @@ class ModuleStack:
             call.before = frame.before if args else self._copy(_first(given))
             call.after, call.block = self._copy(out), frame.known.name
             call.normed, call.norm, self._last = None, None, _Output(call, out, out.is_nested)
+        return together
+
+    def _together(
+        self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], gave: Any
+    ) -> RecordedCall | None:
+        """One call in place of those of a module that attended in parts."""
+        if frame.within or not is_in_parts(frame.own, frame.softmaxes):
+            return None
+        kept = in_parts(frame.module, args, kwargs, gave, frame.softmaxes)
+        if kept is None:
+            return None
+        return RecordedCall(frame.known.name, self.run, kept.later(), parts=frame.own)
 
     def _look_at_given(self, frame: _Frame, given: list[Tensor]) -> None:
         """For each call, whether its keys come from elsewhere, and the sequence it belongs to."""

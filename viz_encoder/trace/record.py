@@ -14,8 +14,10 @@ from viz_encoder.inputs import Grid
 from viz_encoder.trace.assemble import assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.diagnose import is_compiled, way_to_full_attention, why_nothing_was_captured
+from viz_encoder.trace.in_parts import put_together
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.left_out import SeenIn, of_no_call, unseen_beside
+from viz_encoder.trace.module_scope import modules_within
 from viz_encoder.trace.module_stack import ModuleStack
 from viz_encoder.trace.one_stack import ChosenStack, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
@@ -82,13 +84,13 @@ class Recording:
     @property
     def calls(self) -> tuple[RecordedCall, ...]:
         """Every captured call, in the order it ran."""
-        return tuple(self._calls)
+        return tuple(call for call in self._calls if call.parts is None)
 
     @property
     def unseen(self) -> list[SeenIn]:
         """Softmaxes that may be attention, and whose product with values was not seen."""
         ran = [one for facts in self._facts.values() for one in facts.softmaxes]
-        return of_no_call(ran, self._calls, {call.shape[2:] for call in self._calls})
+        return of_no_call(ran, self.calls, {call.shape[2:] for call in self.calls})
 
     @property
     def n_runs(self) -> int:
@@ -179,17 +181,21 @@ class Recording:
     ) -> tuple[ChosenStack, RunFacts]:
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault
-        if not self._calls:
+        names = self.modules.keys()
+        ran = self._of_run(run) if self._calls else []
+        is_within = modules_within(within, names)
+        calls, apart = put_together(ran, lambda call: not keyed and is_within(call.name))
+        if not calls:
             softmaxes = [seen for facts in self._facts.values() for seen in facts.softmaxes]
             raise TraceError(
                 why_nothing_was_captured(
                     self.module, self.n_runs, self.ran_elsewhere, self.eager, softmaxes
                 )
+                + apart
             )
-        calls = self._of_run(run)
         facts = self._facts[calls[0].run]
-        full, unseen = way_to_full_attention(self.module), unseen_beside(facts.softmaxes, calls)
-        names = self.modules.keys()
+        full = apart + way_to_full_attention(self.module)
+        unseen = unseen_beside(facts.softmaxes, calls)
         return ChosenStack(calls, names, within, cross, sample, keyed, full, unseen), facts
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -221,9 +227,9 @@ class Recording:
                 f"No attention was captured in run {number}; it was in these runs: {others}."
             )
         try:
-            for call in calls:
+            for call in (each for each in calls if each.parts is None):
                 _ = call.attention  # recomputes what a fused kernel ran on
-            return [whole(call) for call in calls]
+            return [whole(call) if call.parts is None else call for call in calls]
         except TraceError:
             raise
         except Exception as fault:
@@ -237,7 +243,8 @@ class Recording:
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
         """Called when a module ends."""
-        self._modules.leave(module, args, kwargs, out)
+        together = self._modules.leave(module, args, kwargs, out)
+        self._calls += [] if together is None else [together]
         if module is self.module and not self._modules.inside:
             self._facts[self._modules.run].ended(args, kwargs)
 
@@ -255,6 +262,7 @@ class Recording:
         """Called for a softmax that may be attention."""
         if self._modules.inside:
             self._facts[self._modules.run].softmaxes.append((self._modules.where, seen))
+            self._modules.soften(seen)
 
     def fail(self, fault: Exception) -> None:
         """Called when something could not be captured; the model ran on."""

@@ -29,6 +29,7 @@ class RecordedCall:
     norm: KeptNorm | None = field(default=None, repr=False)  # the norm that gave `normed`
     window: tuple[int, int] | None = None  # rows and columns, where a block around it cuts windows
     order: Int[Tensor, "window place"] | None = field(default=None, repr=False)  # tokens by window
+    parts: "list[RecordedCall] | None" = field(default=None, repr=False)  # that this puts together
 
     @property
     def attention(self) -> AttentionCall:
@@ -63,7 +64,7 @@ class RecordedCall:
     @property
     def fused(self) -> bool:
         """Whether a fused torch layer ran, whose internals were recomputed."""
-        return isinstance(self.ran, LaterCall)
+        return isinstance(self.ran, LaterCall) and self.parts is None
 
     @property
     def shape(self) -> Shape:

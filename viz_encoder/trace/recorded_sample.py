@@ -43,8 +43,11 @@ class GivenTokens:
     grid: Grid | tuple[int, int] | None = None
     image: object = None
 
-    def sample(self, given: Sequence[Tensor], n_tokens: int, row: int) -> Sample:
+    def sample(self, given: Sequence[Tensor], n_tokens: int, row: int, n_real: int) -> Sample:
         """The tokens of one row of what the model was called with.
+
+        Those after `n_real` no query attends to: a model may have added them, and no name is
+        needed.
 
         Raises:
             TraceError: names, tokenizer or grid do not fit the tokens that ran.
@@ -52,19 +55,23 @@ class GivenTokens:
         grid = self._grid(given, n_tokens)
         notes: list[str] = []
         picture = None if self.image is None else np.array(decode(self.image, notes))
-        names, special = self._names(given, n_tokens, row, grid)
+        names, special = self._names(given, (n_real, n_tokens), row, grid)
+        added = n_tokens - len(names)
+        names, special = (*names, *["[PAD]"] * added), (*special, *[True] * added)
         return Sample(names, special, grid=grid, picture=picture, notes=tuple(notes))
 
     def _names(
-        self, given: Sequence[Tensor], n_tokens: int, row: int, grid: Grid | None
+        self, given: Sequence[Tensor], count: tuple[int, int], row: int, grid: Grid | None
     ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
         if self.tokenizer is not None:
-            return _tokenized(self.tokenizer, self.tokens, given, n_tokens, row)
+            return _tokenized(self.tokenizer, self.tokens, given, count, row)
+        least, n_tokens = count
         if self.tokens is None and self.image is not None and grid is not None:
             several = tuple(f"[{at}]" for at in range(grid.n_prefix))
             prefix = ("[CLS]",) if grid.n_prefix == 1 else several
             return (*prefix, *grid.patches), tuple(at < grid.n_prefix for at in range(n_tokens))
-        names = names_of(self.tokens, n_tokens, "tokens")
+        few = self.tokens is not None and least <= len(self.tokens) < n_tokens
+        names = names_of(self.tokens, len(self.tokens or ()) if few else n_tokens, "tokens")
         return names, tuple(map(is_special, names))
 
     def _grid(self, given: Sequence[Tensor], n_tokens: int) -> Grid | None:
@@ -100,14 +107,14 @@ def _tokenized(
     tokenizer: object,
     tokens: Sequence[str] | None,
     given: Sequence[Tensor],
-    n_tokens: int,
+    count: tuple[int, int],
     row: int,
 ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
     if tokens is not None:
         raise TraceError("Give tokens= or tokenizer=, not both: each names the tokens.")
-    ids = next((x for x in given if _is_ids(x, n_tokens)), None)
+    ids = max((x for x in given if _is_ids(x, count)), key=lambda x: x.shape[1], default=None)
     if ids is None:
-        raise TraceError(NO_IDS.format(n=n_tokens))
+        raise TraceError(NO_IDS.format(n=count[1]))
     numbers = ids[row if ids.shape[0] > 1 else 0].tolist()
     if isinstance(tokenizer, _OfTransformers):
         names = tuple(map(str, tokenizer.convert_ids_to_tokens(numbers)))
@@ -126,10 +133,10 @@ def _tokenized(
     )
 
 
-def _is_ids(x: Tensor, n_tokens: int) -> bool:
+def _is_ids(x: Tensor, count: tuple[int, int]) -> bool:
     """Whole numbers, one a token; masks and types are 0 and 1 alone, and ids go above."""
     whole = not x.is_floating_point() and not x.is_complex() and x.dtype.itemsize > 1
-    return whole and x.ndim == 2 and x.shape[1] == n_tokens and bool((x > 1).any())
+    return whole and x.ndim == 2 and count[0] <= x.shape[1] <= count[1] and bool((x > 1).any())
 
 
 def _fitting(grid: Grid | tuple[int, int], n_tokens: int) -> Grid:

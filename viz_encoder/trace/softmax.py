@@ -16,6 +16,7 @@ class SeenSoftmax:
     followed: bool = False  # into a product with values
     met_values: bool = False
     in_parts: bool = False  # other columns of it met other values
+    put_together: bool = False  # into the whole maps of a module that attends in parts
 
     @property
     def rows_and_columns(self) -> tuple[int, int]:

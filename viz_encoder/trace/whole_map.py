@@ -1,10 +1,12 @@
 """Whether a call's maps cover the whole sequence, token by token, or why not."""
 
 import math
+from collections.abc import Sequence
 
 from viz_encoder.shown import counted
 from viz_encoder.trace.given_sequences import lengths_in, n_tokens_in
 from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.softmax import SeenSoftmax
 
 FEW = 3
 
@@ -14,7 +16,7 @@ def why_not_whole(call: RecordedCall) -> str:
 
     The numbers of keys and queries may differ: such a map has its own names on each axis.
     """
-    if call.fused or call.kind == "multi_head_attention":
+    if call.fused or call.parts is not None or call.kind == "multi_head_attention":
         return ""
     if (seen := call.attention.softmax) is not None and seen.in_parts:
         return (
@@ -30,6 +32,23 @@ def why_not_whole(call: RecordedCall) -> str:
 def is_uneven(call: RecordedCall) -> bool:
     """Whether the numbers of keys and queries differ."""
     return call.shape[2] != call.shape[3]
+
+
+def is_in_parts(calls: Sequence[RecordedCall], softmaxes: Sequence[SeenSoftmax]) -> bool:
+    """Whether a module's softmaxes make no whole map: by its calls, or as some are in no call."""
+    if not softmaxes or not all(seen.followed for seen in softmaxes):
+        return False
+    if any(call.kind != "softmax" or call.cross for call in calls):
+        return False
+    kept = {id(call.attention.softmax) for call in calls}
+    unseen = any(id(seen) not in kept for seen in softmaxes)
+    return unseen or any(why_not_whole(call) or _asks_with_some(call) for call in calls)
+
+
+def _asks_with_some(call: RecordedCall) -> bool:
+    """Whether fewer tokens than it was given are queries."""
+    n_queries, n_tokens = call.shape[2], n_tokens_in(call.given, call.shape[0])
+    return is_uneven(call) and n_tokens is not None and n_queries < n_tokens
 
 
 def _are_layers(calls: list[RecordedCall]) -> bool:

@@ -11,11 +11,11 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.held import HeldTensors
 from viz_encoder.audit.measure.passed import mapped, tensors_in
-from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import IN_PLACE, Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.trace.random_states import random_states_kept
 
 
 def ask(context: AuditContext) -> Answer:

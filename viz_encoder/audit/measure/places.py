@@ -17,12 +17,12 @@ from torch import Tensor
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.fixed_keys import attended
 from viz_encoder.audit.measure.products import Products
-from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.random_states import random_states_kept
 from viz_encoder.trace.recorded_call import RecordedCall
 
 NONE, UNCLEAR = -1, -2  # in place of a number: it holds no token; it depends on several
