@@ -134,7 +134,7 @@ def test_it_opens_on_a_link_between_words_that_stand_apart(animal):
         ({"head": []}, "head is empty"),
         ({"head": True}, "head is True"),
         ({"query": 15}, "There is no query 15"),
-        ({"query": -1}, "There is no query -1"),
+        ({"query": -99}, "There is no query -99"),
         ({"query": "dog"}, "no query 'dog'"),
         ({"query": "the"}, "Tokens 1, 7 are all 'the'"),
         ({"max_bytes": 1000}, "too small for any map"),
@@ -210,3 +210,13 @@ def test_an_untrained_encoder_is_called_so():
         "(untrained)"
         in facts_of((trace[0] if isinstance(trace, list) else trace).show().document)["title"]
     )
+
+
+def test_words_are_merged_and_special_tokens_hidden_as_in_a_figure(minilm):
+    trace = vz.capture(minilm, "unbelievably tokenization")
+    cell = draw_cell(trace, layer=3, head=5, words=True, hide_special=True)
+    facts, (values, off) = facts_of(cell.document), maps_of(cell.document)[3, 5]
+    figure = vz.figures.attention_map(trace, layer=3, head=5, words=True, hide_special=True)
+    assert np.abs(values - figure.data[0].z).max() <= off * 1.001
+    assert facts["kept"][0]["names"][0] == ["unbelievably", "tokenization"]
+    assert facts["maps"][0]["counts"] == [2, 2] and "Sub-words are merged" in facts["notes"][0]

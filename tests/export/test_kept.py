@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.errors import SelectionError
 from viz_encoder.export import MapView, arrays, csv_lines, draw_page, save, snippet
 from viz_encoder.trace.token_selection import shown_tokens
 
@@ -127,8 +126,3 @@ def test_the_code_gives_it(trace, options, query):
         )
         wanted = wanted[next(at for at, entry in enumerate(entries) if query in entry)]
     assert np.abs(np.asarray(scope["weights"]) - wanted).max() <= 2e-6
-
-
-def test_a_picture_of_plotly_says_that_it_cannot(trace, tmp_path):
-    with pytest.raises(SelectionError, match="shows all tokens as they are"):
-        save(trace, tmp_path / "map.svg", layer=3, head=5, words=True)

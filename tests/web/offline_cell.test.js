@@ -22,13 +22,13 @@ test("maps follow each other, 8 or 16 bits a cell, the largest number is masked"
     { ...sides, layer: 0, head: 2, top: 0.5 },
     { ...sides, layer: 4, head: 0, top: 1 },
   ];
-  const facts = /** @type {any} */ ({ ...names, maps });
+  const facts = /** @type {any} */ ({ ...names, maps, kept: [{ segments: [1] }] });
   const read = (/** @type {number} */ levels, /** @type {Uint8Array | Uint16Array} */ steps) =>
     readHeads({ ...facts, levels }, /** @type {ArrayBuffer} */ (steps.buffer));
   const [first, second] = read(100, Uint8Array.of(0, 50, 255, 100, 1, 0));
   assert.deepEqual([...first.values()], [0, 0.25, NaN]);
   assert.deepEqual([...second.values()], [1, Math.fround(0.01), 0]);
-  assert.deepEqual([first.about.name, second.about.name, first.off], ["0.2", "4.0", 0.0025]);
+  assert.deepEqual([first.about.name, second.about.name, first.off, first.about.segments], ["0.2", "4.0", 0.0025, [1]]);
   const [fine, last] = read(65534, Uint16Array.of(65535, 65534, 32767, 0, 0, 65534));
   assert.deepEqual([...fine.values(), ...last.values()], [NaN, 0.5, 0.25, 0, 0, 1]);
 });

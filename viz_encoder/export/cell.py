@@ -13,11 +13,13 @@ from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.document import strip_facts
 from viz_encoder.export.opening import choose_opening
-from viz_encoder.export.page import document, require_proven
+from viz_encoder.export.page import as_kept, document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
-from viz_encoder.export.save import save
+from viz_encoder.export.save import save_view
+from viz_encoder.export.tables import view_note
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.token_selection import key_names, query_of
 from viz_encoder.version import __version__
@@ -39,6 +41,8 @@ def draw_cell(
     layer: OneOrSeveral = None,
     head: OneOrSeveral = None,
     query: Token | None = None,
+    words: bool = False,
+    hide_special: bool = False,
     max_bytes: Bytes = MAX_BYTES,
 ) -> Cell:
     """The maps of some heads in one document that needs no server; see `Trace.show`.
@@ -52,20 +56,21 @@ def draw_cell(
         TraceError: the check of the maps failed, so they are not shown.
     """
     require_proven(trace)
+    view = MapView(words=words, hide_special=hide_special)
     places = _places(trace, layer, head)
     query = None if query is None else query_of(trace, query)
     opening = choose_opening(trace, places, query)
     title = f"Attention of {_model(trace)}, {_sizes(trace)}"
-    write = partial(save, trace, layer=opening[0], head=opening[1])
-    blank = _document(trace, opening, places, _nothing())
+    write = partial(save_view, trace, view=replace(view, layer=opening[0], head=opening[1]))
+    blank = _document(trace, view, opening, places, _nothing())
     empty = Cell(blank, title, _height(trace), opening, write)
     room = int(max_bytes) - empty.nbytes - 200  # and the digits of its size
-    packed = _pack(trace, _ordered(places, opening[:2]), room)
+    packed = _pack(trace, view, _ordered(places, opening[:2]), room)
     if not packed.tops:
         raise SelectionError(
             f"max_bytes is {max_bytes:,.0f}, which is too small for any map; give more."
         )
-    cell = replace(empty, document=_document(trace, opening, places, packed))
+    cell = replace(empty, document=_document(trace, view, opening, places, packed))
     size = f"{cell.nbytes / 1000:,.0f} kB"
     return replace(cell, document=cell.document.replace(SIZE, size))
 
@@ -111,7 +116,7 @@ def _nothing() -> _Packed:
     return _Packed(Steps(zlib.compress(b""), LEVELS[0], [], []), [])
 
 
-def _pack(trace: Trace, places: list[HeadPlace], room: int) -> _Packed:
+def _pack(trace: Trace, view: MapView, places: list[HeadPlace], room: int) -> _Packed:
     """Pack maps into the byte budget, as many and as fine as fit; pooled if not one fits whole."""
     whole = max(max(layer.q.shape[1], layer.k.shape[1]) for layer in trace.layers)
     n_bytes = room // 4 * 3  # base64 overhead
@@ -119,15 +124,15 @@ def _pack(trace: Trace, places: list[HeadPlace], room: int) -> _Packed:
     if _n_cells(trace, places[0][0]) > WHOLE_CELLS * n_bytes:
         side = SIDES[0]
     if cells * 2 <= WHOLE_CELLS * n_bytes // FINE_SHARE:
-        found = pack_maps(trace, places, side, FINE, n_bytes // FINE_SHARE)
+        found = pack_maps(trace, view, places, side, FINE, n_bytes // FINE_SHARE)
         if len(found.tops) == len(places):
             return _Packed(found, places)
     for levels in LEVELS[:3] if cells <= WHOLE_CELLS * n_bytes else LEVELS[:1]:
-        found = pack_maps(trace, places, side, levels, n_bytes)
+        found = pack_maps(trace, view, places, side, levels, n_bytes)
         if len(found.tops) == len(places):
             return _Packed(found, places)
     for coarser in (side, *(each for each in SIDES if each < side)):
-        found = pack_maps(trace, places, coarser, LEVELS[0], n_bytes)
+        found = pack_maps(trace, view, places, coarser, LEVELS[0], n_bytes)
         if found.tops:
             break
     return _Packed(found, places[: len(found.tops)])
@@ -138,8 +143,15 @@ def _n_cells(trace: Trace, layer: int) -> int:
 
 
 def _document(
-    trace: Trace, opening: tuple[int, int, int], asked: list[HeadPlace], packed: _Packed
+    trace: Trace,
+    view: MapView,
+    opening: tuple[int, int, int],
+    asked: list[HeadPlace],
+    packed: _Packed,
 ) -> str:
+    sides = {ran.cross: at for at, ran in enumerate(trace.layers)}
+    kept = {cross: as_kept(trace, replace(view, layer=at)) for cross, at in sides.items()}
+    said = [] if view.as_it_ran else [view_note(trace, view)]
     cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
     layer, head, query = opening
     facts = {
@@ -147,11 +159,12 @@ def _document(
         "version": __version__,
         "proof": trace.proof.sentence,
         "passed": trace.proof.passed,
-        "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
+        "notes": list(dict.fromkeys((*said, *trace.sample.notes, *trace.notes))),
         "others": [] if cross is None else list(key_names(trace, cross)),
         **strip_facts(trace),
         "levels": packed.steps.levels,
-        "maps": _maps(trace, packed),
+        "maps": [each | {"counts": kept[each["cross"]]["counts"]} for each in _maps(trace, packed)],
+        "kept": [] if view.as_it_ran else [kept.get(False), kept.get(True)],
         "heads": [ran.n_heads for ran in trace.layers],
         "left_out": _left_out(asked, packed.places),
         "opening": {"layer": layer, "head": head, "query": query},
@@ -175,7 +188,6 @@ def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
             "layer": layer,
             "head": head,
             "cross": trace.layers[layer].cross,
-            "counts": [trace.layers[layer].q.shape[1], trace.layers[layer].k.shape[1]],
             "shape": list(shape),
             "top": top,
         }

@@ -145,7 +145,7 @@ def _layers(trace: Trace, packed: PackedMaps) -> list[dict[str, Any]]:
     ]
 
 
-def _as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
+def as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
     """The names along the sides of a map that hides or merges tokens, and their numbers."""
     rows, keys = kept_queries(trace, view), kept_keys(trace, view)
     sides = (trace.tokens, rows), (key_names(trace, view.layer), keys)
@@ -183,7 +183,7 @@ def _chosen(
     chosen = _as_it_ran(trace, view, tile)
     if not view.as_it_ran:
         note = view_note(trace, view)
-        chosen |= _as_kept(trace, view) | {"head": None, "note": note}
+        chosen |= as_kept(trace, view) | {"head": None, "note": note}
     if query is not None:
         merged = word_of(trace, query, view.words)
         chosen["query"] = kept.index(merged) if merged in kept else None

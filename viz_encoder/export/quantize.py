@@ -9,7 +9,9 @@ from jaxtyping import Float, UInt8, UInt16
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.survey import survey
+from viz_encoder.export.tables import kept_queries
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import MapView
 
 BLANK, FINE_BLANK = 255, 65_535  # a masked cell, in 8 and in 16 bits
 STREAM_END = 16  # bytes that a stream may end with
@@ -72,23 +74,31 @@ class Steps:
 
 
 def pack_maps(
-    trace: Trace, places: Iterable[tuple[int, int]], side: int, levels: int, room: int
+    trace: Trace,
+    view: MapView,
+    places: Iterable[tuple[int, int]],
+    side: int,
+    levels: int,
+    room: int,
 ) -> Steps:
     """The first maps, as many as have room; with more than `side` tokens, of blocks' largest.
 
     Args:
         trace: the run.
+        view: which tokens are hidden or merged.
         places: layer and head of each map that is wanted.
         side: most cells a side.
         levels: steps from 0 to a map's largest weight, `FINE` or one of `LEVELS`.
         room: most bytes of the stream.
     """
     squeeze, every, size = zlib.compressobj(), slice(None), STREAM_END
+    tokens = None if view.as_it_ran else kept_queries(trace, view)
     parts: list[bytes] = []
     shapes: list[tuple[int, int]] = []
     tops: list[float] = []
     for layer, head in places:
-        cells = overview(trace, layer, head, rows=every, keys=every, size=side).values
+        tile = overview(trace, layer, head, rows=every, keys=every, size=side, tokens=tokens)
+        cells = tile.values
         top = np.nan_to_num(cells).max()
         longer = squeeze.copy()
         steps = _steps(cells[None], top[None], levels).tobytes()

@@ -37,6 +37,8 @@ def picture(figure: Any, kind: str, *, width: int, height: int) -> bytes:
 PICTURES = (".png", ".svg", ".pdf")
 KINDS = (".html", ".csv", ".npz", *PICTURES)
 
+KEPT = ("hide_special", "renormalize", "words")  # which tokens a map is of
+
 
 def save(
     trace: Trace,
@@ -62,8 +64,7 @@ def save(
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
-        hide_special, renormalize, words: which tokens are left out and merged, as in `csv_lines`;
-            a picture shows all tokens as they are.
+        hide_special, renormalize, words: which tokens are left out and merged, as in `csv_lines`.
         scale: of the colors in .html, a name of `viz_encoder.trace.map_view.SCALES`.
 
     Raises:
@@ -90,11 +91,6 @@ def save_view(
         return write_whole([npz_bytes(trace, view, query)], path)
     if kind == ".html":
         return write_whole([draw_page(trace, view, query=query, snippet=snippet)], path)
-    if kind in PICTURES and not view.as_it_ran:
-        raise SelectionError(
-            f"A {kind} file shows all tokens as they are; choose .html, .csv or .npz, or take the "
-            "picture from the page."
-        )
     if kind in PICTURES:
         return write_whole([_picture(trace, kind, view, query)], path)
     name = shortened(path.name)
@@ -109,9 +105,10 @@ def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes
         raise SelectionError(
             f"A {kind} file of a text shows the whole map; leave out the query, or choose .csv."
         )
+    of: dict[str, Any] = {name: getattr(view, name) for name in ("layer", "head", *KEPT)}
     if query is None:
-        figure = placed("explore", "map")[0].draw(trace, layer=view.layer, head=view.head)
+        figure = placed("explore", "map")[0].draw(trace, **of)
     else:
         (overlay, *_) = placed("explore", "overlay")
-        figure = overlay.draw(trace, layer=view.layer, head=view.head, query=query)
+        figure = overlay.draw(trace, query=query, **{x: of[x] for x in of if x != "words"})
     return picture(figure, kind, width=900, height=900)

@@ -175,6 +175,8 @@ class Trace:
         layer: int | Iterable[int] | None = None,
         head: int | Iterable[int] | None = None,
         query: Token | None = None,
+        words: bool = False,
+        hide_special: bool = False,
         max_bytes: int = 1_000_000,
         encoder: Any = None,
         live: bool | None = None,
@@ -196,6 +198,8 @@ class Trace:
             head: counted from 0, likewise.
             query: the token to open on, by index or name; by default, that of the strongest link
                 between two different words that are not adjacent.
+            words: whether to merge the sub-words of a word.
+            hide_special: whether to leave out special tokens such as [CLS].
             max_bytes: the most it may add to the notebook. Heads that do not fit are left out, the
                 chosen head's layer last, and the cell says so.
             encoder: the model that ran, which a live view needs for contributions and effects; it

@@ -572,6 +572,7 @@ interface CellFacts extends StripFacts {
   others: string[]; // the keys of a layer that attends across
   levels: number; // steps from 0 to a map's largest weight
   maps: (PageSides & { layer: number; head: number; top: number })[];
+  kept: (Partial<PageMap> | null)[]; // names along the sides without and with cross-attention; [] if all tokens are shown
   heads: number[]; // of each layer
   left_out: string;
   opening: { layer: number; head: number; query: number };

@@ -53,7 +53,9 @@ class NotebookCell extends RunView {
   /** @override @param {number} row */
   marked(row) {
     const { layer, head } = this.map.about;
-    at("code").textContent = `trace.attention(${layer}, ${head})[${row * this.map.steps[0]}]`;
+    const [of, token] = [`trace.attention(${layer}, ${head})`, this.map.tokenAt(row)];
+    const merged = this.map.about.numbers?.[0].some((number) => number.includes("–"));
+    at("code").textContent = merged ? of : `${of}[${token}]`;
   }
 
   #tell() {

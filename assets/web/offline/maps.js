@@ -38,7 +38,13 @@ export function readHeads(facts, bytes) {
   return facts.maps.map(({ top, ...about }) => {
     const cells = steps.subarray(start, start + about.shape[0] * about.shape[1]);
     start += cells.length;
-    return keptMap(facts, { ...about, name: `${about.layer}.${about.head}` }, cells, top, facts.levels);
+    return keptMap(
+      facts,
+      { ...facts.kept[Number(about.cross)], ...about, name: `${about.layer}.${about.head}` },
+      cells,
+      top,
+      facts.levels,
+    );
   });
 }
 

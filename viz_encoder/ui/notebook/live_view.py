@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from viz_encoder.arguments import read_index
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.save import save
+from viz_encoder.export.save import save_view
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.map_view import Head, MapView, heads_of
 from viz_encoder.trace.notebook_cell import Cell, ShownOnce
 from viz_encoder.trace.token_selection import query_of
 from viz_encoder.ui.notebook.document import live_document
@@ -27,6 +27,7 @@ from viz_encoder.ui.notebook.kernel import Kernel
 from viz_encoder.ui.wire.arguments import parse_head
 
 SHARED = ("layer", "head", "query", "key", "measure")
+SWITCHES = {"words": "words", "hide_special": "hide"}  # as the page calls them
 MEASURES = ("attention", "contribution", "effect")
 # The static cell below a live view, which hides it (widget.js). Where the notebook is opened
 # without its kernel, it stands in place of JupyterLab's "Error displaying widget: model not found".
@@ -91,9 +92,13 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
         cell: Cell,
         place: Mapping[str, Any],
         encoder: LoadedEncoder | None = None,
+        **kept: bool,
     ) -> None:
-        """A view that opens on a place; the cell is what it is where no kernel runs."""
-        self._first, self._encoder, self._cell = trace, encoder, cell
+        """A view that opens on a place; the cell is what it is where no kernel runs.
+
+        kept: words and hide_special, as it opens.
+        """
+        self._first, self._encoder, self._cell, self._kept = trace, encoder, cell, kept
         self._asked: dict[str, asyncio.Task[None]] = {}
         still = {"_title": cell.title, "_still": cell.document, "_height": cell.height}
         still["_name"] = uuid4().hex
@@ -122,7 +127,8 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
             SelectionError: no such kind of file.
             TraceError: the file cannot be written, or what draws it is not installed.
         """
-        return save(self.trace, path, layer=self.layer, head=self.head)
+        view = replace(MapView(self.layer, self.head), **self._kept)  # type: ignore[arg-type]
+        return save_view(self.trace, Path(path), view)
 
     def __repr__(self) -> str:
         """One line."""
@@ -181,6 +187,7 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
     async def _answer(self, number: str, path: str, body: str | None) -> None:
         if path == "page":
             place = {name: joined(getattr(self, name)) for name in SHARED}
+            place |= {SWITCHES[name]: on for name, on in self._kept.items()}
             content = live_document(place).encode()
             return self.send({"id": number, "status": 200, "more": False}, [content])
         async with contextlib.aclosing(self._kernel.answer(path, body)) as parts:

@@ -24,13 +24,16 @@ def show(
     layer: OneOrSeveral = None,
     head: OneOrSeveral = None,
     query: Token | None = None,
+    words: bool = False,
+    hide_special: bool = False,
     max_bytes: Bytes = MAX_BYTES,
     encoder: LoadedEncoder | None = None,
     live: bool | None = None,
 ) -> ShownOnce:
     """The view of a run, shown at once below the cell that runs in Jupyter; see `Trace.show`."""
-    cell = draw_cell(trace, layer=layer, head=head, query=query, max_bytes=max_bytes)
-    view: ShownOnce = _live_view(trace, cell, encoder) if _is_live(trace, live) else cell
+    kept = {"words": words, "hide_special": hide_special}
+    cell = draw_cell(trace, layer=layer, head=head, query=query, max_bytes=max_bytes, **kept)
+    view: ShownOnce = _live_view(trace, cell, encoder, kept) if _is_live(trace, live) else cell
     if jupyter() is not None:
         view._ipython_display_()
     return view
@@ -56,10 +59,12 @@ def _in_notebook() -> bool:
     return jupyter() is not None or (marimo is not None and marimo.running_in_notebook())
 
 
-def _live_view(trace: Trace, cell: Cell, encoder: LoadedEncoder | None) -> ShownOnce:
+def _live_view(
+    trace: Trace, cell: Cell, encoder: LoadedEncoder | None, kept: dict[str, bool]
+) -> ShownOnce:
     from viz_encoder.ui.notebook.live_view import LiveView  # it needs anywidget
 
     layer, head, query = cell.place
     key = int(trace.attention(layer, head, slice(query, query + 1))[0].argmax())
     place = {"layer": layer, "head": head, "query": query, "key": key}
-    return LiveView(trace, cell, place, encoder)
+    return LiveView(trace, cell, place, encoder, **kept)
