@@ -133,7 +133,7 @@ def test_a_token_is_found_by_number_or_name(token, at):
         ("the", "Tokens 1, 5 are all 'the'; give the number of the one you mean."),
         ("dog", "There is no token 'dog'; the tokens are [CLS], the, key, ▁Keys, ##s, the."),
         (6, "There is no token 6; choose 0 to 5, or a token's name."),
-        (-1, "There is no token -1; choose 0 to 5, or a token's name."),
+        (-7, "There is no token -7; choose 0 to 5, or a token's name."),
         (4, "Token 4 is padding; choose a real token."),
     ],
 )

@@ -12,16 +12,26 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.shown import OneLine
+from viz_encoder.shown import OneLine, one_line
 
 Member = TypeVar("Member")
 Columns = dict[str, list[Any]]
+FEW, WIDE = 10, 40  # lines, and letters of a cell, that print() shows
+LARGE = 10_000  # cells, of which no table is made to be printed
 TABLE_NAMES = {"state": "blocks"}  # a state is named by the blocks before it
 FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
 
 
 class TableResult(OneLine):
-    """A frozen result that is a table: columns() by name, to_frame() for pandas."""
+    """A frozen result that is a table: columns(), to_frame() for pandas, print() in short."""
+
+    def __str__(self) -> str:
+        """The first lines of the table."""
+        return short_table(self.columns())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython and notebooks show."""
+        printer.text(str(self))
 
     def columns(self) -> Columns:
         """Each column by its name, plain lists of one length."""
@@ -40,7 +50,8 @@ class TableResult(OneLine):
                 "to_frame() needs pandas, which is not installed. Run: pip install pandas. Without "
                 "it, columns() gives the same table as a dict of lists."
             ) from fault
-        return pandas.DataFrame(self.columns())
+        columns = self.columns().items()
+        return pandas.DataFrame({name: _of_pandas(pandas, values) for name, values in columns})
 
 
 class ArrayResult(TableResult):
@@ -57,12 +68,16 @@ class ArrayResult(TableResult):
         """The main array, as numpy asks for it (numpy 2)."""
         return np.array(getattr(self, self._main), dtype=dtype, copy=copy)
 
+    def __str__(self) -> str:
+        """The first lines of the table; of a large one, its sizes."""
+        return super().__str__() if np.size(getattr(self, self._main)) <= LARGE else repr(self)
+
     def columns(self) -> Columns:
         """A line for each cell, placed by the axes that the field's annotation names."""
         array = np.asarray(self)
         annotation = next(field.type for field in fields(self) if field.name == self._main)  # type: ignore[arg-type]
         named = annotation.dim_str.split()  # type: ignore[union-attr]
-        axes = [TABLE_NAMES.get(name, name) for name in named]
+        axes = [TABLE_NAMES.get(name, name.removeprefix("*")) for name in named][-array.ndim :]
         if len(set(axes)) < len(axes):  # "block block"
             axes = [f"{name}_{letter}" for name, letter in zip(axes, "abc", strict=False)]
         places = {name: range(size) for name, size in zip(axes, array.shape, strict=True)}
@@ -102,6 +117,34 @@ def long_columns(axes: Mapping[str, Iterable[Any]], values: Mapping[str, np.ndar
     places = list(product(*(_plain(labels) for labels in axes.values())))
     columns = {name: [place[at] for place in places] for at, name in enumerate(axes)}
     return columns | {name: np.asarray(array).ravel().tolist() for name, array in values.items()}
+
+
+def short_table(columns: Columns) -> str:
+    """The first lines of a table as plain text, each column as wide as it needs."""
+    n_lines = len(next(iter(columns.values()), []))
+    told = {name: [name, *map(_short, values[:FEW])] for name, values in columns.items()}
+    wide = [max(map(len, cells)) for cells in told.values()]
+    rows = zip(*told.values(), strict=True)
+    lines = ["  ".join(map(str.rjust, row, wide)).rstrip() for row in rows]
+    more = [f"… {n_lines - FEW:,} more lines; to_frame() has all"] if n_lines > FEW else []
+    return "\n".join([*lines, *more] if n_lines else ["nothing"])
+
+
+def _short(value: Any) -> str:
+    said = (
+        f"{value:.4g}"
+        if isinstance(value, float)
+        else ""
+        if value is None
+        else one_line(str(value))
+    )
+    return said if len(said) <= WIDE else f"{said[: WIDE - 1]}…"
+
+
+def _of_pandas(pandas: Any, values: list[Any]) -> Any:
+    """Whole numbers of which some are missing stay whole."""
+    known = {type(each) for each in values}
+    return pandas.array(values, dtype="Int64") if known == {int, type(None)} else values
 
 
 def csv_text(columns: Columns) -> str:

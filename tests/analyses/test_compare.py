@@ -204,7 +204,7 @@ def test_heads_of_models_of_other_sizes_are_not_compared(minilm):
 def test_what_is_not_there_is_said(longer):
     for asked, says in (
         (lambda: longer.cell(99, 0), "There is no token 99; choose 0 to 16"),
-        (lambda: longer.row(-1), "There is no token -1"),
+        (lambda: longer.row(-99), "There is no token -99"),
         (lambda: longer.map(6, 0), "There is no layer 6"),
         (lambda: longer.map(0, 12), "There is no head 12"),
         (lambda: longer.layer(6), "There is no layer 6"),

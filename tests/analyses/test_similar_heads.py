@@ -68,5 +68,5 @@ def test_as_a_table(traces):
 def test_what_there_is_not_is_said(traces):
     with pytest.raises(SelectionError, match="no layer 6; choose 0 to 5"):
         similar_heads(traces[0], 6, 0)
-    with pytest.raises(SelectionError, match="no head -1; choose 0 to 11"):
-        similar_heads(traces[0], 0, -1)
+    with pytest.raises(SelectionError, match="no head 12; choose 0 to 11"):
+        similar_heads(traces[0], 0, 12)

@@ -75,9 +75,10 @@ def test_one_head_and_some_rows(runs):
     encoder, trace = runs["text"]
     whole = value_weighted(encoder, trace, 3)
     part = value_weighted(encoder, trace, 3, head=5, rows=slice(2, 4))
-    assert part.heads == (5,) and part.first_query == 2 and part.norms.shape[:2] == (1, 2)
-    assert np.abs(part.norms[0] - whole.norms[5, 2:4]).max() <= 1e-6
-    assert np.allclose(part.value_norms[0], whole.value_norms[5])
+    assert part.heads == (5,) and part.first_query == 2 and part.norms.shape == (2, trace.n_tokens)
+    assert np.abs(part.norms - whole.norms[5, 2:4]).max() <= 1e-6
+    assert np.allclose(part.value_norms, whole.value_norms[5])
+    assert list(part.columns()) == ["query", "key", "norms"]
     last = value_weighted_sum(encoder, trace, 3, rows=slice(-2, None))
     assert last.first_query == trace.n_tokens - 2
     assert np.allclose(last.norms, value_weighted_sum(encoder, trace, 3).norms[-2:])

@@ -217,7 +217,7 @@ def test_half_precision_says_its_figure():
     ({"of": "state"}, "needs a token"),
     ({"of": "pooled", "token": 3}, "leave out token="),
     ({"token": 99}, "There is no token 99; choose 0 to 14"),
-    ({"token": -1}, "There is no token -1; choose 0 to 14"),
+    ({"token": -99}, "There is no token -99; choose 0 to 14"),
     ({"label": "are"}, 'of="answer"'),
     ({"token": 3, "toward": "x"}, 'of="pooled"'),
     ({"against": TWIN, "toward": TWIN}, "not both"),

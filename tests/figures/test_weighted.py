@@ -33,7 +33,7 @@ def test_the_added_lengths(minilm, head):
     if head == "sum":
         expected = value_weighted_sum(minilm, padded, 3).norms
     else:
-        expected = value_weighted(minilm, padded, 3, head=5).norms[0]
+        expected = value_weighted(minilm, padded, 3, head=5).norms
     real = padded.valid.numpy()
     assert np.array_equal(lengths.z[:, real], expected[:, real])
     assert np.isnan(lengths.z[:, ~real]).all() and "masked" in masked.name
@@ -50,7 +50,7 @@ def test_long_runs_are_pooled(minilm, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_CELLS", 1)
     figure = vz.figures.value_weighted(minilm, trace, layer=2, head=1)
     step = -(-trace.n_tokens // 4)
-    norms = value_weighted(minilm, trace, 2, head=1).norms[0]
+    norms = value_weighted(minilm, trace, 2, head=1).norms
     for row, names in enumerate(figure.data[0].y):
         for col in range(len(figure.data[0].x)):
             block = norms[row * step : (row + 1) * step, col * step : (col + 1) * step]
@@ -78,7 +78,7 @@ def test_the_added_lengths_of_one_query_in_each_layer(minilm, head):
         if head == "sum":
             expected = value_weighted_sum(minilm, padded, layer).norms[2]
         else:
-            expected = value_weighted(minilm, padded, layer, head=5).norms[0, 2]
+            expected = value_weighted(minilm, padded, layer, head=5).norms[2]
         apart = np.abs(lengths.z[layer, real] - expected[real]).max()
         assert apart <= 1e-6 * expected.max(), layer
     assert np.isnan(lengths.z[:, ~real]).all() and "masked" in masked.name

@@ -193,9 +193,9 @@ def test_hidden_states_and_output():
     ("layer", "head", "says"),
     [
         (2, 0, r"There is no layer 2; choose 0 to 1\."),
-        (-1, 0, r"There is no layer -1; choose 0 to 1\."),
+        (-3, 0, r"There is no layer -3; choose 0 to 1\."),
         (0, 3, r"There is no head 3; choose 0 to 2\."),
-        (0, -1, r"There is no head -1; choose 0 to 2\."),
+        (0, -4, r"There is no head -4; choose 0 to 2\."),
         (0, True, r"head is True; it must be a whole number\."),
         (10**30, 0, r"layer is .*; it must be a whole number below 2\^63\."),
         (0, 10**30, r"head is .*; it must be a whole number below 2\^63\."),
@@ -213,7 +213,7 @@ def test_what_is_not_there_is_said(layer, head, says):
     ("layer", "says"),
     [
         (3, r"There is no state 3; choose 0 to 2\."),
-        (-1, r"There is no state -1; choose 0 to 2\."),
+        (-4, r"There is no state -4; choose 0 to 2\."),
         (True, r"state is True; it must be a whole number\."),
     ],
 )

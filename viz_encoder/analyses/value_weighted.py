@@ -23,11 +23,12 @@ class ValueWeighted(ArrayResult, main="norms"):
     """norms[h, i, j] is ‖α · v · W_O‖ of head heads[h], from key j to query first_query + i.
 
     It is in the units of the layer's hidden states and at least 0; where the mask forbids a key, it
-    is 0. value_norms[h, j] is ‖v · W_O‖, what the key would add at a weight of 1.
+    is 0. value_norms[h, j] is ‖v · W_O‖, what the key would add at a weight of 1. Of one head that
+    was asked for, both are without their first axis.
     """
 
-    norms: Float[np.ndarray, "head query key"]
-    value_norms: Float[np.ndarray, "head key"]
+    norms: Float[np.ndarray, "*head query key"]
+    value_norms: Float[np.ndarray, "*head key"]
     layer: int
     heads: tuple[int, ...]
     first_query: int
@@ -82,7 +83,10 @@ def value_weighted(
     for at, which in enumerate(heads):
         for part, weights in _blocks(ran, slice(which, which + 1), first, stop):
             norms[at, part] = (weights[0] * lengths[at]).cpu().numpy()
-    return ValueWeighted(norms, lengths.float().cpu().numpy(), layer, heads, first)
+    of_each = lengths.float().cpu().numpy()
+    if head is not None:
+        norms, of_each = norms[0], of_each[0]
+    return ValueWeighted(norms, of_each, layer, heads, first)
 
 
 @public

@@ -66,10 +66,11 @@ def _read(function: Callable[..., Any], fault: Fault) -> Callable[..., Any]:
     @wraps(function)
     def call(*given: Any, **named: Any) -> Any:
         places = dict(zip(signature.order, given, strict=False))
-        read = [signature.read(name, value, places) for name, value in places.items()]
-        for name, value in named.items():
-            named[name] = signature.read(name, value, {})
-        return function(*read, *given[len(read) :], **named)
+        read = {name: signature.read(name, value, places) for name, value in places.items()}
+        named = {signature.now(name): value for name, value in named.items()}
+        named = {name: signature.read(name, value, {}) for name, value in named.items()}
+        signature.count_from_the_end(read, named)
+        return function(*read.values(), *given[len(read) :], **named)
 
     return call
 
@@ -82,6 +83,25 @@ class _Signature:
         ordered = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         every = inspect.signature(function).parameters.values()
         self.order = tuple(each.name for each in every if each.kind in ordered)
+        self.names = {each.name for each in every}
+        self.of_run = self.names & {"layer", "head", "state", "among"}
+
+    def now(self, name: str) -> str:
+        """The name of today: what counts hidden states was once called a layer."""
+        once = name == "layer" and name not in self.names and "state" in self.names
+        return "state" if once else name
+
+    def count_from_the_end(self, *given: dict[str, Any]) -> None:
+        """Give a run's negative layers, heads and states their numbers, as Python counts."""
+        run = next((x for one in given for x in one.values() if _is_run(x)), None)
+        if run is None or not self.of_run:
+            return
+        every = {name: value for one in given for name, value in one.items()}
+        for one in given:
+            for name in one.keys() & (self.of_run - {"head"}):
+                one[name] = from_the_end(one[name], run.n_layers + (name != "layer"))
+            if "head" in one.keys() & self.of_run:
+                one["head"] = from_the_end(one["head"], _n_heads(run, every.get("layer", 0)))
 
     @cached_property
     def readers(self) -> dict[str, Reader]:
@@ -108,6 +128,25 @@ class _Signature:
                 call = f"{self.function.__name__}({', '.join(self.order[: len(places)])})"
                 return f" {name} and {other} are swapped; write {call}."
         return ""
+
+
+def _is_run(x: Any) -> bool:
+    """Whether it has layers and heads, as a trace has."""
+    return hasattr(type(x), "n_layers") and hasattr(type(x), "n_heads")
+
+
+def _n_heads(run: Any, layer: Any) -> int:
+    layers = getattr(run, "layers", ())
+    known = isinstance(layer, int) and 0 <= layer < len(layers)
+    return int(layers[layer].n_heads if known else run.n_heads)
+
+
+def from_the_end(value: Any, count: int) -> Any:
+    """A negative number, or those of several, as Python counts; anything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(from_the_end(each, count) for each in value)
+    counts = isinstance(value, int) and not isinstance(value, bool) and -count <= value < 0
+    return value + count if counts else value
 
 
 def read_argument(name: str, value: Any, hint: Any, fault: Fault = SelectionError) -> Any:
@@ -214,7 +253,7 @@ def read_token(
     if isinstance(token, str):
         number = _named(token, names, what)
     else:
-        number = read_index(what, token, len(names), also=also)
+        number = read_index(what, from_the_end(token, len(names)), len(names), also=also)
     if valid is not None and not bool(valid[number]):
         raise SelectionError(f"{what.capitalize()} {number} is padding; choose a real token.")
     return number

@@ -18,6 +18,8 @@ def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
         SelectionError: an option that the view does not have, or a value that it cannot take.
     """
     controls = {control.name: control for control in view.options}
+    if "layer" not in controls and "state" in controls:  # as links from before call it
+        given = {"state" if name == "layer" else name: text for name, text in given.items()}
     for name in given:
         if name not in controls:
             raise SelectionError(

@@ -85,7 +85,7 @@ def _pooled(
         if isinstance(head, str):
             norms = value_weighted_sum(encoder, trace, layer, rows).norms
         else:
-            norms = compute(encoder, trace, layer, head, rows).norms[0]
+            norms = compute(encoder, trace, layer, head, rows).norms
         narrow = np.maximum.reduceat(norms, tile.key_edges[:-1], axis=1)
         parts.append(np.maximum.reduceat(narrow, range(0, len(norms), tile.row_step), axis=0))
     return np.concatenate(parts)

@@ -91,7 +91,7 @@ def _lengths(
     if isinstance(head, str):
         norms = value_weighted_sum(encoder, trace, layer, one).norms[0]
     else:
-        norms = value_weighted(encoder, trace, layer, head, one).norms[0, 0]
+        norms = value_weighted(encoder, trace, layer, head, one).norms[0]
     of = "mean" if isinstance(head, str) else head
     masked = np.isnan(row(trace, layer, of, query).weights)
     return np.where(masked, np.float32(np.nan), norms)

@@ -65,7 +65,9 @@ def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray
     if any(its == layer for its, _ in entry.removed):
         raise SelectionError(HEAD_REMOVED)
     one, rows = head if isinstance(head, int) else None, slice(query, query + 1)
-    each = value_weighted(encoder, trace, layer, one, rows).norms[:, 0]
+    each = value_weighted(encoder, trace, layer, one, rows).norms[..., 0, :]
+    if one is not None:
+        each = each[None]
     each = each[list(head)] if isinstance(head, tuple) else each
     norms = np.max(each, axis=0) if head == "max" else np.mean(each, axis=0)
     allowed = ~np.isnan(row(trace, layer, head, query).weights)
