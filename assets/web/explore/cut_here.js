@@ -98,6 +98,7 @@ export class CutHere {
     this.#label(this.delete, ["delete ", to], word);
     for (const node of [this.more, this.word]) if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
     this.more.title = word || OTHERS;
+    this.word.hidden = run.grid !== null;
     this.word.placeholder = `Replace ${to} with …`;
     this.word.title = word || `Enter runs the text with another word for ${quoted(to)}, and compares the two`;
     this.word.setAttribute("aria-label", `Replace ${to} with`);

@@ -17,7 +17,7 @@ import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
 import { FewestWords } from "./fewest_words.js";
 import { routesSaves } from "./routes_files.js";
-import { answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
+import { aloneSaid, answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
@@ -191,18 +191,20 @@ export class Explained extends Emitter {
     this.picture.hidden = this.heads.section.hidden = false;
     if (found && this.selection.measure === "contribution") {
       const name = (/** @type {number} */ at) => toldApart(found.names, at);
-      this.#say(answerSaid(found, name, this.token, removedHeads(this.run), this.question.against.named));
       const { why = "", query } = this.run?.opening ?? {};
-      if (why && this.token === query) this.said.append(el("small", { class: "viz-caption" }, why));
+      const alone = found.alone && this.question.ofQuery ? aloneSaid(found.alone, this.#query) : "";
+      const more = this.token >= 0 && this.token === query ? why : alone;
+      this.#say(answerSaid(found, name, this.token, removedHeads(this.run), this.question.against.named), more);
     }
     [this.#answered, this.#answeredQuery] = [this.run, this.#query];
     this.tell();
   }
 
   // The answer, whose heads are ways to them; below another one of this text, what was clicked stays in place.
-  #say(/** @type {[text: string, strong: boolean][]} */ parts) {
+  #say(/** @type {[text: string, strong: boolean][]} */ parts, more = "") {
     this.#headline = parts.map(([text]) => text).join("");
-    const said = marked(parts, (name) => this.#toHead(name));
+    const small = more ? [el("small", { class: "viz-caption" }, more)] : [];
+    const said = [...marked(parts, (name) => this.#toHead(name)), ...small];
     const same = this.#answered?.plainKey === this.run?.plainKey;
     if (same && this.#answered !== this.run) steadily(() => this.said.replaceChildren(...said), this.measures);
     else this.said.replaceChildren(...said);

@@ -1,6 +1,9 @@
 // Where routes stand: tokens across, of which the weak ones are folded into one column, and blocks upward.
 
+import { toldApart } from "../core/token_names.js";
+
 /** @typedef {{ groups: number[][], nodes: number[][] }} Columns the tokens of each, and "state column" shares */
+/** @typedef {{ tokens: number[], score: number, large: boolean }} Alone a score by tokens */
 /** @typedef {{ edge: RouteEdge, from: number, to: number }} Curve from the key's column to the query's */
 /** @typedef {{ xs: number[], y: number, text: string, span: [left: number, right: number] }} Label of a curve: where its
  *   middle may be, the best place first, and from where to where the curve goes */
@@ -133,7 +136,7 @@ const changed = (change, found) => {
 const byAmount = (/** @type {number[]} */ shares) =>
   shares.map((_, at) => at).sort((a, b) => Math.abs(shares[b]) - Math.abs(shares[a]));
 
-/** "35% “animal”, 34% itself and 13% “tired”". @type {(found: Explained, name: (token: number) => string,
+/** "35% “animal”, 34% itself and 13% “tired”". @type {(found: Alone, name: (token: number) => string,
  *   itself: number, from?: string) => [text: string, strong: boolean][]} */
 function listed(found, name, itself, from = "") {
   const most = byAmount(found.tokens)
@@ -148,6 +151,13 @@ function listed(found, name, itself, from = "") {
       [` ${from}${whose}`, false],
     ]);
   });
+}
+
+/** What a state is made of in this run, beside what two runs are apart by. @type {(alone: Alone & { names: string[] }, token: number) => string} */
+export function aloneSaid(alone, token) {
+  const name = (/** @type {number} */ at) => toldApart(alone.names, at);
+  const parts = listed(alone, name, token).map(([text]) => text);
+  return `In this run ${name(token)} ends up ${parts.join("")}.`;
 }
 
 /** What carried the score, in a sentence of plain and strong parts: `name` says a token, `itself` is that of a state, and

@@ -12,7 +12,7 @@ import { amountSaid, curves, folded, linkSaid, roomy, shareSaid, widthOf } from 
  *   say: (sentence: string) => unknown }} Acts */
 
 const [LEFT, NAMES] = [64, 26]; // pixels of the blocks' names, and of the tokens'
-const [ROW, NODE] = [47, 22]; // from block to block, and the height of a node
+const [ROW, LOW, NODE] = [47, 43, 22]; // from block to block, also on a phone, and the height of a node
 const [WIDE, NARROW] = [84, 44]; // of a column, at most and at least
 const [THICK, THIN] = [7, 1.2]; // curves
 const NAMED = 6; // curves that bear their share and head
@@ -54,9 +54,10 @@ export class RoutesView {
     const several = groups.flatMap((tokens, at) => (tokens.length > 1 ? at : []));
     if (found.adds === false) for (const row of nodes) for (const at of several) row[at] = 0;
     const wide = Math.min(WIDE, room / groups.length);
-    const height = ROW * (nodes.length - 1) + NODE + NAMES;
+    const high = wide < 60 && room < 400 ? LOW : ROW;
+    const height = high * (nodes.length - 1) + NODE + NAMES;
     const width = LEFT + wide * groups.length;
-    const place = new Place(wide, nodes.length, groups.length);
+    const place = new Place(wide, high, nodes.length, groups.length);
     const least = (Number(this.least.input.value) / 100) * Math.abs(found.edges[0]?.share ?? 0);
     const drawn = curves(
       found.edges.filter(({ share }) => Math.abs(share) >= least),
@@ -209,8 +210,10 @@ const thickness = ({ share }, { edge }) => Math.max(THIN, (THICK * Math.abs(shar
 
 // Middles of nodes.
 class Place {
-  constructor(/** @type {number} */ wide, /** @type {number} */ states, /** @type {number} */ columns) {
+  /** @param {number} wide @param {number} high @param {number} states @param {number} columns */
+  constructor(wide, high, states, columns) {
     this.wide = wide;
+    this.high = high;
     this.states = states;
     this.right = LEFT + wide * columns;
   }
@@ -220,7 +223,7 @@ class Place {
   }
 
   y(/** @type {number} */ state) {
-    return ROW * (this.states - 1 - state) + NODE / 2;
+    return this.high * (this.states - 1 - state) + NODE / 2;
   }
 }
 

@@ -79,13 +79,13 @@ def _brought(entry: Entry, query: int, why: str) -> dict[str, int | str] | None:
     if len(found.names) > entry.trace.n_tokens:
         return None  # a twin of another length has columns of its own
     (layer, head), *_ = found.ranked(1)
-    of_query = question["of"] == "state"
+    of_query = "token" in question
     rows = slice(query, query + 1) if of_query else slice(None)
     links = np.abs(found.links(layer, head, rows=rows))
     row, key = np.unravel_index(links.argmax(), links.shape)
     link = {"query": query if of_query else int(row), "key": int(key)}
     said = f"Asked about {quoted(printable(entry.trace.tokens[query]))}, {why}; {OTHERS}."
-    asked = {"why": said} if of_query else {}
+    asked = {"why": said} if question["of"] == "state" else {}
     return {"layer": layer, "head": head, **link, "measure": "contribution", **asked}
 
 
@@ -94,5 +94,7 @@ def _question(entry: Entry, encoder: LoadedEncoder, query: int) -> dict[str, Any
     texts, asked = entry.trace.sample.texts, tasks(encoder)
     if not asked:
         return {"of": "state", "token": query}
+    if asked[0] != "classify" and not any(read(entry.trace).masked):
+        return {"of": asked[0], "token": query}
     swap = swap_of(texts[0]) if entry.plain and len(texts) == 1 else None
     return {"of": asked[0]} | ({"against": texts[0].replace(*swap)} if swap else {})

@@ -55,25 +55,28 @@ def _apart(found: Attribution) -> str:
     return "distance" if found.unit == "length" else "difference"
 
 
-def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> dict[str, float]:
+def _beside(entry: Entry, question: Mapping[str, Any], found: Attribution) -> dict[str, Any]:
     """What a distance of two runs is told beside.
 
-    whole: the length of what is apart in this run; along: if the other is this run without its
-        changes, how far they moved it along what it was, as a part of that length: its effect.
+    whole, alone: the length of what is apart in this run, and its parts; along: if
+        the other is this run without its changes, how far they moved it along what it was, as a
+        part of that length: its effect.
     """
     if _apart(found) != "distance":
         return {}
     alone = {name: value for name, value in question.items() if name != "against"}
-    whole = attribution_of(entry, alone).score
+    here = attribution_of(entry, alone)
+    whole, parts = here.score, {"tokens": finite(here.tokens), "names": list(here.names)}
+    told = {"whole": whole, "alone": {"score": whole, "large": here.large, **parts}}
     other = RUN.fullmatch(str(question["against"]))
     before = entry.store.get(other[1]) if other else None
     if before is None or before is entry or before.trace.n_tokens != entry.trace.n_tokens:
-        return {"whole": whole}
+        return told
     if before.recipe != replace(entry.recipe, changes=()):
-        return {"whole": whole}
+        return told
     was = attribution_of(before, alone).score
     along = (whole**2 + was**2 - found.score**2) / (2 * was)  # the law of cosines
-    return {"whole": whole, "along": along / was - 1}
+    return {**told, "along": along / was - 1}
 
 
 def _read_at(entry: Entry, of: str) -> int | None:
