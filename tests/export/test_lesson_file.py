@@ -342,7 +342,7 @@ def test_the_command_writes_it_in_german(opened, tmp_path, capsys):
     assert page.inner_text("h1") == "Der Weg eines Tokens durch einen Encoder"
     said = page.inner_text(".viz-learn-main")
     assert "Länge" in said and "Zeig auf eine Spalte" in said and "length" not in said
-    page.select_option("select[aria-label=Sprache]", "en")
+    page.select_option("select[aria-label^=Sprache]", "en")
     until(page, "() => document.documentElement.lang === 'en'")
     assert page.inner_text("h1") == "One token’s way through an encoder"
     kept = json.loads(page.text_content("#data-facts"))

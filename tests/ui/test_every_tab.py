@@ -34,7 +34,7 @@ ROOM = {
     1440: {
         "Explore": (1210, 0),
         "Vectors": (1100, 0),
-        "Vectors two": (1200, 0),
+        "Vectors two": (1230, 0),
         "Vectors padding": (900, 0),
         "Vectors set": (900, 4),
         "Masks": (1220, 0),

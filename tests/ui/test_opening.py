@@ -147,10 +147,10 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     page.wait_for_selector("#viz-found .viz-model")
     said = page.inner_text("#viz-found")
     assert "weights need" in said and "are free" in said and "3 layers × 4 heads" in said
+    page.fill("#viz-text-a textarea", TEXT)
     page.click("#viz-load")
     page.wait_for_selector("text=tiny-bert is loaded")
-    page.fill("#viz-text-a textarea", TEXT)
-    page.click("#viz-run")
+    page.click("text=Run your text on it")
     page.wait_for_function("window.vizTab.run.tasks.includes('masked')")
     page.wait_for_selector(".viz-predictions[data-painted]")
     first = page.inner_text(".viz-guess li:first-child bdi")

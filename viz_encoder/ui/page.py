@@ -110,7 +110,8 @@ class _Events:
 
     def connect(self, page: gr.Blocks) -> None:
         form = self.form
-        for asked in (form.run.click, form.text_a.submit, form.text_b.submit):
+        other = [form.opening.run.click] if form.opening is not None else []
+        for asked in (form.run.click, form.text_a.submit, form.text_b.submit, *other):
             asked(self.run, form.inputs, self.result, **self.running)
         form.saved.upload(self.show_saved, form.saved, self.result, **self.running)
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}

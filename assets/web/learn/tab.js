@@ -262,7 +262,7 @@ class LearnTab extends TabShell {
       );
     this.tokens.speak(this.texts.choice);
     nameScreen(this.body, this.texts.screen);
-    this.language.setAttribute("aria-label", this.texts.languages);
+    this.language.ariaLabel = this.language.title = this.texts.languages;
     this.bar.setAttribute("aria-label", this.texts.bar);
     this.bar.replaceChildren(...STEPS.map(({ id }, at) => step(this.texts.steps[id], at)));
     this.keys.textContent = this.texts.keys;

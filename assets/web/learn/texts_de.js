@@ -7,7 +7,7 @@ const blocks = (/** @type {number} */ n) => (n === 1 ? "1 Block" : `${n} Blöcke
 /** @type {Texts} */
 export const DE = {
   language: "Deutsch",
-  languages: "Sprache",
+  languages: "Sprache der Lektion",
   decimal: ",",
   quotes: ["„", "“"],
   bar: "Schritte der Lektion",

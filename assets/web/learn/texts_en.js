@@ -8,7 +8,7 @@ const blocks = (/** @type {number} */ n) => (n === 1 ? "1 block" : `${n} blocks`
 
 export const EN = {
   language: "English",
-  languages: "Language",
+  languages: "Language of the lesson",
   decimal: ".",
   quotes: ["“", "”"],
   bar: "Steps of the lesson",

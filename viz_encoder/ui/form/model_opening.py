@@ -21,6 +21,8 @@ PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
 HUB_QUEUE: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "hub"}  # a slow network
 SAME = [gr.skip()] * 4  # leaves the other outputs of a load unchanged
+Buttons = tuple[Any, Any, Any]  # Load and Download, of which one is shown, and Run
+KEPT: Buttons = (gr.skip(), gr.skip(), gr.skip())
 
 
 @dataclass
@@ -36,7 +38,7 @@ class Opening:
     def connect(self, box: OpeningBox, shown: list[Any], model_queue: dict[str, Any]) -> None:
         """Let the box's events run these; `shown` is what a loaded model changes on the form."""
         given, showing = [box.name, box.part], {"show_progress_on": box.found, **PRIVATE}
-        buttons = [box.load, box.download]
+        buttons = [box.load, box.download, box.run]
         looked, loaded = [box.found, *buttons], [box.found, *shown, *buttons]
 
         def run(begun: Any, work: Any, filled: list[Any], queue: dict[str, Any]) -> Any:
@@ -75,7 +77,7 @@ class Opening:
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[Any, ...]:
         """Look up a model and what loading it would take; then offer Load or Download."""
         try:
             return self.find(name, part, request, progress)
@@ -88,7 +90,7 @@ class Opening:
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[Any, ...]:
         """Like `look`; loads next if nothing has to be downloaded."""
         session = request.session_hash or ""
         self.inspected.pop(session, None)
@@ -108,7 +110,7 @@ class Opening:
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[Any, ...]:
         """Bring a model that the page has shown; it is loaded next."""
         session = request.session_hash or ""
         if not isinstance(name, str) or self.inspected.get(session) != name.strip():
@@ -117,7 +119,7 @@ class Opening:
             tell = self._teller(request, progress, "Downloading …")
             self.ready[session] = self.models.download(name, part, tell)
         except VizEncoderError as fault:
-            return alert(str(fault)), gr.skip(), gr.skip()
+            return alert(str(fault)), *KEPT
         return gr.skip(), *_buttons()
 
     def load(
@@ -130,7 +132,7 @@ class Opening:
         ready = self.ready.pop(request.session_hash or "", "")
         if not ready:
             self.stops.pop(request.session_hash or "", None)
-            return gr.skip(), *SAME, gr.skip(), gr.skip()
+            return gr.skip(), *SAME, *KEPT
         tell = self._teller(request, progress, "Loading …")
         try:
             listed = self.models.open(ready, part, tell)
@@ -145,9 +147,7 @@ class Opening:
             why = VECTORS if encoder.kind == "vector" else NO_TOKENIZER
             return alert(why) + model_panel(self.models, listed), *SAME, *_buttons()
         kind = encoder.kind
-        then = f"Run reads your {'picture' if kind == 'image' else 'text'} with it."
-        words = f"{html.escape(listed)} is loaded. {then}"
-        said = f'<p class="viz-caption" role="status">{words}</p>'
+        said = f'<p class="viz-caption" role="status">{html.escape(listed)} is loaded.</p>'
         chosen = {kind: listed}
         return (
             said,
@@ -155,7 +155,7 @@ class Opening:
             self.choices("text", chosen.get("text")),
             self.choices("image", chosen.get("image")),
             model_panel(self.models, listed),
-            *_buttons(),
+            *_buttons(loaded="picture" if kind == "image" else "text"),
         )
 
     def choices(self, kind: str, chosen: str | None = None) -> Any:
@@ -163,11 +163,11 @@ class Opening:
         names = self.models.names(kind)
         return gr.update(choices=names, value=chosen) if chosen else gr.update(choices=names)
 
-    def changed(self, name: str | None, request: gr.Request) -> tuple[Any, Any, Any]:
+    def changed(self, name: str | None, request: gr.Request) -> tuple[Any, ...]:
         """Another name: what was shown of the hub is no longer what Download would bring."""
         session = request.session_hash or ""
         if self.inspected.get(session) in (None, (name or "").strip()):
-            return gr.skip(), gr.skip(), gr.skip()
+            return gr.skip(), *KEPT
         del self.inspected[session]
         return "", *_buttons()
 
@@ -206,11 +206,12 @@ def _hidden() -> Any:
     return gr.update(visible=False)
 
 
-def _buttons(found: HubModel | None = None) -> tuple[Any, Any]:
-    """Load and Download, of which one is shown."""
+def _buttons(found: HubModel | None = None, loaded: str = "") -> Buttons:
+    """Load, or Download for a model of the hub; Run where one was loaded, for a text or picture."""
     size = "" if found is None or found.n_bytes is None else f" {in_words(found.n_bytes)}"
-    shown = gr.update(visible=found is not None, value=f"Download{size}")
-    return gr.update(visible=found is None), shown
+    download = gr.update(visible=found is not None, value=f"Download{size}")
+    run = gr.update(visible=bool(loaded), value=f"Run your {loaded} on it")
+    return gr.update(visible=found is None), download, run
 
 
 def _line(plan: Plan) -> str:

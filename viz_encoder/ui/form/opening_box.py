@@ -22,6 +22,7 @@ class OpeningBox:
     load: gr.Button
     download: gr.Button
     stop: gr.Button
+    run: gr.Button
     found: gr.HTML
 
 
@@ -48,5 +49,6 @@ def make_opening_box(models: Models) -> OpeningBox | None:
                 "Download", variant="primary", visible=False, elem_id="viz-download", **small
             )
             stop = gr.Button("Stop", visible=False, elem_id="viz-stop", **small)
+            run = gr.Button("Run", visible=False, elem_id="viz-run-loaded", **small)
         found = gr.HTML("", elem_id="viz-found", apply_default_css=False)
-    return OpeningBox(box, cached, name, part, look, load, download, stop, found)
+    return OpeningBox(box, cached, name, part, look, load, download, stop, run, found)
