@@ -853,7 +853,7 @@ def test_a_row_of_the_table_is_named_by_its_id(step, grammar):
     token = TEXT.split()[QUERY - 1]
     named = page.locator(".viz-learn-vector [role=rowheader]").first.inner_text()
     assert named == f"token id {grammar.read(token).values[0, 1]}"
-    table = page.locator(".viz-learn-positions canvas")
+    table = page.locator(".viz-learn-positions canvas[aria-label]")  # as it is once drawn
     table.wait_for()
     height = table.bounding_box()["height"]
     table.click(position={"x": 60, "y": height * 3.5 / 9})
