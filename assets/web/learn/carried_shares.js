@@ -1,6 +1,6 @@
 // What carried the answer: with the attention weights held it is a sum, of a share a token, here and in the twin.
 
-import { caption, el } from "../core/dom.js";
+import { caption, el, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { asksFor } from "./cover.js";
@@ -78,7 +78,7 @@ export class CarriedShares {
     const sum = (/** @type {Split} */ { score }, /** @type {number} */ of) =>
       el("td", {}, el("b", asksFor(of ? TWIN : SUM), signedText(score, 2)));
     this.table.replaceChildren(
-      el("thead", {}, el("tr", {}, ...[words.token, ...titles].map((each) => el("th", { scope: "col" }, each)))),
+      tableHead(words.token, ...titles),
       el("tbody", {}, ...rows, line(words.biases, rows.length)),
       el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, words.sum), ...sides.map(sum))),
     );

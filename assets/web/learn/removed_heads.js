@@ -1,6 +1,6 @@
 // Looking is not doing: what becomes of the answer without the head that is followed, and without the one that does most.
 
-import { el, tableRow } from "../core/dom.js";
+import { el, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
@@ -84,7 +84,7 @@ export class RemovedHeads {
       );
     const same = isHead(own, most);
     this.table.replaceChildren(
-      el("thead", {}, el("tr", {}, ...[words.head, ...titles].map((each) => el("th", { scope: "col" }, each)))),
+      tableHead(words.head, ...titles),
       el("tbody", {}, row(own, false), ...(same ? [] : [row(most, true)])),
     );
     this.said.replaceChildren(el("span", asksFor(ASKED), said(own, most, answer, key, words)));

@@ -1,6 +1,6 @@
 // Every key's way from q·k to its weight: scores can be dragged and keys forbidden, and softmax follows at once.
 
-import { el } from "../core/dom.js";
+import { el, tableHead } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { addingUp, fixed, listed } from "./printed.js";
@@ -52,16 +52,7 @@ export class ScoreTable {
     const rows = keys.map((key) => this.#row(run.tokens[key], key, key === place.key, texts));
     const left = attention.weights.length - keys.length;
     this.node.replaceChildren(
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          el("th", { scope: "col" }, columns.key),
-          ...titles.map((title) => el("th", { scope: "col" }, title)),
-        ),
-      ),
+      tableHead(columns.key, ...titles),
       el("tbody", {}, ...rows),
       el("tfoot", { hidden: !left }, el("tr", {}, el("td", { colspan: 6 }))),
     );

@@ -1,6 +1,6 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
-import { button, caption, el, options, svg, css } from "../core/dom.js";
+import { button, caption, el, options, svg, css, tableHead, tableRow } from "../core/dom.js";
 import { asksFor } from "./cover.js";
 import { countText } from "./printed.js";
 import { Latest } from "../core/latest.js";
@@ -155,29 +155,13 @@ export class BuildStep {
     const words = shown.texts.build;
     const named = /** @type {Record<string, string>} */ (words.parts);
     this.table.replaceChildren(
-      el(
-        "thead",
-        {},
-        el("tr", {}, ...[words.part, words.formula, words.count].map((title) => el("th", { scope: "col" }, title))),
-      ),
+      tableHead(words.part, words.formula, words.count),
       el(
         "tbody",
         {},
-        ...found.parts.map(({ name, formula, count: n }) =>
-          el(
-            "tr",
-            {},
-            el("th", { scope: "row" }, named[name] ?? name),
-            el("td", {}, formula),
-            el("td", {}, countText(n)),
-          ),
-        ),
+        ...found.parts.map(({ name, formula, count: n }) => tableRow(named[name] ?? name, formula, countText(n))),
       ),
-      el(
-        "tfoot",
-        {},
-        el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, totalOf(found.total))),
-      ),
+      el("tfoot", {}, tableRow(words.total, "", totalOf(found.total))),
     );
     const { T } = found;
     this.curve.replaceChildren(
@@ -240,14 +224,8 @@ export function besideOthers(T, D, words) {
       el(
         "table",
         { class: "viz-learn-plain viz-learn-beside" },
-        el("thead", {}, el("tr", {}, ...words.besideColumns.map((title) => el("th", { scope: "col" }, title)))),
-        el(
-          "tbody",
-          {},
-          ...rows.map(([name, ...all]) =>
-            el("tr", {}, el("th", { scope: "row" }, name), ...all.map((each) => el("td", {}, countText(each)))),
-          ),
-        ),
+        tableHead(words.besideColumns[0], ...words.besideColumns.slice(1)),
+        el("tbody", {}, ...rows.map(([name, ...all]) => tableRow(name, ...all.map(countText)))),
       ),
     ),
     el("p", { class: "viz-caption" }, words.besideNote),

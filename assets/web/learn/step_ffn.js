@@ -1,6 +1,6 @@
 // Step 7: the feed-forward network of one token: its units, their activation, and what comes out.
 
-import { caption, css, el, svg } from "../core/dom.js";
+import { caption, css, el, svg, tableRow } from "../core/dom.js";
 import { fixed } from "./printed.js";
 import { VectorRows } from "./vector_rows.js";
 
@@ -46,16 +46,7 @@ export class FfnStep {
     this.curve.replaceChildren(curveOf(found, texts));
     this.strongest.replaceChildren(
       el("caption", {}, words.strongest),
-      ...found.strongest.map(([at, value]) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, String(at)),
-          el("td", {}, fixed(found.before[at], 3)),
-          el("td", {}, "→"),
-          el("td", {}, fixed(value, 3)),
-        ),
-      ),
+      ...found.strongest.map(([at, value]) => tableRow(String(at), fixed(found.before[at], 3), "→", fixed(value, 3))),
     );
     this.out.node.setAttribute("aria-label", words.out);
     this.out.show([{ name: words.out, values: found.out }], place.around, texts, 3);

@@ -1,6 +1,6 @@
 // Step 9: each token hidden from every token, beside the attention it got; then what carried the answer.
 
-import { button, caption, el, tableRow } from "../core/dom.js";
+import { button, caption, el, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
@@ -127,9 +127,9 @@ export class KnockoutStep {
     const order = this.#covered ? told.sort((a, b) => a - b) : told;
     const left = found.order.length - order.length;
     const head = `${place.layer}.${place.head}`;
-    const titles = [words.token, words.attention(head), words.effect, ...(answers ? [words.answer] : [])];
+    const titles = [words.attention(head), words.effect, ...(answers ? [words.answer] : [])];
     this.table.replaceChildren(
-      el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
+      tableHead(words.token, ...titles),
       el(
         "tbody",
         {},
