@@ -120,8 +120,7 @@ def test_a_score_is_called_a_score(tmp_path):
     assert logit_lens(encoder, vz.capture(encoder, "w1")).unit == "score"
 
 
-def test_the_last_row_is_what_the_model_predicts():
-    grammar = vz.load("grammar", device="cpu")
+def test_the_last_row_is_what_the_model_predicts(grammar):
     trace = vz.capture(grammar, "the keys to the cabinet [MASK] old")
     at = trace.tokens.index("[MASK]")
     found = logit_lens(grammar, trace)
@@ -134,8 +133,7 @@ def test_the_last_row_is_what_the_model_predicts():
     assert seen.labels[-1, 0, 0] == "7" and seen.labels.shape == (5, 1, 1)
 
 
-def test_what_is_not_there_is_said(minilm):
-    grammar = vz.load("grammar", device="cpu")
+def test_what_is_not_there_is_said(minilm, grammar):
     trace = vz.capture(grammar, "the dog [MASK]")
     for options, says in (
         ({"task": "classify"}, "no prediction head 'classify'"),

@@ -176,8 +176,7 @@ def test_a_declared_pooling_must_add_up(minilm, runs):
             token_pairs(*runs, "declared", encoder=replace(minilm, declared=declared))
 
 
-def test_runs_of_two_models_and_missing_layers_are_refused(minilm, runs):
-    grammar = vz.load("grammar", device="cpu")
+def test_runs_of_two_models_and_missing_layers_are_refused(minilm, runs, grammar):
     small = vz.capture(grammar, "the keys are old")
     with pytest.raises(
         SelectionError, match="of all-MiniLM-L6-v2 and grammar; vectors of different"

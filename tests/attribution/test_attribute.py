@@ -184,8 +184,7 @@ def test_a_head_that_was_removed_brought_nothing(minilm):
     assert found.heads[5, 11] == 0 and found.unexplained < 1e-6
 
 
-def test_a_head_that_was_removed_as_a_change_brought_nothing():
-    grammar = vz.load("grammar", device="cpu")
+def test_a_head_that_was_removed_as_a_change_brought_nothing(grammar):
     trace = vz.effects.changed(grammar, "the keys to the cabinet [MASK] old", ["h3.0", "l:6-7"])
     found = vz.attribute(grammar, trace)
     assert found.heads[3, 0] == 0 and found.unexplained < 1e-6

@@ -324,8 +324,7 @@ def test_ours():
     assert vz.capture(text, TEXT).tokens == tuple(TEXT.split()) and loaded.reader is None
 
 
-def test_the_reader_of_ours_is_kept_in_another_dtype():
-    grammar = vz.load("grammar", device="cpu")
+def test_the_reader_of_ours_is_kept_in_another_dtype(grammar):
     wide = vz.load(grammar, dtype=torch.float64)
     assert vz.capture(wide, "the keys").tokens == vz.capture(grammar, "the keys").tokens
     scene = vz.load("scene", device="cpu")

@@ -85,8 +85,7 @@ def test_what_starts_from_zero_is_drawn_too(axes):
         assert 0.01 < weights(encoder)[name].std() < 0.03
 
 
-def test_dtype_device_and_tokenizer_as_with_any_other():
-    grammar = vz.load("grammar", device="cpu")
+def test_dtype_device_and_tokenizer_as_with_any_other(grammar):
     config = vz.EncoderConfig(**{**AXES, "vocab_size": grammar.config.vocab_size})
     encoder = vz.load(config, tokenizer=grammar.reader.tokenizer, dtype=torch.float64, device="cpu")
     assert encoder.dtype == torch.float64

@@ -108,8 +108,7 @@ def test_neighbors_come_back(trace):
         assert float(row[4]) == found.cosines[rank]
 
 
-def test_the_lens_comes_back():
-    grammar = vz.load("grammar", device="cpu")
+def test_the_lens_comes_back(grammar):
     trace = vz.capture(grammar, ["the dog [MASK] .", "the keys to the cabinet [MASK] old ."])[0]
     found = logit_lens(grammar, trace, n=2)
     header, rows = read(trace, found)
@@ -135,7 +134,7 @@ def test_what_is_not_defined_is_an_empty_cell(trace):
     assert all(row[1:] == ["", "", ""] for row in rows)
 
 
-def test_no_name_is_a_formula(minilm, hostile):
+def test_no_name_is_a_formula(minilm, hostile, grammar):
     for name, result in every(minilm, hostile).items():
         header, rows = read(hostile, result)
         for cell in (*header, *(cell for row in rows for cell in row)):
@@ -145,7 +144,6 @@ def test_no_name_is_a_formula(minilm, hostile):
         if name not in ("smoothing", "blocks"):
             where = header.index("token_name")
             assert {row[where].removeprefix("'") for row in rows} <= set(HOSTILE)
-    grammar = vz.load("grammar", device="cpu")
     run = vz.capture(grammar, "the dog [MASK]")
     found = logit_lens(grammar, run, n=1)
     evil = replace(found, labels=np.full_like(found.labels, "=1+1", dtype="<U9"))

@@ -56,8 +56,7 @@ def test_a_page_needs_no_network(saved, tmp_path):
     assert '"showSendToCloud": false' in text
 
 
-def test_a_view_of_a_model_runs_it_again(tmp_path):
-    grammar = vz.load("grammar", device="cpu")
+def test_a_view_of_a_model_runs_it_again(tmp_path, grammar):
     text = "the keys to the cabinet [MASK] old"
     vz.capture(grammar, text).save(tmp_path / "run.safetensors")
     given = ("token_shares", "--model", "grammar", "--option", "token=6", "--option", "label=is")

@@ -179,8 +179,7 @@ def test_the_plane_is_pca_s(padded, monkeypatch):
     assert "th token" in thin.layout.title.text
 
 
-def test_the_head_read_off_every_layer(monkeypatch):
-    grammar = vz.load("grammar", device="cpu")
+def test_the_head_read_off_every_layer(monkeypatch, grammar):
     short, _ = vz.capture(grammar, ["the dog [MASK] .", "the keys to the cabinet [MASK] old ."])
     figure = vz.figures.logit_lens(grammar, short)
     n_real = int(short.valid.sum())

@@ -125,8 +125,7 @@ def test_a_querys_own_share_does_not_swallow_the_colors(minilm):
     assert added.zmax is None  # it has no such part
 
 
-def test_names_stay_text():
-    grammar = vz.load("grammar", device="cpu")
+def test_names_stay_text(grammar):
     inputs = grammar.read("the dog [MASK] .")
     tokens = inputs.samples[0].tokens
     evil = tuple(f"<b>{token}</b><a href='x'>" for token in tokens)

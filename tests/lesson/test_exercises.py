@@ -35,11 +35,6 @@ def grammar():
     return vz.load("grammar", device="cpu")
 
 
-@pytest.fixture(scope="module")
-def minilm():
-    return vz.load("all-MiniLM-L6-v2", device="cpu")
-
-
 def posed(encoder, source, language="en", **where):
     asked = asked_of(encoder, encoder.read(source), vz.capture(encoder, source), **where)
     return asked, {each["id"]: each for each in exercises(asked, language=language)}

@@ -21,11 +21,6 @@ from viz_encoder.trace.trace import Trace
 def require_ready(model: nn.Module, name: str, itself: str = "model") -> None:
     """Raise unless a score of the model can be split.
 
-    Args:
-        model: what will run.
-        name: what it is called.
-        itself: how its own code says it.
-
     Raises:
         SelectionError: it is in training mode, quantized, or TorchScript.
     """

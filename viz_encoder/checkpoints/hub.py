@@ -24,12 +24,7 @@ FOLDER, BETWEEN = "models--", "--"
 
 
 def cached_folder(name: str, revision: str = "") -> Path | None:
-    """The folder of a model that is whole in the cache; no network is asked.
-
-    Args:
-        name: organization/name, or an old short name.
-        revision: branch, tag or commit; the main branch if not given.
-    """
+    """The folder of a model that is whole in the cache; no network is asked."""
     others = () if "/" in name else tuple(f"{owner}/{name}" for owner in OF_SHORT_NAMES)
     for each in (name, *others):
         try:

@@ -21,14 +21,7 @@ TASKS = {Task.CLASSIFY: CLASSIFIER, Task.POOL: "attention pooling"}
 def notes_on_unused(
     names: Names, found: Collection[str], heads: Iterable[HeadConfig], file: Json
 ) -> tuple[str, ...]:
-    """A sentence for each head, and whatever else was learned, that is in the file and not loaded.
-
-    Args:
-        names: which tensor goes where.
-        found: the names of the tensors on disk.
-        heads: those that the encoder has.
-        file: config.json, whose architectures tell what a classifier is of.
-    """
+    """A sentence for each head, and all else that was learned, in the file and not loaded."""
     stems: dict[str, list[str]] = {}
     for stem, words in {**names.unused(found), **_without_a_head(names, found, heads)}.items():
         stems.setdefault(_of_architecture(words, file), []).append(stem)

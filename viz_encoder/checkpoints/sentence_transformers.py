@@ -46,11 +46,6 @@ def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
 
     Where something cannot be read or computed, the model can still be used: `Declared.problem`
     says it, and whoever asks for its vectors is told.
-
-    Args:
-        folder: the model's.
-        d_model: numbers a token.
-        most: tokens that the model can read.
     """
     if not there(folder / MODULES):
         return None
@@ -71,13 +66,7 @@ def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
 
 
 def declared_by_model(model: Any, d_model: int, most: int) -> Declared:
-    """Read the declaration of a SentenceTransformer in memory.
-
-    Args:
-        model: its modules, prompts and max_seq_length are read.
-        d_model: numbers a token.
-        most: tokens that the model can read.
-    """
+    """Read the declaration of a SentenceTransformer in memory."""
     first, *others = model.children()
     try:
         for module in others:
@@ -92,13 +81,7 @@ def declared_by_model(model: Any, d_model: int, most: int) -> Declared:
 
 
 def write_declared(declared: Declared, folder: Path, d_model: int) -> bool:
-    """Write the files that say it beside a saved encoder; False where it cannot be computed.
-
-    Args:
-        declared: what `read_declared` gave.
-        folder: where the encoder's own files are.
-        d_model: numbers a token.
-    """
+    """Write the files that say it beside a saved encoder; False where it cannot be computed."""
     if declared.problem:
         return False
     named = [("Transformer", ""), ("Pooling", "1_Pooling")]

@@ -5,7 +5,7 @@ from reprlib import repr as shown
 from typing import Any
 
 from viz_encoder.checkpoints.family import Json
-from viz_encoder.config import HeadConfig
+from viz_encoder.config import EncoderConfig, HeadConfig, NormPlacement
 from viz_encoder.errors import CheckpointError
 
 ACTIVATIONS = {
@@ -41,6 +41,30 @@ def text_axes(file: Json) -> dict[str, Any]:
         "activation": activation(file["hidden_act"]),
         "dropout": file["hidden_dropout_prob"],
     }
+
+
+def pre_norm_axes(file: Json) -> dict[str, Any]:
+    """The axes of a norm before each part and one after the last block, as ViT has them."""
+    return {
+        "norm_placement": NormPlacement.PRE,
+        "norm_eps": file["layer_norm_eps"],
+        "embed_norm": False,
+        "final_norm": True,
+        "activation": activation(file["hidden_act"]),
+    }
+
+
+def tower_of_texts(file: Json, **more: Any) -> EncoderConfig:
+    """The text half of CLIP's kin."""
+    return EncoderConfig(
+        **sizes(file),
+        **pre_norm_axes(file),
+        vocab_size=file["vocab_size"],
+        n_segments=0,
+        max_positions=file["max_position_embeddings"],
+        dropout=file["attention_dropout"],
+        **more,
+    )
 
 
 def require_absolute(file: Json, name: str) -> None:

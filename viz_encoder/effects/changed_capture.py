@@ -71,14 +71,7 @@ def capture_entered(
     changes: Sequence[Change],
     mask: CustomMask | None = None,
 ) -> Trace:
-    """Run inputs in which words and masked tokens are changed already; the trace is of row 0.
-
-    Args:
-        encoder: the model, switched as the changes say.
-        inputs: what `entered` returns.
-        changes: all of them.
-        mask: a custom mask in addition, as `vz.capture` takes it.
-    """
+    """Run inputs in which words and masked tokens are changed already; the trace is of row 0."""
     config, cuts = encoder.config, removed(changes)
     masks = joined_masks(mask, changes, inputs.samples[0], config.n_layers)
     edits = edits_of(cuts, replacement(encoder, "zero", None), encoder) if cuts else None

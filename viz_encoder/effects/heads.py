@@ -31,10 +31,6 @@ Heads = Annotated[Literal["all"] | Sequence[HeadPlace], '"all", or pairs such as
 def chosen(heads: Heads, config: EncoderConfig) -> tuple[HeadPlace, ...]:
     """The heads, in order, none twice.
 
-    Args:
-        heads: "all", or pairs (layer, head), both counted from 0.
-        config: of the encoder that has them.
-
     Raises:
         SelectionError: none, or one that is not there.
     """

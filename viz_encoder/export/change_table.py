@@ -25,10 +25,6 @@ def change_csv_lines(found: Comparison, view: MapView) -> Iterator[str]:
     same bits. A cell is empty where a mask forbids the pair in either run, and where a token has
     no partner in the reference.
 
-    Args:
-        found: the comparison.
-        view: the map, and what it hides, renormalizes and merges in both runs.
-
     Raises:
         SelectionError: heads that cannot be compared, or no such layer or head.
     """

@@ -34,10 +34,6 @@ def state_lines(trace: Trace, result: StateResult) -> Iterator[str]:
     cell. A name that a spreadsheet would take for a formula begins with an apostrophe. Layers are
     "blocks": how many were passed, 0 = embeddings; or "block": the number of one, from 0.
 
-    Args:
-        trace: the run that was measured, for its tokens' names.
-        result: what an analysis of hidden states gave.
-
     Raises:
         SelectionError: the result is from another run.
     """

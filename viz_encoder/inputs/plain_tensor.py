@@ -48,10 +48,6 @@ UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch supports few oper
 def plain_tensor(tensor: Tensor, name: str) -> Tensor:
     """The tensor itself, whole numbers without a sign as int64.
 
-    Args:
-        tensor: what somebody gave.
-        name: what it is, at the start of a sentence.
-
     Raises:
         InputError: a nested, sparse, quantized or meta tensor.
     """

@@ -17,12 +17,7 @@ Drops = Callable[[Sequence[str]], bool]
 
 
 def dropped_said(texts: Sequence[str], drops: Drops) -> list[str]:
-    """A note that names the unseen characters without which the tokens are the same, or none.
-
-    Args:
-        texts: what was read.
-        drops: whether the tokens are the same without some characters.
-    """
+    """A note that names the unseen characters without which the tokens are the same, or none."""
     unseen = sorted({char for text in texts for char in text if _is_unseen(char)})
     if not unseen or not drops(unseen):
         unseen = [char for char in unseen[:NAMED] if drops([char])]
@@ -52,9 +47,6 @@ def without_typed_ends(full: Encoded) -> tuple[tuple[str, ...], tuple[str, ...]]
     At a text's start that is a token which the tokenizer puts before everything ([CLS], <s>), at
     its end one that it puts after everything ([SEP], </s>), of either text of a pair; typed padding
     may stand outside of them. A text of which nothing would be left stays as it is.
-
-    Args:
-        full: the texts with the tokens that the tokenizer adds.
     """
     of_text = [place for place, text in enumerate(full.text_of) if text is not None]
     added = [place for place, text in enumerate(full.text_of) if text is None]

@@ -75,12 +75,7 @@ class PredictionHead(nn.Module):
         hidden: Float[Tensor, "batch token d_model"],
         valid: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch *token out"]:
-        """Scores (logits) "batch token out", or "batch out" where the input has one answer.
-
-        Args:
-            hidden: what the encoder put out, after the final norm.
-            valid: True = a real token; all real if not given.
-        """
+        """Scores (logits) "batch token out", or "batch out" where the input has one answer."""
         if valid is None:
             valid = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
         x = self._pooled(hidden, valid)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json, last_states, states_of_tower
 from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.settings import activation, sizes
+from viz_encoder.checkpoints.settings import activation, sizes, tower_of_texts
 from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
@@ -28,19 +28,7 @@ def _vision(file: Json) -> EncoderConfig:
 
 
 def _text(file: Json) -> EncoderConfig:
-    return EncoderConfig(
-        **sizes(file),
-        vocab_size=file["vocab_size"],
-        n_segments=0,
-        max_positions=file["max_position_embeddings"],
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        embed_norm=False,
-        final_norm=True,
-        activation=activation(file["hidden_act"]),
-        dropout=file["attention_dropout"],
-        causal=True,
-    )
+    return tower_of_texts(file, causal=True)
 
 
 def _projection(file: Json, pool: HeadPool) -> HeadConfig:

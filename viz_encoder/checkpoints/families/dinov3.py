@@ -2,8 +2,8 @@
 
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
-from viz_encoder.checkpoints.settings import activation, sizes, without_bias
-from viz_encoder.config import EncoderConfig, NormPlacement, Positions
+from viz_encoder.checkpoints.settings import pre_norm_axes, sizes, without_bias
+from viz_encoder.config import EncoderConfig, Positions
 
 BIASES = {  # the setting that says whether our parts have a bias
     "query_bias": ("q",),
@@ -22,11 +22,7 @@ def _config(file: Json) -> EncoderConfig:
         positions=Positions.NONE,
         rotary_base=file["rope_theta"],
         rotary_grid=True,
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        embed_norm=False,
-        final_norm=True,
-        activation=activation(file["hidden_act"]),
+        **pre_norm_axes(file),
         gated=bool(file["use_gated_mlp"]),
         unbiased=without_bias(file, BIASES),
         dropout=0.0,

@@ -2,35 +2,21 @@
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json, states_of_tower
 from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.settings import activation, classes, sizes
+from viz_encoder.checkpoints.settings import (
+    classes,
+    pre_norm_axes,
+    sizes,
+    tower_of_texts,
+)
 from viz_encoder.checkpoints.tables import CLIP
-from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
+from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 
 def _vision(file: Json) -> EncoderConfig:
     return EncoderConfig(
         **sizes(file),
         **patches(file),
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        embed_norm=False,
-        final_norm=True,
-        activation=activation(file["hidden_act"]),
-        dropout=file["attention_dropout"],
-    )
-
-
-def _text(file: Json) -> EncoderConfig:
-    return EncoderConfig(
-        **sizes(file),
-        vocab_size=file["vocab_size"],
-        n_segments=0,
-        max_positions=file["max_position_embeddings"],
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        embed_norm=False,
-        final_norm=True,
-        activation=activation(file["hidden_act"]),
+        **pre_norm_axes(file),
         dropout=file["attention_dropout"],
     )
 
@@ -102,7 +88,7 @@ TEXT = Family(
         "pad_token_id": 1,
         "projection_size": None,
     },
-    config=_text,
+    config=tower_of_texts,
     optional_prefixes=("text_model.",),
     tensors="""
         embeddings.token_embedding.weight    embed.tokens.word.weight

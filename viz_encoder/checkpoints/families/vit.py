@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json, last_states
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
-from viz_encoder.checkpoints.settings import activation, classes, sizes
-from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
+from viz_encoder.checkpoints.settings import activation, classes, pre_norm_axes, sizes
+from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 
 def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
@@ -15,11 +15,7 @@ def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
         **sizes(file),
         **patches(file),
         prefix=prefix,
-        norm_placement=NormPlacement.PRE,
-        norm_eps=file["layer_norm_eps"],
-        embed_norm=False,
-        final_norm=True,
-        activation=activation(file["hidden_act"]),
+        **pre_norm_axes(file),
         unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
         dropout=file["hidden_dropout_prob"],
     )
