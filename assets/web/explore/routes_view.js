@@ -137,20 +137,21 @@ export class RoutesView {
   #labels(drawn, place) {
     const { found } = this;
     if (!found) return [];
-    const isOver = (/** @type {Curve} */ { from, to }, /** @type {number} */ x, /** @type {number} */ half) =>
-      place.x(Math.min(from, to)) < x + half && place.x(Math.max(from, to)) > x - half;
     const all = drawn.slice(0, NAMED).map(({ edge, from, to }) => {
       const [start, end] = [place.x(from), place.x(to)];
-      const y = (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4; // between the cells
       const span = /** @type {[number, number]} */ ([Math.min(start, end), Math.max(start, end)]);
+      const y = (place.y(edge.layer) + place.y(edge.layer + 1)) / 2 + 4; // between the cells
       const text = linkSaid(edge, found);
       const half = widthOf(text) / 2;
-      const within = PLACES.map((part) => start + part * (end - start)).filter(() => Math.abs(end - start) > 3 * half);
-      const beside = [span[1] + half, span[0] - half].filter(
-        (x) => !drawn.some((other) => other.edge !== edge && other.edge.layer === edge.layer && isOver(other, x, half)),
-      );
-      const xs = [...within, ...beside, (start + end) / 2];
-      return { xs: xs.filter((x) => x - half >= LEFT && x + half <= place.right), y, span, text };
+      const others = drawn.filter((other) => other.edge !== edge && other.edge.layer === edge.layer);
+      const isFree = (/** @type {number} */ x) =>
+        Math.min(x - LEFT, place.right - x) >= half &&
+        !others.some((one) => Math.abs(2 * x - place.x(one.from) - place.x(one.to)) < 2 * half + place.long(one));
+      const within = PLACES.map((part) => start + part * (end - start)).filter(() => span[1] - span[0] > 3 * half);
+      const xs = [...within, ...[span[1] + half, span[0] - half].filter(isFree)];
+      return xs.length
+        ? { xs, y, span, text }
+        : { xs: [(start + end) / 2], y, span, text: shareSaid(edge.share, found) };
     });
     return roomy(all).flatMap(({ x, y, text }) => {
       const wide = widthOf(text);
@@ -220,6 +221,10 @@ class Place {
 
   x(/** @type {number} */ column) {
     return LEFT + this.wide * (column + 0.5);
+  }
+
+  long(/** @type {Curve} */ { from, to }) {
+    return this.wide * Math.abs(from - to);
   }
 
   y(/** @type {number} */ state) {
