@@ -290,6 +290,14 @@ def on_a_grid(flat: bool) -> Mask:
     return mask
 
 
+def either(valid: Tensor) -> Tensor:
+    return near(torch.ones_like(valid)) | padding(valid)
+
+
+def strict(valid: Tensor) -> Tensor:
+    return padding(valid).tril(-1)
+
+
 def in_frames(valid: Tensor) -> Tensor:
     frame = torch.arange(valid.shape[1]) // 3
     return padding(valid) & (frame[:, None] == frame)
@@ -457,6 +465,9 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("padding in the last document", in_halves(-1), in_halves(1), ("padding_numbered",), ()),
     ("weights beside their keys", causal, beside, ("keys_beside",), ()),
     ("a grid by distance", on_a_grid(False), on_a_grid(True), ("by_distance",), ()),
+    ("strictly causal, and sees itself", strict, causal, ("sees_self",), ()),
+    ("open where either mask is", near, either, ("either_opens",), ()),
+    ("nothing is open", causal, lambda v: causal(v) & False, ("all_closed",), ("ignored",)),
     ("space for time", over_frames(False), in_frames, ("folded",), ()),
     ("space for causal time", over_frames(True), in_frames, ("folded",), ()),
     ("time for space", in_frames, over_frames(False), ("folded",), ()),

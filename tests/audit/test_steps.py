@@ -34,6 +34,10 @@ class Cached(nn.Module):
             keep = (place <= rows) & (place > first - WINDOW)
             square = torch.ones(seen.shape[1], seen.shape[1]).tril().bool()
             square[-n_new:] = keep
+            if self.wrong == "of one" and past and len(x) == 1:
+                square[-n_new:, 0] = True
+            if self.wrong == "of three" and past and n_new == 3:
+                square[-n_new:, -n_new:] = True
             x = x + layer(seen, square.expand(len(x), -1, -1))[:, -n_new:]
             lost = self.wrong == "short" and cache is not None
             held.append(seen[:, 1 if lost else 0 :])
@@ -41,12 +45,18 @@ class Cached(nn.Module):
 
 
 @pytest.mark.parametrize("kind", ["fused", "unseen"])
-@pytest.mark.parametrize("wrong", ["rows", "short", ""])
+@pytest.mark.parametrize("wrong", ["rows", "short", "of one", "of three", ""])
 def test_what_a_step_sees_too_much_or_too_little_is_named(wrong, kind):
     model = Cached(wrong, kind).eval()
     options = {"d_model": 8, "n_layers": 2, "scope": AuditScope(step=model.step)}
     found = vz.audit_mask(model, banded(WINDOW), **options).check("cache")
-    codes = {"rows": "cache_pattern" if kind == "fused" else "", "short": "cache_short", "": ""}
+    codes = {
+        "rows": "cache_pattern" if kind == "fused" else "",
+        "short": "cache_short",
+        "of one": "one_sample_step",
+        "of three": "open_piece",
+        "": "",
+    }
     assert (found.verdict, found.code) == ("FAIL" if wrong else "PASS", codes[wrong]), found
     assert "not the mask" not in found.cause
 

@@ -38,6 +38,8 @@ class Judged(NamedTuple):
 
 def how_much_was_judged(context: AuditContext) -> Judged:
     """Compute the judged share of an audit without failures."""
+    if _all_is_crossed(context):
+        return Judged(Share.ALL)
     others, by_maps = _other_calls(context), _judged_by_maps(context)
     if (by_maps and not others) or context.more_layers:  # already a warning
         open_ = [_beside_attention(context), _pooling(context)] if by_maps else []
@@ -150,7 +152,17 @@ def _crossed(context: AuditContext) -> list[str]:
     names = () if context.scope.cross else named_once([one.name for one in context.maps.cross])
     to_give = "AuditScope(cross=…)"
     give = f"audit_mask takes {to_give}" if context.setting.fixed else f"give {to_give}"
-    return [f"cross-attention ({', '.join(names)}): {give}"] if names else []
+    apart = not names or context.setting.fixed or context.memory_is_apart
+    mixes = "" if apart else ", by which a token may know of any other of its sample"
+    return [f"cross-attention ({', '.join(names)}){mixes}: {give}"] if names else []
+
+
+def _all_is_crossed(context: AuditContext) -> bool:
+    """Whether all attention that was seen looks at a memory, and was held against cross=."""
+    maps, told = context.maps, context.answers["cross_attention"] if context.scope.cross else None
+    others = maps.layers or maps.left_out or maps.unseen or context.unwatched
+    known = context.given_layers in (None, len(maps.cross)) and len(context.setting.intents) < 2
+    return told is not None and told.verdict is Verdict.PASS and known and not others
 
 
 def _share_of_maps(context: AuditContext) -> Share:

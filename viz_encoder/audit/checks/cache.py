@@ -1,5 +1,6 @@
 """Whether token by token with a cache gives what the whole sequence gives at once."""
 
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -13,9 +14,10 @@ from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_ste
 from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import n_needed
 from viz_encoder.shown import listed
 
@@ -27,6 +29,7 @@ NO_MASK = Diagnosis(
     "not known: over all layers, that token knows of all that it may know of, and of nothing else.",
     f"{IN_STEPS} Then compare the mask of each layer in a step with the rows of intent(valid).",
 )
+OF_ONE = diagnose("one_sample_step")
 NO_PADDING = Diagnosis(
     "", "not known: no padding reaches real tokens, so it is not that padding is open.", IN_STEPS
 )
@@ -39,7 +42,7 @@ def ask(context: AuditContext) -> Answer:
         return untested("A KV cache: no AuditScope(step=…) was given.")
     first = context.full, context.subject.run(context.full)
     told = []
-    for case, whole in (first, *other_cases(context, padded=False)):
+    for case, whole in (first, *_alone(context), *other_cases(context, padded=False)):
         found = _stepwise(context, case, whole)
         if found is not None and found.verdict is Verdict.FAIL:
             return found
@@ -50,11 +53,22 @@ def ask(context: AuditContext) -> Answer:
     return next((one for one in (*told, padded) if one is not None), passes(SAME))
 
 
+def _alone(context: AuditContext) -> list[tuple[Case, Tensor]]:
+    """The first sample in a batch of its own, as most texts are generated, if it runs."""
+    if len(context.full.valid) == 1:
+        return []
+    with suppress(ModelFault, InputError):
+        one = context.setting.whole(context.full, 0)
+        return [(one, context.subject.run(one))]
+    return []
+
+
 def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None:
     """The steps against the whole sequence at once."""
     n_tokens = case.valid.shape[1]
-    longer = case is not context.full
-    at = f" {at_length(case)}" if longer else ""
+    longer = n_tokens != context.full.valid.shape[1]
+    alone = " in a batch of one sample" if len(case.valid) < len(context.full.valid) else ""
+    at = f" {at_length(case)}" if longer else alone
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
         try:
@@ -78,6 +92,7 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None
                 return untested(text)
             over = _too_much(context, case, sizes, wrong[:MOST_ROWS] if longer else wrong)
             if over is not None:
+                over = over.because(OF_ONE) if alone else over
                 return over._replace(evidence=f"{text} {over.evidence}")
             if context.scope.may_leave_out:
                 return _open(text)
@@ -86,7 +101,9 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None
             text = f"{text} {few}" if few else text
             query = wrong[0] if few else apart.query
             found = Answer(verdict, text, sample=apart.sample, query=query, amount=apart.amount)
-            return found if longer else found.because(_cause(context, case, sizes, query))
+            if n_tokens > MOST_TOKENS or alone:
+                return found.because(OF_ONE if alone else UNKNOWN)
+            return found.because(_cause(context, case, sizes, query))
     return None
 
 
@@ -208,9 +225,9 @@ def _open(text: str) -> Answer:
 
 
 def _pieces(n_tokens: int) -> list[int]:
-    first = n_tokens // 2 + 1
-    rest = n_tokens - first
-    return [first, *[2] * (rest // 2), *[1] * (rest % 2)]
+    """A prompt, then three tokens at once, and two."""
+    last = [one for one in (3, 2) if n_tokens > 5]
+    return [n_tokens - sum(last), *last]
 
 
 def _stepped(

@@ -37,7 +37,9 @@ def ask(context: AuditContext) -> Answer:
             )
         found = _fault(context, number, layer, allowed)
         if found is not None:
-            return found
+            right = f" The {number} before it are right." if number > 1 else ""
+            right = " The one before it is right." if number == 1 else right
+            return found._replace(evidence=f"{found.evidence}{right}")
     return passes(f"Cross-attention ({names}) looks where it may, and nowhere else.")
 
 
@@ -95,6 +97,7 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diag
         ("ignored", torch.ones_like(allowed)),
         ("first_sample", allowed[:1].expand_as(allowed)),
         ("media_before", up_to_last(allowed)),
+        *_with_padding(allowed),
         *_of_padding(allowed, rows, valid),
         *(("cross_beside", one) for one in _beside(allowed)),
         ("media_last", _last_alike(allowed)),
@@ -109,6 +112,13 @@ def _cause(opened: Tensor, allowed: Tensor, rows: Tensor, valid: Tensor) -> Diag
     if not fits:
         return _moved(opened, allowed, judged) or UNKNOWN
     return either(fits) if len(fits) > 1 else diagnose(fits[0])
+
+
+def _with_padding(allowed: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """What is meant, and the padding of the memory, open as in a sample that has none there."""
+    opened = allowed | (allowed.any(dim=0) & _padding_of(allowed))
+    if not bool(opened.all()):
+        yield "padding_ignored", opened
 
 
 def _of_padding(allowed: Tensor, rows: Tensor, valid: Tensor) -> Iterator[tuple[str, Tensor]]:
@@ -146,9 +156,17 @@ def _moved(opened: Tensor, allowed: Tensor, judged: Tensor) -> Diagnosis | None:
 
 def _beside(allowed: Tensor) -> tuple[Tensor, Tensor]:
     """One key more, and one fewer, at the end of what each query may attend to."""
-    more, fewer = allowed.roll(1, 2), allowed.roll(-1, 2)
+    padding = _padding_of(allowed)
+    whole = allowed | (allowed.any(dim=0) & padding)
+    more, fewer = whole.roll(1, 2) & ~padding, whole.roll(-1, 2)
     more[:, :, 0], fewer[:, :, -1] = allowed[:, :, 0], False
     return more | allowed, fewer & allowed
+
+
+def _padding_of(allowed: Tensor) -> Bool[Tensor, "batch 1 memory"]:
+    """Keys that no query of a sample may attend to, though some of another sample may."""
+    dead = ~allowed.any(dim=1, keepdim=True)
+    return dead & ~dead.all(dim=0)
 
 
 def _last_alike(allowed: Tensor) -> Tensor:

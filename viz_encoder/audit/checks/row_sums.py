@@ -32,7 +32,9 @@ def ask(context: AuditContext) -> Answer:
     if broken is not None and float(away.max()) <= 20 * tol:
         return _of_nan(context, broken)
     if float(away.max()) <= 20 * tol:
-        return passes(f"All rows sum to 1, to within {float(away.max()):.1g}.")
+        empty = any(_is_empty(context, n, one) for n, one in enumerate(context.maps.layers))
+        but = ", but those of tokens that look at nothing" if empty else ""
+        return passes(f"All rows sum to 1, to within {float(away.max()):.1g}{but}.")
     layer = context.maps.layers[number]
     flat = int(away.argmax())
     sample, rest = divmod(flat, away[0].numel())
@@ -48,7 +50,7 @@ def ask(context: AuditContext) -> Answer:
         else gradient.find_fault(context, context.base, context.gradients)
     )
     if leak is None and total < 1 and not context.is_nonfinite:
-        text += " No forbidden key has any influence, so the rest goes to a sink."
+        text += " No forbidden key has any influence: the rest goes to a sink, or is taken away."
         return found._replace(verdict=Verdict.INFO, evidence=text)
     if context.is_nonfinite:
         return untested("Sums of the maps' rows could not be judged: the output is NaN.")
@@ -113,8 +115,15 @@ def _judged(context: AuditContext, number: int) -> Tensor:
 
 
 def _away(context: AuditContext, number: int, layer: LayerRun) -> Tensor:
-    apart = (_sums(context, number, layer) - 1).abs().nan_to_num(0.0)
-    return apart.masked_fill(~_judged(context, number), 0.0)
+    """How far each row is from 1; a row of zeros looks at nothing, as the maps say."""
+    sums = _sums(context, number, layer)
+    apart = (sums - 1).abs().nan_to_num(0.0)
+    return apart.masked_fill(~_judged(context, number) | (sums == 0), 0.0)
+
+
+def _is_empty(context: AuditContext, number: int, layer: LayerRun) -> bool:
+    """Whether a row that may attend to something sums to 0."""
+    return bool(((_sums(context, number, layer) == 0) & _judged(context, number)).any())
 
 
 def _sums(context: AuditContext, number: int, layer: LayerRun) -> Tensor:

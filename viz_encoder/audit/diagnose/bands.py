@@ -30,6 +30,8 @@ def wrong_bands(pattern: Allowed, valid: Valid) -> Iterator[Hypothesis]:
             yield from _in_blocks(keys)
             yield from _in_tiles(keys)
             yield from _from_corner(keys)
+    elif front == -1 and back >= whole - 1:
+        yield Hypothesis("sees_self", _of_band(whole, 0, pattern) & real)
     elif min(back, front) < whole:
         for a, b, more in _unbounded(back, front, whole):
             yield Hypothesis("window_lost", _of_band(a, b, pattern) & real, more, more)
@@ -106,7 +108,12 @@ def _widths(code: str, found: tuple[int, int], meant: tuple[int, int]) -> str:
     if code not in ("window", "window_shifted", "one_sided"):
         return ""
     (back, front), (wide, ahead) = found, meant
-    return f": it holds i − {back} … i + {front} where i − {wide} … i + {ahead} was meant"
+    holds, wanted = (f"{_place(-a)} … {_place(b)}" for a, b in ((back, front), (wide, ahead)))
+    return f": it holds {holds} where {wanted} was meant"
+
+
+def _place(ahead: int) -> str:
+    return f"i {'+' if ahead > 0 else '−'} {abs(ahead)}" if ahead else "i"
 
 
 def band_of(pairs: Tensor) -> tuple[int, int] | None:

@@ -185,6 +185,8 @@ def _missing(seen: LayerOnBatch) -> Diagnosis | None:
         return None
     if bool((wrong & seen.opened).any()):
         return _one_row(seen)
+    if not bool((seen.opened & seen.rows[:, None, :, None]).any()):
+        return diagnose("all_closed")
     both, edges = _globals(seen.pattern), _edges(seen.valid)
     wrong, meant = wrong.any(dim=1), seen.allowed & seen.rows[:, :, None]
     directions = (

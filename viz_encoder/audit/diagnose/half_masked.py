@@ -23,14 +23,17 @@ def half_masked(context: AuditContext, case: Case, name: str, number: int) -> Di
 
 
 def _told(inner: tuple[InnerRows, ...]) -> str:
-    """By what forbidden tokens get in, and by what they do not; "" if that cannot be told."""
+    """By what forbidden tokens get in, and by what they do not; "" if that cannot be told.
+
+    The last tell: of those before, a row of padding may reach real ones by a further layer.
+    """
     named = {one.name: one for one in inner}
-    for one in inner:
+    for one in reversed(inner):
         if bool(one.closed.any()) and not bool(one.forbidden.any()):
             opened = [n for n in one.apart if bool(named[n].forbidden.any())]
             if opened:
-                first = min(opened, key=list(named).index)
-                return f": forbidden tokens are kept out of {one.name}, and get in by {first}"
+                last = max(opened, key=list(named).index)
+                return f": forbidden tokens are kept out of {one.name}, and get in by {last}"
         if bool(one.closed.any()) and bool(one.forbidden.any()):
             closed, entered = _channels(one.closed), _channels(one.forbidden)
             return (

@@ -61,6 +61,7 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
         yield Hypothesis("padding_ignored", pattern)
         yield Hypothesis("pattern_ignored", keys)
         yield Hypothesis("pattern_places", pattern & keys)
+        yield Hypothesis("either_opens", pattern | keys)
         if bool((pattern & ~causal).any()):
             yield Hypothesis("causal_added", pattern & causal)
     if bool((pattern & ~causal).any()) and band_of(pattern) is None:

@@ -67,6 +67,7 @@ def _simplest(found: dict[Identity, str]) -> dict[Identity, str]:
     left_out |= set(OF_COUNTS) if codes & {"ignored", "padding_ignored", "side"} else set()
     left_out |= {"shifted", "order"} if "joined" in codes else set()
     left_out |= {"joined"} if "counted" in codes else set()
+    left_out |= {"keys_beside"} if "sees_self" in codes else set()
     left_out |= {"pattern_ignored"} if "documents" in codes else set()
     return {one: more for one, more in found.items() if one[0] not in left_out}
 

@@ -63,10 +63,15 @@ def of_steps(context: AuditContext, case: Case, sizes: Sequence[int], row: int) 
         return _cause(context, case, wrong)
     short = next((one for one in steps if one.is_short and _n_open(one) != _n_meant(one)), None)
     if short is not None:
-        few = _n_open(short) < _n_meant(short)
-        more = f": token {short.start} sees {_n_open(short)} tokens, and may see {_n_meant(short)}"
-        return diagnose("cache_short", more=more) if few else UNKNOWN
+        return _too_few(short)
     return NOT_THE_MASK if steps and len(whole) == len(steps) else None
+
+
+def _too_few(seen: StepRows) -> Diagnosis:
+    """That the first token of a step sees fewer than it may, where it does."""
+    n_open, n_meant = _n_open(seen), _n_meant(seen)
+    more = f": token {seen.start} sees {n_open} tokens, and may see {n_meant}"
+    return diagnose("cache_short", more=more) if n_open < n_meant else UNKNOWN
 
 
 def _n_open(one: StepRows) -> int:
@@ -85,7 +90,8 @@ def _cause(context: AuditContext, case: Case, wrong: StepRows) -> Diagnosis:
         "corner": context.intent(case, wrong.layer)[:, :n_rows, :n_keys],
     }
     found = [code for code, pairs in fits.items() if wrong.is_open_as(pairs[:, None])]
-    return diagnose(found[0]) if len(found) == 1 else UNKNOWN
+    leaks = bool((wrong.opened & ~wrong.meant[:, None]).any())
+    return diagnose(found[0]) if len(found) == 1 else UNKNOWN if leaks else _too_few(wrong)
 
 
 def _steps(context: AuditContext, case: Case, sizes: Sequence[int]) -> Iterator[StepRows]:

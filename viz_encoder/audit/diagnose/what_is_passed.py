@@ -24,22 +24,25 @@ USUAL = (0, 1, 2)  # ids of padding in most vocabularies
 
 def of_what_is_passed(context: AuditContext, case: Case, known: Diagnosis) -> Diagnosis | None:
     """Whether the mask is made of another id than the padding's, or closes nothing at all."""
-    if known.code in UNMASKED and all(map(_closes_nothing, (case, *context.batches.further(case)))):
+    seen = bool(context.maps.layers)  # else, with all keys closed, even weights look the same
+    cases = case, *context.batches.further(case)
+    if known.code in UNMASKED and all(_closes_nothing(one, seen) for one in cases):
         return diagnose("closes_nothing")
     with suppress(ModelFault, InputError):
         return _of_another_id(context, case)
     return None
 
 
-def _closes_nothing(case: Case) -> bool:
-    """Whether each tensor that may be a mask of these tokens has one value alone."""
+def _closes_nothing(case: Case, seen: bool) -> bool:
+    """Whether each tensor that may be a mask has one value alone: of whole numbers, not 0."""
     content = content_of(case)
     masks = [x for _, x in tensors_in(case.passed) if x is not content]
     masks = [one for one in masks if readings(one, case.valid)]
-    whole = [
-        one.dtype.is_floating_point or one.dtype == torch.bool or bool(one.any()) for one in masks
+    opens = [
+        bool(one.any()) or one.is_floating_point() or (seen and one.dtype == torch.bool)
+        for one in masks
     ]
-    return case.padded and any(whole) and all(len(one.unique()) == 1 for one in masks)
+    return case.padded and any(opens) and all(len(one.unique()) == 1 for one in masks)
 
 
 def _of_another_id(context: AuditContext, case: Case) -> Diagnosis | None:

@@ -196,7 +196,7 @@ def _apart(one: AttentionCall, other: AttentionCall) -> QueryAndKey:
 
 
 def _moved(one: Tensor | None, other: Tensor | None) -> Float[Tensor, "row slot"] | None:
-    if one is None or other is None or not one.shape[3]:
+    if one is None or other is None or one.shape != other.shape or not one.shape[3]:
         return None
     return (one - other).nan_to_num(0.0).abs().amax(dim=(1, 3)).float()
 

@@ -59,6 +59,11 @@ BESIDES = {
         "For a window of w keys, keep the last w - 1 tokens beside the new ones, at the step that "
         "fills the window, too.",
     ),
+    "one_sample_step": Cause(
+        "with a cache, a batch of one sample is wrong where a larger one is right",
+        "Pass the mask on for every batch size, a batch of one and a step of one token, too, and "
+        "keep its axes: mask[:, None], not mask.squeeze().",
+    ),
     "cache_padding": Cause(
         "with a cache, the padding of the prompt is no longer masked",
         "Pass a mask over all tokens so far, (batch, cached + new), not only over the new ones.",

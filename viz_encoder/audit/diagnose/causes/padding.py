@@ -37,7 +37,8 @@ PADDING = {
     ),
     "reshaped": Cause(
         "the mask is cut into pieces along other axes than the tokens",
-        "valid.view(n_samples, n_pieces, n_tokens), as x is cut: no transpose, and no other order.",
+        "valid.view(n_samples, n_pieces, n_tokens), as x is cut: no transpose, and no other order; "
+        "for n tokens of each step valid.repeat_interleave(n, 1), not valid.repeat(1, n).",
     ),
     "side": Cause(
         "padding is masked on the wrong side of the tokens",

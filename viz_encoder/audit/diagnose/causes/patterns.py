@@ -7,6 +7,11 @@ PATTERNS = {
         "off by one: token i sees token i + 1",
         "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",
     ),
+    "sees_self": Cause(
+        "off by one: token i sees itself",
+        "torch.triu(ones) where True = ignored; torch.tril(ones, diagonal=-1) where True = keep: "
+        "key < query, not key <= query.",
+    ),
     "misses_self": Cause(
         "off by one: token i does not see itself",
         "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",

@@ -34,6 +34,11 @@ READINGS = {
         "Make it where the padding is made: ids != pad_id before anything is cut or filled up, or "
         "torch.arange(n_tokens) < lengths[:, None].",
     ),
+    "all_closed": Cause(
+        "every key is closed, so that no token looks at any",
+        "Where a window of 0 or None means no window, add none: mask if window else causal; and of "
+        "a mask that is all False, pass none.",
+    ),
     "another_id": Cause(
         "the mask is made of another id than that of the padding",
         "mask = ids != tokenizer.pad_token_id, for the tokenizer that pads; ids themselves are no "
@@ -47,6 +52,11 @@ READINGS = {
         "padding is masked, but the pattern (causal, window or documents) is not",
         "Combine both: allowed = pattern & valid[:, None, :]. is_causal=True beside attn_mask is "
         "only a hint, and may replace it.",
+    ),
+    "either_opens": Cause(
+        "a key is closed only where the padding mask and the pattern both close it",
+        "Where True = may attend, both = pattern & valid[:, None, :]; where True = ignored, both = "
+        "hidden | padding[:, None, :].",
     ),
     "other_tensor": Cause(
         "the tensor that is used as the mask is not the one that says what you mean",
