@@ -171,6 +171,15 @@ def normed(mended: bool) -> Forward:
     return run
 
 
+def halves_added(mended: bool) -> Forward:
+    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
+        half, odd = divmod(len(x), 2)
+        x = x if mended or odd else x + 0.1 * x.roll(half, 0)
+        return model.stack(x, padding(valid))
+
+    return run
+
+
 def over_the_batch(mended: bool) -> Forward:
     def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
         x = x - x.mean(dim=-1 if mended else 0, keepdim=True)
@@ -296,6 +305,7 @@ PUBLIC = (
     Public(
         "InstanceNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.InstanceNorm1d(8))
     ),
+    Public("halves of an even batch added", halves_added, padding, as_it_is, ("halves",)),
     Public("a mean taken off over the batch", over_the_batch, padding, as_it_is, ("over_batch",)),
     Public(
         *("copies one after the other", copies(lambda v: v.repeat(2, 1), cat=False)),

@@ -37,9 +37,8 @@ def biased(change, scope=None) -> MaskReport:
         ("bias_sign", torch.neg),
         ("bias_heads", lambda bias: bias.flip(0)),
         ("bias_scale", lambda bias: bias * 0.5),
-        ("bias_scale", lambda bias: bias * 16**0.5),
         ("", lambda bias: -bias.abs().sqrt()),
-        ("", lambda bias: bias * torch.tensor([0.5, 2.0])[:, None, None]),
+        ("bias_slopes", lambda bias: bias * torch.tensor([0.5, 2.0])[:, None, None]),
     ],
 )
 def test_a_wrong_bias_is_named_only_where_it_is_that_one(code, change):

@@ -381,7 +381,7 @@ def test_a_leak_through_cross_attention_has_no_wrong_cause():
     assert "convolution" not in found.cause
     right = vz.audit_mask(model, causal, d_model=8, inputs=NO_PADDING)
     assert right.verdict == "NOT TESTED", str(right)  # the memory may show anyone to anyone
-    assert "Not judged: cross-attention (across): give AuditScope(cross=…)" in right.sentence
+    assert "Not judged: cross-attention (across), by which a token may know" in right.sentence
     for name in ("gradient", "perturbation"):  # no token that it may not know of: not so here
         assert "leaves out real tokens of the same sample" in right.check(name).evidence
     unseen = vz.audit_mask(NoMaps(), causal, d_model=8, inputs=NO_PADDING)

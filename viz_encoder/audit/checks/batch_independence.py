@@ -1,23 +1,44 @@
 """Whether samples know nothing of one another, tried without any padding."""
 
+from contextlib import suppress
+
 import torch
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
-from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE
+from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
 
+EVEN = 4
 MOST_ROWS = 8  # of a sample, to ask whether their gradients cross samples
 
 
 def ask(context: AuditContext) -> Answer:
-    """Each sample in a batch and alone; what rounding makes of it is the noise of later checks."""
-    full = context.full
+    """Each sample in a batch and alone; what rounding makes of it is the noise of later checks.
+
+    Then in a batch of four, whose halves some code joins.
+    """
+    found = _fault(context, context.full)
+    if isinstance(found, Answer):
+        return found
+    context.noise = found
+    with suppress(ModelFault, InputError):
+        even = context.setting.case(torch.ones(EVEN, context.full.valid.shape[1]) > 0)
+        other = _fault(context, even)
+        if isinstance(other, Answer):
+            return other._replace(evidence=f"In a batch of {EVEN}: {other.evidence}")
+    return passes(f"Outputs alone and in a batch, without padding, differ by {found:.1g}.")
+
+
+def _fault(context: AuditContext, full: Case) -> Answer | float:
+    """What is wrong in that batch; how far its samples move, if that is only rounding."""
     together = context.subject.run(full)
     if (place := first_nonfinite(together, full)) is not None:
         sample, query = place
@@ -31,26 +52,39 @@ def ask(context: AuditContext) -> Answer:
         worst = max(worst, apart._replace(sample=sample))
     limit = 1e3 * max(TOLERANCE.get(one, 1e-5) for one in (together.dtype, context.subject.dtype))
     if worst.amount <= limit:
-        context.noise = worst.amount
-        return passes(
-            f"Outputs alone and in a batch, without padding, differ by {worst.amount:.1g}."
-        )
+        return worst.amount
     text = (
         f"Sample {worst.sample} changes by {worst.amount:.2g} with its batch neighbors, without "
         "any padding."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
-    if _by_gradient(context) is False and _by_content(context, together, worst.sample):
+    if _by_gradient(context, full) is False and _by_content(context, full, together, worst.sample):
         cause = (
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
         )
         return found._replace(verdict=Verdict.WARN, cause=cause)
+    if _are_halves(context, full, together):
+        return found.because(diagnose("halves"))
     return found.because(diagnose_mixing(context, full, together))
 
 
-def _by_content(context: AuditContext, together: Tensor, sample: int) -> bool:
+def _are_halves(context: AuditContext, full: Case, together: Tensor) -> bool:
+    """Whether each sample moves with the one half a batch away, and with no other."""
+    half, odd = divmod(len(full.valid), 2)
+    if odd or half < 2 or not full.x.is_floating_point():
+        return False
+    for sample in range(len(full.valid)):
+        other = full.x.clone()
+        other[sample] *= 1.1
+        moved = context.subject.run(full, x=other)
+        rows = (moved - together).abs().flatten(1).amax(dim=1) > 0
+        if rows.nonzero()[:, 0].tolist() != sorted((sample, (sample + half) % (2 * half))):
+            return False
+    return True
+
+
+def _by_content(context: AuditContext, full: Case, together: Tensor, sample: int) -> bool:
     """Whether it matters what the neighbors are, and not only that there are some."""
-    full = context.full
     for seed in range(1, 6):
         x = context.setting.make_x(context.setting.seed + seed, *full.valid.shape)
         x[sample] = full.x[sample]
@@ -60,13 +94,13 @@ def _by_content(context: AuditContext, together: Tensor, sample: int) -> bool:
     return False
 
 
-def _by_gradient(context: AuditContext) -> bool | None:
+def _by_gradient(context: AuditContext, full: Case) -> bool | None:
     """Whether a gradient crosses samples; None where there are none."""
-    n_samples, n_tokens = context.full.valid.shape
+    n_samples, n_tokens = full.valid.shape
     tokens = range(0, 1 if context.is_pooled else n_tokens, max(1, n_tokens // MOST_ROWS))
     rows = [(sample, token) for sample in range(n_samples) for token in tokens]
     try:
-        found = gradients_of(context.subject, context.full, rows).relative()
+        found = gradients_of(context.subject, full, rows).relative()
     except NoGradient:
         return None
     own = torch.tensor([sample for sample, _ in rows], device=found.device)

@@ -183,10 +183,24 @@ def _code(
     ]
     if fits:
         return fits[0] if len(fits) == 1 else ("", "")
-    times = _times(bias, observed, context.intent(case, number)[:, None])
-    scaled = softmax_of(times * bias, context, case, number)
-    found = abs(times - 1) > 0.01 and float((scaled - observed).abs().max()) <= tol
-    return ("bias_scale", f" ({times:.3g} times what is meant)") if found else ("", "")
+    allowed = context.intent(case, number)[:, None]
+    times = [
+        _times(bias[:, head : head + 1], observed[:, head : head + 1], allowed)
+        for head in range(bias.shape[1])
+    ]
+    scaled = softmax_of(bias.new_tensor(times)[:, None, None] * bias, context, case, number)
+    if float((scaled - observed).abs().max()) > tol:
+        return "", ""
+    return _scales(times)
+
+
+def _scales(times: list[float]) -> tuple[str, str]:
+    """That all heads have the bias by one other factor, or some heads by other ones."""
+    wrong = [head for head, one in enumerate(times) if abs(one - 1) > 0.01]
+    if len(wrong) == len(times) and max(times) - min(times) < 0.01 * abs(times[0]):
+        return "bias_scale", f" ({times[0]:.3g} times what is meant)"
+    told = [f"head {head} has {times[head]:.3g} times what is meant" for head in wrong]
+    return ("bias_slopes", f": {', '.join(told)}") if wrong else ("", "")
 
 
 def _times(bias: Weights, observed: Weights, allowed: Tensor) -> float:

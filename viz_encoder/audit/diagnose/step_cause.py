@@ -85,11 +85,14 @@ def _n_meant(one: StepRows) -> int:
 def _cause(context: AuditContext, case: Case, wrong: StepRows) -> Diagnosis:
     """The mask that these rows would have under each cause."""
     n_rows, n_keys = wrong.meant.shape[1:]
-    fits = {
-        "cache_pattern": torch.ones_like(wrong.meant).tril(wrong.start),
-        "corner": context.intent(case, wrong.layer)[:, :n_rows, :n_keys],
-    }
-    found = [code for code, pairs in fits.items() if wrong.is_open_as(pairs[:, None])]
+    cornered = context.intent(case, wrong.layer)[:, :n_rows, :n_keys]
+    itself = torch.ones_like(wrong.meant).tril(wrong.start).triu(wrong.start)
+    fits = (
+        ("cache_pattern", torch.ones_like(wrong.meant).tril(wrong.start)),
+        ("corner", cornered),
+        ("corner", cornered | itself),
+    )
+    found = [*dict.fromkeys(code for code, one in fits if wrong.is_open_as(one[:, None]))]
     leaks = bool((wrong.opened & ~wrong.meant[:, None]).any())
     return diagnose(found[0]) if len(found) == 1 else UNKNOWN if leaks else _too_few(wrong)
 

@@ -55,8 +55,12 @@ def _of_another_id(context: AuditContext, case: Case) -> Diagnosis | None:
         return None
     for other in dict.fromkeys(_other_ids(context, case, ids)):
         exchanged = partial(_exchanged, context, of_padding[0], other)
-        trials = partial(_made_of, context, other), exchanged
-        if other not in of_padding and all(right_with(context, case, one) for one in trials):
+        made = (partial(_made_of, context, other, itself) for itself in (False, True))
+        if (
+            other not in of_padding
+            and any(right_with(context, case, one) for one in made)
+            and right_with(context, case, exchanged)
+        ):
             more = f": {other}, where padding has the id {of_padding[0]}"
             return diagnose("another_id", more=more)
     return None
@@ -74,11 +78,12 @@ def _other_ids(context: AuditContext, case: Case, ids: Tensor) -> Iterator[int]:
             yield from (int(ids[side][0]) for side in (one == one.min(), one == one.max()))
 
 
-def _made_of(context: AuditContext, other: int, case: Case) -> Case:
-    """The batch as it is meant where that id is the padding's."""
+def _made_of(context: AuditContext, other: int, itself: bool, case: Case) -> Case:
+    """The batch as it is meant where that id is the padding's, which may see itself."""
     ids = content_of(case)
     assert ids is not None
     keys = (ids != other)[:, None]
+    keys = keys | torch.eye(ids.shape[1], dtype=torch.bool, device=ids.device) if itself else keys
     return replace(
         case, allowed=tuple(context.pattern(case, n) & keys for n in range(len(case.allowed)))
     )

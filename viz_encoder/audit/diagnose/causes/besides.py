@@ -85,6 +85,11 @@ BESIDES = {
         "q @ k.mT / math.sqrt(d) + bias: add the bias after the scores are divided by √d, and "
         "don't multiply it; scaled_dot_product_attention(attn_mask=bias) adds it as it is.",
     ),
+    "bias_slopes": Cause(
+        "the bias has another slope in some heads",
+        "For a number of heads that is no power of two, take the slopes of the next smaller power "
+        "p, 2 ** (-8 * n / p), and then every second one of those of 2 * p.",
+    ),
     "bias_heads": Cause(
         "heads have each other's bias",
         "slopes[None, :, None, None], in the order of the heads.",

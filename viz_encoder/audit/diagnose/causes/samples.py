@@ -56,6 +56,12 @@ SAMPLES = {
         "Set batch_first=True, or pass x.transpose(0, 1); a (batch, token) mask is a "
         "key_padding_mask, not an attn_mask.",
     ),
+    "halves": Cause(
+        "each sample mixes with the one half a batch away, as where the halves of a batch are "
+        "joined or added",
+        "Join along tokens only what belongs to one sample: torch.cat(k.chunk(2, dim=0), dim=1) "
+        "needs the halves (and both masks) in the same order, and belongs to that model alone.",
+    ),
     "over_batch": Cause(
         "an operation runs across the samples of the batch",
         "Take means, norms and softmax over dim=1 or dim=-1, never over dim=0.",
