@@ -2,6 +2,7 @@
 
 import base64
 import html
+import io
 import json
 import re
 import zlib
@@ -10,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import viz_encoder as vz
 from tests.export.runs import HOSTILE, random_trace
@@ -183,7 +185,8 @@ def test_no_text_breaks_out_and_nothing_is_fetched(hostile):
     cell = replace(hostile, origin=replace(hostile.origin, model=HOSTILE[0])).show()
     shown = cell._repr_html_()
     frame = re.fullmatch(
-        r'<iframe title="([^"]*)" sandbox="allow-scripts" [^>]*srcdoc="([^"]*)">[^<]*</iframe>',
+        r'<style>[^<]*</style><iframe data-viz-frame title="([^"]*)" sandbox="allow-scripts" '
+        r'[^>]*srcdoc="([^"]*)">[^<]*</iframe><img [^<>]*>',
         shown,
     )
     assert html.unescape(frame[2]) == cell.document and html.unescape(frame[1]) == cell.title
@@ -220,3 +223,17 @@ def test_words_are_merged_and_special_tokens_hidden_as_in_a_figure(minilm):
     assert np.abs(values - figure.data[0].z).max() <= off * 1.001
     assert facts["kept"][0]["names"][0] == ["unbelievably", "tokenization"]
     assert facts["maps"][0]["counts"] == [2, 2] and "Sub-words are merged" in facts["notes"][0]
+
+
+def test_where_frames_and_styles_are_taken_out_a_picture_of_the_opened_map_is_left(animal):
+    frame = draw_cell(animal, layer=3, head=5)._repr_html_()
+    left = re.sub(r"<(style|iframe)[^>]*>.*?</\1>", "", frame, flags=re.DOTALL)
+    (content,) = re.findall(
+        r'^<img data-viz-picture alt="[^"]+" src="data:image/png;base64,([^"]+)">$', left
+    )
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(content))).convert("L"), int)
+    n, side = animal.n_tokens, 22
+    rows, weights = pixels[-n * side + side // 2 :: side], animal.attention(3, 5).numpy().ravel()
+    begins = range(side // 2, pixels.shape[1] - (n - 1) * side)  # behind the names
+    drawn = (rows[:, at : at + n * side : side].ravel() for at in begins)
+    assert min(np.corrcoef(cells, weights)[0, 1] for cells in drawn) < -0.99

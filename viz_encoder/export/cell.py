@@ -16,6 +16,7 @@ from viz_encoder.export.opening import choose_opening
 from viz_encoder.export.page import as_kept, document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
 from viz_encoder.export.save import save_view
+from viz_encoder.export.still import still
 from viz_encoder.export.tables import view_note
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
@@ -61,9 +62,16 @@ def draw_cell(
     query = None if query is None else query_of(trace, query)
     opening = choose_opening(trace, places, query)
     title = f"Attention of {_model(trace)}, {_sizes(trace)}"
-    write = partial(save_view, trace, view=replace(view, layer=opening[0], head=opening[1]))
     blank = _document(trace, view, opening, places, _nothing())
-    empty = Cell(blank, title, _height(trace), opening, write)
+    shown = replace(view, layer=opening[0], head=opening[1])
+    empty = Cell(
+        blank,
+        title,
+        _height(trace),
+        opening,
+        partial(save_view, trace, view=shown),
+        still(trace, shown),
+    )
     room = int(max_bytes) - empty.nbytes - 200  # and the digits of its size
     packed = _pack(trace, view, _ordered(places, opening[:2]), room)
     if not packed.tops:

@@ -21,6 +21,8 @@ ONLOAD = (
     "f.style.height=Math.min(d.height,2400)+'px';s.postMessage(ink(),'*')}})}"
     "f.contentWindow.postMessage(ink(),'*')"
 )
+# GitHub takes out frames and styles, so it shows the picture; everything else hides it.
+HIDDEN = "<style>iframe[data-viz-frame] + img[data-viz-picture]{display:none}</style>"
 UNSHOWN = "An interactive attention map; trust this notebook, or run the cell, to see it."
 
 
@@ -55,7 +57,8 @@ class Cell(ShownOnce):
 
     document: the whole HTML document. height: initial frame height in pixels, until the document
     reports its own. place: the layer, head and query that it opens on. write: writes that map to a
-    file of another kind than .html.
+    file of another kind than .html. still: the address of a picture of it, for where no frame is
+    shown.
     """
 
     document: str
@@ -63,6 +66,7 @@ class Cell(ShownOnce):
     height: int
     place: tuple[int, int, int]
     write: Callable[[Path], int]
+    still: str
 
     def __repr__(self) -> str:
         """One-line text, for where nothing can be drawn."""
@@ -78,9 +82,11 @@ class Cell(ShownOnce):
     @cached_property
     def _frame(self) -> str:
         return (
-            f'<iframe title="{html.escape(self.title)}" sandbox="allow-scripts" '
+            f'{HIDDEN}<iframe data-viz-frame title="{html.escape(self.title)}" '
+            f'sandbox="allow-scripts" '
             f'style="width:100%;height:{self.height}px;border:0" onload="{html.escape(ONLOAD)}" '
             f'srcdoc="{html.escape(self.document)}">{UNSHOWN}</iframe>'
+            f'<img data-viz-picture alt="{html.escape(self.title)}" src="{self.still}">'
         )
 
     @property
