@@ -66,6 +66,10 @@ class Findings(SeriesResult[Finding], items="found"):
         said = f"The weights of head {layer}.{head}{more} are NaN, so nothing can be said of them. "
         return said + (self.found[0].sentence if self.found else NAN_CURE)
 
+    def __str__(self) -> str:
+        """The first lines of the table; the sentence where nothing stands out."""
+        return super().__str__() if self.found else self.sentence
+
     def columns(self) -> Columns:
         """One line per finding."""
         names = [field.name for field in fields(Finding)]
