@@ -50,16 +50,31 @@ def _picture(trace: Trace) -> str:
 
 
 PLACE = re.compile(r"\{\{(\w+)\}\}")
+AROUND = """<!doctype html>
+<html lang="{{language}}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{policy}}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{title}}</title>
+<style>{{style}}</style>
+</head>
+<body>
+%s<script>{{script}}</script>
+</body>
+</html>
+"""
 
 
 def filled(
-    template: str, script: str, style: str, rules: Iterable[str], parts: Mapping[str, str]
+    body: str, script: str, style: str, rules: Iterable[str], parts: Mapping[str, str]
 ) -> str:
-    """The template with its parts; its Content-Security-Policy allows this script and the rules."""
+    """The body with its parts; its Content-Security-Policy allows this script and the rules."""
     allowed = [f"default-src 'none'; script-src {digest(script)}", *rules]
     policy = "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
-    every = {"policy": policy, "script": script, "style": style, **parts}
-    return PLACE.sub(lambda found: every[found[1]], template)
+    every = {"policy": policy, "script": script, "style": style, "title": "Attention"}
+    every |= {"language": "en", **parts}
+    return PLACE.sub(lambda found: every[found[1]], AROUND % body)
 
 
 def digest(text: str) -> str:

@@ -64,6 +64,7 @@ def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
     rules = [f"style-src-elem {digest(style)}", "style-src-attr 'unsafe-inline'"]
     parts = {
         "language": code,
+        "title": "One token’s way through an encoder",
         "facts": _json(_facts(encoder, code)),
         "questions": _json(_questions(encoder, numbers)),
         "weights": base64.b64encode((folder / "model.safetensors").read_bytes()).decode("ascii"),

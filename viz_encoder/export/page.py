@@ -25,6 +25,7 @@ from viz_encoder.version import __version__
 
 MAX_BYTES = 5_000_000
 OFFLINE = asset("web/offline")
+TITLE = "Attention of each layer and head"
 EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
 
 
@@ -217,7 +218,8 @@ def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
     """The template with its parts; in the facts no character can open or close a tag."""
     told = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
     pictures = bool(facts["picture"])
-    return document("page", pictures=pictures, facts=told, maps=maps, exact=exact).encode("utf-8")
+    parts = {"title": TITLE, "facts": told, "maps": maps, "exact": exact}
+    return document("page", pictures=pictures, **parts).encode("utf-8")
 
 
 def _asset(name: str) -> str:
