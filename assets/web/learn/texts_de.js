@@ -408,7 +408,7 @@ export const DE = {
     turned: "Die Wirkung ist, wie weit sich der gepoolte Vektor dreht (1 − Kosinus).",
   },
   carried: {
-    title: "Was die Antwort getragen hat",
+    title: "Was es getragen hat",
     note: "Hält man die Attention-Gewichte (und die Divisoren der Normen) fest, wie sie waren, ist der Rest des Modells eine Summe: Jedes Token trägt einen Anteil zum Wert bei.",
     score: (answer, rival) => `Logit von ${answer} − Logit von ${rival}`,
     vector: "Länge des gepoolten Vektors",
