@@ -52,7 +52,8 @@ class Asked:
 
 
 def test_a_map_a_row_and_a_share_are_those_of_the_run(trace, grammar):
-    asked = Asked(trace.show(live=True))
+    asked = Asked(trace.show(live=True, words=True))
+    assert b'"words": true, "hide": false' in asked("page")[1]
     weights = trace.attention(2, 1).numpy()
     assert np.allclose(asked.run("map?layer=2&head=1"), weights, atol=1e-6)
     assert np.allclose(asked.run("row?layer=2&head=1&query=5"), weights[5], atol=1e-6)
