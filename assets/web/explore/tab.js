@@ -95,7 +95,7 @@ class ExploreTab extends TabShell {
     }
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
-    this.map.node.append(this.exports.row);
+    this.map.stage.before(this.exports.row);
     const { explained, findings } = this;
     const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node);
     const statistic = el("summary", {}, "One statistic of every head");
