@@ -83,7 +83,7 @@ COUNTS = """(sizes) => {
   });
   const solid = all("canvas, img, svg, input, select, textarea, button, pre").filter(shown);
   boxes.push(...solid.map((node) => within(box(node), node.parentElement)));
-  const places = boxes.filter(({ width, height }) => width > 1 && height > 1);
+  const places = boxes.filter((one) => one.width > 1 && one.height > 1 && one.bottom > 0);
   const end = Math.max(...places.map(({ bottom }) => bottom));
   const lines = places.map(({ top, bottom }) => [top, bottom]).sort(([a], [b]) => a - b);
   const gaps = [];

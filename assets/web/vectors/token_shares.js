@@ -64,6 +64,7 @@ export class Shares {
     this.high = Math.max(1e-9, ...values.map((value) => Math.abs(value ?? 0)));
     const order = [...values.keys()].filter((at) => values[at]);
     const most = order.sort((a, b) => Number(values[b]) - Number(values[a])).slice(0, LISTED);
+    this.top.classList.toggle("viz-pool-most", most.length > 0 && !grid);
     this.top.textContent = most.length ? `Most: ${most.map(say).join("; ")}.` : why;
     const first = grid ? grid.prefix : Math.min(tokens.length, MOST);
     const beside = grid && first ? [el("span", { class: "viz-caption" }, "Beside the picture: ")] : [];
