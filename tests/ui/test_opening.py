@@ -76,7 +76,7 @@ def test_what_cannot_be_opened_is_said(client, name, says):
 
 
 @pytest.mark.parametrize(
-    ("layer", "task", "says"), [(9, "", "no layer 9"), (None, "x", "no prediction head")]
+    ("layer", "task", "says"), [(9, "", "no state 9"), (None, "x", "no prediction head")]
 )
 def test_predictions_that_there_are_not(client, folder, layer, task, says):
     name = client.predict(str(folder), api_name="/open_model")["name"]
