@@ -77,7 +77,7 @@ WRONG = {
     "rolled": (lambda valid: valid.roll(1, dims=0), "other_sample"),
     "sorted": (lambda valid: valid[valid.sum(dim=1).argsort()], "sorted"),
     "the first for all": (lambda valid: valid[:1].expand_as(valid), "first_sample"),
-    "none": (torch.ones_like, "closes_nothing"),
+    "none": (torch.ones_like, "ignored"),
 }
 
 
