@@ -103,6 +103,39 @@ def test_slots_that_only_some_leave_open(where):
     assert judged(in_some(where), causal) == ("FAIL",) * 3
 
 
+def looking_back(fill, opened, by_einsum, size=3):
+    """Chunks that look at the one before; a filling stands before the first, and it may be open."""
+
+    def layout(q, k, v, keep):
+        n_tokens, more = q.shape[2], -q.shape[2] % size
+        q = F.pad(q, (0, 0, 0, more)).unflatten(2, (-1, size))
+        k, v = (F.pad(F.pad(x, (0, 0, 0, more)), (0, 0, size, 0), value=fill) for x in (k, v))
+        k, v = (x.unfold(2, 2 * size, size).mT for x in (k, v))
+        keep = F.pad(F.pad(keep, (0, more, 0, more)), (size, 0), value=opened)
+        rows = enumerate(keep.unflatten(2, (-1, size)).unbind(2))
+        keep = torch.stack([row[..., size * n :][..., : 2 * size] for n, row in rows], dim=2)
+        if not by_einsum:
+            return by_hand(q, k, v, keep).flatten(2, 3)[:, :, :n_tokens]
+        scores = torch.einsum("bhnid,bhnjd->bhnij", q, k).masked_fill(~keep, -1e30)
+        mixed = torch.einsum("bhnij,bhnjd->bhnid", scores.softmax(dim=-1), v)
+        return mixed.flatten(2, 3)[:, :, :n_tokens]
+
+    return layout
+
+
+@pytest.mark.parametrize("fill, by_einsum", [(0.0, False), (-1.0, False), (-1.0, True)])
+def test_a_filling_before_the_first_chunk_is_a_fault_where_it_is_open(fill, by_einsum):
+    def intent(valid):
+        chunk = torch.arange(valid.shape[1]) // 3
+        return causal(valid) & (chunk[:, None] - chunk[None, :] < 2)
+
+    for opened, code in ((True, "open_slots"), (False, "")):
+        model = Layers(looking_back(fill, opened, by_einsum), n_layers=1).eval()
+        report = vz.audit_mask(model, intent, d_model=8, scope=AuditScope(lengths=[7]))
+        assert report.check("maps").code == code, report
+        assert code or report.sentence.startswith("Tokens look where"), report
+
+
 def test_slots_of_heads_in_the_batch():
     def scope_of(how):
         model = Layers(heads_in_batch(filled(how))).eval()

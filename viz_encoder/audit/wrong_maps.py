@@ -70,9 +70,12 @@ def of_open_slots(number: int, count: int) -> Answer:
 def _varies_with_length(context: AuditContext, case: Case, number: int, slots: Slots) -> bool:
     """Whether there are more or fewer open slots at another length: a sink has always as many.
 
-    Where no other length runs, by what they hold.
+    Or they are open to some rows only, as to the first block. Where no other length runs, by what
+    they hold.
     """
     setting = context.setting
+    if slots.some:
+        return True
     for length in () if setting.fixed else (case.valid.shape[1] - 1, case.valid.shape[1] + 4):
         with suppress(ModelFault, InputError):
             other = setting.case(setting.padding(length))

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.places import NONE, UNCLEAR, RunCase, TokenPlaces, in_rows, places_of
 from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.slots import opened_in
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.measure.whole_call import OTHER, Piece, SlotTokens, WholeCall
+from viz_encoder.audit.measure.whole_call import OTHER, Piece, SlotTokens, WholeCall, row_of
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
 
@@ -143,6 +144,7 @@ def _built(pieces: Sequence[Piece], case: Case, *, cross: bool) -> AttentionCall
     if len({_kind(piece.ran) for piece in pieces}) != 1:
         return None
     named, n_tokens = _with_padding(pieces, valid), valid.shape[1]
+    named = [_without_closed(piece, judged) for piece in named]
     if cross:
         named, n_tokens = _side_by_side(pieces, len(valid))
     columns = [_columns(piece.keys, n_tokens) for piece in named]
@@ -198,6 +200,13 @@ def _with_padding(pieces: Sequence[Piece], valid: Bool[Tensor, "batch token"]) -
             keys[still], left = left[: int(still.sum())], left[int(still.sum()) :]
             found[n] = replace(found[n], keys=keys)
     return found
+
+
+def _without_closed(piece: Piece, judged: Bool[Tensor, "batch query"]) -> Piece:
+    """Without keys that hold no token and are closed, whatever they hold in other pieces."""
+    rows = judged[piece.sample, piece.queries.clamp_min(0)] & (piece.queries >= 0)
+    opened = opened_in(row_of(piece.ran, piece.row))[0, :, rows].flatten(0, 1).any(dim=0)
+    return replace(piece, keys=piece.keys.masked_fill((piece.keys == NONE) & ~opened, OTHER))
 
 
 def _columns(keys: SlotTokens, n_tokens: int) -> SlotTokens:

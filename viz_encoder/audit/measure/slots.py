@@ -10,6 +10,7 @@ from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.mask_parsing import NEVER
 
 BLOCK = 8  # kernels and caches fill their keys up to a multiple of it
+EVEN = 1e-5  # relative: weights of keys that are the same differ by rounding alone
 
 
 class Slots(NamedTuple):
@@ -19,6 +20,7 @@ class Slots(NamedTuple):
     n_open: int = 0  # closed ones are cut off
     by_mistake: bool = False  # block padding and not a sink, as far as one run can tell
     vary: bool = False  # they differ by sample, so they may be made of its tokens
+    some: bool = False  # all the same, and open to some rows only: a sink is open to all
 
 
 NO_SLOTS = Slots()
@@ -69,7 +71,8 @@ def of_tokens(
     # A single zero slot is also a sink; torch's own module adds one on request.
     several = side.filled and (extra > 1 or n_keys % BLOCK == 0)
     several = several and ran.kind != "multi_head_attention"
-    return ran, Slots(side.first, extra, several, not (side.zero or side.alike))
+    some = side.filled and not side.open_to_all
+    return ran, Slots(side.first, extra, several, not (side.zero or side.alike), some)
 
 
 def _side(ran: AttentionCall, first: int, rows: Tensor) -> _SlotSide:
@@ -79,13 +82,25 @@ def _side(ran: AttentionCall, first: int, rows: Tensor) -> _SlotSide:
     judged, held = rows[:, None, :, None], _held(ran)
     closed, every = not bool((opened & judged).any()), bool((opened | ~judged).all())
     if held is None:
-        return _SlotSide(first, closed, every, zero=False, filled=False, alike=False)
+        filled = _are_even(ran, place, rows)
+        return _SlotSide(first, closed, every, zero=False, filled=filled, alike=False)
     slots, last = held[:, :, place], held[:, :, n_tokens - 1 : n_tokens]
     zero = not bool(slots.any())
     same = slots.shape[2] > 1 and bool((slots == slots[:, :, :1]).all())
     again = not first and bool((slots == last).all())
     alike = len(held) > 1 and bool((slots == slots[:1]).all())
     return _SlotSide(first, closed, every, zero, zero or same or again, alike)
+
+
+def _are_even(ran: AttentionCall, place: slice, rows: Tensor) -> bool:
+    """Whether open slots of which only weights are known have the same in each row, so hold one."""
+    if ran.maps is None or rows.shape != ran.maps.shape[::2]:
+        return False
+    weights = ran.maps[..., place].transpose(1, 2)[rows]
+    opened = weights > 0
+    several = opened.sum(dim=-1) > 1
+    most, least = weights.amax(dim=-1), weights.masked_fill(~opened, torch.inf).amin(dim=-1)
+    return bool(several.any()) and bool((most - least <= EVEN * most)[several].all())
 
 
 def _chosen(

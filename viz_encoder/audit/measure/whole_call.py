@@ -60,7 +60,7 @@ class WholeCall:
         It does not if a sample looks at another one, for which there is no place, or if a key is
         not what it was in another piece.
         """
-        row, at = _row(piece.ran, piece.row), (piece.sample, piece.group)
+        row, at = row_of(piece.ran, piece.row), (piece.sample, piece.group)
         queries, keys = (piece.queries >= 0).nonzero()[:, 0], (piece.keys != OTHER).nonzero()[:, 0]
         judged = queries[self.judged[piece.sample, piece.queries[queries]]]
         if bool(opened_in(row)[0, :, judged][..., piece.keys == OTHER].any()):
@@ -115,7 +115,7 @@ def _each_once(
     return row._replace(**changed), keys[first], single
 
 
-def _row(ran: AttentionCall, row: int) -> AttentionCall:
+def row_of(ran: AttentionCall, row: int) -> AttentionCall:
     """One row of its batch, with a mask, and every bias expanded to queries and keys."""
     (_, n_heads, *size), everything = ran.shape, ran.q.new_ones(1, 1, 1, 1, dtype=torch.bool)
     held = {**ran._asdict(), "mask": everything if ran.mask is None else ran.mask}

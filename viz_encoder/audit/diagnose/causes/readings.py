@@ -126,7 +126,8 @@ READINGS = {
     "open_slots": Cause(
         "the keys were padded to a whole block or a static cache's length, and the mask leaves "
         "that padding open",
-        "F.pad(keep, (0, filling), value=False): close in the mask what is added to the keys.",
+        "F.pad(keep, (0, filling), value=False), or (filling, 0) for keys in front: close in the "
+        "mask what is added to the keys.",
     ),
     "keys_beside": Cause(
         "the weights stand beside the keys that they belong to",
