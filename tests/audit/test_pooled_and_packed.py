@@ -58,15 +58,30 @@ def in_length(counts):
     return counts.sort(descending=True).values
 
 
+def late(counts):
+    """Each border one token late, but not the end."""
+    counts = counts.clone()
+    counts[0] += 1
+    counts[-1] -= 1
+    return counts
+
+
 @pytest.mark.parametrize("intent", [padding, slow(causal)])
-@pytest.mark.parametrize("order", [Tensor.clone, lambda counts: counts.flip(0), in_length])
-def test_lengths_in_another_order_are_named(order, intent):
+@pytest.mark.parametrize(
+    "order, code",
+    [
+        (Tensor.clone, ""),
+        (lambda counts: counts.flip(0), "packed_order"),
+        (in_length, "packed_order"),
+        (late, "packed_borders"),
+        (lambda counts: counts.sum()[None], "documents"),
+    ],
+)
+def test_lengths_by_which_packed_samples_are_cut_wrongly_are_named(order, code, intent):
     model = PackedRow(order, one_way=intent is causal).eval()
     report = audit(model, intent, own_mask)
-    if order is Tensor.clone:
-        assert report.verdict == "PASS", str(report)
-    else:
-        assert report.failed[0].code == "packed_order", str(report)
+    assert report.verdict == ("FAIL" if code else "PASS"), str(report)
+    assert not code or report.failed[0].code == code, str(report)
 
 
 def test_outputs_beside_the_first_are_told():

@@ -1,6 +1,5 @@
 """Why samples of one batch change each other: each explanation is tried, and named if it holds."""
 
-import itertools
 from dataclasses import replace
 
 import torch
@@ -8,7 +7,7 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.measure.difference import gap, own_rows
 from viz_encoder.audit.measure.fixed_keys import attended
@@ -20,8 +19,9 @@ from viz_encoder.audit.measure.places import places_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
+from viz_encoder.trace.recorded_call import RecordedCall
 
-MOST_SAMPLES = 5  # whose orders are all tried
+BORDERS = "In one row without a mask: cu_seqlens = F.pad(lengths.cumsum(0), (1, 0))."
 UNKNOWN = Diagnosis(
     "mixing",
     "not known: neither swapped axes, nor an earlier batch's mask, nor a mean or a count of the "
@@ -41,7 +41,7 @@ def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis
         (_by_axes(found) if found else None)
         or _by_earlier_mask(context, case)
         or _by_rows(context, case)
-        or (_by_packed_order(case, found) if found else None)
+        or (_by_packed(context, case, found) if found else None)
         or _by_divisor(context, case, out)
         or by_first(context, case, out)
         or (_over_batch(context, case, found) if found else None)
@@ -186,15 +186,20 @@ def _fits(context: AuditContext, found: Gradients, allowed: Case, case: Case) ->
     )
 
 
-def _by_rows(context: AuditContext, case: Case) -> Diagnosis | None:
-    """Whether, in calls with more rows than samples, keys are of another sample than queries."""
+def _calls(context: AuditContext, case: Case) -> list[RecordedCall]:
+    """The calls of attention over tokens; none where it cannot be seen."""
     try:
         with record(context.subject.whole, hidden=False, eager=True) as recording:
             context.subject.run(case)
     except TraceError:
-        return None
+        return []
     fixed = context.subject.fixed_keys
-    calls = [one for n, one in enumerate(attended(recording)) if n not in fixed]
+    return [one for n, one in enumerate(attended(recording)) if n not in fixed]
+
+
+def _by_rows(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether, in calls with more rows than samples, keys are of another sample than queries."""
+    calls = _calls(context, case)
     if all(one.shape[0] in (1, len(case.valid)) for one in calls):
         return None
     for place in places_of(context.subject, case, calls, context.subject.run) or ():
@@ -206,32 +211,39 @@ def _by_rows(context: AuditContext, case: Case) -> Diagnosis | None:
     return None
 
 
-def _by_packed_order(case: Case, found: Gradients) -> Diagnosis | None:
-    """Whether packed samples are separated by their lengths in another order."""
-    counts = tuple(case.valid.sum(dim=1).tolist())
-    if len(counts) > MOST_SAMPLES:
-        return None
-    real = case.valid.flatten()
+def _by_packed(context: AuditContext, case: Case, found: Gradients) -> Diagnosis | None:
+    """Whether samples are packed in one row that is cut at other places than their ends."""
+    counts, real = case.valid.sum(dim=1).tolist(), case.valid.flatten()
     own = torch.tensor([case.valid.shape[1] * sample + query for sample, query in found.rows])
     if not torch.equal(own, real.nonzero()[:, 0].cpu()):
         return None
     depends = found.relative().nan_to_num(0.0).flatten(1)[:, real].cpu() > GRADIENT
     one_way = torch.equal(depends, depends.tril())
-
-    def separated(order: tuple[int, ...], most: int = MOST_SAMPLES) -> Tensor:
-        number = torch.arange(len(order)).repeat_interleave(torch.tensor(order)).clamp(max=most)
-        same = number[:, None] == number
-        return same.tril() if one_way else same
-
-    if one_way and torch.equal(depends, separated((sum(counts),))):
-        return diagnose("documents", more=": all that are packed are one", sure=False)
-    if len(counts) > 2 and torch.equal(depends, separated(counts, 1)):
-        return diagnose("packed_first", sure=False)
-    orders = dict.fromkeys(itertools.permutations(counts))
-    fits = [order for order in orders if torch.equal(depends, separated(order))]
-    if len(fits) != 1 or fits[0] == counts:
+    first = depends.long().argmax(dim=1)
+    alike = first[:, None] == first
+    if not torch.equal(depends, alike.tril() if one_way else alike):
         return None
-    return diagnose("packed_order", more=f": {[*fits[0]]} for {[*counts]}")
+    pieces = first.unique_consecutive(return_counts=True)[1].tolist()
+    if len(pieces) == 1:
+        return _as_one(context, case, one_way)
+    if len(counts) > 2 and pieces == [counts[0], sum(counts[1:])]:
+        return diagnose("packed_first", sure=False)
+    if pieces == counts or len(pieces) != len(counts):
+        return None
+    code = "packed_order" if sorted(pieces) == sorted(counts) else "packed_borders"
+    return diagnose(code, more=f": {pieces} for {counts}")
+
+
+def _as_one(context: AuditContext, case: Case, one_way: bool) -> Diagnosis | None:
+    """That nothing separates packed samples; a mean over the batch looks like it from outside."""
+    calls, n_real = _calls(context, case), int(case.valid.sum())
+    in_one_row = any(one.shape[0] == 1 and one.shape[2] >= n_real for one in calls)
+    if not (in_one_row or one_way or not calls):
+        return None
+    if not (in_one_row or one_way):
+        return either(("over_batch", "documents"))
+    found = diagnose("documents", more=": all that are packed are one", sure=in_one_row)
+    return found._replace(cure=f"{found.cure} {BORDERS}")
 
 
 def by_first(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:

@@ -112,6 +112,11 @@ PARTS = {
         "Take cu_seqlens of the lengths as the samples are packed, F.pad(lengths.cumsum(0), (1, "
         "0)); if lengths are sorted, sort the samples likewise.",
     ),
+    "packed_borders": Cause(
+        "packed samples (cu_seqlens) are cut at other places than where they end",
+        "cu_seqlens = F.pad(lengths.cumsum(0), (1, 0)): 0, then where each sample ends, without "
+        "+ 1 or - 1.",
+    ),
     "packed_first": Cause(
         "packed samples are separated at the first border only, and all behind it are one",
         "Cut at each border, not at cu_seqlens[1] alone: zip(cu_seqlens[:-1], cu_seqlens[1:]).",
