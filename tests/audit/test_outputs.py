@@ -291,3 +291,19 @@ def test_nan_without_padding_or_at_one_length_only_is_red():
     assert own(audit(by_padding))[0] == "batch_independence"
     longer = audit(by_length)
     assert own(longer) == ["lengths"] and "output row 0 of sample 0" in longer.sentence
+
+
+@pytest.mark.parametrize("shift, verdict", [("once", "PASS"), ("not", "FAIL"), ("rolled", "FAIL")])
+def test_a_decoder_that_shifts_its_inputs_is_judged_one_token_longer(shift, verdict):
+    stack = Stack()
+
+    def decoder(x):
+        before = {"not": x[:, :0], "rolled": x[:, -1:]}.get(shift, torch.ones_like(x[:, :1]))
+        x = torch.cat([before, x], dim=1)[:, : x.shape[1]]
+        return stack(x, torch.ones(*x.shape[:2], x.shape[1]).tril().bool())
+
+    def run(x, passed):
+        return decoder(torch.cat([x, x[:, -1:]], dim=1))[:, 1:]
+
+    inputs = AuditInputs(valid=torch.ones(3, 6, dtype=torch.bool))
+    assert audit(run, causal, of, module=stack, inputs=inputs).verdict == verdict
