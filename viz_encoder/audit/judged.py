@@ -217,7 +217,7 @@ def _unseen(context: AuditContext, share: Share) -> str:
         why, give = "the output is one row a sample", "let the model return one row a token"
     else:
         n_tokens, longer = context.base.valid.shape[1], _long_enough(context)
-        why = f"after {n_layers} layers a token may know of all {n_tokens}"
+        why = f"after {counted(n_layers, 'layer')} a token may know of all {n_tokens}"
         give = f"give AuditScope(lengths=[{longer}])" if longer else "audit one layer by itself"
     return f"how far each layer looks, because no maps were seen, and {why}: {give}"
 

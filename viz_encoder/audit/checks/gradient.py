@@ -26,6 +26,7 @@ from viz_encoder.audit.pictures import (
 )
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.shown import counted
 
 
 def ask(context: AuditContext) -> Answer:
@@ -116,10 +117,12 @@ def _leak(
     sample, query, key, amount = cell
     what = "token" if bool(case.valid[sample, key]) else "padding"
     who = f"sample {sample}" if context.is_pooled else f"token {query} of sample {sample}"
+    n_pairs = int((leaks > GRADIENT).sum())
+    pairs = "1 pair of tokens is" if n_pairs == 1 else f"{n_pairs} pairs of tokens are"
     text = (
         f"The output of {who} changes with {what} {key}, which your intent does not let it know "
         f"of, directly or over other tokens. The gradient is {amount:.2g} times that of the token "
-        f"it changes most with; {int((leaks > GRADIENT).sum())} pairs of tokens are like this."
+        f"it changes most with; {pairs} like this."
     )
     answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
@@ -166,7 +169,7 @@ def _unjudged(context: AuditContext) -> str:
     calls = [] if context.scope.cross else [one.name for one in context.maps.cross]
     calls += context.maps.left_out
     calls += [
-        f"what {one.slots.n_open} further keys of layer {number} hold"
+        f"what {counted(one.slots.n_open, 'further key')} of layer {number} hold"
         for number, one in enumerate(context.maps.layers)
         if one.slots.vary
     ]
