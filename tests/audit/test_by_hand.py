@@ -43,6 +43,28 @@ class Block(nn.Module):
         return x + self.across(x[:, None], memory, keep)[:, 0]
 
 
+class MemoryFirst(nn.Module):
+    """Cross-attention to a memory, then self-attention, without a module of their own."""
+
+    def __init__(self, n_keys):
+        super().__init__()
+        torch.manual_seed(0)
+        self.qkv, self.memory = nn.Linear(8, 24), nn.Parameter(torch.randn(1, 1, n_keys, 8))
+
+    def forward(self, x, keep):
+        q, _, _ = self.qkv(x)[:, None].chunk(3, -1)
+        memory = self.memory.expand(len(x), -1, -1, -1)
+        x = x + F.scaled_dot_product_attention(q, memory, memory)[:, 0]
+        q, k, v = self.qkv(x)[:, None].chunk(3, -1)
+        return x + F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None])[:, 0]
+
+
+@pytest.mark.parametrize("n_keys", [3, 7, 11])
+def test_a_memory_before_the_first_self_attention_is_no_layer_of_the_tokens(n_keys):
+    told = audit(MemoryFirst(n_keys), n_layers=1)
+    assert told.verdict == "PASS" and "cross-attention" in told.sentence, str(told)
+
+
 @pytest.mark.parametrize("itself", [slow(fused), by_hand])
 @pytest.mark.parametrize("across", [by_hand, one_head])
 def test_cross_attention_by_hand_is_judged_or_said_not_to_be(itself, across):

@@ -93,6 +93,10 @@ def test_implementations_must_agree():
     model = Stack()
     other = {"fast": lambda x, keep: model(x, keep | True)}
     assert own(audit(model, scope=AuditScope(variants=other))) == ["implementations"]
+    for unmasked in (lambda keep: bool(keep[:, -1].all()), lambda keep: len(keep) == 1):
+        other = {"odd": lambda x, keep, open_=unmasked: model(x, keep | open_(keep))}
+        found = audit(model, causal, scope=AuditScope(variants=other))
+        assert own(found) == ["implementations"], str(found)
     same = AuditScope(variants={"same": lambda x, keep: model(x, keep)})
     assert audit(model, scope=same).verdict == "PASS"
 

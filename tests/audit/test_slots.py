@@ -212,10 +212,10 @@ def test_a_static_cache_of_transformers(size):
 class Prefixed(nn.Module):
     """Three learned keys before the tokens; their part of the mask is put at either end."""
 
-    def __init__(self, sides):
+    def __init__(self, sides, attend=F.scaled_dot_product_attention, *, opened=True):
         super().__init__()
         torch.manual_seed(0)
-        self.sides = sides
+        self.sides, self.attend, self.opened = sides, attend, opened
         self.qkv, self.prefix = nn.Linear(8, 24), nn.Parameter(torch.randn(2, 1, 1, 3, 8))
 
     def forward(self, x, keep):
@@ -224,14 +224,33 @@ class Prefixed(nn.Module):
             torch.cat([prefix.expand(len(x), -1, -1, -1), part], 2)
             for prefix, part in zip(self.prefix, kv, strict=True)
         )
-        keep = F.pad(keep, self.sides, value=True)[:, None]
-        return x + F.scaled_dot_product_attention(q, k, v, attn_mask=keep)[:, 0]
+        keep = F.pad(keep, self.sides, value=self.opened)[:, None]
+        return x + self.attend(q, k, v, keep)[:, 0]
 
 
-def test_keys_alike_in_all_samples_are_the_prefix_wherever_the_mask_is_open():
-    wrong = vz.audit_mask(Prefixed((0, 3)), causal, d_model=8)
-    assert own(wrong)[0] == "maps", str(wrong)
-    assert vz.audit_mask(Prefixed((3, 0)), causal, d_model=8).verdict == "PASS"
+def by_einsum(q, k, v, keep):
+    scores = torch.einsum("bhid,bhjd->bhij", q, k).masked_fill(~keep, -1e30)
+    return torch.einsum("bhij,bhjd->bhid", scores.softmax(-1), v)
+
+
+def of_the_prefix(valid):
+    return valid.new_ones(*valid.shape, 3)
+
+
+@pytest.mark.parametrize("attend", [F.scaled_dot_product_attention, by_einsum])
+def test_a_prefix_is_known_by_what_it_holds_wherever_the_mask_is_open(attend):
+    right = vz.audit_mask(Prefixed((3, 0), attend), causal, d_model=8)
+    assert "Not judged: 3 keys beside the tokens in layer 0" in right.sentence, str(right)
+    told = AuditScope(cross=of_the_prefix)
+    report = vz.audit_mask(Prefixed((3, 0), attend), causal, d_model=8, scope=told)
+    assert "nowhere else" in report.sentence, str(report)
+    told = AuditScope(cross=lambda valid: of_the_prefix(valid) & (torch.arange(3) < 2))
+    report = vz.audit_mask(Prefixed((3, 0), attend), causal, d_model=8, scope=told)
+    assert own(report) == ["cross_attention"], str(report)
+    for opened in (True, False):
+        wrong = vz.audit_mask(Prefixed((0, 3), attend, opened=opened), causal, d_model=8)
+        assert own(wrong)[0] == "maps", str(wrong)
+        assert wrong.failed[0].cause.startswith("the mask does not count the keys"), str(wrong)
 
 
 def compressed(spoiled):
@@ -256,5 +275,5 @@ def test_keys_made_of_several_tokens_are_not_judged():
     )
     assert right.verdict == "PASS", str(right)
     assert wrong.failed[0].cause.startswith("not known"), str(wrong)
-    assert "3 further keys of layer 0" in wrong.failed[0].cause, str(wrong)
+    assert "3 keys beside the tokens in layers 0 and 1" in wrong.failed[0].cause, str(wrong)
     assert "made of several tokens" in wrong.failed[0].cure, str(wrong)

@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.attribution.einsums import mixing_of
 from viz_encoder.attribution.links import Links, links_of
 from viz_encoder.attribution.rule_names import Scores
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.mixing import mixing_of
 from viz_encoder.trace.recomputed import allowed
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.measure.maps import named_once
+from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.question import LAST
 from viz_encoder.audit.report import Verdict
@@ -50,6 +50,8 @@ def how_much_was_judged(context: AuditContext) -> Judged:
     share = _by_outputs(context) if by_outputs else Share.NONE
     pooled = _pooling(context) if context.scope.pool_over is not None else ""
     others = [*filter(None, [_own_token(context), _of_padding(context), pooled]), *others]
+    if context.scope.cross is not None and _crossed(context):  # it was asked for
+        return Judged(Share.NONE, "; ".join(others))
     if share is Share.ALL:  # of these tokens, but not of those of a memory
         routed = "router" in context.subject.fixed_keys.values() and not context.maps.layers
         others += ["a softmax taken for a router's"] if routed else []
@@ -137,6 +139,7 @@ def _other_calls(context: AuditContext) -> list[str]:
     """Calls of attention that were seen and could not be held against what is meant."""
     told, left_out = _crossed(context), ", ".join(context.maps.kinds_left_out)
     told += [f"attention that is not over these tokens: {left_out}"] if left_out else []
+    told += _beside_tokens(context)
     unseen = ", ".join(named_once(context.maps.unseen)) if context.maps.layers else ""
     told += [f"a softmax that was not seen to meet values: {unseen}"] if unseen else []
     outside = counted(context.unwatched, "call")
@@ -163,6 +166,14 @@ def _all_is_crossed(context: AuditContext) -> bool:
     others = maps.layers or maps.left_out or maps.unseen or context.unwatched
     known = context.given_layers in (None, len(maps.cross)) and len(context.setting.intents) < 2
     return told is not None and told.verdict is Verdict.PASS and known and not others
+
+
+def _beside_tokens(context: AuditContext) -> list[str]:
+    """Several keys of a layer that hold no token, such as a memory's: which may be seen is open."""
+    if _was_asked(context, "cross_attention"):
+        return []
+    keys = ", ".join(beside_tokens(context.maps))
+    return [f"{keys}, such as a memory's or registers: give AuditScope(cross=…)"] if keys else []
 
 
 def _share_of_maps(context: AuditContext) -> Share:

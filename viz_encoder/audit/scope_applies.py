@@ -23,7 +23,7 @@ def require_scope_applies(context: AuditContext) -> None:
 
 def _without_effect(context: AuditContext) -> Iterator[str]:
     scope, maps = context.scope, context.maps
-    if scope.cross is not None and (maps.layers or maps.left_out) and not maps.cross:
+    if scope.cross is not None and (maps.layers or maps.left_out) and not maps.memories:
         yield f"cross=…) is given, but no cross-attention was seen{_what_then(context)}."
     if scope.documents is not False and int(numbered(context, context.full).max()) < 1:
         yield (
@@ -53,4 +53,7 @@ def _what_then(context: AuditContext) -> str:
         )
     if context.unwatched:
         return " in module=; give a module that holds it"
-    return "; leave it out, if the model has none whose weights meet values by other means than @"
+    return (
+        "; leave it out, unless the model has a softmax of its own for it: then multiply the "
+        "weights by the values with @"
+    )

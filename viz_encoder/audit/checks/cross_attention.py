@@ -21,7 +21,7 @@ from viz_encoder.audit.report import Verdict
 
 def ask(context: AuditContext) -> Answer:
     """Each layer, head and sample of it against AuditScope(cross=…)."""
-    layers = context.maps.cross
+    layers = context.maps.memories if context.scope.cross else context.maps.cross
     names = ", ".join(named_once([layer.name for layer in layers]))
     allowed = context.crossed(context.base.valid)
     if not layers:

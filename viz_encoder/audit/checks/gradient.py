@@ -15,7 +15,7 @@ from viz_encoder.audit.diagnose.several_softmaxes import lost_in_softmaxes
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.maps import named_once
+from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.missing_links import missing_links
 from viz_encoder.audit.never_read import find_unread
@@ -26,7 +26,6 @@ from viz_encoder.audit.pictures import (
 )
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
-from viz_encoder.shown import counted
 
 
 def ask(context: AuditContext) -> Answer:
@@ -134,7 +133,7 @@ def _leak(
     if not context.failed("maps") and (unjudged := _unjudged(context)):
         diagnosis = Diagnosis(
             "not_seen",
-            f"not known: no fault was seen in self-attention, but {unjudged} not judged.",
+            f"not known: no fault was seen in self-attention; not judged: {unjudged}.",
             _what_to_give(context),
         )
     elif judged:
@@ -168,13 +167,7 @@ def _unjudged(context: AuditContext) -> str:
     """The calls of attention and the keys that no check holds against an intent."""
     calls = [] if context.scope.cross else [one.name for one in context.maps.cross]
     calls += context.maps.left_out
-    calls += [
-        f"what {counted(one.slots.n_open, 'further key')} of layer {number} hold"
-        for number, one in enumerate(context.maps.layers)
-        if one.slots.vary
-    ]
-    names = ", ".join(named_once(calls))
-    return f"{names} {'was' if len(calls) == 1 else 'were'}" if calls else ""
+    return ", ".join([*named_once(calls), *beside_tokens(context.maps, varying=True)])
 
 
 def _what_to_give(context: AuditContext) -> str:

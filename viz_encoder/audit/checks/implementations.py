@@ -1,5 +1,8 @@
 """Whether the implementations that were given (eager, sdpa, …) agree on real tokens."""
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, raised, untested
@@ -11,6 +14,7 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
 
 CURE = (
     "Pass what means the same to both: additive 0 / finfo.min of the model's dtype, or "
@@ -29,12 +33,13 @@ def ask(context: AuditContext) -> Answer:
         for name, model in context.scope.variants.items()
     }
     refused = []
-    for case, out in ((context.base, context.out), *other_cases(context)):
+    cases = ((context.base, context.out), *_other_batches(context), *other_cases(context))
+    for case, out in cases:
         for name, subject in others.items():
             try:
                 found = _find_fault(context, case, out, name, subject)
             except ModelFault as fault:
-                if case is context.base or context.scope.lengths:
+                if not _is_longer(context, case) or context.scope.lengths:
                     return raised(fault, f"With {name!r}")
                 refused.append(f" {name!r} does not run with {case.valid.shape[1]} tokens.")
                 continue
@@ -42,6 +47,22 @@ def ask(context: AuditContext) -> Answer:
                 return found
     names = ", ".join(map(repr, others))
     return passes(f"{names} agree with the model on real rows.{''.join(refused)}")
+
+
+def _other_batches(context: AuditContext) -> Iterator[tuple[Case, Tensor]]:
+    """Without padding, and of one sample that has some: for these, too, models leave a mask out."""
+    if not context.base.padded or context.setting.fixed:
+        return
+    shortest = int(context.base.valid.sum(dim=1).argmin())
+    with suppress(ModelFault):
+        yield context.full, context.subject.run(context.full)
+    with suppress(ModelFault, InputError):
+        alone = context.setting.case(context.base.valid[shortest : shortest + 1])
+        yield alone, context.subject.run(alone)
+
+
+def _is_longer(context: AuditContext, case: Case) -> bool:
+    return case.valid.shape[1] != context.base.valid.shape[1]
 
 
 def _find_fault(
@@ -54,10 +75,15 @@ def _find_fault(
         if apart.amount <= context.tolerance(out):
             return None
         who = _who(context, case, name, subject)
-    longer = case is not context.base
+    longer = _is_longer(context, case)
+    where = f" {at_length(case)}" if longer else ""
+    if len(case.valid) < len(context.base.valid):
+        where = " in a batch of one"
+    elif context.base.padded and case.valid.all():
+        where = f"{where} where nothing is padded"
     text = (
         f"{name!r} differs by {apart.amount:.2g} at token {apart.query} of sample {apart.sample}"
-        f"{f' {at_length(case)}' if longer else ''}, with the same mask.{who}"
+        f"{where}, with the same mask.{who}"
     )
     if longer and not context.was_asked_for(case.valid.shape[1]):
         return untested(text)

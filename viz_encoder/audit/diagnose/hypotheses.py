@@ -37,11 +37,13 @@ def hypotheses(
 
     `heads` are those that are compared, if heads are known; `layers` the intents of all layers.
     """
+    others = [(n, one) for n, one in enumerate(layers) if not torch.equal(one, allowed)]
     for one in _same_in_all_heads(allowed, pattern, valid):
-        yield one._replace(opened=one.opened[:, None])
-    for number, other in enumerate(layers):
-        if not torch.equal(other, allowed):
-            yield Hypothesis("other_layer", other[:, None], f": that of layer {number}")
+        meant = any(torch.equal(one.opened.expand_as(other), other) for _, other in others)
+        if one.code != "folded" or not meant:  # then it is that layer's
+            yield one._replace(opened=one.opened[:, None])
+    for number, other in others:
+        yield Hypothesis("other_layer", other[:, None], f": that of layer {number}")
     if heads is not None:
         yield from _by_repeat(allowed, heads)
 

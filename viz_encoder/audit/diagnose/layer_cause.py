@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import torch
+import torch.nn.functional as F
 
 from viz_encoder.audit.answer import Diagnosis, is_sure, unsure
 from viz_encoder.audit.audit_context import AuditContext
@@ -19,6 +20,7 @@ from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import in_own_order, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
+from viz_encoder.shown import counted
 
 LOST = ("ignored", "padding_ignored", "pattern_ignored", "causal_lost", "causal_added")
 NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
@@ -55,6 +57,24 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
     return of_the_tensor(context, case, diagnosis) or or_of_one_side(
         context, case, layer, number, by_trying(context, case, diagnosis)
     )
+
+
+def _leaves_keys_uncounted(context: AuditContext, case: Case, layer: LayerRun, number: int) -> bool:
+    """Whether the mask, or the pattern in it, gives a token the column of the n-th before it."""
+    n_before, rows = layer.slots.first, real_rows(context, case, number)
+    if not n_before:
+        return False
+    opened, pattern = layer.looked_at(MASS), context.pattern(case, number)
+    judged = rows[:, None].expand(opened.shape[:3])
+    for value in (False, True):  # the columns that the mask lacks, or that stand behind it
+        allowed, alone = (
+            F.pad(one, (0, n_before), value=value)[..., n_before:]
+            for one in (context.intent(case, number), pattern)
+        )
+        for one in (allowed, alone & case.valid[:, None]):
+            if torch.equal(opened[judged], one[:, None].expand_as(opened)[judged]):
+                return True
+    return False
 
 
 def or_of_one_side(
@@ -97,6 +117,8 @@ def in_another_order(context: AuditContext, case: Case) -> Diagnosis | None:
 
 def equal_mask(context: AuditContext, case: Case, layer: LayerRun, number: int) -> Diagnosis:
     """The cause whose mask the wrong heads match, on this batch and on others."""
+    if _leaves_keys_uncounted(context, case, layer, number):
+        return diagnose("keys_uncounted", more=f": {counted(layer.slots.first, 'key')}")
     found = _equal_mask(context, case, layer, number)
     if found.code or layer.sure:
         return found

@@ -33,13 +33,13 @@ def _may_be(call: RecordedCall, sizes: Collection[tuple[int, int]]) -> bool:
 def memories(calls: Sequence[RecordedCall], n_tokens: int) -> dict[int, FixedKeys]:
     """Calls whose values are the same in all samples, which tokens that differ cannot give.
 
-    Not where the first call's are, too: then the samples may be the same.
+    Not where those of all calls are: then the samples may be the same.
     """
     alike = [_is_alike(call) for call in calls]
     return {
         number: "memory"
         for number, call in enumerate(calls)
-        if alike[number] and not alike[0] and not call.cross and call.shape[2] == n_tokens
+        if alike[number] and not all(alike) and not call.cross and call.shape[2] == n_tokens
     }
 
 

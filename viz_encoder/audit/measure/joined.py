@@ -6,6 +6,7 @@ several rows of one call's batch, its heads are folded into that batch.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
@@ -20,10 +21,17 @@ from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
 
 
+class PlacedCall(NamedTuple):
+    """A call with an axis for samples, heads, queries and keys."""
+
+    call: RecordedCall
+    by_token: bool = False  # whether token n is known to be query n and key n
+
+
 def as_layers(
     subject: Subject, case: Case, calls: Sequence[RecordedCall], run: RunCase
-) -> list[RecordedCall] | None:
-    """The calls with an axis for samples, heads, queries and keys; None where that is not clear.
+) -> list[PlacedCall] | None:
+    """The calls token by token; None where that is not clear.
 
     A call of other tokens, or of which it is not clear what it holds, stays as it is.
     """
@@ -33,21 +41,21 @@ def as_layers(
 
 def joined(
     case: Case, calls: Sequence[RecordedCall], places: Sequence[TokenPlaces]
-) -> list[RecordedCall] | None:
+) -> list[PlacedCall] | None:
     """Join calls into layers, once each slot's token is known."""
-    found, whole = _Layers(case.valid), {}
+    found, whole = _Layers(case.valid), dict[int, PlacedCall]()
     calls = [_own_kind(*one, len(case.valid)) for one in zip(calls, places, strict=True)]
     for number, (call, place) in enumerate(zip(calls, places, strict=True)):
         pieces = _pieces(call, place, case.valid)
         if pieces is None:
-            whole[number] = call
+            whole[number] = PlacedCall(call)
         elif not found.add(number, call.cross, pieces):
             return None
     for number, pieces in found.layers():
         ran = _built(pieces, case, cross=calls[number].cross)
         if ran is None:
             return None
-        whole[number] = replace(calls[number], ran=ran)
+        whole[number] = PlacedCall(replace(calls[number], ran=ran), by_token=True)
     return [whole[number] for number in sorted(whole)]
 
 

@@ -1,7 +1,7 @@
 """One attention layer of one run, read in blocks of rows so that no map is held whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -80,6 +80,15 @@ class LayerRun:
         largest = [float(x.abs().max()) if x.numel() else 0.0 for x in (ran.q, ran.k)]
         bound = largest[0] * largest[1] * ran.q.shape[-1] * max(1.0, abs(ran.scale))
         return bound < HUGE  # False where either is NaN
+
+    @property
+    def beside(self) -> "LayerRun | None":
+        """Its keys that hold no token as those of cross-attention; None without several of them."""
+        if self.slots.n_open < 2:
+            return None
+        first = 0 if self.slots.first else self.shape[3]
+        n_keys = self.ran.shape[3] - self.shape[3]
+        return replace(self, slots=Slots(first), n_keys=n_keys, _known={})
 
     def row_blocks(self) -> Iterator[slice]:
         """Rows in pieces of at most BLOCK_BYTES of weights."""

@@ -10,13 +10,15 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.fixed_keys import attended, memories
-from viz_encoder.audit.measure.joined import as_layers
+from viz_encoder.audit.measure.joined import PlacedCall, as_layers
 from viz_encoder.audit.measure.layer import LayerRun
+from viz_encoder.audit.measure.places import NONE, RunCase, places_of
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.audit.measure.softmaxes import softmaxes_of
 from viz_encoder.audit.measure.subject import Subject, Whole
 from viz_encoder.errors import TraceError
+from viz_encoder.shown import counted, listed
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
@@ -48,6 +50,14 @@ class Maps:
     unseen: tuple[str, ...] = ()  # softmaxes beside them that were not seen to meet values
 
     @property
+    def memories(self) -> tuple[LayerRun, ...]:
+        """Cross-attention; without any, the keys that stand beside the tokens of each layer."""
+        beside = [one.beside for one in self.layers if not self.cross]
+        return self.cross or tuple(
+            replace(one, name=_own_name(one.name)) for one in beside if one is not None
+        )
+
+    @property
     def kinds_left_out(self) -> tuple[str, ...]:
         """The calls that are neither, each kind once, with their number."""
         return named_once(self.left_out)
@@ -57,6 +67,18 @@ def named_once(names: Sequence[str]) -> tuple[str, ...]:
     """Each name once, with the number of calls that have it, if there are several."""
     counts = Counter(names)
     return tuple(f"{n} × {one}" if n > 1 else one for one, n in counts.items())
+
+
+def beside_tokens(maps: Maps, *, varying: bool = False) -> list[str]:
+    """Several keys of a layer that hold no token, or only such as may be made of some, in words."""
+    layers: dict[int, list[str]] = {}
+    for number, one in enumerate(maps.layers):
+        if one.slots.vary if varying else one.slots.n_open > 1:
+            layers.setdefault(one.slots.n_open, []).append(str(number))
+    return [
+        f"{counted(n, 'key')} beside the tokens in layer{'s' if len(at) > 1 else ''} {listed(at)}"
+        for n, at in layers.items()
+    ]
 
 
 def n_calls(maps: Maps) -> int:
@@ -90,16 +112,19 @@ def maps_of(
         return Maps((), f"while being recorded, the model raised {fault}.")
     ran, kinds = attended(recording), subject.fixed_keys
     kinds |= memories(ran, case.valid.shape[1])
-    calls = [one for n, one in enumerate(ran) if n not in kinds]
+    numbered = {n: one for n, one in enumerate(ran) if n not in kinds}
     aside = [(kinds[n], one) for n, one in enumerate(ran) if n in kinds]
-    layers = [_layer(call, case) for call in calls]
+    _learn_sides(subject, given, numbered, lambda one: subject.run(one, grad=grad))
+    calls = [*numbered.values()]
+    layers = [_layer(one, case, after=subject.slots_after.get(n)) for n, one in numbered.items()]
     odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
     if subject.reorders or any(odd):
         joined = as_layers(subject, given, calls, lambda one: subject.run(one, grad=grad))
         if joined is None and any(is_single(call, case) for call in calls):
             return Maps((), UNASSIGNED)
-        calls = joined or calls
-        layers = [_layer(call, case) for call in calls]
+        placed = joined or [PlacedCall(call) for call in calls]
+        layers = [_layer(one.call, case, after=one.by_token or None) for one in placed]
+        calls = [one.call for one in placed]
     others = [call for call, layer in zip(calls, layers, strict=True) if layer is None]
     found = tuple(layer for layer in layers if layer is not None)
     crossed = [(call, _cross(call, case.valid) if call.cross else None) for call in others]
@@ -116,6 +141,30 @@ def maps_of(
         grad,
         tuple(_softmax_in_words(*one) for one in recording.unseen),
     )
+
+
+def _learn_sides(
+    subject: Subject, case: Case, calls: dict[int, RecordedCall], run: RunCase
+) -> None:
+    """Find, once for each call, on which side of the tokens slots stand that one run leaves open.
+
+    They do not move with any token.
+    """
+    open_ = [
+        number
+        for number, call in calls.items()
+        if number not in subject.slots_after
+        and _layer(call, case, surely=True) is None
+        and _layer(call, case) is not None
+    ]
+    places = places_of(subject, case, [*calls.values()], run) if open_ else None
+    for number, place in zip(calls, places or (), strict=False):
+        held, n_tokens = place.tokens[1], case.valid.shape[1]
+        moved = (held >= 0).any(dim=0).nonzero()[:, 0]
+        sides = {True: slice(n_tokens, None), False: slice(0, held.shape[1] - n_tokens)}
+        still = [after for after, slots in sides.items() if bool((held[:, slots] == NONE).all())]
+        if number in open_ and len(moved) and len(still) == 1:
+            subject.slots_after[number] = still[0]
 
 
 def _why_none(told: str) -> str:
@@ -158,7 +207,9 @@ def _is_odd(call: RecordedCall, layer: LayerRun | None, case: Case) -> bool:
     return is_single(call, case) or (layer is None and (folded or not call.cross))
 
 
-def _layer(call: RecordedCall, case: Case) -> LayerRun | None:
+def _layer(
+    call: RecordedCall, case: Case, *, after: bool | None = None, surely: bool = False
+) -> LayerRun | None:
     n_samples, n_tokens = case.valid.shape
     if call.shape[0] not in (1, n_samples) or call.cross:
         return None
@@ -167,7 +218,7 @@ def _layer(call: RecordedCall, case: Case) -> LayerRun | None:
         if (held := _places_in_batch(call, case.valid)) is None:
             return None
         ran = unpacked(ran, held)
-    found = of_tokens(ran, case.allowed[0], case.judged)
+    found = of_tokens(ran, case.allowed[0], case.judged, after=after, surely=surely)
     if found is None:
         return None
     ran, slots = found

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.trace.attention_call import AttentionCall, batch_and_heads, own_copy
-from viz_encoder.trace.einsum_axes import axes_of
+from viz_encoder.trace.mixing import axes_of
 from viz_encoder.trace.torch_ops import SOFTMAX
 
 PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm)

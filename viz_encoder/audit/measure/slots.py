@@ -43,7 +43,12 @@ class _SlotSide(NamedTuple):
 
 
 def of_tokens(
-    ran: AttentionCall, meant: Bool[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"]
+    ran: AttentionCall,
+    meant: Bool[Tensor, "batch query key"],
+    rows: Bool[Tensor, "batch query"],
+    *,
+    after: bool | None = None,
+    surely: bool = False,
 ) -> tuple[AttentionCall, Slots] | None:
     """The call without closed slots, and what is left of them; None if it is not of these tokens.
 
@@ -55,6 +60,8 @@ def of_tokens(
         ran: a call of these samples, or of one that stands for all.
         meant: what queries may attend to, in some layer.
         rows: the queries that count: those of real tokens.
+        after: whether the slots stand after the tokens, where that is known.
+        surely: whether None is wanted where content and mask leave open on which side they stand.
     """
     (_, _, n_queries, n_keys), n_tokens = ran.shape, meant.shape[1]
     extra = n_keys - n_tokens
@@ -62,8 +69,14 @@ def of_tokens(
         return None
     if not extra:
         return ran, Slots()
-    side = _chosen([_side(ran, first, rows) for first in (0, extra)], ran, meant, rows)
-    if side is None:
+    side, sure = _side(ran, 0 if after else extra, rows), True
+    if after is None:
+        side, sure = _chosen([_side(ran, 0, rows), side], ran, meant, rows)
+        # More queries may be more tokens than were meant, and of a causal model closed to these.
+        told = side.closed or side.open_to_all or side.alike
+        if not side.filled and (n_queries != n_tokens or not told):
+            return None
+    if surely and not sure:
         return None
     ran = _with_queries(ran, side.first, n_tokens)
     if side.closed:
@@ -105,25 +118,20 @@ def _are_even(ran: AttentionCall, place: slice, rows: Tensor) -> bool:
 
 def _chosen(
     sides: list[_SlotSide], ran: AttentionCall, meant: Tensor, rows: Tensor
-) -> _SlotSide | None:
-    """The side on which the slots are; None where they may be on neither."""
+) -> tuple[_SlotSide, bool]:
+    """The side on which the slots are, and whether that is sure: content says it, else the mask."""
     after, before = sides
-    among_queries = ran.shape[2] != meant.shape[1]
+    filled, alike = (after, before) if before.alike else (before, after)
     if after.zero is not before.zero:
-        chosen = after if after.zero else before
-    elif (after.closed and (before.closed or before.sink)) or (before.closed and after.sink):
-        chosen = min(sides, key=lambda one: _n_wrong(ran, one.first, meant, rows))
-    elif after.closed or before.closed:
-        chosen = after if after.closed else before
-    elif after.alike is not before.alike and not (after if before.alike else before).filled:
-        chosen = after if after.alike else before  # what differs by sample is tokens, open or not
-    else:
-        chosen = max(sides, key=lambda one: (one.open_to_all, one.filled, one.alike))
-    # More queries, too, may be more tokens than were meant, and of a causal model closed to these.
-    known = chosen.filled or (
-        not among_queries and (chosen.closed or chosen.open_to_all or chosen.alike)
-    )
-    return chosen if known else None
+        return after if after.zero else before, True
+    if after.alike is not before.alike and not filled.filled:
+        return alike, not filled.closed  # what differs by sample is tokens
+    if (after.closed and (before.closed or before.sink)) or (before.closed and after.sink):
+        return min(sides, key=lambda one: _n_wrong(ran, one.first, meant, rows)), False
+    if after.closed or before.closed:
+        return after if after.closed else before, True
+    chosen = max(sides, key=lambda one: (one.open_to_all, one.filled, one.alike))
+    return chosen, chosen.filled or after.open_to_all is not before.open_to_all
 
 
 def _n_wrong(ran: AttentionCall, first: int, meant: Tensor, rows: Tensor) -> int:

@@ -48,6 +48,7 @@ class Subject:
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
         self.fixed_keys: dict[int, FixedKeys] = {}  # by the number of the call in a run
+        self.slots_after: dict[int, bool] = {}  # of a call, also by its number: if after its tokens
         self.switches = ModuleState.of(self.whole)
         self.state = HeldTensors.of(state_of(self.whole, tensors_of(call)))
         self.reorders = False  # tokens or samples stand in another order inside

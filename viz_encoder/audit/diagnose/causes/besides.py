@@ -36,6 +36,10 @@ BESIDES = {
         "for that chunk: queries begin at x[:, c - 1 :], and F.pad(out, (0, 0, c - 1, 0)) puts "
         "them back.",
     ),
+    "keys_uncounted": Cause(
+        "the mask does not count the keys in front of the tokens, such as a prefix or registers",
+        "Of n keys in front: F.pad(mask, (n, 0), value=True).",
+    ),
     "input_unused": Cause(
         "something else that is as long as the input, such as a prefix or a cache, is read in its "
         "place",

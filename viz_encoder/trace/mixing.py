@@ -1,10 +1,9 @@
 """Products that mix values by attention weights: which axes are queries, keys and heads."""
 
+from string import ascii_letters
 from typing import Any, NamedTuple
 
 from torch import Tensor
-
-from viz_encoder.trace.einsum_axes import axes_of
 
 
 class Mixing(NamedTuple):
@@ -60,3 +59,20 @@ def _plain_product(maps: Tensor, values: Tensor, maps_first: bool) -> Mixing | N
     if maps_first:
         return Mixing(maps, values, (*heads, row, column))
     return Mixing(maps.mT, values.mT, (*heads, column, row))
+
+
+def axes_of(equation: Any, given: tuple[Tensor, ...]) -> tuple[str, str, str] | None:
+    """With letters for "..."; None if it is no product of two, or does not say its result."""
+    if not isinstance(equation, str):  # axes as lists of numbers
+        return None
+    factors, _, out = equation.replace(" ", "").partition("->")
+    names = factors.split(",")
+    if not len(names) == len(given) == 2 or not out:
+        return None
+    unused = [x for x in ascii_letters if x not in equation]
+    sizes = [x.ndim - len(n.replace("...", "")) for n, x in zip(names, given, strict=True)]
+    dots = "".join(unused[: max(sizes)])
+    one, other = (
+        n.replace("...", dots[len(dots) - size :]) for n, size in zip(names, sizes, strict=True)
+    )
+    return one, other, out.replace("...", dots)
