@@ -253,6 +253,23 @@ def test_a_prefix_is_known_by_what_it_holds_wherever_the_mask_is_open(attend):
         assert wrong.failed[0].cause.startswith("the mask does not count the keys"), str(wrong)
 
 
+def interleaved(q, k, v, keep):
+    """Before each token a fixed key, as actions stand between states."""
+    fixed = torch.randn(2, 1, 1, 64, 8, generator=torch.Generator().manual_seed(0))
+    fixed = fixed[..., : k.shape[2], : k.shape[3]]
+    k, v = (
+        torch.stack([one.expand_as(part), part], 3).flatten(2, 3)
+        for one, part in zip(fixed, (k, v), strict=True)
+    )
+    return sdpa(q, k, v, keep.repeat_interleave(2, dim=-1))
+
+
+def test_fixed_keys_between_the_tokens_are_no_filling_though_they_grow_with_the_text():
+    report = vz.audit_mask(Layers(interleaved).eval(), causal, d_model=8)
+    assert report.verdict == "PASS", str(report)
+    assert "7 keys beside the tokens in layers 0 and 1" in report.sentence, str(report)
+
+
 def compressed(spoiled):
     """Besides the tokens, the mean of each two of them: open after both, or always if spoiled."""
 

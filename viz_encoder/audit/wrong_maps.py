@@ -71,11 +71,11 @@ def _varies_with_length(context: AuditContext, case: Case, number: int, slots: S
     """Whether there are more or fewer open slots at another length: a sink has always as many.
 
     Or they are open to some rows only, as to the first block. Where no other length runs, by what
-    they hold.
+    they hold. Other tokens, between those that are judged, are no filling.
     """
     setting = context.setting
-    if slots.some:
-        return True
+    if slots.some or slots.among:
+        return not slots.among
     for length in () if setting.fixed else (case.valid.shape[1] - 1, case.valid.shape[1] + 4):
         with suppress(ModelFault, InputError):
             other = setting.case(setting.padding(length))

@@ -26,6 +26,7 @@ class PlacedCall(NamedTuple):
 
     call: RecordedCall
     by_token: bool = False  # whether token n is known to be query n and key n
+    among: bool = False  # whether keys that hold no token stood between the tokens
 
 
 def as_layers(
@@ -55,8 +56,14 @@ def joined(
         ran = _built(pieces, case, cross=calls[number].cross)
         if ran is None:
             return None
-        whole[number] = PlacedCall(replace(calls[number], ran=ran), by_token=True)
+        call, among = replace(calls[number], ran=ran), any(map(_has_others_among, pieces))
+        whole[number] = PlacedCall(call, by_token=True, among=among)
     return [whole[number] for number in sorted(whole)]
+
+
+def _has_others_among(piece: Piece) -> bool:
+    held = (piece.keys >= 0).nonzero()[:, 0]
+    return bool(len(held)) and NONE in piece.keys[held[0] : held[-1]]
 
 
 def _own_kind(call: RecordedCall, place: TokenPlaces, n_samples: int) -> RecordedCall:
@@ -152,7 +159,8 @@ def _built(pieces: Sequence[Piece], case: Case, *, cross: bool) -> AttentionCall
     if len({_kind(piece.ran) for piece in pieces}) != 1:
         return None
     named, n_tokens = _with_padding(pieces, valid), valid.shape[1]
-    named = [_without_closed(piece, judged) for piece in named]
+    if len(pieces) > len({(piece.sample, piece.group) for piece in pieces}):
+        named = [_without_closed(piece, judged) for piece in named]
     if cross:
         named, n_tokens = _side_by_side(pieces, len(valid))
     columns = [_columns(piece.keys, n_tokens) for piece in named]

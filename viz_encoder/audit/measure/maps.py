@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.fixed_keys import attended, memories
 from viz_encoder.audit.measure.joined import PlacedCall, as_layers
 from viz_encoder.audit.measure.layer import LayerRun
+from viz_encoder.audit.measure.nested import places_in_batch, unpacked
 from viz_encoder.audit.measure.places import NONE, RunCase, places_of
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
@@ -20,7 +20,6 @@ from viz_encoder.audit.measure.subject import Subject, Whole
 from viz_encoder.errors import TraceError
 from viz_encoder.shown import counted, listed
 from viz_encoder.trace import record
-from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.softmax import SeenSoftmax
 
@@ -123,7 +122,9 @@ def maps_of(
         if joined is None and any(is_single(call, case) for call in calls):
             return Maps((), UNASSIGNED)
         placed = joined or [PlacedCall(call) for call in calls]
-        layers = [_layer(one.call, case, after=one.by_token or None) for one in placed]
+        layers = [
+            _layer(one.call, case, after=one.by_token or None, among=one.among) for one in placed
+        ]
         calls = [one.call for one in placed]
     others = [call for call, layer in zip(calls, layers, strict=True) if layer is None]
     found = tuple(layer for layer in layers if layer is not None)
@@ -208,20 +209,25 @@ def _is_odd(call: RecordedCall, layer: LayerRun | None, case: Case) -> bool:
 
 
 def _layer(
-    call: RecordedCall, case: Case, *, after: bool | None = None, surely: bool = False
+    call: RecordedCall,
+    case: Case,
+    *,
+    after: bool | None = None,
+    surely: bool = False,
+    among: bool = False,
 ) -> LayerRun | None:
     n_samples, n_tokens = case.valid.shape
     if call.shape[0] not in (1, n_samples) or call.cross:
         return None
     ran = call.attention
     if ran.ragged:
-        if (held := _places_in_batch(call, case.valid)) is None:
+        if (held := places_in_batch(call, case.valid)) is None:
             return None
         ran = unpacked(ran, held)
     found = of_tokens(ran, case.allowed[0], case.judged, after=after, surely=surely)
     if found is None:
         return None
-    ran, slots = found
+    ran, slots = found[0], found[1]._replace(among=among)
     by_hand = call.kind == "softmax"
     return LayerRun(call.name, ran, n_samples, slots, n_keys=n_tokens, by_hand=by_hand)
 
@@ -251,40 +257,3 @@ def _softmax_in_words(name: str, seen: SeenSoftmax) -> str:
 
 def _in_words(call: RecordedCall) -> str:
     return f"{_name(call)} ({call.shape[2]} queries, {call.shape[3]} keys)"
-
-
-def _places_in_batch(call: RecordedCall, valid: Tensor) -> Bool[Tensor, "batch token"] | None:
-    """Positions that a nested tensor holds: torch's own modules take each sample's first ones.
-
-    Of another one only where it holds as many as are real; else where they stood is not known.
-    """
-    mask, n_tokens = call.attention.mask, valid.shape[1]
-    counts = torch.full_like(valid.sum(dim=1), call.shape[3])
-    if mask is not None:
-        counts = mask[:, 0].any(dim=1).sum(dim=1).expand(len(valid))
-    if call.fused and int(counts.max()) <= n_tokens:
-        return torch.arange(n_tokens, device=valid.device) < counts[:, None]
-    return valid if torch.equal(valid.sum(dim=1), counts) else None
-
-
-def unpacked(ran: AttentionCall, held: Bool[Tensor, "batch token"]) -> AttentionCall:
-    """Move from positions in a nested tensor, which has no padding, to those in the batch.
-
-    A token that it does not hold looks where the others look, so that what is wrong is its place.
-    """
-    n_samples, n_tokens = held.shape
-    mask = ran.mask
-    if mask is None:
-        mask = torch.ones(1, 1, *ran.shape[2:], dtype=torch.bool, device=ran.q.device)
-    q, k, v = (x.new_zeros(n_samples, x.shape[1], n_tokens, x.shape[3]) for x in ran[1:4])
-    wide = held[:, None, None, :].repeat(1, mask.shape[1], n_tokens, 1)
-    for sample in range(n_samples):
-        places = held[sample].nonzero()[:, 0]
-        count, one = len(places), sample if ran.shape[0] > 1 else 0
-        for filled, packed in ((q, ran.q), (k, ran.k), (v, ran.v)):
-            filled[sample][:, places] = packed[one][:, :count]
-        given = mask[sample if mask.shape[0] > 1 else 0]
-        wide[sample][:, places[:, None], places] = given.expand(-1, *ran.shape[2:])[
-            :, :count, :count
-        ]
-    return ran._replace(q=q, k=k, v=v, mask=wide)

@@ -21,6 +21,7 @@ class Slots(NamedTuple):
     by_mistake: bool = False  # block padding and not a sink, as far as one run can tell
     vary: bool = False  # they differ by sample, so they may be made of its tokens
     some: bool = False  # all the same, and open to some rows only: a sink is open to all
+    among: bool = False  # they stood between the tokens, as no filling does
 
 
 NO_SLOTS = Slots()
