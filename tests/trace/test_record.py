@@ -439,6 +439,35 @@ def test_softmax_by_hand():
         recording.trace()
 
 
+@pytest.mark.parametrize(
+    ("equation", "seen"),
+    [
+        ("bhij,bjhd->bihd", True),
+        ("bjhd,bhij->bihd", True),
+        ("...hij,...jhd->...ihd", True),
+        ("bhij,bihd->bjhd", False),  # mixes queries, of which nothing sums to 1
+        ("bhij,hg->bgij", False),  # heads that talk: the weights that mix are others
+    ],
+)
+def test_an_einsum_is_proven_or_is_no_attention(equation, seen):
+    class ByEinsum(Attention):
+        def forward(self, x, memory=None):
+            v = self.q(x).unflatten(2, (N_HEADS, -1))
+            weights = torch.einsum("bihd,bjhd->bhij", v, v).softmax(dim=-1)
+            if "g" in equation:
+                talked = torch.einsum(equation, weights, torch.eye(N_HEADS))
+                return (talked @ v.transpose(1, 2)).transpose(1, 2).flatten(2)
+            parts = (v, weights) if equation.startswith("bj") else (weights, v)
+            return torch.einsum(equation, *parts).flatten(2)
+
+    model = nn.Sequential(ByEinsum())
+    with record(model) as recording:
+        model(source())
+    assert bool(recording.calls) == seen
+    if seen:
+        assert recording.trace().proof.passed
+
+
 def test_auto_keeps_softmax_maps_only_where_nothing_else_attends():
     model = Model()
     model.blocks[0].attn = ByHand()
@@ -467,6 +496,12 @@ def test_why_nothing():
     model, linear = Model(), nn.Linear(D_MODEL, D_MODEL)
     assert "not called in the block" in reason(model, lambda: None)
     assert "without any attention that" in reason(linear, lambda: linear(source()))
+
+    def on_wrong_sizes():
+        with pytest.raises(RuntimeError):
+            model(source()[..., 1:])
+
+    assert "it raised an exception before it attended" in reason(model, on_wrong_sizes)
 
     def on_a_thread():
         thread = threading.Thread(target=model, args=(source(),))

@@ -20,6 +20,7 @@ def why_nothing_was_captured(
     ran_elsewhere: bool,
     eager: bool,
     softmaxes: Iterable[SeenIn] = (),
+    raised: bool = False,
 ) -> str:
     """Return the most likely reason; each one that can be checked is checked."""
     name = type(module).__name__
@@ -30,6 +31,8 @@ def why_nothing_was_captured(
         return f"{start}it is traced or scripted (TorchScript). Record the original nn.Module."
     if n_runs == 0:
         return f"{start}it was not called in the block. Call the module that was given to record()."
+    if raised:
+        return f"{start}it raised an exception before it attended. Call it so that it runs."
     if compiled := compiled_function(module.modules()):
         return (
             f"{start}it calls {compiled}, which is compiled. To see it run uncompiled, put "

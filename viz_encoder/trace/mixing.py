@@ -1,5 +1,6 @@
 """Products that mix values by attention weights: which axes are queries, keys and heads."""
 
+from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any, NamedTuple
 
@@ -48,6 +49,27 @@ def mixing_of(equation: Any, maps: Tensor, values: Tensor, *, maps_first: bool) 
         placed = placed if head in of_values else placed.unsqueeze(at)
     order = tuple(out.index(x) for x in (*heads, query, *sizes))
     return Mixing(maps.permute(*(of_maps.index(x) for x in (*heads, query, key))), placed, order)
+
+
+def met_by_einsum(
+    args: Sequence[Any], weights: Tensor, out: Tensor
+) -> tuple[Tensor | None, Tensor] | None:
+    """The values that an einsum mixes, None where they cannot be told, and the mixture.
+
+    None if it does not sum over what the weights' softmax did: one with heads alone makes other
+    weights, and one with rows mixes queries.
+    """
+    equation, *factors = args
+    if (spelled := axes_of(equation, tuple(factors))) is None:
+        return None, out
+    first = factors[0] is weights
+    ours, theirs = spelled[:2] if first else spelled[1::-1]
+    if ours[-1] not in theirs:
+        return None
+    mix = mixing_of(equation, weights, factors[first], maps_first=first)
+    if mix is None or mix.maps.stride() != weights.stride():  # axes in another order
+        return None, out
+    return mix.values, out.permute(mix.order)
 
 
 def _plain_product(maps: Tensor, values: Tensor, maps_first: bool) -> Mixing | None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from viz_encoder.arguments import AS_IT_IS, public
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
+from viz_encoder.shown import counted
 from viz_encoder.trace.assemble import assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.diagnose import is_compiled, way_to_full_attention, why_nothing_was_captured
@@ -80,6 +81,11 @@ class Recording:
         self._calls: list[RecordedCall] = []
         self._facts: defaultdict[int, RunFacts] = defaultdict(RunFacts)  # by run
         self._fault: Exception | None = None
+
+    def __repr__(self) -> str:
+        """What ran, and what to ask for."""
+        name, calls = type(self.module).__name__, counted(len(self.calls), "attention call")
+        return f"<Recording of {name}: {calls}; .trace() gives the maps, .calls each call>"
 
     @property
     def calls(self) -> tuple[RecordedCall, ...]:
@@ -187,12 +193,11 @@ class Recording:
         calls, apart = put_together(ran, lambda call: not keyed and is_within(call.name))
         if not calls:
             softmaxes = [seen for facts in self._facts.values() for seen in facts.softmaxes]
-            raise TraceError(
-                why_nothing_was_captured(
-                    self.module, self.n_runs, self.ran_elsewhere, self.eager, softmaxes
-                )
-                + apart
+            raised = any(facts.raised for facts in self._facts.values())
+            why = why_nothing_was_captured(
+                self.module, self.n_runs, self.ran_elsewhere, self.eager, softmaxes, raised
             )
+            raise TraceError(why + apart)
         facts = self._facts[calls[0].run]
         full = apart + way_to_full_attention(self.module)
         unseen = unseen_beside(facts.softmaxes, calls)
@@ -216,9 +221,10 @@ class Recording:
     def _of_run(self, run: int) -> list[RecordedCall]:
         number = run + self.n_runs if run < 0 else run
         if not 0 <= number < self.n_runs:
+            times, last = counted(self.n_runs, "time"), self.n_runs - 1
             raise TraceError(
-                f"There is no run {run}; the module was called {self.n_runs} times in the block, "
-                f"so run is 0 to {self.n_runs - 1}, or -1 for the last."
+                f"There is no run {run}; the module was called {times} in the block, so run is "
+                f"{f'0 to {last}' if last else 0}, or -1 for the last."
             )
         calls = [call for call in self._calls if call.run == number]
         if not calls:

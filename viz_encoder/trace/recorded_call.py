@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Int
 from torch import Tensor
 
+from viz_encoder.shown import counted
 from viz_encoder.trace.attention_call import AttentionCall, CallKind, LaterCall, Shape
 from viz_encoder.trace.kept_weights import KeptNorm, KeptPart
 
@@ -76,5 +77,6 @@ class RecordedCall:
         n_samples, n_heads, n_queries, n_keys = self.shape
         special = [word for word in ("cross", "fused") if getattr(self, word)]
         special += [f"dropout {self.dropout:g}"] if self.dropout else []
-        sizes = f"{n_samples} samples, {n_heads} heads, {n_queries} × {n_keys}"
+        counts = f"{counted(n_samples, 'sample')}, {counted(n_heads, 'head')}"
+        sizes = f"{counts}, {n_queries} × {n_keys}"
         return f"<{self.name}: {self.kind}, {', '.join([sizes, *special])}>"

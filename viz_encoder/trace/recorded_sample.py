@@ -10,6 +10,7 @@ from torch import Tensor
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.inputs.decode import decode
+from viz_encoder.shown import counted
 
 BRACKETS = ("[]", "<>")
 MASKS = ("[MASK]", "<mask>")  # a person writes these
@@ -94,7 +95,8 @@ def names_of(given: Sequence[str] | None, count: int, what: str) -> tuple[str, .
     if given is None:
         return tuple(str(number) for number in range(count))
     if len(given) != count:
-        raise TraceError(f"{what} has {len(given)} names, but the run has {count} of them.")
+        names = counted(len(given), "name")
+        raise TraceError(f"{what} has {names}, but the run has {counted(count, 'token')}.")
     return tuple(given)
 
 

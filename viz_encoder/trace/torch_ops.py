@@ -20,7 +20,7 @@ from viz_encoder.trace.attention_call import AttentionCall, CallKind, from_maps,
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.mixing import Mixing, mixing_of
+from viz_encoder.trace.mixing import met_by_einsum
 from viz_encoder.trace.softmax import Rest, SeenSoftmax, Softmax, Weights
 
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -198,8 +198,10 @@ class Operations:
         if (found := self._weights_in(args)) is not None:
             softmax, weights = found
             v, mixed = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None, out
-            if func is torch.einsum and (mix := _mixing_in(args, weights.now)) is not None:
-                v, mixed = mix.values, out.permute(mix.order)
+            if func is torch.einsum:
+                if (met := met_by_einsum(_flat(args), weights.now, out)) is None:
+                    return out
+                v, mixed = met
             if weights.turned != (v is weights.now):
                 return out  # rows are keys here: what is mixed is not what the softmax weighs
             if weights.turned:
@@ -233,16 +235,6 @@ class Operations:
         if self.softmax is None or (weights := self.softmax.among(_flat(args))) is None:
             return None
         return self.softmax, weights
-
-
-def _mixing_in(args: tuple[Any, ...], weights: Tensor) -> Mixing | None:
-    """What an einsum of these weights mixes, if its axes stand in the weights' order."""
-    equation, *factors = _flat(args)
-    if len(factors) != 2:
-        return None
-    first = factors[0] is weights
-    mix = mixing_of(equation, weights, factors[1 if first else 0], maps_first=first)
-    return mix if mix is not None and mix.maps.stride() == weights.stride() else None
 
 
 def _flat(args: tuple[Any, ...]) -> list[Any]:
