@@ -242,6 +242,7 @@ def test_sets_are_read_in_many_forms(tmp_path):
     ("content", "fault", "says"),
     [
         ("", InputError, "is empty"),
+        ("sets/topics.csv", InputError, "the name of a file, .* give pathlib.Path"),
         ("text,label\na,x\nb,\n", InputError, "Item 2 has no label"),
         ("text,label\na, b,x\n", InputError, "Line 2 .* 3 cells .* put quotes around"),
         ("text,label\n,x\n", InputError, "Line 2 .* no text"),

@@ -16,6 +16,7 @@ from viz_encoder.whole_file import shortened
 COLUMNS = ("text", "label", "word")
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
 JSON_LINES = (".jsonl", ".ndjson")
+FILES = (".txt", ".csv", ".tsv", *JSON_LINES)
 # Their bytes may be text, but their lines are not texts.
 NOT_READ = (".json", ".parquet", ".arrow", ".conllu", ".xlsx", ".xls", ".ods", ".html", ".xml")
 MAX_ITEMS = 2_000
@@ -59,6 +60,11 @@ def read_set(source: str | Path | Sequence[str]) -> tuple[Item, ...]:
             else _rows(_content(source), source.suffix.lower())
         )
     elif isinstance(source, str):
+        if source.lower().endswith(FILES) and len(source.split()) == 1:
+            raise InputError(
+                f"{shortened(source)} is the name of a file, and a str is read as the text itself; "
+                "give pathlib.Path(…)."
+            )
         items = _rows(source.removeprefix("\ufeff"), "")
     else:
         items = [Item(text.strip()) for text in source if text.strip()]
