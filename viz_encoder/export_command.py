@@ -5,7 +5,7 @@ from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
-from viz_encoder.arguments.public import written_heads, written_number
+from viz_encoder.arguments.public import read_token, written_heads, written_number
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
@@ -30,7 +30,9 @@ def add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     export.add_argument("-o", "--output", required=True, help=f"ends in {', '.join(KINDS)}")
     export.add_argument("--layer", help="counted from 0 (0)")
     export.add_argument("--head", help="a number, several (1,7), mean or max (0)")
-    export.add_argument("--query", help="only this token's row; in .html, the row to mark")
+    export.add_argument(
+        "--query", help="only this token's row, by number or name; in .html, the row to mark"
+    )
     export.add_argument(
         "--hide-special", action="store_true", help="leave out special tokens such as [CLS]"
     )
@@ -72,7 +74,7 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
 
     trace = Trace.load(given.trace)
     changes = {name: getattr(given, name) for name in ("hide_special", "renormalize", "words")}
-    layer, query = _number("--layer", given.layer), _number("--query", given.query)
+    layer, query = _number("--layer", given.layer), _token(given.query, trace)
     head = given.head or "0"
     heads = written_heads(head)  # a word; one that is none is refused later
     view = MapView(
@@ -119,6 +121,13 @@ def _number(flag: str, text: str | None) -> int | None:
     if number is None:
         raise SelectionError(f"{flag} is {shown(text)}; it must be a whole number.")
     return number
+
+
+def _token(text: str | None, trace: Trace) -> int | None:
+    if text is None:
+        return None
+    number = written_number(text)
+    return read_token(text if number is None else number, trace.tokens, "query")
 
 
 def _pair(text: str) -> tuple[str, str]:

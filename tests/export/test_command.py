@@ -38,8 +38,8 @@ def test_each_kind_of_file(run, trace, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("head", "meant"), [("mean", "mean"), ("1,7", [1, 7]), ("4", 4)])
-def test_heads_are_written_as_on_the_page(run, tmp_path, head, meant):
-    assert run("a.npz", "--head", head, "--query", "2") == 0
+def test_heads_and_a_query_are_written_as_in_python(run, trace, tmp_path, head, meant):
+    assert run("a.npz", "--head", head, "--query", trace.tokens[2]) == 0
     with np.load(tmp_path / "a.npz") as file:
         assert file["head"].tolist() == meant and file["weights"].shape == (14,)
 
@@ -69,6 +69,7 @@ def test_the_scale_of_the_page(run, tmp_path):
         ("a.html", ["--head", "1,,2"], "no head '1,,2'"),
         ("a.npz", ["--head", "9999999999999"], "no head"),
         ("a.csv", ["--query", "14"], "no query 14"),
+        ("a.csv", ["--query", "cat"], "no query 'cat'; the tokens are [CLS]"),
         ("a.tiff", [], "choose one of .html, .csv"),
         ("none/a.csv", [], "cannot be written: No such file"),
     ],

@@ -50,7 +50,7 @@ def test_a_view_is_the_figure_that_python_draws(site, run, minilm):
         ("rollout?fuse=median", "Combine heads by is 'median'"),
         ("rollout?layers=2", "has no option 'layers'"),
         ("rollout?query=99", "There is no query 99"),
-        ("rollout?query=two", "Query is 'two'; give a whole number"),
+        ("rollout?query=two", "There is no query 'two'; the tokens are"),
         ("value_weighted?head=mean", "give a whole number, or sum"),
         ("nothing.csv", "There is no view 'nothing'"),
         ("routes?of=answer", "has no prediction head"),

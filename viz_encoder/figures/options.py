@@ -78,7 +78,7 @@ def _value(control: Control, text: str) -> Any:
         return heads
     if control.counts != "name" and number is not None:
         return number
-    if control.counts not in ("", "name") and text not in control.words:
+    if control.counts not in ("", "name", "token") and text not in control.words:
         also = "".join(f", or {word}" for word in control.words)
         raise SelectionError(f"{control.label} is {shown(text)}; give a whole number{also}.")
     return text
