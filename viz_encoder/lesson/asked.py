@@ -1,6 +1,6 @@
 """Asked: the run that an exercise is about, where in it, and the numbers that several need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 
@@ -128,6 +128,13 @@ class Asked:
             return block_step(self.parts, self.trace, self.layer, self.query)
         except VizEncoderError:
             return None
+
+    @cached_property
+    def at_mask(self) -> "Asked":
+        """The same with [MASK] as its query, whatever token is followed; itself without [MASK]."""
+        masked = masked_tokens(self.trace.tokens)
+        same = not masked or self.query in masked
+        return self if same else replace(self, query=masked[0])
 
     @cached_property
     def answer(self) -> str:

@@ -20,9 +20,9 @@ def sum_of_shares(asked: Asked) -> Number | None:
     listed = list(range(len(found.tokens)))
     if len(listed) > MOST_LISTED:
         listed = sorted(sorted(listed, key=lambda at: -abs(found.tokens[at]))[:FEW_LISTED])
-    shares, biases = [round(float(found.tokens[at]), 2) for at in listed], round(found.biases, 2)
     n_others = len(found.tokens) - len(listed)
-    others = round(float(found.tokens.sum() - found.tokens[listed].sum()), 2) if n_others else 0.0
+    left = float(found.tokens.sum() - found.tokens[listed].sum()) if n_others else 0.0
+    *shares, others, biases = _adding_up([*found.tokens[listed], left, found.biases], found.score)
     kind = "" if asked.answer else "vector"
     return Number(
         found.score,
@@ -41,8 +41,7 @@ def sum_of_shares(asked: Asked) -> Number | None:
             "no_biases": float(found.tokens.sum()),
             **({"signs": float(np.abs(found.tokens).sum()) + found.biases} if asked.answer else {}),
         },
-        printed=sum(shares) + others + biases,
-        variant=f"{kind}_many".strip("_") if n_others else kind,
+        variant=f"{kind} {kind}_many".replace(" _", " ") if n_others else kind,
     )
 
 
@@ -79,8 +78,19 @@ def twin_share(asked: Asked) -> AnswerChoice | None:
         },
         mistakes={"second": offered.index(order[1])} if asked.answer else {},
         verbatim=True,
+        named=Token(asked.token(best)),
         variant="" if asked.answer else "vector",
     )
+
+
+def _adding_up(addends: list[float], total: float) -> list[float]:
+    """Rounded to two decimals such that they add up to the total, as the page prints them."""
+    cents = np.asarray(addends) * 100
+    found = np.floor(cents)
+    short = round(round(total, 2) * 100 - found.sum())
+    most = np.argsort(-(cents - found), kind="stable")[: max(short, 0)]
+    found[most] += 1
+    return [float(each) for each in found / 100]
 
 
 def _words(asked: Asked) -> dict[str, Token]:

@@ -52,7 +52,8 @@ class AnswerChoice:
     given: Mapping[str, TextValue] = field(default_factory=dict)
     mistakes: Mapping[str, int] = field(default_factory=dict)  # name of its text: which choice
     verbatim: bool = False
-    variant: str = ""
+    named: TextValue | None = None  # the answer in a sentence, where that is not as it is chosen
+    variant: str = ""  # or several, the later before the earlier
     also: tuple[int, ...] = ()
     cell: None = None
 

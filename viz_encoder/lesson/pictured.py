@@ -56,6 +56,7 @@ def deciding_patch(asked: Asked) -> AnswerChoice | None:
         given=given,
         mistakes={"attended": offered.index(attended)},
         verbatim=True,
+        named=Token(asked.token(best)),
         variant="picture",
     )
 

@@ -7,7 +7,7 @@ from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Question
 from viz_encoder.lesson.steps import STEPS
-from viz_encoder.lesson.texts import FIRST, Shown, Texts, Token, texts_of
+from viz_encoder.lesson.texts import FIRST, Shown, Texts, TextValue, Token, texts_of
 
 
 def exercises(asked: Asked, step: int | None = None, language: str = FIRST) -> list[dict[str, Any]]:
@@ -89,14 +89,19 @@ def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
 
 def _of_variant(told: Mapping[str, Any], variant: str) -> Mapping[str, Any]:
     """The texts of an exercise, those of one of its questions in place of the common ones."""
-    own = {name: text for name, text in told.items() if name.endswith(f"_{variant}")}
-    return {**told, **{name.removesuffix(f"_{variant}"): text for name, text in own.items()}}
+    found = dict(told)
+    for one in variant.split():
+        own = [name for name in told if name.endswith(f"_{one}")]
+        found |= {name.removesuffix(f"_{one}"): told[name] for name in own}
+    return found
 
 
-def _answer(question: Number | AnswerChoice, told: Any, texts: Texts) -> Shown | Token | str:
+def _answer(question: Number | AnswerChoice, told: Any, texts: Texts) -> TextValue:
     """The answer as the reasons name it."""
     if isinstance(question, Number):
         return Shown(question.answer, question.decimals)
+    if question.named is not None:
+        return question.named
     chosen = question.choices[question.answer]
     if question.verbatim:
         return Token(chosen)

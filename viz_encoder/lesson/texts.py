@@ -21,6 +21,7 @@ class Shown:
 
     value: float
     decimals: int
+    after_sign: bool = False  # a negative one in parentheses
 
     @property
     def rounded(self) -> float:
@@ -75,7 +76,8 @@ class Texts:
         if isinstance(value, Blocks):
             return f"{value.n} {self.blocks[value.n != 1]}"
         if isinstance(value, Shown):
-            return self._number(f"{value.rounded + 0.0:,.{value.decimals}f}")
+            text = self._number(f"{value.rounded + 0.0:,.{value.decimals}f}")
+            return f"({text})" if value.after_sign and value.rounded < 0 else text
         return self._number(f"{value:,}") if isinstance(value, int) else value
 
     def _number(self, text: str) -> str:

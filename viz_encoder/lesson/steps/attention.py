@@ -130,6 +130,7 @@ def head_that_acts(asked: Asked) -> AnswerChoice | None:
         return None
     offered = sorted({*order[: N_HEADS - 1], own})
     best = order[0]
+    kind = "flips" if changing else "" if word else "vector"
     return AnswerChoice(
         tuple(f"{layer}.{head}" for layer, head in offered),
         offered.index(best),
@@ -147,7 +148,8 @@ def head_that_acts(asked: Asked) -> AnswerChoice | None:
         },
         mistakes={"looks": offered.index(own)},
         verbatim=True,
-        variant="flips" if changing else "" if word else "vector",
+        named=f"{best[0]}.{best[1]}",
+        variant=f"{kind} {'own' if word else 'vector_own'}" if best == own else kind,
         also=tuple(offered.index(at) for at in offered if at in changing and at != best),
     )
 

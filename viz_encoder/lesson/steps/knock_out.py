@@ -50,6 +50,7 @@ def deciding_word(asked: Asked) -> AnswerChoice | None:
         },
         mistakes={"attended": offered.index(attended)},
         verbatim=True,
+        named=Token(asked.token(best)),
         variant="flips" if changing else "",
         also=tuple(offered.index(at) for at in offered if at in changing and at != best),
     )
@@ -74,6 +75,7 @@ def _turning_word(asked: Asked, turned: dict[int, float]) -> AnswerChoice | None
         },
         mistakes={"attended": offered.index(attended)},
         verbatim=True,
+        named=Token(asked.token(order[0])),
         variant="vector",
     )
 
@@ -173,9 +175,9 @@ def _n_flipping(asked: Asked) -> int:
 STEP = Step(
     9,
     (
-        Exercise("deciding-word", 1, deciding_word),
-        Exercise("flips", 2, flips),
-        Exercise("other-word", 3, other_word),
+        Exercise("deciding-word", 1, lambda asked: deciding_word(asked.at_mask)),
+        Exercise("flips", 2, lambda asked: flips(asked.at_mask)),
+        Exercise("other-word", 3, lambda asked: other_word(asked.at_mask)),
         Exercise("sum-of-shares", 4, sum_of_shares),
         Exercise("twin-share", 5, twin_share),
     ),

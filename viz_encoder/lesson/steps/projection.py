@@ -58,7 +58,7 @@ def one_number(asked: Asked) -> Number | None:
             "token": Token(asked.token(asked.query)),
             "head": asked.name,
             "cell": at,
-            "pairs": tuple((Shown(a, 2), "·", Shown(b, 2)) for a, b in seen),
+            "pairs": tuple((Shown(a, 2), "·", Shown(b, 2, after_sign=True)) for a, b in seen),
             "n_rest": len(products) - len(seen),
             "rest": Shown(rest, 2),
             "bias": Shown(bias, 2),
@@ -69,6 +69,7 @@ def one_number(asked: Asked) -> Number | None:
             "signs": float(np.abs(products[largest]).sum()) + rest + bias,
         },
         printed=printed,
+        cell=at,
     )
 
 

@@ -40,7 +40,12 @@ def normed_cell(asked: Asked) -> Number | None:
     return Number(
         straight * gain + shift,
         decimals=2,
-        given={**_where(asked), **{name: Shown(value, 3) for name, value in given.items()}},
+        given={
+            **_where(asked),
+            **{name: Shown(value, 3) for name, value in given.items()},
+            "less": Shown(mean, 3, after_sign=True),
+            "more": Shown(shift, 3, after_sign=True),
+        },
         mistakes={
             "no_gain": straight,
             "no_shift": straight * gain,
