@@ -434,7 +434,7 @@ def test_a_picture_is_cut_into_its_grid_and_its_prefix_is_no_patch(tab_anew):
     shown(page, 2)
     assert page.locator(".viz-learn-vector [role=rowheader]").first.inner_text() == "patch vector"
     page.evaluate("vizTab.selection.set({ query: 0 })")
-    page.get_by_text("learned vector of [CLS]").wait_for()
+    page.get_by_text("learned [CLS]").wait_for()
     page.evaluate("vizLearn.go(11)")
     shown(page, 11)
     assert "[PAD]" not in page.inner_text(".viz-learn-main")
@@ -446,6 +446,12 @@ def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(s
     page.wait_for_selector(".viz-learn-effects tbody tr")
     names = ".viz-learn-effects th[scope=row]"
     assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
+    box = page.locator(".viz-learn-switches label", has_text="hide “keys”").locator("input")
+    box.evaluate("box => box.click()")  # which is how it is found out, so it stays asked
+    page.wait_for_function("vizLearn.shown.run.changed && vizLearn.question.exercises.length === 3")
+    assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
+    box.evaluate("box => box.click()")
+    page.wait_for_function("vizLearn.question.exercises.length === 5")
     page.evaluate(SHOW)
     assert set(page.locator(names).all_inner_texts()[:2]) == {"keys", "to"}
     split = vz.attribute(vz.load("grammar", device="cpu"), TEXT, token=QUERY, against="is")

@@ -15,12 +15,13 @@ import { Cover } from "./cover.js";
 import { LessonOpening } from "./lesson_opening.js";
 import { errorText, writeWith } from "./printed.js";
 import { Question } from "./question.js";
-import { exercises, seatOf, tokenNumbers } from "./requests.js";
+import { seatOf, tokenNumbers } from "./requests.js";
 import { AttentionStep } from "./step_attention.js";
 import { spoken } from "./spoken.js";
 import { STEPS, stepAt } from "./steps.js";
 import { Switches } from "./switches.js";
 import { languageOf, TEXTS } from "./texts.js";
+import { exercisesOf } from "./tried_out.js";
 
 /** @import { Acts, Place, Shown, StepView } from "./types.d.ts" */
 
@@ -228,7 +229,7 @@ class LearnTab extends TabShell {
     this.#questions.run(
       async (fresh) => {
         const found = await fresh(
-          exercises(run, this.step, place, selection.noted(SEED), this.language.value, fresh.signal),
+          exercisesOf(run, this.step, place, selection.noted(SEED), this.language.value, fresh.signal),
         );
         this.question.show(found, this.texts, Number(selection.noted(SEED)) || 0);
       },
