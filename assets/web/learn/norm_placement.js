@@ -2,6 +2,7 @@
 
 import { caption, el, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { asksFor } from "./cover.js";
 import { fixed, quoted } from "./printed.js";
 import { byDepth, DEPTHS } from "./untrained.js";
 
@@ -9,6 +10,8 @@ import { byDepth, DEPTHS } from "./untrained.js";
 /** @import { Shown } from "./types.d.ts" */
 /** @typedef {{ residual: boolean, norm: boolean }} On */
 
+const ASKED = "norm-length"; // the exercise
+const [ROOT, SCALE] = ["√64", 8]; // how long a normed state is, as the sentence says it
 const FEW = 3; // the row of which it is said how alike all tokens are
 
 export class NormPlacement {
@@ -60,6 +63,11 @@ export class NormPlacement {
     const names = [block.pre, words.post].map((name) => el("th", { scope: "colgroup", colspan: 3 }, name));
     const titles = [words.blocks, ...words.columns, ...words.columns];
     const cells = ({ length, left, alike } = pre[0]) => [fixed(length, 1), fixed(left, 3), fixed(alike, 2)];
+    const hidden = (/** @type {string} */ text) => el("span", asksFor(ASKED, { value: SCALE }), text);
+    const scaled = (/** @type {Told} */ told, /** @type {number} */ depth) => {
+      const [length, ...others] = cells(told);
+      return [on.norm && depth ? hidden(length) : length, ...others];
+    };
     this.table.replaceChildren(
       el(
         "thead",
@@ -67,7 +75,11 @@ export class NormPlacement {
         el("tr", {}, el("td"), ...names),
         el("tr", {}, ...titles.map((each) => el("th", { scope: "col" }, each))),
       ),
-      el("tbody", {}, ...DEPTHS.map((depth, at) => tableRow(String(depth), ...cells(pre[at]), ...cells(post[at])))),
+      el(
+        "tbody",
+        {},
+        ...DEPTHS.map((depth, at) => tableRow(String(depth), ...cells(pre[at]), ...scaled(post[at], depth))),
+      ),
     );
     const token = quoted(run.tokens[place.query]);
     const [all, few] = [DEPTHS.length - 1, FEW].map((at) => DEPTHS[at]);
@@ -80,6 +92,10 @@ export class NormPlacement {
       if (!on.residual) return words.noResidual(token, few, alike, others);
       return words.both(token, normed, all, lost, length, left);
     };
-    this.said.textContent = said();
+    const [before, ...after] = said().split(ROOT);
+    this.said.replaceChildren(
+      before,
+      ...after.flatMap((text) => [hidden(`${ROOT} = ${normed}`), text.slice(` = ${normed}`.length)]),
+    );
   }
 }

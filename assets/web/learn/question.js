@@ -1,7 +1,7 @@
 // Asks one question at a time, answered by a number or a choice; recognizes known mistakes.
 
 import { button, el } from "../core/dom.js";
-import { fixed } from "./printed.js";
+import { countText, fixed, quoted } from "./printed.js";
 import { encodeResult } from "./result_code.js";
 import { EN } from "./texts_en.js";
 
@@ -97,8 +97,9 @@ export class Question {
     if (exercise.kind === "choice") this.#choices(exercise);
     else this.#number(exercise);
     const next = exercises.length > 1 ? [button(words.next, () => this.#next())] : [];
-    const answer = answerText(exercise); // where the reason begins with it, it is said once
-    const say = exercise.right.startsWith(answer) ? exercise.right : words.is(answer) + exercise.right;
+    const [answer, plain] = answerTexts(exercise); // where the reason begins with it, it is said once
+    const said = [answer, plain].some((text) => exercise.right.startsWith(text));
+    const say = said ? exercise.right : words.is(answer) + exercise.right;
     this.buttons.replaceChildren(
       button(words.hint, () => this.#say(exercise.hint, null)),
       button(words.give, () => {
@@ -166,5 +167,8 @@ export class Question {
 
 const placeOf = (/** @type {Exercise} */ { step, level }) => `${step}.${level}`;
 
-const answerText = (/** @type {Exercise} */ { answer, choices, decimals }) =>
-  choices ? choices[answer] : fixed(answer, decimals);
+// In a sentence, and by itself.
+function answerTexts(/** @type {Exercise} */ { answer, choices, decimals }) {
+  const plain = choices ? choices[answer] : decimals ? fixed(answer, decimals) : countText(answer);
+  return [choices ? quoted(plain) : plain, plain];
+}

@@ -250,7 +250,7 @@ function curves(T, { scores_cost: scores, ffn_cost: ffn, projections_cost: proje
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words.curve },
     svg("polyline", { points: line((t) => scores * (t / T) ** 2), fill: "none", stroke: accent, "stroke-width": 2 }),
     svg("polyline", { points: line((t) => ffn * (t / T)), fill: "none", stroke: mark, "stroke-width": 2 }),
-    svg("line", { x1: x(T), x2: x(T), y1: 8, y2: HEIGHT - 20, stroke: "currentColor", "stroke-dasharray": "3 3" }),
+    svg("line", { x1: x(T), x2: x(T), y1: 60, y2: HEIGHT - 20, stroke: "currentColor", "stroke-dasharray": "3 3" }),
     svg("text", { x: x(T), y: HEIGHT - 6, "text-anchor": "middle" }, `T = ${countText(T)}`),
     label(20, words.scores, accent),
     label(36, words.ffn, mark),

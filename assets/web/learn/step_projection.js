@@ -3,11 +3,15 @@
 import { inkOn, rgbText } from "../core/colors.js";
 import { caption, el } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
+import { asksFor } from "./cover.js";
 import { fixed, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";
+import { stageName } from "./step_residual.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
+
+const ASKED = "one-number"; // the exercise
 
 /** @implements {StepView} */
 export class ProjectionStep {
@@ -39,9 +43,16 @@ export class ProjectionStep {
       ...(found.k_before ? this.#cells(words.before, found.k_before) : []),
       ...this.#cells(words.v(key), found.v),
     );
+    const stages = numbers.stages ?? [];
+    const into = stages
+      .slice(
+        0,
+        stages.findIndex(({ id }) => id === "qkv"),
+      )
+      .findLast(({ vector }) => vector);
     const product = found.x.map((value, at) => value * found.column[at]);
     const rows = [
-      { name: words.x, values: found.x },
+      { name: into ? stageName(texts, into) : words.x, values: found.x },
       { name: words.column(dim), values: found.column },
       { name: words.product, values: product },
     ];
@@ -49,7 +60,8 @@ export class ProjectionStep {
     this.rows.show(rows, place.around, texts, 3);
     const total = product.reduce((sum, value) => sum + value, 0);
     const bias = found.bias === null ? null : signedText(fixedSum(found.sum, total), 3);
-    this.sum.textContent = words.sum(found.x.length, fixed(total, 3), bias, fixed(found.sum, 3));
+    const sum = words.sum(found.x.length, fixed(total, 3), bias, fixed(found.sum, 3));
+    this.sum.replaceChildren(el("span", asksFor(ASKED, { cell: dim }), sum));
     this.says.textContent = spoken(texts, found.says ?? "");
     this.note.textContent = words.note(found.x.length);
   }
@@ -69,7 +81,7 @@ export class ProjectionStep {
       return el(
         "button",
         { type: "button", style, "aria-pressed": String(at === chosen), onclick: () => this.choose({ dim: at }) },
-        text,
+        el("span", asksFor(ASKED, { cell: at }), text),
       );
     });
     return [el("b", {}, name), el("div", { class: "viz-learn-cells" }, ...cells)];

@@ -45,11 +45,11 @@ export class ResidualStep {
     if (!rows.length) return;
     this.rows.node.setAttribute("aria-label", texts.residual.stages);
     this.rows.show(rows, place.around, texts, 2);
-    const sums = stages.flatMap((_, at) => added(stages, at, place.around, texts));
-    const norms = stages.flatMap((stage, at) =>
-      stage.norm ? [worked(stage, stage.norm, place.around, texts, stages[at - 1]?.id ?? "")] : [],
-    );
-    this.norms.replaceChildren(...sums, ...norms);
+    const worked = stages.flatMap((stage, at) => [
+      ...added(stages, at, place.around, texts),
+      ...(stage.norm ? [normed(stage, stage.norm, place.around, texts, stages[at - 1]?.id ?? "")] : []),
+    ]);
+    this.norms.replaceChildren(...worked);
     this.note.textContent = texts.residual.note;
   }
 
@@ -85,7 +85,7 @@ const asked = (/** @type {string} */ id, /** @type {number} */ cell, /** @type {
 const isResidual = (/** @type {{ id: string }} */ { id }) => id.startsWith("residual");
 
 // One cell of the vector through a norm.
-function worked(
+function normed(
   /** @type {Stage} */ { id, title },
   /** @type {Norm} */ norm,
   /** @type {number} */ around,

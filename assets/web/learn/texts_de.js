@@ -227,7 +227,7 @@ export const DE = {
     note: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht; die Zeile der Stelle ist für jedes Token dieselbe, das dort steht. Addiert wird Zahl für Zahl.",
     noteAlone: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht.",
     token: (id) => (id === null ? "Vektor des Patches" : `Token-ID ${id}`),
-    learned: (name) => `gelernter Vektor von ${name}`,
+    learned: (name) => `${name}, gelernt`,
     notePatch:
       "Die Pixel eines Patches mal eine Matrix ergeben seinen Vektor: gleiche Pixel, gleicher Vektor. Die Zeile der Stelle sagt, wo der Patch liegt; sie ist bei jedem Bild dieselbe.",
     notePrefix:
@@ -290,7 +290,7 @@ export const DE = {
     k: (name) => `k von ${name}`,
     number: (at) => `Zahl ${at}`,
     point: "Zeig auf eine Spalte, um ihr Produkt mit vier Stellen zu sehen.",
-    columns: { key: "Key", dot: "q·k", allowed: "darf schauen", exp: "e^(Score − max)", weight: "Gewicht" },
+    columns: { key: "Key", dot: "q·k", allowed: "erlaubt", exp: "e^(Score − max)", weight: "Gewicht" },
     drag: "ziehen",
     dragged: (name) => `Score von ${name}; ziehen oder mit ← und → ändern`,
     look: (name) => `Darf auf ${name} schauen`,
@@ -335,7 +335,7 @@ export const DE = {
       name,
       ` von ${from} auf ${to}.`,
     ],
-    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und die anderen Texte darin spielten mit. Post-Norm, wie im ersten Transformer und in BERT, skaliert jede Summe; Pre-Norm lässt den Weg der Residualverbindung frei, so dass sich tiefe Modelle leichter trainieren lassen.",
+    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und die anderen Texte darin spielten mit. Post-Norm, wie im ersten Transformer und in BERT, skaliert jede Summe; Pre-Norm lässt den Weg der Residualverbindung frei, sodass sich tiefe Modelle leichter trainieren lassen.",
     stages: "Der Vektor nach jedem Teil des Blocks",
     norm: (kind, mean, std) =>
       mean
@@ -408,7 +408,7 @@ export const DE = {
     turned: "Die Wirkung ist, wie weit sich der gepoolte Vektor dreht (1 − Kosinus).",
   },
   carried: {
-    title: "Was es getragen hat",
+    title: "Was die Antwort getragen hat",
     note: "Hält man die Attention-Gewichte (und die Divisoren der Normen) fest, wie sie waren, ist der Rest des Modells eine Summe: Jedes Token trägt einen Anteil zum Wert bei.",
     score: (answer, rival) => `Logit von ${answer} − Logit von ${rival}`,
     vector: "Länge des gepoolten Vektors",
@@ -479,7 +479,7 @@ export const DE = {
       norm: "Norm",
       activation: "Aktivierung",
     },
-    presets: { small: "klein", base: "base", original: "10 000 Wörter, Breite 512" },
+    presets: { small: "klein", base: "base", original: "10.000 Wörter, Breite 512" },
     choices: {
       text: "Texte",
       image: "Bilder",

@@ -129,7 +129,7 @@ export const EN = {
     note: "The token row is the same wherever the token stands; the position row is the same for every token at that position. They are added number by number.",
     noteAlone: "The token row is the same wherever the token stands.",
     token: (/** @type {number | null} */ id) => (id === null ? "patch vector" : `token id ${id}`),
-    learned: (/** @type {string} */ name) => `learned vector of ${name}`,
+    learned: (/** @type {string} */ name) => `learned ${name}`,
     notePatch:
       "The pixels of a patch times one matrix give its vector: equal pixels, equal vector. The position row says where the patch lies; it is the same for every picture.",
     notePrefix:
