@@ -48,12 +48,11 @@ def answered(page, found):
     """Whether the page tells this score, and the head that brings most to it, or was removed."""
     said = page.inner_text(".viz-answer").replace("−", "-")
     (layer, head), *_ = found.ranked(1)
-    what, *other = found.words[1:].split(" in the other,")  # which the page names
-    score = f"{what} in " if other else f"{what} is {found.score:.2f}"
+    what, *other = found.words[1:].split(", in this run minus")  # the page names the other
+    score = f"{what} is {abs(found.score) if other else found.score:.2f}"
     gone = f"{layer}.{head}" in page.evaluate("vizTab.run.changed?.changes.map((c) => c.words)+''")
-    removing = "removing " if gone else ""
-    assert f" is {found.score:.2f}" in said
-    return score in said and f"; {removing}head {layer}.{head} brings" in said
+    brings = f"{layer}.{head} had brought" if gone else f"; head {layer}.{head} brings"
+    return score in said and brings in said
 
 
 def drawn(page, shape):
@@ -134,7 +133,7 @@ def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minil
     key = int(np.abs(found.links(layer, head)[10]).argmax())
     page.wait_for_function(AT, arg=[layer, head, 10, key])
     whole = vz.attribute(minilm, now, of="state", token=10).score
-    base = f"({found.score / whole:.0%} of the state’s length in this run, {whole:.2f})"
+    base = f"({found.score / whole:.0%} of the state’s length, {whole:.2f})"
     assert base in page.inner_text(".viz-answer")
     here = vz.attribute(minilm, now, of="state", token=10)
     share = percent(here.tokens[2] / here.score)

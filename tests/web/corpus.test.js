@@ -88,7 +88,7 @@ test("a head has the role of the place with more than half of its attention, the
   assert.equal(roleOf(of({ previous: 0.51, first: 0.4 }), HEAD)?.label, "prev");
   assert.equal(roleOf(of({ next: 0.6, punctuation: 0.7, delimiter: null }), HEAD)?.label, "punct");
   assert.equal(roleOf(of({ "offset_-2": 0.6 }), HEAD)?.label, "−2");
-  assert.equal(roleOf(of({ "offset_+8": 0.6 }), HEAD)?.where, "the token 8 after");
+  assert.equal(roleOf(of({ "offset_+8": 0.6 }), HEAD)?.where, "the token 8 places after it");
   assert.equal(roleOf(of({ entropy: 3, confidence: 0.9, special: 0.9 }), HEAD), null);
   assert.equal(roleSaid(of({ same: 0.834 }), HEAD), "Role: 83% of its attention is on the query itself.");
   const faint = of({ same: 0.1, previous: 0.071, next: 0.3, delimiter: null });

@@ -39,6 +39,7 @@ test("columns that hold least are folded into the last one, which is their sum",
   const sums = (rows) => rows.map((row) => row.reduce((sum, share) => sum + share, 0));
   assert.deepEqual(sums(found.nodes), sums(NODES));
   assert.deepEqual(folded({ groups: GROUPS, nodes: NODES }, 5), { groups: GROUPS, nodes: NODES });
+  assert.deepEqual(folded({ groups: GROUPS, nodes: NODES }, 3, 2).groups.slice(0, 2), [[1], [2]]); // asked about
 });
 
 test("curves lead from the key's column to the query's, and none stays within one", () => {
@@ -127,12 +128,14 @@ test("the answer says which tokens, how much, and what the strongest head brough
   const distance = { ...FOUND, words: "the distance between the two vectors", whole: 40 };
   assert.match(
     said(distance),
-    /^The distance between the two vectors is 10\.00 \(25% of the vector’s length in this run, 40\.00\): /,
+    /^The distance between the two vectors is 10\.00 \(25% of the vector’s length, 40\.00\): /,
   );
   const apart = { ...FOUND, words: "the logit, in this run minus in the other," };
   const named = answerSaid(apart, String, -1, [], "the run without the change")[0][0];
-  assert.equal(named, "The logit, in this run minus in the run without the change, is 10.00: ");
-  assert.match(said({ ...distance, along: -0.254 }), / this run, 40\.00; −25% along the vector before\): /);
+  assert.equal(named, "The logit is 10.00 higher than without the change: ");
+  const lower = answerSaid({ ...apart, score: -1 }, String, -1, [], "the same with “key” for “keys”")[0][0];
+  assert.equal(lower, "The logit is 1.00 lower than with “key” for “keys”: ");
+  assert.match(said({ ...distance, along: -0.254 }), / length, 40\.00; −25% along the vector before\): /);
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings the largest share of it \(60%\)\.$/);
   const other = { layer: 0, query: 2, key: 0, share: 5.5, head: 0, by_head: 5.5 }; // more of “a” than by 1.1's own link
@@ -149,7 +152,7 @@ const named = (at) => `“${FOUND.names[at]}”`;
 test("weights alone say where a token looks, an effect whose removal changes most, with its sign", () => {
   assert.equal(
     plain(looksSaid({ ...FOUND, score: 1, tokens: [0.6, 0.3, 0.1] }, named, 1)),
-    "Going by attention alone, “b” draws on 60% “a”, 30% itself and 10% “c”.",
+    "Going by attention alone, “b” draws 60% on “a”, 30% on itself and 10% on “c”.",
   );
   const removed = {
     ...FOUND,
@@ -192,7 +195,7 @@ test("a share of what two runs are apart by is told as that, of a removed head t
   const logit = { ...FOUND, words, apart: "difference", large: false };
   assert.equal(placeSaid(logit, null, 0, 1, true), "Its removal brings −3.00 to the difference.");
   assert.equal(placeSaid(FOUND, null, 0, 1, true), "");
-  assert.match(plain(answerSaid(distance, named, -1, ["1.1"])), /; removing head 1\.1 brings “a” \(50%\)\.$/);
+  assert.match(plain(answerSaid(distance, named, -1, ["1.1"])), /; the removed head 1\.1 had brought “a” \(50%\)\.$/);
 });
 
 test("a curve whose head was not measured is told without one", () => {

@@ -8,20 +8,24 @@ import { quoted } from "./token_names.js";
 
 const EVENTS = ["input", "change", "pointerup", "keyup", "focusout"]; // by which a form takes another choice
 const LONGEST = 40; // characters of a text
+const HELD = 2000; // characters of texts that a link always holds; of longer ones it may hold the run's key alone
 
 /** @typedef {Record<string, string>} Parts of a link: the kind, the texts and the model */
 
 /** Whose results are shown, where the form asks for others; "" where it asks for these, or the run came from no form.
  * @type {(asked: Parts, link: Parts) => string} */
-export function aheadOf(asked, { kind, a, b, model }) {
+export function aheadOf(asked, { kind, a, b, model, run }) {
+  if (!kind) return "";
   const ran = /** @type {Parts} */ ({ kind, a, b, model });
-  const other = Object.keys(asked).filter(
-    (name) => asked[name].trim() && asked[name].trim() !== (ran[name] ?? "").trim(),
-  );
-  if (!kind || !other.length) return "";
+  const long = run && !a && kind !== "image"; // its text is not known here
+  const held = `${asked.a}${asked.b ?? ""}`.length < HELD;
+  const differs = (/** @type {string} */ name) =>
+    long && name in { a, b } ? held : asked[name].trim() !== (ran[name] ?? "").trim();
+  const other = Object.keys(asked).filter((name) => asked[name].trim() && differs(name));
+  if (!other.length) return "";
   const text = a && a.length > LONGEST ? `${a.slice(0, LONGEST)}…` : a;
-  const whose = other.every((name) => name === "model") ? model : text ? quoted(text) : "the picture";
-  return `These results are of ${whose}; press Run for new ones.`;
+  const of = text ? quoted(text) : long ? "a longer text" : "the picture";
+  return `These results are of ${other.every((name) => name === "model") ? model : of}; press Run for new ones.`;
 }
 
 /** What the form asks for; of a picture its model alone is known here. @returns {Parts} */

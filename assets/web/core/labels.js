@@ -23,11 +23,15 @@ const TITLE = 18;
 const TILT = -Math.PI / 3;
 
 /** @type {Context | undefined} */
-let ruler;
+let measure;
+const measuring = () => (measure ??= context2d(document.createElement("canvas")));
+
+/** A name at 12 pixels, cut to a room. @type {(text: string, room: number) => string} */
+export const fitted = (text, room) => short(measuring(), text, room, false);
 
 // Room for the names, measured on the longest.
 export function labelRoom(/** @type {Named[]} */ shown) {
-  ruler ??= context2d(document.createElement("canvas"));
+  const ruler = measuring();
   ruler.font = `600 ${FONT}`;
   let widest = 20;
   for (const { name } of shown.slice(0, 2000)) widest = Math.max(widest, ruler.measureText(name).width);

@@ -21,7 +21,7 @@ const PLACES = {
     OFFSETS.map((at) => {
       const [sign, name] = at < 0 ? ["−", `offset_${at}`] : ["+", `offset_+${at}`];
       const far = Math.abs(at);
-      return [name, [`${sign}${far}`, `the token ${far} ${at < 0 ? "before" : "after"}`]];
+      return [name, [`${sign}${far}`, `the token ${far} places ${at < 0 ? "before" : "after"} it`]];
     }),
   ),
 };

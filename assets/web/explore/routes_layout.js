@@ -11,11 +11,12 @@ import { toldApart } from "../core/token_names.js";
 const LINE = 15; // pixels of a label
 const GAP = 4; // between two labels
 
-/** At most so many columns: those that hold most in some row, and last all others together.
- * @type {(columns: Columns, most: number) => Columns} */
-export function folded({ groups, nodes }, most) {
+/** At most so many columns: that of the token asked about, those that hold most in some row, and last all others together.
+ * @type {(columns: Columns, most: number, asked?: number) => Columns} */
+export function folded({ groups, nodes }, most, asked = -1) {
   if (groups.length <= most) return { groups, nodes };
-  const held = groups.map((_, at) => Math.max(...nodes.map((row) => Math.abs(row[at]))));
+  const largest = (/** @type {number} */ at) => Math.max(...nodes.map((row) => Math.abs(row[at])));
+  const held = groups.map((tokens, at) => (tokens.includes(asked) ? Infinity : largest(at)));
   const single = groups.flatMap((tokens, at) => (tokens.length === 1 ? at : []));
   const strongest = single.sort((a, b) => held[b] - held[a] || a - b).slice(0, most - 1);
   const kept = strongest.sort((a, b) => a - b);
@@ -106,7 +107,7 @@ export function linkSaid({ share, layer, head, by_head }, found) {
  * @type {(found: Explained, name: (token: number) => string, itself: number) => [text: string, strong: boolean][]} */
 export function looksSaid(found, name, itself) {
   const who = itself < 0 ? "all tokens together draw" : `${name(itself)} draws`;
-  return [[`Going by attention alone, ${who} on `, false], ...listed(found, name, itself), [".", false]];
+  return [[`Going by attention alone, ${who} `, false], ...listed(found, name, itself, "on "), [".", false]];
 }
 
 /** Whose removal changes the score most; `doing`: "removing", or what else is done to each head.
@@ -167,16 +168,28 @@ export function aloneSaid(alone, token) {
 export function answerSaid(found, name, itself = -1, removed = [], other = "") {
   const most = strongestHead(found.heads);
   const { name: head, share } = most;
-  const brings = namedLink(found, most);
-  const words =
-    found.words.charAt(0).toUpperCase() + found.words.slice(1).replace(" in the other", ` in ${other || "the other"}`);
+  const link = namedLink(found, most);
   /** @type {[string, boolean][]} */
-  const said = [[itself < 0 ? `${words} is ${wholeSaid(found)}: ` : `${name(itself)} ends up `, false]];
+  const said = [[itself < 0 ? `${scoreSaid(found, other)}: ` : `${name(itself)} ends up `, false]];
   said.push(...listed(found, name, itself, itself < 0 ? "from " : ""));
-  const what = brings ? ` ${name(brings.key)}` : " the largest share of it";
-  const much = shareSaid(brings?.by_head ?? share, found);
-  const whose = removed.includes(head) ? "; removing head " : "; head ";
-  return [...said, [whose, false], [head, true], [` brings${what}${much && ` (${much})`}.`, false]];
+  const what = link ? ` ${name(link.key)}` : " the largest share of it";
+  const much = shareSaid(link?.by_head ?? share, found);
+  const [whose, brings] = removed.includes(head) ? ["the removed head", "had brought"] : ["head", "brings"];
+  return [...said, [`; ${whose} `, false], [head, true], [` ${brings}${what}${much && ` (${much})`}.`, false]];
+}
+
+const OF_TWO = ", in this run minus in the other,"; // after a logit that is compared
+
+/** What is explained: "the logit of “are”". @type {(found: Explained) => string} */
+export const resultSaid = ({ words }) => (words.endsWith(OF_TWO) ? words.slice(0, -OF_TWO.length) : words);
+
+/** "The logit of “are” is 12.53 higher than without the change", of two runs; of one, what it is.
+ * @type {(found: Explained, other: string) => string} */
+function scoreSaid(found, other) {
+  const what = found.words.charAt(0).toUpperCase() + resultSaid(found).slice(1);
+  if (!found.words.endsWith(OF_TWO)) return `${what} is ${wholeSaid(found)}`;
+  const than = /^the (same|run) /.test(other) ? other.slice(8).trim() : `in ${other || "the other"}`;
+  return `${what} is ${Math.abs(found.score).toFixed(2)} ${found.score < 0 ? "lower" : "higher"} than ${than}`;
 }
 
 /** The link by which a head brings most of its share, if no other head brings more of that token by one link.
@@ -194,7 +207,7 @@ function wholeSaid({ score, whole, along, words }) {
   const said = score.toFixed(2).replace("-", "−");
   if (!whole) return said;
   const what = words.includes("state") ? "state" : "vector";
-  const beside = `${Math.round((100 * score) / whole)}% of the ${what}’s length in this run, ${whole.toFixed(2)}`;
+  const beside = `${Math.round((100 * score) / whole)}% of the ${what}’s length, ${whole.toFixed(2)}`;
   const effect = along === undefined ? "" : `; ${changeSaid(along)} along the ${what} before`;
   return `${said} (${beside}${effect})`;
 }

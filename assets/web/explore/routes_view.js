@@ -2,6 +2,7 @@
 
 import { inkOn, rgbText } from "../core/colors.js";
 import { el, onWidth, slider, svg } from "../core/dom.js";
+import { fitted } from "../core/labels.js";
 import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
@@ -48,7 +49,7 @@ export class RoutesView {
     const room = this.node.clientWidth - LEFT;
     if (!run || !found || room <= 0) return;
     const most = Math.max(3, Math.floor(room / NARROW));
-    this.#columns = folded(found, most);
+    this.#columns = folded(found, most, this.token);
     const { groups, nodes } = this.#columns;
     // Effects of the folded tokens are no sum.
     const several = groups.flatMap((tokens, at) => (tokens.length > 1 ? at : []));
@@ -121,8 +122,7 @@ export class RoutesView {
     const chosen = tokens.length === 1 && tokens[0] === this.token;
     const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}`;
     const small = place.wide < 76;
-    const most = Math.floor((place.wide - 2) / (small ? 7 : 8));
-    const short = name.length > most ? `${name.slice(0, Math.max(1, most - 1))}…` : name;
+    const short = fitted(name, (place.wide - 2) * (small ? 1 : 12 / 14));
     const y = place.y(0) + NODE / 2 + 16;
     const size = small ? "font-size: 12px" : "";
     return svg(

@@ -5,18 +5,18 @@ import { Emitter } from "../core/emitter.js";
 import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
 import { MEASURES } from "./measures.js";
-import { amountSaid, briefly, shareSaid, unitSaid } from "./routes_layout.js";
+import { amountSaid, briefly, resultSaid, shareSaid, unitSaid } from "./routes_layout.js";
 
 /** @import { Alone, Range, Selection, SignedCell } from "./types.d.ts" */
 
-/** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: string, of: string }>} */
+/** @type {Record<string, { noun: string, titled: string, none: string, empty: string, legend: (result: string) => string, of: string }>} */
 const SAID = {
   share: {
     noun: "share",
     titled: "Share of each link",
     none: "no share",
     empty: "not part of the question",
-    legend: "Red raises the result, blue lowers it",
+    legend: (result) => `Red raises ${result}, blue lowers it`,
     of: "brings",
   },
   effect: {
@@ -24,7 +24,7 @@ const SAID = {
     titled: "Effect of cutting each link",
     none: "nothing measured",
     empty: "not measured",
-    legend: "Red: the result rises without the link; blue: it falls",
+    legend: (result) => `Red: without the link, ${result} rises; blue: it falls`,
     of: "cutting it changes the result by",
   },
 };
@@ -97,7 +97,10 @@ export class ShareMaps extends Emitter {
   alone = "not measured; click a row to measure it";
 
   get legend() {
-    return `${this.#said.legend}${this.#found ? `, in ${unitSaid(this.#found)}` : ""}; square-root scale`;
+    const [result, unit] = this.#found
+      ? [resultSaid(this.#found), `, in ${unitSaid(this.#found)}`]
+      : ["the result", ""];
+    return `${this.#said.legend(result)}${unit}; square-root scale`;
   }
 
   /** @type {(run: Run, view: MapView, rows: Range, keys: Range) => Promise<Numbers<Alone>>} */

@@ -132,7 +132,7 @@ export class Panels extends MaskPanels {
   #calm(/** @type {AuditPicture} */ { observed }) {
     if (this.passing) return "Nothing failed; this is how it ran in eval mode.";
     return observed
-      ? "No check draws a map of this; here is one that ran, in eval mode."
+      ? "The checks that failed draw no map; this one is of a run in eval mode."
       : "The model raised an error before it attended.";
   }
 

@@ -9,8 +9,8 @@ import { colorBar } from "../views/mask_panels.js";
 /** @typedef {{ layer: number, head: Head }} Place */
 
 const MEASURES = {
-  leak: "largest forbidden weight (share of a query’s total)",
-  mass: "share of their weight that queries put on forbidden keys, mean over queries",
+  leak: ["largest forbidden weight", "largest forbidden weight (share of a query’s total)"],
+  mass: ["mean forbidden share", "share of their weight that queries put on forbidden keys, mean over queries"],
 };
 
 export class Leaks {
@@ -18,7 +18,11 @@ export class Leaks {
   result = null;
   /** @type {Place} */
   chosen = { layer: 0, head: 0 };
-  measure = el("select", { id: "viz-mask-measure", onchange: () => this.draw() }, ...options(Object.entries(MEASURES)));
+  measure = el(
+    "select",
+    { id: "viz-mask-measure", onchange: () => this.draw() },
+    ...options(Object.entries(MEASURES).map(([name, [text]]) => [name, text])),
+  );
   cells = oneStop(el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" }));
   scale = el("p", { class: "viz-caption viz-stat-scale" });
   node = section(
@@ -55,9 +59,10 @@ export class Leaks {
     );
     if (focused) /** @type {HTMLElement | null} */ (this.cells.querySelector("[aria-pressed=true]"))?.focus();
     const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
+    const none = el("span", { class: "viz-mask-key" }, zero, "exactly 0");
     const range = most
-      ? [" 0 ", colorBar(scale), ` ${number(most)}, `]
-      : [` in all ${this.result.scope.heads} heads: `];
+      ? ["0 ", colorBar(scale), ` ${number(most)} `, none, ": "]
+      : [none, ` in all ${this.result.scope.heads} heads: `];
     const outside = el(
       "span",
       { class: "viz-mask-key" },
@@ -65,7 +70,7 @@ export class Leaks {
       "out of scope: not checked",
     );
     this.scale.replaceChildren(
-      ...[el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure], "; rows are layers"],
+      ...[...range, MEASURES[measure][1], "; rows are layers"],
       ...(this.result.scope.code ? [" ", outside] : []),
     );
   }

@@ -11,7 +11,7 @@ import { alikeSaid, called, closest, fixed } from "./results.js";
 
 const WHAT =
   "Which pairs of tokens make two pooled vectors alike: their cosine is a sum with a part for each pair, one token " +
-  "from each text. Of the pooling that is chosen above, after as many blocks as chosen.";
+  "from each text. Shown for the pooling and after the block chosen above.";
 const NOT =
   "Look for the strongest cells; all cells sum to the cosine. These are parts of output vectors, into which the model " +
   "has mixed its whole text: a large part does not say that two words mean the same.";
