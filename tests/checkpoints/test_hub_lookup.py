@@ -95,7 +95,7 @@ def test_a_folder_of_that_name_comes_first(hub, folder, tmp_path, monkeypatch):
 def test_a_file_of_that_name_is_no_model(hub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.safetensors").write_bytes(b"x")
-    assert "no folder 'run.safetensors'" in refused("run.safetensors")
+    assert "run.safetensors is a file; give the folder" in refused("run.safetensors")
     assert hub.asked == []
 
 

@@ -172,7 +172,10 @@ def test_run_and_sample_are_whole_numbers(x, wrong):
             recording.trace(**{name: wrong})
 
 
-@pytest.mark.parametrize(("path", "said"), [(None, "path is None"), (".", r"no file '\.'")])
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [(None, "path is None"), (".", r"no file '\.'"), ("no/a.safetensors", "'no/a.safetensors'")],
+)
 def test_a_path_that_is_none_or_has_no_name_is_told(path, said):
     with shapes_checked(False), pytest.raises(TraceError, match=said):
         vz.Trace.load(path)

@@ -18,7 +18,7 @@ from viz_encoder.checkpoints.source import Folder, ModelSource
 from viz_encoder.checkpoints.weights import silent
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
-from viz_encoder.whole_file import is_file
+from viz_encoder.whole_file import is_file, shortened
 
 UNTRAINED = " (untrained)"
 PARTS = ("text", "vision")
@@ -64,7 +64,12 @@ def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Progress
     folder = _folder(name)
     if folder is not None:
         return plan_source(Folder(folder), part, ModelCard(folder.resolve().name, str(folder), ""))
-    if isinstance(name, str) and is_hub_id(name) and not is_file(Path(name)):
+    if is_file(Path(name)):
+        raise CheckpointError(
+            f"{shortened(name)} is a file; give the folder of a model, with its config.json. "
+            "A saved run is read by vz.Trace.load."
+        )
+    if isinstance(name, str) and is_hub_id(name):
         return plan_download(name, *_downloaded(name, revision, tell, part), part)
     raise CheckpointError(
         f"There is no built-in model and no folder {str(name)[:80]!r}; {_built_in(str(name))} "

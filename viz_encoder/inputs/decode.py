@@ -7,6 +7,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from viz_encoder.errors import InputError, NotAnImage, TooLong
+from viz_encoder.whole_file import shortened
 
 # The decoders we let a stranger's bytes reach: PDF, EPS, FITS and GD have had bombs and loops.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
@@ -16,7 +17,6 @@ MAX_BYTES = 50 * 2**20
 MAX_SCANS = 100  # in a progressive JPEG, which has about ten; each is a pass over all pixels
 JPEG, SCAN = b"\xff\xd8\xff", b"\xff\xda"  # scan data never holds its own marker
 ORIENTATION = 0x0112  # the EXIF tag; 1 = upright
-PREVIEW = 60
 WHITE = (255, 255, 255, 255)
 
 
@@ -60,7 +60,7 @@ def _from_array(values: np.ndarray) -> Image.Image:
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
-    name = path.name if len(path.name) <= PREVIEW else path.name[:PREVIEW] + "…"
+    name = shortened(path)
     try:
         path = path.expanduser()
         if path.exists() and not path.is_file():  # a folder, or a pipe that would block for ever

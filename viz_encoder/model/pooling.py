@@ -332,9 +332,10 @@ def _check_first(first: Tensor, hidden: Tensor) -> None:
 
 def _check_valid(hidden: Tensor, valid: Tensor) -> None:
     if valid.dtype != torch.bool or valid.shape != hidden.shape[:-1]:
+        cure = ": valid.bool()." if valid.shape == hidden.shape[:-1] else "."
         raise InputError(
             f"valid is {valid.dtype} of shape {tuple(valid.shape)}; pooling needs torch.bool of "
-            f"shape {tuple(hidden.shape[:-1])}, True = a real token."
+            f"shape {tuple(hidden.shape[:-1])}, True = a real token{cure}"
         )
     if not bool(valid.any(dim=-1).all()):
         raise InputError("A sequence is all padding, so there is nothing to pool. Leave it out.")

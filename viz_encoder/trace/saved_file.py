@@ -85,8 +85,7 @@ def read(kind: FileKind, path: AnyPath, unpack: Callable[[NamedTensors, Any], Ma
         raise TraceError(f"path is empty; give the path of a {kind.saved}.")
     path = Path(path)
     if not is_file(path):
-        name = shortened(path.name or str(path))
-        raise TraceError(f"There is no file {name!r}; give the path of a {kind.saved}.")
+        raise TraceError(f"There is no file {shortened(path)!r}; give the path of a {kind.saved}.")
     try:
         tensors, metadata = read_safetensors(path)
     except CheckpointError as fault:
