@@ -241,7 +241,7 @@ def test_what_cannot_be_asked(minilm):
         vz.attribute(model, with_ids, score=lambda out: torch.ones(()))
     with pytest.raises(SelectionError, match="at="):
         vz.attribute(Bent().eval(), lambda m: m(X), score=lambda out: out.sum())
-    with pytest.raises(InputError, match="give one input"):
+    with pytest.raises(InputError, match=r"embeds \d+ × \d+ tokens; give one input"):
         both = X.expand(2, -1, -1).contiguous()
         vz.attribute(torchs()().eval(), lambda m: m(both), score=lambda o: o.sum(), at=both)
     with pytest.raises(SelectionError, match=r"asked by what runs it .*vz\.load\(model, tokenizer"):

@@ -35,7 +35,7 @@ def test_the_one_that_is_empty_is_named(reader):
         reader.read(["one", " ", "three"])
     with pytest.raises(InputError, match="Text B of input 1 is empty"):
         reader.read([("one", ""), "three"])
-    with pytest.raises(InputError, match="The text of input 2 is list, not text"):
+    with pytest.raises(InputError, match="text of input 2 is list, not text; this model reads"):
         reader.read(["one", ["two"]])
 
 

@@ -151,7 +151,8 @@ def _number(found: Any) -> Tensor:
 def _by_token(shares: Tensor) -> Float[np.ndarray, " token"]:
     """One axis: the others are of one input."""
     if sum(size > 1 for size in shares.shape) > 1:
-        raise InputError(f"The embeddings are of shape {tuple(shares.shape)}; give one input.")
+        sizes = " × ".join(map(str, shares.shape))
+        raise InputError(f"The model embeds {sizes} tokens; give one input, such as ids[:1].")
     found: Float[np.ndarray, " token"] = shares.flatten().cpu().numpy()
     return found
 

@@ -147,7 +147,8 @@ class TextReader:
                 "from, such as trace.sample.texts[0]."
             )
         if not isinstance(text, str):
-            raise InputError(f"{name} is {type(text).__name__}, not text; type some text.")
+            kind = type(text).__name__
+            raise InputError(f"{name} is {kind}, not text; this model reads texts: give a str.")
         if not text.strip():
             raise InputError(f"{name} is empty; type some text first.")
         clean = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)

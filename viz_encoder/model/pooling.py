@@ -42,7 +42,7 @@ HELP = {
     "encoder": "the model that ran, for its files: encoder=encoder",
     "first": "hidden states after the first block: first=trace.hidden(1)",
     "received": "how much attention each token received: received=trace.received()",
-    "query": "a learned query of d_model numbers: query=...",
+    "query": "a learned query of d_model numbers: query=…",
     "head": "the model's own head: head=encoder.model.heads['pool'], if it has one",
 }
 
