@@ -90,6 +90,7 @@ def test_numbers_are_written_as_the_language_writes_them():
     assert german.write(Shown(-1234.567, 2)) == "−1.234,57"
     assert english.write(Shown(-0.0001, 2)) == "0.00"
     assert german.write((Token("keys"), Shown(0.5, 1))) == "„keys“; 0,5"
+    assert german.write((Token("keys"), Token("to"))) == "„keys“, „to“"
     assert english.write(((Token("a"), Shown(1, 1)), (Token("b"), 2))) == "“a” 1.0, “b” 2"
 
 

@@ -70,7 +70,8 @@ class Texts:
         """A number, a quoted token, or a list of them; a pair in a list is written side by side."""
         if isinstance(value, tuple):
             each = (" ".join(map(self.write, v)) if isinstance(v, tuple) else v for v in value)
-            return self.separator.join(map(self.write, each))
+            words = all(isinstance(v, Token | str) for v in value)
+            return (", " if words else self.separator).join(map(self.write, each))
         if isinstance(value, Token):
             return f"{self.quotes[0]}{isolated(value.name)}{self.quotes[1]}"
         if isinstance(value, Blocks):

@@ -159,7 +159,9 @@ export class BuildStep {
       el(
         "tbody",
         {},
-        ...found.parts.map(({ name, formula, count: n }) => tableRow(named[name] ?? name, formula, countText(n))),
+        ...found.parts.map(({ name, formula, count: n }) =>
+          tableRow(named[name] ?? name, formula.replace("channels", words.channels), countText(n)),
+        ),
       ),
       el("tfoot", {}, tableRow(words.total, "", totalOf(found.total))),
     );

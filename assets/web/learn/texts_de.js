@@ -52,7 +52,7 @@ export const DE = {
     x: (token, n) => `der Vektor von ${token} nach ${blocks(n)}.`,
     query: (head) => `drei lineare Abbildungen von ihm in jedem Kopf; hier die Query von Kopf ${head}.`,
     scores: (head) => `diese Query mal der Key jedes Tokens, in Kopf ${head}: eine Zahl für jedes Token.`,
-    out: (n) => `die Summe geht weiter: der Vektor nach ${blocks(n)}.`,
+    out: (n) => `die Summe, die weitergeht, der Vektor nach ${blocks(n)}.`,
     says: {
       norm_attention: "bringt seine Zahlen auf einen gemeinsamen Maßstab.",
       softmax: "macht aus den Scores Gewichte: positiv, mit Summe 1.",
@@ -192,7 +192,7 @@ export const DE = {
   },
   tokens: {
     headline: (n) => `Das Modell liest ${n} Tokens, jedes als seine Nummer (ID) im Vokabular.`,
-    picture: (n) => `Das Modell liest ${n} Tokens: die Patches des Bildes, Reihe für Reihe.`,
+    picture: (n) => `Das Modell liest ${n} Tokens: die Patches des Bildes, Zeile für Zeile.`,
     note: "Ein Wort, das im Vokabular fehlt, wird in Stücke zerlegt (## steht vor einem, das ein Wort fortsetzt); ein Modell, das nur ganze Wörter kennt, liest stattdessen [UNK]. Die Sondertokens fügt der Tokenizer hinzu. Ein Klick auf ein Token verfolgt es durch den Encoder.",
     pictureNote: (rows, cols, names) =>
       `Das Bild in ${rows} × ${cols} Patches, Zeile für Zeile. ${names && `Davor stehen Präfix-Tokens ohne Pixel: ${names}. [CLS] sammelt, was nach dem Bild gefragt wird; Register, wo es welche gibt, nehmen auf, was zu keinem Patch gehört. `}Ein Klick auf einen Patch verfolgt ihn durch den Encoder.`,
@@ -281,7 +281,7 @@ export const DE = {
       `1 · Die Query von ${query} Zahl für Zahl mit dem Key von ${key} multiplizieren und die Produkte addieren`,
     sum: (n, dot, by) => `Summe der ${n} Produkte = ${dot} → ${by} = `,
     spread: (query, wide, by, narrow) =>
-      `Warum ${by}: Die Scores von ${query} streuen davor mit einer Standardabweichung von ${wide}, danach mit ${narrow}. Eine Summe von d Produkten unabhängiger Zahlen der Varianz 1 hat die Varianz d; ungeteilt ließe der Softmax eines breiten Kopfes fast das ganze Gewicht einem Key.`,
+      `Warum ${by}: Die Scores von ${query} streuen davor mit einer Standardabweichung von ${wide}, danach mit ${narrow}. Eine Summe von d Produkten unabhängiger Zahlen der Varianz 1 hat die Varianz d; ungeteilt gäbe der Softmax eines breiten Kopfes fast das ganze Gewicht einem einzigen Key.`,
     minus: "Eine Maske gibt dem Score eines Keys, der nicht erlaubt ist, −∞: e^−∞ = 0, also ist sein Gewicht genau 0.",
     bias: (bias) => ` (mit dem Bias ${bias} dieses Abstands)`,
     softmax: "2 · Dasselbe für jeden Key, dann der Softmax: e^Score ÷ Summe über alle Keys",
@@ -517,6 +517,7 @@ export const DE = {
     beside: "Andere Schichten anstelle der Attention",
     besideNote:
       "Je Schicht der Breite D, wie bei Vaswani et al. (2017, Tabelle 1). Eine Faltung liest k = 3 Nachbarn auf einmal, eine rekurrente Schicht ein Token nach dem anderen. Was warten muss, kann nicht parallel laufen; der längste Weg zählt die Schritte zwischen dem ersten und dem letzten Token.",
+    channels: "Kanäle",
     besideColumns: ["Schicht", "Multiplikationen", "Schritte, die warten", "längster Weg"],
     besideLayers: { attention: "Attention, T²·D", convolution: "Faltung, k·T·D²", recurrent: "rekurrent, T·D²" },
     meet: (equal, T, sign) =>

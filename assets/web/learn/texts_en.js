@@ -55,7 +55,7 @@ export const EN = {
     query: (/** @type {string} */ head) => `three linear maps of it in each head; here, the query of head ${head}.`,
     scores: (/** @type {string} */ head) =>
       `that query times the key of each token, in head ${head}: a number for each token.`,
-    out: (/** @type {number} */ n) => `the sum goes on: the vector after ${blocks(n)}.`,
+    out: (/** @type {number} */ n) => `the sum that goes on, the vector after ${blocks(n)}.`,
     says: /** @type {Record<string, string>} */ ({
       norm_attention: "brings its numbers to a common scale.",
       softmax: "makes weights of the scores: positive, with sum 1.",
@@ -482,6 +482,7 @@ export const EN = {
     beside: "Other layers in place of attention",
     besideNote:
       "Per layer of width D, as in Vaswani et al. (2017, table 1). A convolution reads k = 3 neighbors at once, a recurrent layer one token after the other. What must wait cannot run in parallel; the longest path is how many steps lie between the first token and the last.",
+    channels: "channels",
     besideColumns: ["layer", "multiplications", "steps that wait", "longest path"],
     besideLayers: { attention: "attention, T²·D", convolution: "convolution, k·T·D²", recurrent: "recurrent, T·D²" },
     meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
