@@ -76,7 +76,13 @@ export class CarriedShares {
     const rows = own.map((at, row) => line(this.#name(run.tokens[at], at), row, at === place.key));
     if (left.length) rows.push(line(texts.pooling.others(left.length), own.length));
     const sum = (/** @type {Split} */ { score }, /** @type {number} */ of) =>
-      el("td", {}, el("b", asksFor(of ? TWIN : SUM), signedText(score, 2)));
+      el(
+        "td",
+        {},
+        el("b", asksFor(of ? TWIN : SUM), signedText(score, 2)),
+        " ",
+        el("span", { class: "viz-learn-signed" }),
+      );
     this.table.replaceChildren(
       tableHead(words.token, ...titles),
       el("tbody", {}, ...rows, line(words.biases, rows.length)),

@@ -12,7 +12,7 @@ export class TurnedStates {
     this.node.hidden = true;
   });
   title = el("h4");
-  table = el("table", { class: "viz-learn-plain" });
+  table = el("table", { class: "viz-learn-plain viz-learn-beside" });
   said = el("p", { class: "viz-learn-equation", role: "status" });
   node = el(
     "section",
