@@ -215,6 +215,9 @@ def test_an_answer_against_another_label_and_another_text(visit):
     page.click("#viz-restore")
     page.wait_for_selector(".viz-how:not([data-painted*=against])")
     assert page.input_value("#viz-explain-against") == ""
+    page = visit(kind="text", a=SENTENCES[0], model=MASKED[1]).page  # of any token: no word decides
+    asked(page, "of=masked")
+    assert page.input_value("#viz-explain-against") == ""
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ const SAVED_FILE = "A .safetensors file from “Saved run” or trace.save";
 
 export class Against {
   /** @type {Run | null} */ #run = null;
-  #ofHead = false;
+  #again = () => {};
   #listed = "";
   #usual = ""; // the default for this run
   #own = { of: "", value: "" }; // what a person chose for a text, also while another run is chosen for them
@@ -38,8 +38,9 @@ export class Against {
   }
 
   /** Offer what there is for a run; `ofHead`: for an answer of a prediction head. A word that decides it is named by the
-   * text with its counterpart. @type {(run: Run, ofHead: boolean) => void} */
-  offer(run, ofHead) {
+   * text with its counterpart, first where the answer is `placed`: of the text or its [MASK], not of any token.
+   * @type {(run: Run, ofHead: boolean, placed?: boolean) => void} */
+  offer(run, ofHead, placed = false) {
     const { select, reference } = this;
     const { value } = select;
     const asUsual = this.#run !== run || value === this.#usual || value.startsWith(RUN);
@@ -53,8 +54,8 @@ export class Against {
       ...options([[SAVED, "a saved run …"], ...(run.unsplit ? [] : typed)]),
     );
     this.rival.placeholder = `${ofHead ? "A label, word or text" : "Another text"}; Enter asks`;
-    [this.#run, this.#ofHead, this.#listed] = [run, ofHead, this.#listing(run)];
-    this.#usual = ofHead ? (texts[0]?.[0] ?? "") : "";
+    [this.#run, this.#again, this.#listed] = [run, () => this.offer(run, ofHead, placed), this.#listing(run)];
+    this.#usual = placed ? (texts[0]?.[0] ?? "") : "";
     if (reference.key) choose(select, RUN + reference.key);
     else if (asUsual || !choose(select, value)) {
       const own = this.#own.of === run.plainKey ? this.#own.value : this.#usual;
@@ -69,7 +70,7 @@ export class Against {
     const run = this.#run;
     if (!run || this.#listed === this.#listing(run)) return false;
     const before = this.asked;
-    this.offer(run, this.#ofHead);
+    this.#again();
     return before !== this.asked;
   }
 

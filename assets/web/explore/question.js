@@ -82,7 +82,7 @@ export class Question {
       this.place.replaceChildren(...places, this.here);
       this.placeNode.hidden = !this.ofTokens;
       this.labelNode.hidden = !this.ofHead;
-      this.against.offer(run, this.ofHead);
+      this.against.offer(run, this.ofHead, task === "classify" || places.length > 0);
       choose(this.place, this.#linked.get("token"));
       this.#fillLabels();
     }

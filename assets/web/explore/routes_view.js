@@ -122,7 +122,7 @@ export class RoutesView {
     const chosen = tokens.length === 1 && tokens[0] === this.token;
     const kind = `viz-route-name${chosen ? " viz-route-chosen" : ""}`;
     const small = place.wide < 76;
-    const short = fitted(name, (place.wide - 2) * (small ? 1 : 12 / 14));
+    const short = fitted(name, (place.wide - 4) * (small ? 1 : 12 / 14));
     const y = place.y(0) + NODE / 2 + 16;
     const size = small ? "font-size: 12px" : "";
     return svg(
