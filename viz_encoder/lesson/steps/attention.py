@@ -186,6 +186,6 @@ STEP = Step(
         Exercise("score", 1, score),
         Exercise("weight-of-key", 2, weight_of_key),
         Exercise("key-forbidden", 3, key_forbidden),
-        Exercise("head-that-acts", 4, head_that_acts),
+        Exercise("head-that-acts", 4, lambda asked: head_that_acts(asked.at_mask)),
     ),
 )
