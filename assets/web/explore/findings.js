@@ -150,7 +150,9 @@ export class FindingsView {
 
   /** "brings 4%": the share of one head. @type {(found: Explained, layer: number, head: number) => string} */
   #brings(found, layer, head) {
-    return this.#removed(layer, head) ? " removed" : ` brings ${partSaid(found.heads[layer][head] ?? 0, found)}`;
+    return this.#removed(layer, head)
+      ? " removed"
+      : ` brings ${partSaid(found.heads[layer][head] ?? 0, { ...found, apart: "" })}`; // of what the answer tells;
   }
 
   /** @type {(layer: number, head: Head) => boolean} */

@@ -102,7 +102,8 @@ export class Quiz {
     const { right, because } = this.questions[this.at];
     for (const [at, answer] of [...this.answers.querySelectorAll("button")].entries()) {
       answer.disabled = true;
-      if (at === right) answer.classList.add("viz-zoo-right");
+      answer.classList.toggle("viz-zoo-right", at === right);
+      answer.classList.toggle("viz-zoo-missed", at === chosen && at !== right);
     }
     this.tab.audit.panels.outline(true);
     this.asked += 1;

@@ -15,7 +15,10 @@ export class SpecimenList {
     autocomplete: "off",
     spellcheck: "false",
     "aria-label": "Find a bug by name, symptom or code",
-    oninput: () => this.#filter(),
+    oninput: () => {
+      this.#filter();
+      this.box.scrollTop = 0;
+    },
     onkeydown: (event) => this.#searchKey(event),
   });
   told = status();
