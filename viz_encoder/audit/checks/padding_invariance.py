@@ -125,7 +125,8 @@ def _besides(context: AuditContext) -> str:
     return (
         "consistent with: positions counted from the padding, scores that depend on the padded "
         f"length, pooling over padding, {'' if context.maps.layers else filled}or a part besides "
-        "attention that counts padded tokens."
+        "attention that counts padded tokens, or reads what stands in their place, as a "
+        "convolution does."
     )
 
 
