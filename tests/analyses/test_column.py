@@ -75,7 +75,7 @@ def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
 
 @pytest.mark.parametrize(
     ("layer", "head", "key"),
-    [(0, 0, 15), (0, 0, -1), (6, 0, 0), (0, 12, 0), (0, "min", 0), (0, (), 0), (0, (0, 99), 0)],
+    [(0, 0, 15), (0, 0, -16), (6, 0, 0), (0, 12, 0), (0, "min", 0), (0, (), 0), (0, (0, 99), 0)],
 )
 def test_what_is_not_there_is_said(traces, layer, head, key):
     with pytest.raises(SelectionError, match=r"There is no (layer|head|key)"):

@@ -69,7 +69,7 @@ def test_faults_are_sentences(plain, causal):
         mask_panels(plain, causal[:3, :3], 0, 0)
     with pytest.raises(SelectionError, match="no layer 9"):
         mask_panels(plain, causal, 9, 0)
-    for head in (12, -1, "middle", ()):
+    for head in (12, -13, "middle", ()):
         with pytest.raises(SelectionError, match="no head"):
             mask_panels(plain, causal, 0, head)
 
