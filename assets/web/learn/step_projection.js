@@ -78,9 +78,11 @@ export class ProjectionStep {
       const style = `background:${rgbText(rgb)};color:${inkOn(rgb)}`;
       const text = signedText(value, 2);
       if (chosen === undefined) return el("span", { style }, text);
+      const title = `q[${at}]`; // its name while the number is covered
+      const press = () => this.choose({ dim: at });
       return el(
         "button",
-        { type: "button", style, "aria-pressed": String(at === chosen), onclick: () => this.choose({ dim: at }) },
+        { type: "button", style, title, "aria-pressed": String(at === chosen), onclick: press },
         el("span", asksFor(ASKED, { cell: at }), text),
       );
     });
