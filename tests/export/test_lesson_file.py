@@ -181,7 +181,7 @@ def test_the_last_steps_show_numpys_numbers(opened, grammar):
     near(effects, np.array([each.share("are", QUERY) - own for each in gone]))
     page.wait_for_selector(".viz-learn-carried tfoot")
     split = vz.attribute(grammar, OWN_SENTENCE, token=QUERY, against="is")
-    sums = page.locator(".viz-learn-carried tfoot td").all_text_contents()
+    sums = page.locator(".viz-learn-carried tfoot b").all_text_contents()
     assert sums[0] == f"+{split.score:.2f}"
     go(page, 10)
     page.select_option("#viz-learn-mask", "window")
