@@ -443,15 +443,17 @@ def test_a_picture_is_cut_into_its_grid_and_its_prefix_is_no_patch(tab_anew):
 
 def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(step):
     page = step(9)
-    page.wait_for_selector(".viz-learn-effects tbody tr")
     names = ".viz-learn-effects th[scope=row]"
+    page.wait_for_selector(names)
     assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
     box = page.locator(".viz-learn-switches label", has_text="hide “keys”").locator("input")
     box.evaluate("box => box.click()")  # which is how it is found out, so it stays asked
     page.wait_for_function("vizLearn.shown.run.changed && vizLearn.question.exercises.length === 3")
+    page.wait_for_selector(names)  # measured anew
     assert page.locator(names).all_inner_texts()[1:3] == ["the", "keys"]
     box.evaluate("box => box.click()")
     page.wait_for_function("vizLearn.question.exercises.length === 5")
+    page.wait_for_selector(names)
     page.evaluate(SHOW)
     assert set(page.locator(names).all_inner_texts()[:2]) == {"keys", "to"}
     split = vz.attribute(vz.load("grammar", device="cpu"), TEXT, token=QUERY, against="is")
