@@ -105,7 +105,6 @@ export class Poolings {
     const name = `${run.key}:${layer}${query}`;
     this.shares.pick(token);
     if (name === this.#name) return this.#follow();
-    if (this.run && this.run !== run) current.selection.note({ [SECOND]: "" });
     const pause = this.run === run ? PAUSE : 0;
     Object.assign(this, { run });
     this.#name = name;

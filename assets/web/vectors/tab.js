@@ -87,6 +87,10 @@ class VectorsTab extends TabShell {
       if (this.shown) for (const part of [this.poolings.shares, ...this.panels]) part.mark(token);
     });
     learned.on(() => this.refresh());
+    // Of another run the layer and the second text are not those of the link.
+    current.on((run) => {
+      if (run && run.key !== current.selection.opened) current.selection.note({ [LAYER]: "", [PARTS.signs.two]: "" });
+    });
     onWidth(poolings.padding.node, () => this.refresh()); // which asks only in sight
     this.depth.on(() => {
       const { layer } = this.depth;
