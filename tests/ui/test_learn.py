@@ -31,7 +31,7 @@ PUT_BACK = """(() => {
   const { selection } = m.current;
   vizLearn.go(4);
   vizLearn.leave();
-  selection.note({ "learn.divide": "" });
+  selection.note({ "learn.divide": "", "masks.part": "" });
   vizLearn.views.clear();
   Object.assign(vizLearn, { dim: 0, around: 0 });
   delete vizLearn.body.dataset.painted;
