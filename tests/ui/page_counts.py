@@ -25,8 +25,10 @@ COUNTS = """(sizes) => {
     return `${[node.tagName.toLowerCase(), ...classes].join(".")} ${said}`;
   };
 
-  // A group of which one member is a stop of the Tab key is one control, as the words of a text.
+  // A group of which one member is a stop of the Tab key is one control, as the words of a text
+  // or the kinds of an input.
   const stops = (node) => node.tabIndex >= 0 || node.role === "tab";
+  const radio = (node) => (node.type === "radio" ? node.closest("fieldset, #viz-kind") : null);
   const words = (node) => node.closest(".viz-words, .viz-share-grid");
   const controls = all(CONTROL).filter((node) =>
     shown(node) && box(node).right > 0 && stops(node) && !node.disabled);
@@ -35,7 +37,8 @@ COUNTS = """(sizes) => {
     const at = document.elementFromPoint(left + width / 2, top + height / 2);
     return at && (node.contains(at) || at.contains(node) || node.labels?.[0]?.contains(at));
   };
-  const groups = new Set(controls.filter(inSight).map((node) => words(node) ?? node));
+  const whole = (node) => words(node) ?? radio(node) ?? node;
+  const groups = new Set(controls.filter(inSight).map(whole));
 
   // A label, and the border around what is typed into, belong to the target; links within sentences
   // are text, and cells of a grid are as small as it must be.

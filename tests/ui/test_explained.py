@@ -137,7 +137,7 @@ def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minil
     assert base in page.inner_text(".viz-answer")
     here = vz.attribute(minilm, now, of="state", token=10)
     share = percent(here.tokens[2] / here.score)
-    assert f"In this run “it” ends up {share} “animal”" in page.inner_text(".viz-answer small")
+    assert f"In this run “it” ends up {share} “animal”" in page.inner_text(".viz-explained-told")
     assert f"{found.score:.2f} (the distance)" in page.inner_text(".viz-explained-told")
     page.locator(".viz-share-cell[data-head='3.1']").click()
     page.select_option("#viz-explain-against", label="nothing")

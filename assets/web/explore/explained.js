@@ -192,8 +192,7 @@ export class Explained extends Emitter {
     if (found && this.selection.measure === "contribution") {
       const name = (/** @type {number} */ at) => toldApart(found.names, at);
       const { why = "", query } = this.run?.opening ?? {};
-      const alone = found.alone && this.question.ofQuery ? aloneSaid(found.alone, this.#query) : "";
-      const more = this.token >= 0 && this.token === query ? why : alone;
+      const more = this.token >= 0 && this.token === query ? why : "";
       this.#say(answerSaid(found, name, this.token, removedHeads(this.run), this.question.against.named), more);
     }
     [this.#answered, this.#answeredQuery] = [this.run, this.#query];
@@ -235,7 +234,10 @@ export class Explained extends Emitter {
     if (measure !== "attention") this.maps.found(shown);
     const { hide, words } = this.selection;
     const kept = hide || words ? ALL_TOKENS : "";
-    this.told.textContent = [measure === "contribution" && addsUp(shown), kept].filter(Boolean).join(" ");
+    const alone = shown.alone && this.question.ofQuery ? aloneSaid(shown.alone, this.#query) : "";
+    this.told.textContent = (measure === "contribution" ? [addsUp(shown), alone, kept] : [kept])
+      .filter(Boolean)
+      .join(" ");
     this.heads.show(run, shown, doing);
   }
 
