@@ -168,11 +168,5 @@ def _seen(context: AuditContext, case: Case, layer: LayerRun, number: int) -> La
     opened = layer.looked_at(MASS, unless_even=True)
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
     layers = case.allowed if len(case.allowed) > 1 else ()
-    return LayerOnBatch(
-        opened,
-        allowed,
-        pattern,
-        case.valid,
-        passed=readings_of(case),
-        layers=layers,
-    )
+    passed = readings_of(case)
+    return LayerOnBatch(opened, allowed, pattern, case.valid, passed=passed, layers=layers)

@@ -22,12 +22,8 @@ from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.errors import InputError
 
-OPEN = (
-    "ignored",
-    "padding_ignored",
-    "pattern_ignored",
-    "all_closed",
-)  # true, and not yet the whole cause
+# True, and not yet the whole cause.
+OPEN = ("ignored", "padding_ignored", "pattern_ignored", "all_closed")
 VAGUE = ("", "as_passed", "not_seen")
 STEPS = 3  # how far masks are moved
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.measure.fixed_keys import attended, memories
-from viz_encoder.audit.measure.joined import PlacedCall, as_layers
+from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.nested import places_in_batch, unpacked
-from viz_encoder.audit.measure.places import NONE, RunCase, places_of
+from viz_encoder.audit.measure.places import NONE, RunCase, TokenPlaces, places_of
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.audit.measure.softmaxes import softmaxes_of
@@ -113,19 +113,19 @@ def maps_of(
     kinds |= memories(ran, case.valid.shape[1])
     numbered = {n: one for n, one in enumerate(ran) if n not in kinds}
     aside = [(kinds[n], one) for n, one in enumerate(ran) if n in kinds]
-    _learn_sides(subject, given, numbered, lambda one: subject.run(one, grad=grad))
     calls = [*numbered.values()]
-    layers = [_layer(one, case, after=subject.slots_after.get(n)) for n, one in numbered.items()]
+    layers = _layers(subject, given, numbered, lambda one: subject.run(one, grad=grad))
     odd = [_is_odd(call, layer, case) for call, layer in zip(calls, layers, strict=True)]
     if subject.reorders or any(odd):
         joined = as_layers(subject, given, calls, lambda one: subject.run(one, grad=grad))
         if joined is None and any(is_single(call, case) for call in calls):
             return Maps((), UNASSIGNED)
-        placed = joined or [PlacedCall(call) for call in calls]
-        layers = [
-            _layer(one.call, case, after=one.by_token or None, among=one.among) for one in placed
-        ]
-        calls = [one.call for one in placed]
+        if joined is not None:
+            layers = [
+                _layer(one.call, case, after=one.by_token or None, among=one.among)
+                for one in joined
+            ]
+            calls = [one.call for one in joined]
     others = [call for call, layer in zip(calls, layers, strict=True) if layer is None]
     found = tuple(layer for layer in layers if layer is not None)
     crossed = [(call, _cross(call, case.valid) if call.cross else None) for call in others]
@@ -144,28 +144,31 @@ def maps_of(
     )
 
 
-def _learn_sides(
+def _layers(
     subject: Subject, case: Case, calls: dict[int, RecordedCall], run: RunCase
-) -> None:
-    """Find, once for each call, on which side of the tokens slots stand that one run leaves open.
+) -> list[LayerRun | None]:
+    """Each call as a layer of the tokens, if it is one.
 
-    They do not move with any token.
+    On which side of the tokens slots stand that one run leaves open, it finds once for a call.
     """
-    open_ = [
-        number
-        for number, call in calls.items()
-        if number not in subject.slots_after
-        and _layer(call, case, surely=True) is None
-        and _layer(call, case) is not None
-    ]
+    known = subject.slots_after
+    found = {n: _layer(one, case, after=known.get(n), surely=True) for n, one in calls.items()}
+    guessed = {n: _layer(calls[n], case) for n, layer in found.items() if layer is None}
+    open_ = [n for n, layer in guessed.items() if layer is not None]
     places = places_of(subject, case, [*calls.values()], run) if open_ else None
     for number, place in zip(calls, places or (), strict=False):
-        held, n_tokens = place.tokens[1], case.valid.shape[1]
-        moved = (held >= 0).any(dim=0).nonzero()[:, 0]
-        sides = {True: slice(n_tokens, None), False: slice(0, held.shape[1] - n_tokens)}
-        still = [after for after, slots in sides.items() if bool((held[:, slots] == NONE).all())]
-        if number in open_ and len(moved) and len(still) == 1:
-            subject.slots_after[number] = still[0]
+        if number in open_ and (after := _stand_after(place, case)) is not None:
+            known[number] = after
+            guessed[number] = _layer(calls[number], case, after=after)
+    return [*(found | guessed).values()]
+
+
+def _stand_after(place: TokenPlaces, case: Case) -> bool | None:
+    """Whether slots stand after the tokens or before them: they move with no token."""
+    held, n_tokens = place.tokens[1], case.valid.shape[1]
+    sides = {True: slice(n_tokens, None), False: slice(0, held.shape[1] - n_tokens)}
+    still = [after for after, slots in sides.items() if bool((held[:, slots] == NONE).all())]
+    return still[0] if len(still) == 1 and bool((held >= 0).any()) else None
 
 
 def _why_none(told: str) -> str:
