@@ -84,7 +84,10 @@ def _plain_product(maps: Tensor, values: Tensor, maps_first: bool) -> Mixing | N
 
 
 def axes_of(equation: Any, given: tuple[Tensor, ...]) -> tuple[str, str, str] | None:
-    """With letters for "..."; None if it is no product of two, or does not say its result."""
+    """Axis letters of both factors and the result; None unless two factors give a named result.
+
+    An ellipsis is spelled out in letters.
+    """
     if not isinstance(equation, str):  # axes as lists of numbers
         return None
     factors, _, out = equation.replace(" ", "").partition("->")

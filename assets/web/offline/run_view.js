@@ -86,7 +86,7 @@ export class RunView {
     at("readout").textContent = cell ? map.sentence(...cell, values[cell[0] * map.cols + cell[1]]) : look.hint;
   }
 
-  /** The colors between two ends, and that of masked cells where there are any. @type {(from: string, to: string) => void} */
+  /** Color scale between two colors, and the color of masked cells. @type {(from: string, to: string) => void} */
   drawLegend(from, to) {
     const { ramp, masked } = theme();
     const [width, height] = this.look.legend;

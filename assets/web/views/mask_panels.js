@@ -150,7 +150,7 @@ export class MaskPanels {
   }
 }
 
-// Where on the color ramp the smallest weight starts, so that it looks different from 0.
+// Start of the color ramp: the smallest weight above 0 must look different from 0.
 const FLOORS = { light: 0.07, dark: 0.16 };
 
 /** A scale from 0 to the largest weight, without the ramp's end that looks like 0. @type {(high: number) => Scale} */

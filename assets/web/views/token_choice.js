@@ -84,7 +84,7 @@ export class TokenChoice {
     return this.patches.box(token - this.units.length);
   }
 
-  /** The scale of what is shaded: of the patches where there are any, else of the words. */
+  /** Color scale of the shading: of the patches of a picture, otherwise of the words. */
   get scale() {
     const values = this.shades?.values ?? new Float32Array();
     return makeScale("head", largest(this.run?.grid ? values.subarray(this.units.length) : values));

@@ -91,8 +91,8 @@ BESIDES = {
     ),
     "bias_slopes": Cause(
         "the bias has another slope in some heads",
-        "For a number of heads that is no power of two, take the slopes of the next smaller power "
-        "p, 2 ** (-8 * n / p), and then every second one of those of 2 * p.",
+        "If the number of heads is not a power of two, take the slopes 2 ** (-8 * n / p) of the "
+        "next smaller power p, then every second slope of 2 * p.",
     ),
     "bias_heads": Cause(
         "heads have each other's bias",
