@@ -316,6 +316,8 @@ def test_heads_that_steer_are_named(minilm):
     object.__setattr__(effect, "values", effects[None])
     beside = found.beside(effect)
     assert beside.steering == ((0, 10),) and "0.10" in beside.sentence
+    with pytest.raises(SelectionError, match="another input"):
+        vz.attribute(minilm, "Another text.", token="text").beside(effect)
 
 
 def n_tensors() -> int:

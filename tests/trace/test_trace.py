@@ -147,6 +147,10 @@ def test_parts_equal_the_whole():
     trace = vz.capture(make(), IDS[None])
     whole = trace.attention(1)
     assert torch.allclose(trace.attention(1, 2), whole[2], atol=TOLERANCE)
+    assert torch.allclose(trace.attention(1, "mean"), whole.mean(dim=0), atol=TOLERANCE)
+    assert torch.allclose(trace.attention(-1, "max"), whole.amax(dim=0), atol=TOLERANCE)
+    with pytest.raises(SelectionError, match='choose 0 to 2, "mean" or "max"'):
+        trace.attention(1, "sum")
     assert torch.allclose(trace.attention(1, 2, slice(3, 5)), whole[2, 3:5], atol=TOLERANCE)
     assert torch.allclose(
         trace.attention(1, rows=slice(None, None, 2)), whole[:, ::2], atol=TOLERANCE
@@ -194,11 +198,11 @@ def test_hidden_states_and_output():
     [
         (2, 0, r"There is no layer 2; choose 0 to 1\."),
         (-3, 0, r"There is no layer -3; choose 0 to 1\."),
-        (0, 3, r"There is no head 3; choose 0 to 2\."),
-        (0, -4, r"There is no head -4; choose 0 to 2\."),
-        (0, True, r"head is True; it must be a whole number\."),
+        (0, 3, r"There is no head 3; choose 0 to 2"),
+        (0, -4, r"There is no head -4; choose 0 to 2"),
+        (0, True, r"head is True; it must be (a whole|the) number"),
         (10**30, 0, r"layer is .*; it must be a whole number below 2\^63\."),
-        (0, 10**30, r"head is .*; it must be a whole number below 2\^63\."),
+        (0, 10**30, r"head is .*; it must be (a whole|the) number"),
     ],
 )
 def test_what_is_not_there_is_said(layer, head, says):

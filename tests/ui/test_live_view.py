@@ -104,6 +104,8 @@ def test_the_model_of_a_run_is_given_where_it_is_not_built_in(grammar, tmp_path)
     trace = vz.capture(encoder, SENTENCE)
     assert not Asked(trace.show(live=True)).json("viz/first")["hasModel"]
     assert Asked(trace.show(live=True, encoder=encoder)).json("viz/first")["hasModel"]
+    with pytest.raises(SelectionError, match="give the model that ran"):
+        trace.show(encoder=vz.load("everyday", device="cpu"))
 
 
 def test_the_selection_is_set_observed_and_a_table(trace):

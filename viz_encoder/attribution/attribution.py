@@ -135,11 +135,16 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
 
     @public
     def beside(self, effect: Effect) -> Beside:
-        """Each head's share beside the effect of removing it.
+        """Each head's share beside the effect of removing it, or its mean over several texts.
 
         Raises:
-            SelectionError: the effects are of another model's heads.
+            SelectionError: the effects are of another input, or of another model's heads.
         """
+        if self.trace.sample.tokens not in effect.tokens:
+            raise SelectionError(
+                "These effects were measured on another input than this score was split on; give "
+                "vz.effect(encoder, text) of the same text."
+            )
         return beside(self.heads, effect)
 
     def measure(self, run: Rerun) -> Measure:

@@ -40,6 +40,7 @@ class Effect(ArrayResult, main="values"):
     measures: what is measured, in words, for each text.
     how: what replaces the head's output.
     n_forwards: the cost, in passes through all layers, over all texts.
+    tokens: those of each text.
     """
 
     values: Float[np.ndarray, "text layer head"]
@@ -50,6 +51,7 @@ class Effect(ArrayResult, main="values"):
     measures: tuple[str, ...]
     how: str
     n_forwards: float
+    tokens: tuple[tuple[str, ...], ...]
 
     @property
     def mean(self) -> Float[np.ndarray, "layer head"]:
@@ -248,6 +250,7 @@ def _together(found: Sequence[_One], how: str) -> Effect:
         measures=tuple(one.measure.words for one in found),
         how=how,
         n_forwards=sum(one.run.n_forwards for one in found),
+        tokens=tuple(one.run.sample.tokens for one in found),
     )
 
 

@@ -1,7 +1,8 @@
 """LayerTrace: the tensors one attention layer ran on; computes any part of its maps from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -76,6 +77,13 @@ class LayerTrace(OneLine):
                 relative = spread(self.relative[heads], queries)
                 bias = relative if bias is None else bias + relative
             return attention_weights(q, k, mask, self.scale, bias, into)
+
+    def fused(self, heads: Sequence[int], by: str, rows: Rows) -> Float[Tensor, "query key"]:
+        """The mean of some heads' maps or, by "max", their maximum; never all of them at once."""
+        each = (self.weights(slice(head, head + 1), rows)[0] for head in heads)
+        if by == "max":
+            return reduce(torch.maximum, each)
+        return reduce(torch.add, each) / len(heads)
 
     @property
     def wide(self) -> torch.dtype:

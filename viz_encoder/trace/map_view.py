@@ -5,7 +5,7 @@ from typing import Annotated
 
 from viz_encoder.arguments import read_index
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace.trace import Trace
+from viz_encoder.trace.trace import FUSED, Trace
 
 # One head, "mean" or "max" over all, or the mean of several.
 Head = Annotated[int | str | tuple[int, ...], 'the number of a head, several, "mean" or "max"']
@@ -44,7 +44,7 @@ def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:
         SelectionError: there is no such layer or head.
     """
     n_heads = trace.layers[read_index("layer", layer, trace.n_layers)].n_heads
-    if head in ("mean", "max"):
+    if head in FUSED:
         return list(range(n_heads))
     chosen = head if isinstance(head, tuple) else (head,)
     numbers = [read_index("head", each, n_heads, also=', "mean" or "max"') for each in chosen]

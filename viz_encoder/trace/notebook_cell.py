@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from viz_encoder.arguments import AnyPath
+from viz_encoder.result import TableResult
 from viz_encoder.whole_file import write_whole
 
 # The frame has its own origin (sandbox), which isolates its script from the notebook's page. srcdoc
@@ -31,6 +33,26 @@ def jupyter() -> Any:
     known = sys.modules.get("IPython")
     shell = None if known is None else known.get_ipython()
     return shell if hasattr(shell, "kernel") else None
+
+
+class View(Protocol):
+    """What `Trace.show` returns; a static cell, which has no kernel to ask, has `save` alone."""
+
+    layer: int
+    head: Any  # a number, "mean", "max" or several
+    query: Any  # a token's number or name
+    key: Any
+    measure: str
+
+    @property
+    def selection(self) -> TableResult:
+        """What is selected, as a table of one row."""
+
+    def observe(self, handler: Callable[[Any], Any], names: Any = ...) -> None:
+        """Call the handler whenever one of these changes."""
+
+    def save(self, path: AnyPath) -> int:
+        """Write what is shown to a file of the kind that the name says."""
 
 
 class ShownOnce:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -39,6 +40,13 @@ class Proof:
     row_sum_tolerance: float = PLAIN_ROW_SUM_TOLERANCE
     row_sums: tuple[float, float] = (1.0, 1.0)  # smallest and largest of those, with sinks
     sinks: tuple[tuple[float, ...], ...] = ()  # mean sink share of each layer's heads; () if none
+
+    def __str__(self) -> str:
+        """The evidence in a plain sentence."""
+        return self.sentence
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.sentence)
 
     @property
     def passed(self) -> bool:

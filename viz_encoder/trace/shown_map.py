@@ -110,12 +110,7 @@ class ShownMap:
     def _weights(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query key"]:
         """Full rows on the CPU, NaN where the mask forbids the pair in every head."""
         layer, at = self.layer, queries.to(self.layer.q.device)
-        # One head at a time: a block of all heads would be n_heads times as large.
-        each = (layer.weights(slice(h, h + 1), at)[0] for h in self.heads)
-        total = next(each)
-        for weights in each:
-            total = total.maximum(weights) if self.head == "max" else total + weights
-        fused = total if self.head == "max" or len(self.heads) == 1 else total / len(self.heads)
+        fused = layer.fused(self.heads, "max" if self.head == "max" else "mean", at)
         if layer.mask is not None:
             mask = layer.mask[self.heads] if layer.mask.shape[0] > 1 else layer.mask
             mask = mask[:, at] if mask.shape[1] > 1 else mask

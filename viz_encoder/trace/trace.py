@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -16,6 +16,12 @@ from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
 from viz_encoder.trace.proof import Proof, prove
 from viz_encoder.trace.received import received
 from viz_encoder.trace.recorded_parts import RecordedParts
+
+if TYPE_CHECKING:
+    from viz_encoder.trace.notebook_cell import View
+
+FUSED = ("mean", "max")
+OneMap = Annotated[int | str, 'the number of a head, "mean" or "max"']
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,23 +113,26 @@ class Trace:
 
     @public
     def attention(
-        self, layer: int, head: int | None = None, rows: slice | None = None
+        self, layer: int, head: OneMap | None = None, rows: slice | None = None
     ) -> Float[Tensor, "*head query key"]:
         """Attention weights, float32, computed from the queries and keys that ran.
 
         Args:
             layer: counted from 0.
-            head: one head, counted from 0; default all heads.
+            head: one head, counted from 0, or the "mean" or "max" over all; default all heads.
             rows: a slice of queries; default all.
 
         Returns:
-            "head query key", or "query key" for one head. Each row sums to 1 over the keys that
+            "head query key", or "query key" for one map. Each row sums to 1 over the keys that
             the mask allows, or to less where an attention sink takes the rest (see `proof.sinks`);
             a query that may attend to nothing has a row of zeros.
 
         Raises:
             SelectionError: there is no such layer or head, or rows is not a forward slice.
         """
+        if isinstance(head, str) and head in FUSED:
+            ran, _ = self._choose(layer, None)
+            return ran.fused(range(ran.n_heads), head, forward_rows(rows))
         ran, heads = self._choose(layer, head)
         weights = ran.weights(heads, forward_rows(rows))
         return weights if head is None else weights[0]
@@ -180,7 +189,7 @@ class Trace:
         max_bytes: int = 1_000_000,
         encoder: Any = None,
         live: bool | None = None,
-    ) -> Any:
+    ) -> "View":
         """Show interactive words, lines and maps below a notebook's cell, also within a loop.
 
         In a notebook with anywidget (`pip install 'viz-encoder[notebook]'`) the view is live: it is
@@ -207,18 +216,18 @@ class Trace:
             live: whether it is live; by default, where it can be.
 
         Raises:
-            SelectionError: there is no such layer, head or token, several tokens have that name, or
-                nothing fits.
+            SelectionError: there is no such layer, head or token, several tokens have that name,
+                nothing fits, or the encoder is not the model that ran.
             TraceError: the check of the maps failed, so they are not shown.
         """
         raise NotImplementedError  # done by ui.notebook.show
 
-    def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
+    def _choose(self, layer: int, head: int | str | None) -> tuple[LayerTrace, slice]:
         ran = self.layers[read_index("layer", layer, self.n_layers)]
         if head is None:
             return ran, slice(0, ran.n_heads)
-        head = read_index("head", head, ran.n_heads)
-        return ran, slice(head, head + 1)
+        number = read_index("head", head, ran.n_heads, also=', "mean" or "max"')
+        return ran, slice(number, number + 1)
 
     def _tensors(self) -> Iterator[Tensor]:
         yield from (*self.hidden_states, self.output, self.valid)

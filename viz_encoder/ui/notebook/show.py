@@ -9,6 +9,7 @@ from viz_encoder.errors import VizEncoderError
 from viz_encoder.export.cell import MAX_BYTES, Bytes, OneOrSeveral, draw_cell
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell, ShownOnce, jupyter
+from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.ui.state.runner import require_showable
 
 MISSING = (
@@ -31,6 +32,8 @@ def show(
     live: bool | None = None,
 ) -> ShownOnce:
     """The view of a run, shown at once below the cell that runs in Jupyter; see `Trace.show`."""
+    if encoder is not None:  # another model's shares would stand beside this run's maps
+        require_made_by(encoder, trace)
     kept = {"words": words, "hide_special": hide_special}
     cell = draw_cell(trace, layer=layer, head=head, query=query, max_bytes=max_bytes, **kept)
     view: ShownOnce = _live_view(trace, cell, encoder, kept) if _is_live(trace, live) else cell
