@@ -445,6 +445,7 @@ def test_softmax_by_hand():
         ("bhij,bjhd->bihd", True),
         ("bjhd,bhij->bihd", True),
         ("...hij,...jhd->...ihd", True),
+        ("bhji,bjhd->bihd", True),  # turned before
         ("bhij,bihd->bjhd", False),  # mixes queries, of which nothing sums to 1
         ("bhij,hg->bgij", False),  # heads that talk: the weights that mix are others
     ],
@@ -457,6 +458,7 @@ def test_an_einsum_is_proven_or_is_no_attention(equation, seen):
             if "g" in equation:
                 talked = torch.einsum(equation, weights, torch.eye(N_HEADS))
                 return (talked @ v.transpose(1, 2)).transpose(1, 2).flatten(2)
+            weights = weights.mT if equation.startswith("bhji") else weights
             parts = (v, weights) if equation.startswith("bj") else (weights, v)
             return torch.einsum(equation, *parts).flatten(2)
 

@@ -10,7 +10,8 @@ from viz_encoder.trace.left_out import SeenIn, may_be_attention, which_ran
 SEEN = (
     "record() sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder, "
     "flex_attention and softmax times values. It does not see flash-attn, xformers, compiled "
-    "kernels, linear attention, or a softmax written out as exp and sum."
+    "kernels, linear attention, or a softmax over another axis than the last or written out as "
+    "exp and sum."
 )
 
 

@@ -52,21 +52,23 @@ def mixing_of(equation: Any, maps: Tensor, values: Tensor, *, maps_first: bool) 
 
 
 def met_by_einsum(
-    args: Sequence[Any], weights: Tensor, out: Tensor
+    args: Sequence[Any], weights: Tensor, out: Tensor, *, turned: bool
 ) -> tuple[Tensor | None, Tensor] | None:
     """The values that an einsum mixes, None where they cannot be told, and the mixture.
 
     None if it does not sum over what the weights' softmax did: one with heads alone makes other
-    weights, and one with rows mixes queries.
+    weights, and one with rows mixes queries. turned: the weights are "… key query" here.
     """
     equation, *factors = args
     if (spelled := axes_of(equation, tuple(factors))) is None:
         return None, out
     first = factors[0] is weights
     ours, theirs = spelled[:2] if first else spelled[1::-1]
+    if turned:
+        ours, weights = f"{ours[:-2]}{ours[:-3:-1]}", weights.mT
     if ours[-1] not in theirs:
         return None
-    mix = mixing_of(equation, weights, factors[first], maps_first=first)
+    mix = mixing_of(f"{ours},{theirs}->{spelled[2]}", weights, factors[first], maps_first=True)
     if mix is None or mix.maps.stride() != weights.stride():  # axes in another order
         return None, out
     return mix.values, out.permute(mix.order)

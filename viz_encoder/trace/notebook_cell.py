@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from viz_encoder.arguments import AnyPath
 from viz_encoder.result import TableResult
@@ -35,6 +35,7 @@ def jupyter() -> Any:
     return shell if hasattr(shell, "kernel") else None
 
 
+@runtime_checkable
 class View(Protocol):
     """What `Trace.show` returns; a static cell, which has no kernel to ask, has `save` alone."""
 

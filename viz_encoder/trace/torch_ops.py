@@ -199,12 +199,13 @@ class Operations:
             softmax, weights = found
             v, mixed = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None, out
             if func is torch.einsum:
-                if (met := met_by_einsum(_flat(args), weights.now, out)) is None:
+                met = met_by_einsum(_flat(args), weights.now, out, turned=weights.turned)
+                if met is None:
                     return out
                 v, mixed = met
-            if weights.turned != (v is weights.now):
+            elif weights.turned != (v is weights.now):
                 return out  # rows are keys here: what is mixed is not what the softmax weighs
-            if weights.turned:
+            elif weights.turned:
                 v, mixed = args[0].mT, out.mT
             self.caller.tell(lambda: self._from_product(weights, softmax.seen, v, mixed))
             softmax.seen.met_values = True

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -13,12 +13,10 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
+from viz_encoder.trace.notebook_cell import View
 from viz_encoder.trace.proof import Proof, prove
 from viz_encoder.trace.received import received
 from viz_encoder.trace.recorded_parts import RecordedParts
-
-if TYPE_CHECKING:
-    from viz_encoder.trace.notebook_cell import View
 
 FUSED = ("mean", "max")
 OneMap = Annotated[int | str, 'the number of a head, "mean" or "max"']
@@ -189,7 +187,7 @@ class Trace:
         max_bytes: int = 1_000_000,
         encoder: Any = None,
         live: bool | None = None,
-    ) -> "View":
+    ) -> View:
         """Show interactive words, lines and maps below a notebook's cell, also within a loop.
 
         In a notebook with anywidget (`pip install 'viz-encoder[notebook]'`) the view is live: it is
