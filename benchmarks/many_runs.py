@@ -11,7 +11,7 @@ TEXT = "visitor {0} asks why the cat of house {0} did not cross the street becau
 def growth_of_memory(rounds: int) -> float:
     """Resident memory after 1,000 runs ÷ after 300; each is described and surveyed as for a page."""
     # Gradio comes with them: seconds, and memory that must not show in the other rows' peaks.
-    from viz_encoder.ui.state.memory import give_back
+    from viz_encoder.ui.state.limits import give_back
     from viz_encoder.ui.state.models import Models
     from viz_encoder.ui.state.runner import Runner
     from viz_encoder.ui.state.store import TraceStore

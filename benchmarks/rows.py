@@ -22,8 +22,7 @@ from viz_encoder.analyses.survey import survey
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora import HeadSums
-from viz_encoder.corpora.measured_batch import measured
-from viz_encoder.corpora.pooled_vectors import pooled_vectors
+from viz_encoder.corpora.measured_batch import measured, pooled_vectors
 from viz_encoder.corpora.statistics import sampled_distances
 from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.inputs import Inputs

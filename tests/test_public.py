@@ -13,7 +13,7 @@ import pytest
 import viz_encoder as vz
 import viz_encoder.audit
 from viz_encoder import errors
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS
 
 SKETCHED = "name-defined, no-untyped-def, no-untyped-call"  # some names stand for much
 ROOT = Path(vz.__file__).parent.parent

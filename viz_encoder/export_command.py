@@ -86,8 +86,10 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
 
 
 def _write_view(given: argparse.Namespace, path: Path) -> str:
-    from viz_encoder.figures.options import read_options
-    from viz_encoder.figures.views import VIEWS  # Plotly is slow to import
+    from viz_encoder.figures.options import (
+        VIEWS,  # Plotly is slow to import
+        read_options,
+    )
 
     kind = path.suffix.lower()
     if kind not in KINDS:
@@ -145,7 +147,7 @@ def _taken(
     """What the view takes: the run and, if needed, the model and its inputs; and its options."""
     from viz_encoder.attribution import attribute
     from viz_encoder.checkpoints import load
-    from viz_encoder.figures.attributed import parted
+    from viz_encoder.figures.view import parted
 
     if view.takes == ("trace",):
         return [trace], options

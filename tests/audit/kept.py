@@ -3,8 +3,7 @@
 import torch
 
 from viz_encoder.audit.zoo import SPECIMENS
-from viz_encoder.ui.tabs.masks.audits import Audits
-from viz_encoder.ui.tabs.masks.kept import write
+from viz_encoder.ui.tabs.masks.audits import Audits, write
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

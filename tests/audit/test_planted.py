@@ -21,8 +21,7 @@ from tests.audit.table import (
 from tests.slow import slow, slow_but
 from viz_encoder.audit import Verdict
 from viz_encoder.audit.zoo import SPECIMENS as OF_THE_ZOO
-from viz_encoder.ui.tabs.masks.audits import Audits
-from viz_encoder.ui.tabs.masks.kept import kept_answers
+from viz_encoder.ui.tabs.masks.audits import Audits, kept_answers
 
 VISIBLE = [identifier for identifier, one in SPECIMENS.items() if one.flagged_by]
 SAID = ("name", "verdict", "evidence", "cause", "cure", "code")

@@ -14,7 +14,7 @@ from tests.checkpoints.cases.bert import SIZES
 from tests.checkpoints.parity import Case, save
 from tests.slow import slow_but
 from viz_encoder.checkpoints import plan
-from viz_encoder.checkpoints.not_loaded import names_a_head
+from viz_encoder.checkpoints.recognize import names_a_head
 from viz_encoder.cli import main
 from viz_encoder.ui.form.model_panel import plan_panel
 

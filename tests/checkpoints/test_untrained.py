@@ -12,7 +12,7 @@ import viz_encoder as vz
 from tests.checkpoints.faults import a_sentence
 from viz_encoder.errors import CheckpointError, ConfigError
 from viz_encoder.export.save import save_view
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.run_description import describe

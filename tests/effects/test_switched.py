@@ -17,7 +17,7 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.explore.proof import proof_plain
+from viz_encoder.ui.tabs.explore.outcomes import proof_plain
 from viz_encoder.ui.tabs.learn.token_numbers import NumbersAsked, token_numbers
 
 TEXT, SWAPPED = "the cat sat on the mat", "the mat sat on the cat"

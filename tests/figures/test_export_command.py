@@ -10,8 +10,7 @@ import pytest
 import viz_encoder as vz
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.cli import main
-from viz_encoder.figures.options import read_options
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS, read_options
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.options import VIEWS, placed
 from viz_encoder.figures.theme import WEIGHTS
-from viz_encoder.figures.views import VIEWS, placed
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 

@@ -13,9 +13,8 @@ import viz_encoder as vz
 from viz_encoder.analyses.residual_change import residual_change
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.options import read_options
+from viz_encoder.figures.options import VIEWS, read_options
 from viz_encoder.figures.view import SWITCH
-from viz_encoder.figures.views import VIEWS
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 NAMES = ("token_similarity", "over_smoothing", "residual_change", "projection", "logit_lens")

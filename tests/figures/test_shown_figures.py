@@ -10,7 +10,7 @@ from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import shown_keys
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS
 
 TEXT = "The reinterpretation of tokenization"
 SWITCHES = [(False, False), (True, False), (False, True), (True, True)]

@@ -10,7 +10,7 @@ import viz_encoder as vz
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS
 
 NO_HEAD = {"mean": "head is 'mean'; it must be", 99: "There is no head 99"}
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"

@@ -10,8 +10,8 @@ from viz_encoder.analyses.step import embedding, projection
 from viz_encoder.effects import word_order
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state import store
+from viz_encoder.ui.state.attributed import MASKED
 from viz_encoder.ui.state.built import PRESETS, Built, built_encoder
-from viz_encoder.ui.state.changed import MASKED
 from viz_encoder.ui.state.runner import require_kind
 from viz_encoder.ui.state.source import Source
 from viz_encoder.ui.tabs.learn.build_routes import _source_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from viz_encoder.trace.row_entropy import row_entropy
+from viz_encoder.trace.row_measures import row_entropy
 
 FEWEST = torch.finfo(torch.float32).min
 

@@ -8,7 +8,7 @@ import torch
 
 import viz_encoder as vz
 from viz_encoder.effects.changed_capture import changed
-from viz_encoder.trace.run_difference import why_another_run
+from viz_encoder.ui.state.saved_run import why_another_run
 
 TEXT = "the keys to the cabinet [MASK]"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch._subclasses import FakeTensorMode
 
-from viz_encoder.trace.same_bits import same_bits
+from viz_encoder.trace.callers_state import same_bits
 
 TYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.bool)
 

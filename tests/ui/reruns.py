@@ -1,6 +1,6 @@
 """Runs as a store holds them: made elsewhere, or like another one."""
 
-from viz_encoder.ui.state.changed import PURPOSE
+from viz_encoder.ui.state.attributed import PURPOSE
 from viz_encoder.ui.state.recipe import Reading, Recipe, as_changes
 from viz_encoder.ui.state.store import Entry
 

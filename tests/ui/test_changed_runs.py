@@ -19,9 +19,8 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.explore.proof import proof_plain
-from viz_encoder.ui.wire.concurrency import Places
-from viz_encoder.ui.wire.progress import json_lines
+from viz_encoder.ui.tabs.explore.outcomes import proof_plain
+from viz_encoder.ui.wire.concurrency import Places, json_lines
 
 SENTENCE = "the keys to the cabinet [MASK] old"
 TWIN = "the key to the cabinet [MASK] old"

@@ -15,12 +15,12 @@ from tests.ui.conftest import serving
 from viz_encoder.cli import main
 from viz_encoder.ui.page import make_page
 from viz_encoder.ui.serve import ServerSettings, make_app
-from viz_encoder.ui.state.client import CLIENT
+from viz_encoder.ui.state.expiring_store import CLIENT
 from viz_encoder.ui.state.limits import LOCAL, MB, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.wire import open_run
+from viz_encoder.ui.wire import run_facts
 from viz_encoder.ui.wire.clients import REMEMBERED, BehindProxy, ClientLimits, forwarded, named
 from viz_encoder.ui.wire.queue import take_turns
 
@@ -229,7 +229,7 @@ def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):
     monkeypatch.setattr(Runner, "text", lambda *given: seen.append(CLIENT.get()) or {})
     gradio = Client(site, verbose=False)
     gradio.predict("A cat.", api_name="/run_text")
-    monkeypatch.setattr(open_run, "restore", lambda *given: seen.append(CLIENT.get()) or {})
+    monkeypatch.setattr(run_facts, "restore", lambda *given: seen.append(CLIENT.get()) or {})
     httpx.post(f"{site}viz/open/link", json={"a": "A cat."}, timeout=60)
     assert seen == ["127.0.0.1"] * 2
 

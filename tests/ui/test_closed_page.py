@@ -14,7 +14,7 @@ from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.wire.open_run import MAX_NAME
+from viz_encoder.ui.wire.run_facts import MAX_NAME
 from viz_encoder.ui.wire.watch import LISTENERS
 
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 import viz_encoder as vz
 from tests.ui.reruns import put
 from viz_encoder.errors import TooLong
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.readable import MAX_NAME

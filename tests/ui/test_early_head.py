@@ -13,8 +13,7 @@ from fastapi import FastAPI, Response
 from starlette.testclient import TestClient
 
 from viz_encoder.bundled import asset
-from viz_encoder.ui.wire.early_head import NAMES_KEPT, EarlyHead
-from viz_encoder.ui.wire.static import address, joined
+from viz_encoder.ui.wire.static import NAMES_KEPT, EarlyHead, address, joined
 
 PAGE = "<html><head><script>named()</script></head>\n<p>of {host}</p></html>" + 500 * "."
 ROUNDS = 9

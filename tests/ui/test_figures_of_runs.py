@@ -16,7 +16,7 @@ import viz_encoder as vz
 from tests.ui.conftest import of_another_model
 from viz_encoder.analyses.value_weighted import value_weighted_sum
 from viz_encoder.export.figure_tables import figure_csv
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS
 
 
 @pytest.fixture(scope="module")

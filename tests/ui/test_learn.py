@@ -17,7 +17,7 @@ from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
 from viz_encoder.lesson.result_code import Result, decode
 from viz_encoder.lesson.seats import seat
-from viz_encoder.ui.state.lesson_link import as_linked
+from viz_encoder.ui.state.examples import as_linked
 
 TEXT = "the keys to the cabinet [MASK] old"
 LAYER, HEAD, QUERY, KEY = 2, 0, 6, 2

@@ -26,12 +26,11 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.explore import effect_endpoints as whatif
 from viz_encoder.ui.tabs.explore import routes as attention_routes
-from viz_encoder.ui.tabs.masks.zoo_endpoints import zoo_audit
+from viz_encoder.ui.tabs.masks.tab import zoo_audit
 from viz_encoder.ui.tabs.vectors import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.vectors.set_items import given_items
 from viz_encoder.ui.wire.bytes import download
-from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
-from viz_encoder.ui.wire.progress import json_lines
+from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn, json_lines
 from viz_encoder.ui.wire.watch import Listened, Listeners, SenderLeft, WorkWatch, watched
 
 MODEL = "all-MiniLM-L6-v2"

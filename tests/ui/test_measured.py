@@ -11,7 +11,7 @@ from tests.ui.reruns import entry_of
 from tests.ui.texts import MASKED
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.tabs.explore import columns
+from viz_encoder.ui.tabs.explore import pairs
 from viz_encoder.ui.tabs.explore import row_measures as module
 from viz_encoder.ui.tabs.explore.row_measures import Measures
 
@@ -164,7 +164,7 @@ def test_a_column_that_nobody_waits_for_stops(site, key, monkeypatch):
         finally:
             ended.set()
 
-    monkeypatch.setattr(columns, "column_blocks", endless)
+    monkeypatch.setattr(pairs, "column_blocks", endless)
     with pytest.raises(httpx.ReadTimeout):
         httpx.get(f"{site}viz/run/{key}/column?layer=0&head=0&key=0", timeout=0.5)
     assert begun.is_set() and ended.wait(20)
@@ -176,7 +176,7 @@ SWITCHES = ["hide_special=true", "renormalize=true", "words=true"]
 @pytest.mark.parametrize("flags", [*SWITCHES, "&".join(SWITCHES)])
 def test_a_column_of_the_map_as_it_is_shown(site, key, trace, flags, monkeypatch):
     """The same cells that a map of these switches has, whatever the size of the parts."""
-    monkeypatch.setattr(columns, "ROWS", 4)
+    monkeypatch.setattr(pairs, "ROWS", 4)
     whole = array(site, key, f"map?layer=3&head=5&{flags}")
     shown = trace.tokens.index("animal") - (1 if "special" in flags else 0)
     got = array(site, key, f"column?layer=3&head=5&key={trace.tokens.index('animal')}&{flags}")

@@ -9,7 +9,7 @@ from tests.slow import slow
 from tests.ui.conftest import serving
 from tests.ui.texts import MASKED
 from viz_encoder.ui.serve import ServerSettings, make_app
-from viz_encoder.ui.state.mask_link import mask_code
+from viz_encoder.ui.state.painted_mask import mask_code
 
 LOST, BOX = ".viz-page-note:not([hidden])", "#viz-text-a textarea, #viz-text-a input"
 LINK = f"?kind=text&model=grammar&a={quote(MASKED[0])}&layer=3&head=0&query=6&key=2"

@@ -9,15 +9,19 @@ import viz_encoder as vz
 from tests.ui.conftest import of_another_model
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.ui.state.changed import outcome_of
+from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.examples import PICTURES
-from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.painted_mask import PaintedMask
+from viz_encoder.ui.state.painted_mask import (
+    MOST_CHARACTERS,
+    PaintedMask,
+    mask_code,
+    mask_from_code,
+)
 from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.tabs.explore.proof import proof_plain
+from viz_encoder.ui.tabs.explore.outcomes import proof_plain
 
 TEXT = "The cat sat on the mat"
 LINK = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}

@@ -15,7 +15,7 @@ from tests.ui.texts import LABELS
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
 from viz_encoder.ui.serve import ServerSettings, make_app
-from viz_encoder.ui.state.changed import outcome_of
+from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.recipe import as_changes

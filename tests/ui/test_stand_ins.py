@@ -10,7 +10,7 @@ import pytest
 import viz_encoder as vz
 from tests.ui.texts import MASKED
 from viz_encoder import effects
-from viz_encoder.ui.tabs.explore.reference_texts import GRAMMAR
+from viz_encoder.ui.tabs.explore.stand_ins import GRAMMAR
 
 TEXT = MASKED[0]
 TWIN = TEXT.replace("keys", "key")

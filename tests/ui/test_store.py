@@ -12,9 +12,8 @@ import viz_encoder as vz
 from tests.ui.reruns import put
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.ui.state.client import CLIENT
-from viz_encoder.ui.state.expiring_store import GRACE_SECONDS, MAX_AGE_SECONDS
-from viz_encoder.ui.state.memory import give_back
+from viz_encoder.ui.state.expiring_store import CLIENT, GRACE_SECONDS, MAX_AGE_SECONDS
+from viz_encoder.ui.state.limits import give_back
 from viz_encoder.ui.state.painted_mask import PaintedMask
 from viz_encoder.ui.state.store import Entry, TraceStore
 

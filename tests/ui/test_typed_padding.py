@@ -11,8 +11,8 @@ from tests.slow import slow
 from tests.ui.reruns import changed_run
 from tests.ui.test_masks import bits, panels, post
 from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.ui.state.attributed import outcome_of
 from viz_encoder.ui.state.built import Built
-from viz_encoder.ui.state.changed import outcome_of
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.recipe import Recipe

@@ -9,7 +9,7 @@ from viz_encoder.arguments import public
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.row_distance import row_distances
+from viz_encoder.trace.row_measures import row_distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from viz_encoder.arguments import Count, Most, public, read_index
 from viz_encoder.result import ArrayResult, Columns, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.head_rows import rows_at_once
-from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
+from viz_encoder.trace.row_measures import entropies, js_distances, shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)

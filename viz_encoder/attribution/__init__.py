@@ -5,7 +5,7 @@ from viz_encoder.attribution.attribution import Attribution as Attribution
 from viz_encoder.attribution.model_shares import ModelShares as ModelShares
 from viz_encoder.attribution.pair_shares import PairShares as PairShares
 from viz_encoder.attribution.pair_shares import attribute_pair as attribute_pair
-from viz_encoder.attribution.weight_routes import weight_routes as weight_routes
+from viz_encoder.attribution.routes import weight_routes as weight_routes
 from viz_encoder.exported import exported
 
 

@@ -12,10 +12,19 @@ from viz_encoder.attribution.frozen_run import Flow, ScorePart
 from viz_encoder.attribution.readout import Of, Score
 from viz_encoder.attribution.rules import Through
 from viz_encoder.errors import TraceError
-from viz_encoder.trace.checked import Damaged, all_of_kind, exactly, one_of_kind, pop_tensor
 from viz_encoder.trace.recomputed import allowed
 from viz_encoder.trace.saved import facts_of, tensors_of
-from viz_encoder.trace.saved_file import FileKind, NamedTensors, read, write
+from viz_encoder.trace.saved_file import (
+    Damaged,
+    FileKind,
+    NamedTensors,
+    all_of_kind,
+    exactly,
+    one_of_kind,
+    pop_tensor,
+    read,
+    write,
+)
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack import unpack
 

@@ -33,7 +33,7 @@ from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
-from viz_encoder.trace.random_states import random_states_kept
+from viz_encoder.trace.callers_state import random_states_kept
 
 MAX_WIDTH, MAX_LAYERS = 100_000, 10_000
 Audited = Annotated[ModelCall | nn.Module | LoadedEncoder, "callable: model(x, passed)"]

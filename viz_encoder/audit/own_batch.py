@@ -32,7 +32,7 @@ from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
-from viz_encoder.trace.random_states import random_states_kept
+from viz_encoder.trace.callers_state import random_states_kept
 
 BatchIntent = Callable[[Any], Tensor]
 BatchIntents = BatchIntent | Sequence[BatchIntent]

@@ -14,9 +14,9 @@ from viz_encoder.checkpoints.load import load as load
 from viz_encoder.checkpoints.loaded import LoadedEncoder as LoadedEncoder
 from viz_encoder.checkpoints.loaded import ModelCard as ModelCard
 from viz_encoder.checkpoints.loaded import as_loaded as as_loaded
-from viz_encoder.checkpoints.not_loaded import names_a_head as names_a_head
 from viz_encoder.checkpoints.plan import Plan as Plan
 from viz_encoder.checkpoints.plan import plan as plan
 from viz_encoder.checkpoints.plan import plan_cached as plan_cached
 from viz_encoder.checkpoints.plan import require_part as require_part
+from viz_encoder.checkpoints.recognize import names_a_head as names_a_head
 from viz_encoder.checkpoints.weights import silent as silent

@@ -12,20 +12,20 @@ from viz_encoder.arguments import Progress, Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, GivenReaders, read_given
-from viz_encoder.checkpoints.loaded import LoadedEncoder
+from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.memory import InMemory, in_memory, of_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
 from viz_encoder.checkpoints.readers import NO_READING, given_reading
 from viz_encoder.checkpoints.rename import require_match
 from viz_encoder.checkpoints.sentence_transformers import lower_cased
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
-from viz_encoder.checkpoints.untrained import untrained
 from viz_encoder.checkpoints.weights import silent
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch
 from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
 from viz_encoder.model.declared import Declared
+from viz_encoder.model.saving import own_file
 
 
 def _wanted(given: object) -> str:
@@ -202,3 +202,28 @@ def choose_device(device: str | torch.device = "auto") -> torch.device:
             f"The device {device!r} cannot be used here ({fault}). Use 'auto' or 'cpu'."
         ) from fault
     return chosen
+
+
+STD = 0.02  # std of BERT's tables (Devlin et al., 2019, arXiv:1810.04805)
+
+
+def untrained(config: EncoderConfig, given: GivenReaders, seed: int) -> InMemory:
+    """Random weights: torch's own, and what vz.Encoder starts from zero drawn from N(0, 0.02²).
+
+    Those are positions, prefix tokens, relative positions and learned queries; at zero, an
+    untrained encoder would not know any order. torch's generator is left as it was.
+
+    Raises:
+        ConfigError: the weights do not fit in memory.
+    """
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would reseed GPUs too
+        model = Encoder(config)
+        for name, weight in model.named_parameters():
+            if not name.endswith("bias") and not bool(weight.any()):
+                weight.normal_(0, STD)
+    card = ModelCard("encoder", f"random weights, seed {seed}", "")
+    file = own_file(config, untrained=True)
+    if config.embedding is Embedding.PATCH:
+        file["image"] = {}  # pixels from −1 to 1
+    return InMemory(file, model.state_dict(), given, card)

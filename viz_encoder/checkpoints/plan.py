@@ -11,8 +11,7 @@ from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.hub import cached_folder, download
 from viz_encoder.checkpoints.hub_faults import is_hub_id
 from viz_encoder.checkpoints.loaded import KINDS, ModelCard
-from viz_encoder.checkpoints.not_loaded import notes_on_unused
-from viz_encoder.checkpoints.recognize import family_of, plainly
+from viz_encoder.checkpoints.recognize import family_of, notes_on_unused, plainly
 from viz_encoder.checkpoints.rename import Names
 from viz_encoder.checkpoints.source import Folder, ModelSource
 from viz_encoder.checkpoints.weights import silent

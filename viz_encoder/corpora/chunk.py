@@ -15,8 +15,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.corpus_items import Unreadable
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import Failure
-from viz_encoder.corpora.measured_batch import MeasuredBatch, measure_batch
-from viz_encoder.corpora.pooled_vectors import DECLARED
+from viz_encoder.corpora.measured_batch import DECLARED, MeasuredBatch, measure_batch
 from viz_encoder.corpora.statistics import ON_TEXTS, STATISTICS, is_sampled, sampled_distances
 from viz_encoder.errors import InputError, TraceError, VizEncoderError
 from viz_encoder.inputs import Inputs, TextReader

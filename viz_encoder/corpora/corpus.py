@@ -12,7 +12,7 @@ from viz_encoder.corpora.corpus_items import CorpusItems, TextColumns
 from viz_encoder.corpora.engine import CorpusWatch, TellDone, measured_here
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import About, HeadTable
-from viz_encoder.corpora.pooled_vectors import pooling_of
+from viz_encoder.corpora.measured_batch import pooling_of
 from viz_encoder.corpora.ray_engine import Cluster, is_dataset, measured_dataset, measured_on_ray
 from viz_encoder.corpora.statistics import OF_MEASURE
 from viz_encoder.corpora.vector_rows import VectorFile

@@ -11,7 +11,7 @@ from viz_encoder.corpora.batch_tokens import KEY_KINDS, BatchTokens
 from viz_encoder.corpora.statistics import FARTHEST, OFFSETS, STATISTICS, offset_name
 from viz_encoder.model.attention import Buffers, LayerRecord, attention_weights
 from viz_encoder.model.positions import spread
-from viz_encoder.trace.row_entropy import row_entropy
+from viz_encoder.trace.row_measures import row_entropy
 
 BLOCK_BYTES = 2**22  # weights per block, small enough for the CPU cache
 BLOCK_BYTES_GPU = 2**28

@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder, as_loaded, load
-from viz_encoder.corpora.relation_hits import Hits
-from viz_encoder.corpora.treebank import TreeSentence, read_treebank
+from viz_encoder.corpora.treebank import Hits, TreeSentence, read_treebank
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.shown import counted

@@ -16,7 +16,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import captured
 from viz_encoder.trace.head_statistics import STATISTICS as OF_ONE_TEXT
 from viz_encoder.trace.head_statistics import Statistic
-from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
+from viz_encoder.trace.row_measures import entropies, js_distances, shares
 
 FARTHEST = 8  # tokens before or after the query
 OFFSETS = tuple(range(-FARTHEST, FARTHEST + 1))

@@ -12,8 +12,7 @@ from torch import Tensor
 from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change, changes_of
-from viz_encoder.effects.joint import edits_of
-from viz_encoder.effects.replacement import replacement
+from viz_encoder.effects.joint import edits_of, replacement
 from viz_encoder.effects.without_tokens import mask_id, mask_name
 from viz_encoder.effects.word_order import as_switched
 from viz_encoder.errors import SelectionError

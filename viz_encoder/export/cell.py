@@ -12,11 +12,10 @@ from viz_encoder.arguments import Token, public
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.document import strip_facts
-from viz_encoder.export.opening import choose_opening
 from viz_encoder.export.page import as_kept, document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
 from viz_encoder.export.save import save_view
-from viz_encoder.export.still import still
+from viz_encoder.export.still import choose_opening, still
 from viz_encoder.export.tables import view_note
 from viz_encoder.shown import counted
 from viz_encoder.trace import Trace

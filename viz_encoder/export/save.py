@@ -99,7 +99,7 @@ def save_view(
 
 def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes:
     """The Plotly figure of the same view."""
-    from viz_encoder.figures.views import placed  # Plotly is slow to import
+    from viz_encoder.figures.options import placed  # Plotly is slow to import
 
     if query is not None and trace.grid is None:
         raise SelectionError(

@@ -8,7 +8,17 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import public
-from viz_encoder.figures.theme import PLACE, add_masked, apply, head_name, plain, token_axes
+from viz_encoder.figures.theme import (
+    COLORED,
+    PLACE,
+    MapScale,
+    add_masked,
+    apply,
+    head_name,
+    plain,
+    token_axes,
+    weight_colors,
+)
 from viz_encoder.figures.view import (
     HEAD,
     HIDE_SPECIAL,
@@ -20,7 +30,6 @@ from viz_encoder.figures.view import (
     View,
     marked,
 )
-from viz_encoder.figures.weight_colors import COLORED, MapScale, weight_colors
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 from viz_encoder.trace.token_selection import shown_tokens

@@ -7,9 +7,8 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
 from viz_encoder.arguments import OneOf, public
-from viz_encoder.figures.theme import add_masked, apply
+from viz_encoder.figures.theme import add_masked, apply, weight_colors
 from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View, marked
-from viz_encoder.figures.weight_colors import weight_colors
 from viz_encoder.trace import Trace
 
 SIZE = 32

@@ -4,9 +4,8 @@ import plotly.graph_objects as go
 
 from viz_encoder.arguments import public
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
 from viz_encoder.figures.theme import apply, caption, head_axes, plain, signed_colors, weight_bar
-from viz_encoder.figures.view import View, marked
+from viz_encoder.figures.view import MEASURED, NOT_MEASURED, SOURCE, View, marked, share_bar
 
 WRITTEN = 16  # most heads of a layer whose shares are written into the cells
 

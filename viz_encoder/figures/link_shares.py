@@ -6,7 +6,6 @@ from jaxtyping import Float
 
 from viz_encoder.arguments import public, read_index
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
 from viz_encoder.figures.theme import (
     PLACE,
     apply,
@@ -17,7 +16,17 @@ from viz_encoder.figures.theme import (
     token_axes,
     weight_bar,
 )
-from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View, marked
+from viz_encoder.figures.view import (
+    LAYER,
+    MEASURED,
+    NOT_MEASURED,
+    SOURCE,
+    Control,
+    HeadOrSum,
+    View,
+    marked,
+    share_bar,
+)
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # shares before they are added up

@@ -1,7 +1,10 @@
-"""Options of a view as text, from an address or a command line, read as its controls say."""
+"""All views by name, and their options as text, from an address or a command line."""
 
 import inspect
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
@@ -82,3 +85,16 @@ def _value(control: Control, text: str) -> Any:
         also = "".join(f", or {word}" for word in control.words)
         raise SelectionError(f"{control.label} is {shown(text)}; give a whole number{also}.")
     return text
+
+
+_FILES = pkgutil.iter_modules([str(Path(__file__).parent)])
+# Not by attribute: there, a view's function has replaced its module.
+_MODULES = [import_module(f"{__package__}.{file.name}") for file in _FILES]
+VIEWS: dict[str, View] = {m.VIEW.name: m.VIEW for m in _MODULES if hasattr(m, "VIEW")}
+
+
+def placed(tab: str, slot: str) -> list[View]:
+    """The views of a slot of the page, in their order."""
+    found = [(view.place, view) for view in VIEWS.values() if view.place is not None]
+    there = [(at.order, view) for at, view in found if (at.tab, at.slot) == (tab, slot)]
+    return [view for _, view in sorted(there, key=lambda pair: pair[0])]

@@ -6,7 +6,15 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.overview import row
 from viz_encoder.arguments import Token, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.theme import add_masked, apply, head_name, plain
+from viz_encoder.figures.theme import (
+    COLORED,
+    MapScale,
+    add_masked,
+    apply,
+    head_name,
+    plain,
+    weight_colors,
+)
 from viz_encoder.figures.view import (
     HEAD,
     HIDE_SPECIAL,
@@ -18,7 +26,6 @@ from viz_encoder.figures.view import (
     View,
     marked,
 )
-from viz_encoder.figures.weight_colors import COLORED, MapScale, weight_colors
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from viz_encoder.arguments import at_least, public
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Edge, Routes
-from viz_encoder.figures.attributed import MEASURED, NOT_MEASURED, SOURCE, share_bar
 from viz_encoder.figures.theme import (
     SIGNED,
     apply,
@@ -20,7 +19,15 @@ from viz_encoder.figures.theme import (
     signed_colors,
     weight_bar,
 )
-from viz_encoder.figures.view import Control, View, marked
+from viz_encoder.figures.view import (
+    MEASURED,
+    NOT_MEASURED,
+    SOURCE,
+    Control,
+    View,
+    marked,
+    share_bar,
+)
 
 MOST_COLUMNS = 40  # more tokens than this are folded into one column, but for those that matter
 MOST_CURVES = 60

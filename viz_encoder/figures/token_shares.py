@@ -5,16 +5,18 @@ import plotly.graph_objects as go
 
 from viz_encoder.arguments import public
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.attributed import (
+from viz_encoder.figures.depth import depth_figure, shown_keys
+from viz_encoder.figures.theme import apply, caption, plain
+from viz_encoder.figures.view import (
+    HIDE_SPECIAL,
     MEASURED,
     NOT_MEASURED,
     SOURCE,
+    View,
+    marked,
     share_bar,
     special_columns,
 )
-from viz_encoder.figures.depth import depth_figure, shown_keys
-from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import HIDE_SPECIAL, View, marked
 
 
 @marked

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.trace.kept_tokens import KeptTokens
-from viz_encoder.trace.row_entropy import row_entropy
+from viz_encoder.trace.row_measures import row_entropy
+from viz_encoder.trace.token_selection import KeptTokens
 
 SMALLEST = torch.finfo(torch.float32).tiny  # a row with a smaller sum is all zeros
 MOST_CELLS = 16  # per block of rows: its own keys are handled pair by pair

@@ -24,8 +24,7 @@ from viz_encoder.model.attention import HeadEdit
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
-from viz_encoder.trace.mask_given import check_mask
-from viz_encoder.trace.mask_scope import note_of
+from viz_encoder.trace.mask_scope import check_mask, note_of
 from viz_encoder.trace.run_facts import said_here
 from viz_encoder.trace.trace import Trace
 

@@ -25,7 +25,7 @@ from viz_encoder.trace.attention_call import (
     from_tensors,
     own_copy,
 )
-from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.callers_state import detached_from_caller
 from viz_encoder.trace.mask_parsing import GivenMasks, SplitMask
 from viz_encoder.trace.proof import TOLERANCE
 

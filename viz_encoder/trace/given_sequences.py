@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from viz_encoder.trace.attention_call import LaterCall, Shape
+from viz_encoder.trace.callers_state import is_freed
 from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.trace.same_bits import is_freed
 
 SequenceLengths = tuple[int, ...]
 

@@ -15,9 +15,9 @@ from viz_encoder.trace.block_sums import (
 )
 from viz_encoder.trace.evidence import check_columns, weigh
 from viz_encoder.trace.head_statistics import STATISTICS
-from viz_encoder.trace.kept_tokens import KeptTokens
 from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.row_walk import RowWalk, walks
+from viz_encoder.trace.token_selection import KeptTokens
 
 NEIGHBORS = {"previous": -1, "next": 1, "same": 0}
 

@@ -18,12 +18,10 @@ from torch import Tensor, nn
 
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall, from_maps, own_copy
-from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.callers_state import detached_from_caller, random_states_kept, same_bits
 from viz_encoder.trace.intercept import is_listening
 from viz_encoder.trace.proof import PLAIN_ROW_SUM_TOLERANCE, ROW_SUM_TOLERANCE, TOLERANCE
-from viz_encoder.trace.random_states import random_states_kept
 from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.trace.same_bits import same_bits
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.windows import MOST
 

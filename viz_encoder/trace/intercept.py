@@ -15,14 +15,11 @@ from torch._C import _current_graph_task_id
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.trace.attention_call import AttentionCall, LaterCall
-from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.attention_call import AttentionCall, LaterCall, Listener
+from viz_encoder.trace.callers_state import PLAIN, ModePlace, detached_from_caller
 from viz_encoder.trace.fused import LAYER, KernelWatch, fused_call, takes_fused_kernel
-from viz_encoder.trace.listener import Listener
 from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.mode_place import ModePlace
 from viz_encoder.trace.module_hooks import hook, mark, unhook, unmark
-from viz_encoder.trace.same_bits import PLAIN
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 

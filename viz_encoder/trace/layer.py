@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from viz_encoder.errors import SelectionError
 from viz_encoder.model.attention import Buffers, attention_weights
 from viz_encoder.model.positions import spread
 from viz_encoder.shown import OneLine
@@ -126,3 +127,25 @@ def _part(x: Tensor | None, heads: slice, rows: Rows) -> Tensor | None:
         return None
     x = x[heads] if x.shape[0] > 1 else x
     return x[:, rows] if x.shape[1] > 1 else x
+
+
+def received(
+    layer: LayerTrace, valid: Bool[Tensor, " token"] | None = None
+) -> Float[Tensor, " token"]:
+    """Mean over the heads and the valid queries of the weight on each key.
+
+    Raises:
+        SelectionError: the keys are other tokens than the queries.
+    """
+    if layer.cross:
+        raise SelectionError(
+            "These keys are other tokens than the queries, so the tokens received no attention; "
+            "choose self-attention."
+        )
+    n_queries = layer.q.shape[1]
+    asked = torch.ones(n_queries, device=layer.q.device) if valid is None else valid
+    asked = asked.to(layer.q.device, layer.wide)
+    total = asked.new_zeros(layer.k.shape[1])
+    for rows, weights in layer.blocks(slice(0, layer.n_heads)):
+        total += asked[rows] @ weights.sum(dim=0)
+    return total / (asked.sum() * layer.n_heads)

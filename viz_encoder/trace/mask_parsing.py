@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.model.masks import Mask
-from viz_encoder.trace.same_bits import same_bits
+from viz_encoder.trace.callers_state import same_bits
 
 NEVER = -1e4  # a score this low has weight 0 next to any other: exp(-10,000)
 REMEMBERED = 16

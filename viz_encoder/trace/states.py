@@ -24,8 +24,7 @@ from viz_encoder.model.pooling import (
     received_shares,
 )
 from viz_encoder.trace.capture import layers_of
-from viz_encoder.trace.layer import LayerTrace
-from viz_encoder.trace.received import received
+from viz_encoder.trace.layer import LayerTrace, received
 from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
 

@@ -12,10 +12,9 @@ from viz_encoder.arguments import AnyPath, Token, known_kind, public, read_index
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import counted, facts_html, one_line
-from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin
+from viz_encoder.trace.layer import TENSORS, LayerTrace, Origin, received
 from viz_encoder.trace.notebook_cell import View
 from viz_encoder.trace.proof import Proof, prove
-from viz_encoder.trace.received import received
 from viz_encoder.trace.recorded_parts import RecordedParts
 
 FUSED = ("mean", "max")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from viz_encoder.trace.random_states import random_states_kept
+from viz_encoder.trace.callers_state import random_states_kept
 
 
 class TrainerEvents:

@@ -18,7 +18,7 @@ from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.own_batch import BatchIntents, case_of
 from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.errors import InputError, VizEncoderError
-from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.callers_state import detached_from_caller
 from viz_encoder.trace.diagnose import is_compiled
 from viz_encoder.trace.intercept import listening
 from viz_encoder.training.batch_recording import BatchRecording

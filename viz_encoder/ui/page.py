@@ -14,8 +14,7 @@ from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.built import Built
-from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, FormExample, opening_of
-from viz_encoder.ui.state.lesson_link import as_linked
+from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, FormExample, as_linked, opening_of
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component

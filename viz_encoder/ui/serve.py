@@ -24,26 +24,24 @@ from viz_encoder.checkpoints import BUILTIN, LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
 from viz_encoder.ui.page import make_page, make_theme
-from viz_encoder.ui.state.first_run import FirstRun
-from viz_encoder.ui.state.limits import LOCAL, PUBLIC, Limits
-from viz_encoder.ui.state.memory import give_back
+from viz_encoder.ui.state.limits import LOCAL, PUBLIC, Limits, give_back
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.restoring import FirstRun
 from viz_encoder.ui.state.runner import Runner, require_showable
 from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.wire import figures, open_run, run_facts
+from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.clients import BehindProxy, ClientLimits, NamedClient, NoProxy
-from viz_encoder.ui.wire.early_head import EarlyHead
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.gradio_faults import GradioFaults
 from viz_encoder.ui.wire.queue import outlive_sessions, take_turns
 from viz_encoder.ui.wire.same_origin import NAMES, OwnHost, SameOrigin
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
-from viz_encoder.ui.wire.static import WEB, add_static
+from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
 from viz_encoder.ui.wire.timed_connection import timed
 from viz_encoder.ui.wire.watch import Listened
 from viz_encoder.whole_file import shortened
@@ -206,7 +204,7 @@ def add_routes(app: FastAPI, runner: Runner) -> None:
     app.state.runner, app.state.first_run = runner, FirstRun(runner)
     add_static(app)
     tabs = (tab.router for tab in TABS if tab.router is not None)
-    shared = (each.ROUTER for each in (run_facts, open_run, figures))
+    shared = (each.ROUTER for each in (run_facts, figures))
     for router in (*shared, *tabs):
         app.include_router(router)
     add_error_sentences(app)

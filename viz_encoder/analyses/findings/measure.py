@@ -22,7 +22,7 @@ from viz_encoder.analyses.findings.sweep import (
     sums_of,
 )
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
+from viz_encoder.trace.row_measures import entropies, js_distances, shares
 
 N_COMPARED = 32  # queries, evenly over the text, on which heads are compared with each other
 

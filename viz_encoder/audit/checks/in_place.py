@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import IN_PLACE, Question
 from viz_encoder.audit.report import Verdict
-from viz_encoder.trace.random_states import random_states_kept
+from viz_encoder.trace.callers_state import random_states_kept
 
 
 def ask(context: AuditContext) -> Answer:

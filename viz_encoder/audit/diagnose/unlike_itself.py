@@ -11,7 +11,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.subject import NoDropout
-from viz_encoder.trace.random_states import random_states_kept
+from viz_encoder.trace.callers_state import random_states_kept
 
 PICKS = (torch.randint, torch.randperm, torch.multinomial)
 SEEDED = (

@@ -22,7 +22,7 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
-from viz_encoder.trace.random_states import random_states_kept
+from viz_encoder.trace.callers_state import random_states_kept
 from viz_encoder.trace.recorded_call import RecordedCall
 
 NONE, UNCLEAR = -1, -2  # in place of a number: it holds no token; it depends on several

@@ -10,8 +10,8 @@ import gradio as gr
 
 from viz_encoder.checkpoints import HubModel, Plan
 from viz_encoder.errors import SelectionError, VizEncoderError
+from viz_encoder.ui.form.form import OpeningBox
 from viz_encoder.ui.form.model_panel import hub_panel, in_words, model_panel, plan_panel
-from viz_encoder.ui.form.opening_box import OpeningBox
 from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.errors import alert

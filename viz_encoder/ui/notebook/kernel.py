@@ -10,8 +10,8 @@ from fastapi import FastAPI
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
-from viz_encoder.ui.state.first_run import FirstRun
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.restoring import FirstRun
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.store import TraceStore

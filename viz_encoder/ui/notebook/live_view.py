@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,13 +17,14 @@ from viz_encoder.arguments import read_index
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.document import digest, filled
+from viz_encoder.export.modules import join_modules
 from viz_encoder.export.save import save_view
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView, heads_of
 from viz_encoder.trace.notebook_cell import Cell, ShownOnce
 from viz_encoder.trace.token_selection import query_of
-from viz_encoder.ui.notebook.document import live_document
 from viz_encoder.ui.notebook.kernel import Kernel
 from viz_encoder.ui.wire.arguments import parse_head
 
@@ -193,3 +195,42 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
         async with contextlib.aclosing(self._kernel.answer(path, body)) as parts:
             async for part in parts:
                 self.send({"id": number, "more": part.more, **part.about}, [part.content])
+
+
+WEB = asset("web")
+HERE = WEB / "explore" / "notebook"
+STYLES = (
+    "core/tokens.css",
+    "core/theme.css",
+    "core/core.css",
+    "views/views.css",
+    "explore/tab.css",
+    "explore/notebook/page.css",
+)
+INSTEAD = {
+    WEB / "core" / "wire.js": HERE / "kernel.js",
+    WEB / "explore" / "early_place.js": HERE / "left_out.js",
+    WEB / "explore" / "any_view.js": HERE / "left_out.js",
+}
+
+
+def live_document(place: Mapping[str, Any]) -> str:
+    """The whole document; it opens on this layer, head, query, key and measure."""
+    told = json.dumps(place).replace("<", "\\u003c")
+    style = _style()
+    rules = (
+        f"style-src-elem {digest(style)}",
+        "style-src-attr 'unsafe-inline'",
+        "img-src blob: data:",
+    )
+    template = (HERE / "page.html").read_text(encoding="utf-8")
+    return filled(template, _script(), style, rules, {"place": told})
+
+
+@cache
+def _script() -> str:
+    return join_modules(HERE / "page.js", WEB, INSTEAD)
+
+
+def _style() -> str:
+    return "".join((WEB / name).read_text(encoding="utf-8") for name in STYLES)

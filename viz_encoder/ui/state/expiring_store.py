@@ -1,4 +1,4 @@
-"""KeyedStore: what open pages look at, by unguessable key, for as long as it is used and fits."""
+"""KeyedStore: what open pages look at, by unguessable key; Kept: what is computed once of a run."""
 
 import math
 import secrets
@@ -6,12 +6,17 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.state.client import CLIENT
+
+# The client's address, set for each request; "" outside of requests, as at startup.
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+
 
 GRACE_SECONDS = 120.0  # a page that is reloaded finds its results again
 MAX_AGE_SECONDS = 3600.0  # since it was used last
@@ -143,3 +148,46 @@ class KeyedStore(Generic[E]):
         now = self._clock()
         for key in [key for key, entry in self._entries.items() if entry.expires < now]:
             del self._entries[key]
+
+
+Result = TypeVar("Result")
+
+
+class Kept(Generic[Result]):
+    """Results by what was asked, for as long as their run; of each run the last few.
+
+    One is computed at a time: each may hold much memory, and whoever waits may find what it wants.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: WeakKeyDictionary[StoreEntry, OrderedDict[Hashable, Result]]
+        self._known = WeakKeyDictionary()
+        self._lock, self._one_at_a_time = threading.Lock(), threading.Lock()
+
+    def of(self, entry: StoreEntry, asked: Hashable, compute: Callable[[], Result]) -> Result:
+        """What is known, or else what `compute` gives."""
+        try:
+            return self._find(entry, asked)
+        except KeyError:
+            pass
+        with self._one_at_a_time:
+            try:
+                return self._find(entry, asked)  # whoever came first may have asked for it
+            except KeyError:
+                found = compute()
+                self._keep(entry, asked, found)
+                return found
+
+    def _find(self, entry: StoreEntry, asked: Hashable) -> Result:
+        with self._lock:
+            known = self._known.get(entry, OrderedDict())
+            known.move_to_end(asked)
+            return known[asked]
+
+    def _keep(self, entry: StoreEntry, asked: Hashable, found: Result) -> None:
+        with self._lock:
+            known = self._known.setdefault(entry, OrderedDict())
+            known[asked] = found
+            while len(known) > self._most:
+                known.popitem(last=False)

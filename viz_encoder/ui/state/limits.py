@@ -1,6 +1,10 @@
 """Limits: what one request, one client and one piece of work may take; two ways to serve."""
 
+import ctypes
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from viz_encoder.errors import TooLong
 
@@ -98,3 +102,21 @@ def require_time(seconds: float, limits: Limits) -> None:
             f"This took over {limits.work_seconds:g} seconds, the limit for one job on this "
             "server; nothing was kept. Send less at a time, or run it on your own machine."
         )
+
+
+def give_back() -> None:
+    """Return what was freed to the system, where the C library is one that would not."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """glibc's malloc_trim; musl and other systems have none."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return None

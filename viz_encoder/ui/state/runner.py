@@ -7,8 +7,8 @@ from typing import Any
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.trace import Trace
+from viz_encoder.ui.state.attributed import PURPOSE
 from viz_encoder.ui.state.built import Built, as_listed, built_encoder
-from viz_encoder.ui.state.changed import PURPOSE
 from viz_encoder.ui.state.limits import LOCAL, Limits
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.recipe import ONE_PASS, Reading, Recipe

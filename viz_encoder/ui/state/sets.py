@@ -8,7 +8,7 @@ from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.analyses.item_weights import ItemWeights
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.ui.state.expiring_store import KeyedStore, StoreEntry
-from viz_encoder.ui.state.memory import give_back
+from viz_encoder.ui.state.limits import give_back
 
 MAX_BYTES = 2**30
 

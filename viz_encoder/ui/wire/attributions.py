@@ -3,7 +3,7 @@
 from typing import Any
 
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.figures.attributed import parted
+from viz_encoder.figures.view import parted
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.bytes import finite

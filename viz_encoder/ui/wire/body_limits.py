@@ -1,12 +1,16 @@
-"""BodyLimits: a request's body is counted as it comes, and what is too much is never parsed."""
+"""Bodies of requests: counted as they come, so that too much is never parsed, and read as JSON."""
 
+import json
 import re
 from itertools import islice
+from typing import Any
 
+from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from viz_encoder.errors import InputError, TooLong
 from viz_encoder.ui.state.limits import Limits
-from viz_encoder.ui.wire.refusals import refuse
+from viz_encoder.ui.wire.errors import refuse
 
 ANY_VALUE = re.compile(rb'"[^"]*"?|,|\[|\{')  # once escaped quotes are gone
 UPLOAD = "/gradio_api/upload"  # Gradio writes it to a file as it comes
@@ -108,3 +112,40 @@ def _replayed(content: bytes, receive: Receive) -> Receive:
         return parts.pop() if parts else await receive()
 
     return replay
+
+
+async def body_of(request: Request, most: int, what: str) -> bytes:
+    """The whole body; one that is too large is refused before it is read."""
+    declared = request.headers.get("content-length", "")
+    content = bytearray()
+    if declared.isdigit() and int(declared) > most:
+        raise TooLong(f"{what} has {int(declared):,} bytes; at most {most:,} are allowed here.")
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > most:
+            raise TooLong(f"{what} has over {most:,} bytes, the most allowed here.")
+    return bytes(content)
+
+
+def read_json(content: bytes | str, fault: str = "What was sent is not JSON.") -> Any:
+    """What the JSON of a client holds.
+
+    Raises:
+        InputError: the content is not JSON.
+    """
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise InputError(fault) from None
+
+
+def json_object(content: bytes, fault: str = "Send a JSON object.") -> dict[str, Any]:
+    """The JSON object of a body.
+
+    Raises:
+        InputError: the content is not a JSON object.
+    """
+    sent = read_json(content, fault)
+    if not isinstance(sent, dict):
+        raise InputError(fault)
+    return sent

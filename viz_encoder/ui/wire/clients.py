@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from viz_encoder.ui.state.client import CLIENT
+from viz_encoder.ui.state.expiring_store import CLIENT
 from viz_encoder.ui.state.limits import Limits
-from viz_encoder.ui.wire.refusals import refuse
+from viz_encoder.ui.wire.errors import refuse
 
 FORWARDED_FOR, FORWARDED_HOST = b"x-forwarded-for", b"x-forwarded-host"
 FORWARDED_PROTO = b"x-forwarded-proto"

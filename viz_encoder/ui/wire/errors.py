@@ -1,8 +1,9 @@
-"""Faults as sentences: on the page, in an answer, and where nobody foresaw them."""
+"""Faults as sentences: on the page, in an answer, where nobody foresaw them, and in the log."""
 
 import html
+import json
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
@@ -10,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from starlette.types import Scope, Send
 
 from viz_encoder.errors import Expired, VizEncoderError
 
@@ -90,3 +92,33 @@ async def _wrong_parameter(_: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, RequestValidationError)
     first = fault.errors()[0]
     return sentence(f"{first['loc'][-1]} is {shown(first['input'])}: {first['msg'].lower()}.", 422)
+
+
+LONGEST = 200  # characters of an address in the log
+
+
+async def refuse(
+    scope: Scope, send: Send, status: int, sentence: str, more: Mapping[str, str] | None = None
+) -> None:
+    """Answer with a sentence, for the page ("message") and for Gradio's clients ("detail")."""
+    tell(scope, status, sentence)
+    if scope["type"] == "websocket":
+        return await send({"type": "websocket.close", "code": 1008})
+    body = json.dumps({"message": sentence, "detail": sentence}).encode()
+    told = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        "cache-control": "no-store",
+        **(more or {}),
+    }
+    headers = [(name.encode(), value.encode()) for name, value in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def tell(scope: Scope, status: int, sentence: str) -> None:
+    """Write the one line, of what was refused to whom."""
+    sender = (scope.get("client") or ("?",))[0]
+    path = ascii(scope["path"][:LONGEST])
+    kind = scope.get("method", "WebSocket")
+    log.warning("%d %s %s from %s: %s", status, kind, path, ascii(sender), sentence)

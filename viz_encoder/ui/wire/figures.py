@@ -13,10 +13,8 @@ from fastapi.responses import FileResponse
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.figure_tables import figure_csv, figure_npz
-from viz_encoder.figures.attributed import parted
-from viz_encoder.figures.options import offered, read_options
-from viz_encoder.figures.view import View
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.options import VIEWS, offered, read_options
+from viz_encoder.figures.view import View, parted
 from viz_encoder.trace.recorded_parts import RecordedParts
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.readable import readable

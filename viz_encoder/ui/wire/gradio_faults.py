@@ -12,7 +12,7 @@ from gradio.route_utils import FnIndexInferError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from viz_encoder.ui.wire.endpoints import UNFORESEEN
-from viz_encoder.ui.wire.refusals import refuse, tell
+from viz_encoder.ui.wire.errors import refuse, tell
 from viz_encoder.whole_file import shortened
 
 FAILED = 500  # status a framework sends before it raises

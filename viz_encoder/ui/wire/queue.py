@@ -4,11 +4,11 @@ from typing import Any
 
 import gradio as gr
 
-from viz_encoder.ui.state.client import CLIENT
+from viz_encoder.ui.state.expiring_store import CLIENT
 from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.wire.clients import client_of
 from viz_encoder.ui.wire.concurrency import fair_turn
-from viz_encoder.ui.wire.refusals import tell
+from viz_encoder.ui.wire.errors import tell
 
 RUNS = "model"  # the queue of runs, which take a moment; all others are of long work
 FULL = "The server is busy: {} requests are already waiting. Try again in a moment."

@@ -11,7 +11,7 @@ from reprlib import repr as shown  # cut short: it may be of any length
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from viz_encoder.ui.wire.clients import FORWARDED_HOST, FORWARDED_PROTO, told
-from viz_encoder.ui.wire.refusals import refuse
+from viz_encoder.ui.wire.errors import refuse
 
 HOST, ORIGIN, REFERER = b"host", b"origin", b"referer"
 GRADIO_SERVER = b"x-gradio-server"

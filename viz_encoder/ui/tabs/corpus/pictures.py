@@ -10,7 +10,7 @@ from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs.items import PICTURES
 from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.state.readable import shortened
-from viz_encoder.ui.wire.bodies import json_object
+from viz_encoder.ui.wire.body_limits import json_object
 from viz_encoder.ui.wire.bytes import plain_name
 
 ZIP = ".zip"

@@ -16,10 +16,9 @@ from viz_encoder.ui.tabs.corpus.results import (
 )
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
-from viz_encoder.ui.wire.bodies import body_of, json_object
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.body_limits import body_of, json_object
+from viz_encoder.ui.wire.concurrency import Places, progress_lines
 from viz_encoder.ui.wire.errors import ErrorRoute
-from viz_encoder.ui.wire.progress import progress_lines
 
 ROUTER = APIRouter(prefix="/viz/corpus", route_class=ErrorRoute)
 MEASURING = Places(1)  # a corpus keeps a processor busy: one at a time

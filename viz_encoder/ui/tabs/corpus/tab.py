@@ -1,10 +1,48 @@
 """The Corpus tab: what each head does over many texts, and where it is strongest."""
 
+from typing import Any
+
 import gradio as gr
 
+from viz_encoder.errors import InputError
+from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Tab, TabContext, script_view
-from viz_encoder.ui.tabs.corpus.endpoints import ENDPOINTS
+from viz_encoder.ui.tabs.corpus.results import example, measured
 from viz_encoder.ui.tabs.corpus.routes import ROUTER
+from viz_encoder.ui.wire.endpoints import in_queue
+from viz_encoder.ui.wire.watch import watched
+
+
+@in_queue("corpus")
+def corpus(
+    runner: Runner,
+    content: str,
+    model: str = "all-MiniLM-L6-v2",
+    kind: str = "txt",
+    column: str = "text",
+    second: str = "",
+) -> dict[str, Any]:
+    """Every head over texts: one text per line, or a file's content with its kind.
+
+    Kinds are csv, tsv, jsonl, and conllu for a treebank, whose relations are in the table too. With
+    the name of a second column, rows are pairs of texts.
+    Returns the table as `HeadTable.load` reads it from a .json file, with `words` for each
+    statistic and `says`, which head leads by it.
+    """
+    if not isinstance(content, str):
+        raise InputError(f"content is {type(content).__name__}; send text, one text per line.")
+    name = f"texts.{str(kind)[:10].lstrip('.')}"
+    sent = content.encode("utf-8", "replace")
+    check = watched(runner.limits).check
+    return measured(runner, name, sent, model, str(column), check, str(second or ""))
+
+
+def corpus_example(runner: Runner) -> dict[str, Any]:
+    """Head table of the example sentences on the built-in model, measured in advance."""
+    return example()
+
+
+ENDPOINTS = (corpus, corpus_example)
 
 
 def build(place: TabContext) -> gr.HTML:

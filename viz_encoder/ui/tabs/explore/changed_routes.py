@@ -6,18 +6,16 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.errors import Expired, InputError, SelectionError
-from viz_encoder.ui.state.changed import PURPOSE, outcome_of, runnable
+from viz_encoder.ui.state.attributed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.tabs.explore import head_effects as effects
-from viz_encoder.ui.tabs.explore.outcomes import flips_plain, offered, outcome_plain
-from viz_encoder.ui.tabs.explore.proof import proof_plain
+from viz_encoder.ui.tabs.explore.outcomes import flips_plain, offered, outcome_plain, proof_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
-from viz_encoder.ui.wire.bodies import body_of, json_object
+from viz_encoder.ui.wire.body_limits import body_of, json_object
 from viz_encoder.ui.wire.bytes import FRESH
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.concurrency import Places, progress_lines
 from viz_encoder.ui.wire.errors import ErrorRoute, sentence
-from viz_encoder.ui.wire.progress import progress_lines
 
 OF_CHANGES = APIRouter(prefix="/whatif", route_class=ErrorRoute)
 MOST_JSON = 2**16

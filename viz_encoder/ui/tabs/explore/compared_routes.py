@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.tabs.explore.change import changes
 from viz_encoder.ui.tabs.explore.comparison import (
+    changes,
     compared_runs,
     comparison_plain,
     signed_map,

@@ -3,12 +3,11 @@
 from typing import Any
 
 from viz_encoder.errors import InputError
-from viz_encoder.ui.state.changed import PURPOSE, outcome_of, runnable
+from viz_encoder.ui.state.attributed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.explore import head_effects as of_heads
-from viz_encoder.ui.tabs.explore.outcomes import flips_plain, outcome_plain
-from viz_encoder.ui.tabs.explore.proof import proof_plain
+from viz_encoder.ui.tabs.explore.outcomes import flips_plain, outcome_plain, proof_plain
 from viz_encoder.ui.wire.endpoints import in_queue
 from viz_encoder.ui.wire.watch import watched
 

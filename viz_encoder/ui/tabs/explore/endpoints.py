@@ -10,8 +10,7 @@ from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.explore.change import changes
-from viz_encoder.ui.tabs.explore.comparison import compared_runs, comparison_plain
+from viz_encoder.ui.tabs.explore.comparison import changes, compared_runs, comparison_plain
 from viz_encoder.ui.tabs.explore.pairs import key_means, pair_of, parse_key, plain_pair
 from viz_encoder.ui.tabs.explore.plain_results import (
     distances,

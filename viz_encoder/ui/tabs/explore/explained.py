@@ -6,14 +6,12 @@ from reprlib import repr as shown  # truncates: client input can be of any lengt
 from typing import Any
 
 from viz_encoder.attribution.attribution import Attribution
-from viz_encoder.attribution.routes import Routes
-from viz_encoder.attribution.weight_routes import weight_routes
+from viz_encoder.attribution.routes import Routes, weight_routes
 from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.attributed import parted
-from viz_encoder.figures.options import read_options
+from viz_encoder.figures.options import VIEWS, read_options
 from viz_encoder.figures.routes import MOST_COLUMNS, MOST_CURVES
-from viz_encoder.figures.views import VIEWS
+from viz_encoder.figures.view import parted
 from viz_encoder.trace.prediction_heads import choose_head, tasks
 from viz_encoder.ui.state.attributed import RUN, attribution_of
 from viz_encoder.ui.state.readable import readable

@@ -12,7 +12,7 @@ from viz_encoder.effects import TokenEffect, effect, patch, tokens
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
-from viz_encoder.ui.tabs.explore.reference_texts import reference_of
+from viz_encoder.ui.tabs.explore.stand_ins import reference_of
 from viz_encoder.ui.wire.bytes import finite
 
 MOST_TEXTS = 100

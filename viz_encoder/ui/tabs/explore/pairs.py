@@ -1,16 +1,22 @@
-"""One cell in every head of a held run, with its usual value from the survey."""
+"""One cell in every head of a held run, with its usual value, and one key's column."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from fastapi import Request
 from jaxtyping import Float
+from starlette.concurrency import run_in_threadpool
 
+from viz_encoder.analyses.column import column_blocks
+from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.pair import Pair, pair
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
 from viz_encoder.trace.shown_rows import shown_keys
-from viz_encoder.trace.token_selection import place_of
+from viz_encoder.trace.token_selection import place_of, shown_tokens
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
@@ -54,3 +60,47 @@ def pair_of(entry: Entry, query: int, key: int, view: MapView, means: np.ndarray
 def plain_pair(found: Pair) -> dict[str, Any]:
     """Its numbers for JSON, a list a layer; null where there is none."""
     return {name: finite(getattr(found, name)) for name in ("weights", "means", "ratios")}
+
+
+POLL_SECONDS = 0.1
+ROWS = 512  # between two looks at whether it is still wanted
+
+
+def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
+    """The weights on one key, query by query, with what the view hides, divides or merges."""
+    if view.as_it_ran:
+        return column_blocks(trace, view.layer, view.head, key)
+    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
+    at = place_of(kept, key, trace, "key")
+    parts = (
+        overview(
+            *(trace, view.layer, view.head),
+            rows=slice(start, start + ROWS),
+            keys=slice(at, at + 1),
+            size=ROWS,
+            tokens=kept,
+            renormalize=view.renormalize,
+        )
+        for start in range(0, len(kept), ROWS)
+    )
+    return (part.values[:, 0] for part in parts)
+
+
+async def while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.ndarray:
+    """Join all parts, unless the client disconnects: then stop after the next part."""
+    gone = threading.Event()
+
+    def work() -> np.ndarray:
+        done = [next(parts)]
+        for part in parts:
+            if gone.is_set():
+                break
+            done.append(part)
+        return np.concatenate(done)
+
+    working = asyncio.ensure_future(run_in_threadpool(work))
+    while not working.done():
+        await asyncio.wait([working], timeout=POLL_SECONDS)
+        if await request.is_disconnected():
+            gone.set()
+    return await working

@@ -18,9 +18,8 @@ from viz_encoder.inputs import Inputs
 from viz_encoder.trace.map_change import SignedTile, signed_tile
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.state.attributed import attribution_of
-from viz_encoder.ui.state.changed import runnable
-from viz_encoder.ui.state.kept import Kept
+from viz_encoder.ui.state.attributed import attribution_of, runnable
+from viz_encoder.ui.state.expiring_store import Kept
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.explained import asked, drawn, split
 from viz_encoder.ui.tabs.explore.stand_ins import each_replaced, together

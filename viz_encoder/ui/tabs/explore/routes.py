@@ -15,11 +15,17 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
-from viz_encoder.ui.tabs.explore.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.explore.downloads import named_file
 from viz_encoder.ui.tabs.explore.kept_thumbnails import kept_thumbnails
-from viz_encoder.ui.tabs.explore.pairs import key_means, pair_of, parse_key, plain_pair
+from viz_encoder.ui.tabs.explore.pairs import (
+    column_of,
+    key_means,
+    pair_of,
+    parse_key,
+    plain_pair,
+    while_wanted,
+)
 from viz_encoder.ui.tabs.explore.plain_results import (
     distances,
     plain_findings,

@@ -14,7 +14,7 @@ from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView
 from viz_encoder.trace.shown_rows import row_of
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
-from viz_encoder.ui.state.kept import Kept
+from viz_encoder.ui.state.expiring_store import Kept
 from viz_encoder.ui.state.store import HEAD_REMOVED, Entry
 
 MEASURES = ("weight", "value", "rollout", "share")

@@ -22,9 +22,8 @@ from viz_encoder.ui.tabs.explore.removed import removed, removed_row, removed_to
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Query, Runs, Shown, parse_range
 from viz_encoder.ui.wire.bytes import FRESH
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.concurrency import Places, progress_lines
 from viz_encoder.ui.wire.errors import ErrorRoute
-from viz_encoder.ui.wire.progress import progress_lines
 
 OF_A_SCORE = APIRouter(prefix="/attribution", route_class=ErrorRoute)
 PLACES = Places(1)

@@ -20,7 +20,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.source import Source
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
-from viz_encoder.ui.wire.bodies import body_of, json_object
+from viz_encoder.ui.wire.body_limits import body_of, json_object
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute

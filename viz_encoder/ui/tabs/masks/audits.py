@@ -1,9 +1,11 @@
 """The mask zoo as plain data: its specimens, and the audit of each, made once and kept."""
 
+import gzip
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
@@ -14,8 +16,8 @@ from viz_encoder.arguments import Progress
 from viz_encoder.audit import MaskReport, Picture, audit_mask
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
+from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.tabs.masks.kept import kept_answers
 from viz_encoder.ui.tabs.masks.own_code import own_code
 from viz_encoder.ui.tabs.masks.pictures import (
     NOTHING,
@@ -203,3 +205,30 @@ def _picture(
         "leaks": one.leaks.tolist(),
         "lost": (one.lost & measured).tolist(),
     }
+
+
+FILE = "zoo.json.gz"
+
+
+@cache
+def kept_answers() -> dict[str, dict[str, Any]]:
+    """By specimen, the audit as it was when the file was made."""
+    return {one["identifier"]: one for one in json.loads(gzip.decompress(asset(FILE).read_bytes()))}
+
+
+def write(answers: Iterable[dict[str, Any]]) -> None:
+    """Keep these audits in place of what is in the file."""
+    packed = [
+        {**one, "kept": True, "pictures": [_rounded(each) for each in one["pictures"]]}
+        for one in answers
+    ]
+    text = json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
+    asset(FILE).write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _rounded(picture: dict[str, Any]) -> dict[str, Any]:
+    def short(value: float | None) -> float | None:
+        return None if value is None else float(f"{value:.4g}")
+
+    observed = picture["observed"]
+    return {**picture, "observed": observed and [[short(one) for one in row] for row in observed]}

@@ -15,8 +15,7 @@ from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.shown import quoted, small
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.mask_link import mask_code
-from viz_encoder.ui.state.painted_mask import Masked, Mistake, PaintedMask
+from viz_encoder.ui.state.painted_mask import Masked, Mistake, PaintedMask, mask_code
 from viz_encoder.ui.state.recipe import ALONE
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry

@@ -26,7 +26,7 @@ from viz_encoder.ui.tabs.masks.masked_runs import (
 )
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
-from viz_encoder.ui.wire.bodies import body_of, read_json
+from viz_encoder.ui.wire.body_limits import body_of, read_json
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ToldRoute

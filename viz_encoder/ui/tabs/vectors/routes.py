@@ -13,7 +13,7 @@ from viz_encoder.analyses.token_pairs import not_a_sum
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.vectors import save_vectors, table_lines
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
-from viz_encoder.ui.tabs.vectors import state_routes
+from viz_encoder.ui.tabs.vectors import states
 from viz_encoder.ui.tabs.vectors.results import (
     item_plain,
     padding_plain,
@@ -30,7 +30,7 @@ NEIGHBORS = 8
 FILES = {kind: f"vectors.{kind}" for kind in ("csv", "npz", "arrow", "parquet")}
 FILES["table.csv"] = "poolings.csv"
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
-ROUTER.include_router(state_routes.ROUTER)
+ROUTER.include_router(states.ROUTER)
 PLACES = Places(1)  # files of whole sets
 
 

@@ -11,7 +11,7 @@ from viz_encoder.ui.tabs.vectors.events import PoolingEvents
 from viz_encoder.ui.tabs.vectors.routes import ROUTER
 from viz_encoder.ui.tabs.vectors.set_items import EXAMPLES
 from viz_encoder.ui.tabs.vectors.set_runs import ALL, MAX_SEEDS, MAX_STEPS
-from viz_encoder.ui.tabs.vectors.state_endpoints import hidden_states
+from viz_encoder.ui.tabs.vectors.states import hidden_states
 
 SET_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "set"}
 QUICK: dict[str, Any] = {

@@ -1,22 +1,53 @@
 """Why two texts are alike: the run's text and another, token by token, as plain data."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from viz_encoder.analyses.collection import collection
 from viz_encoder.analyses.pooled import pooled
 from viz_encoder.analyses.token_pairs import TokenPairs, token_pairs
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import InputError, TooLong
+from viz_encoder.errors import InputError, TooLong, VizEncoderError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.source import MAX_CHARACTERS
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.vectors.results import one_at_a_time
-from viz_encoder.ui.tabs.vectors.usual import usual_cosines
+from viz_encoder.ui.tabs.vectors.set_items import BUILT_IN, example
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
+
+Usual = dict[tuple[str, int], float]  # (method, layer)
+_known: WeakKeyDictionary[LoadedEncoder, Usual] = WeakKeyDictionary()
+
+
+def usual_cosines(encoder: LoadedEncoder) -> Usual:
+    """The mean cosine of two texts of the built-in set on different topics, made once a model.
+
+    Empty where this model cannot read them.
+    """
+    if encoder not in _known:
+        try:
+            _known[encoder] = _measured(encoder)
+        except VizEncoderError:
+            _known[encoder] = {}
+    return _known[encoder]
+
+
+def _measured(encoder: LoadedEncoder) -> Usual:
+    found = collection(encoder, example(BUILT_IN))
+    labels = np.array(found.labels)
+    apart = labels[:, None] != labels
+    means = {
+        (method, state): float(np.nanmean(found.cosine(method, state)[apart]))
+        for method in found.methods
+        for state in found.states
+    }
+    return {place: mean for place, mean in means.items() if mean == mean}
+
 
 LARGEST = 10  # pairs of words that are named
 
