@@ -193,7 +193,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     facts = page.inner_text("[aria-label='Intended, passed and observed']")
     assert f"The mask applies only to {WORDS}; leaks are not checked here." in facts
     outside = page.eval_on_selector_all(
-        ".viz-mask-leak:not(.viz-mask-outside)", "all => all.map(c => c.dataset.leak)"
+        ".viz-leak-cell:not([data-value=''])", "all => all.map(c => c.dataset.head)"
     )
     assert outside == [f"{layer}.{head}" for layer, head in HEADS]
     assert page.evaluate("document.documentElement.scrollWidth") <= width

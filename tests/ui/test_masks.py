@@ -526,11 +526,13 @@ def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     page.wait_for_selector(RAN, timeout=60_000)
     weights = plain.attention(1).numpy()
     far = np.abs(np.subtract.outer(range(15), range(15))) > 1
-    cells_said = page.eval_on_selector_all("[data-leak]", "all => all.map(c => +c.dataset.value)")
+    cells_said = page.eval_on_selector_all(
+        ".viz-leak-cell", "all => all.map(c => +c.dataset.value)"
+    )
     np.testing.assert_allclose(cells_said[12:24], (weights * far).max(axis=(1, 2)), atol=1e-6)
     boxes = page.eval_on_selector_all(
-        "[data-leak]",
-        "all => all.map(c => [c.dataset.leak, c.getBoundingClientRect()])"
+        ".viz-leak-cell",
+        "all => all.map(c => [c.dataset.head, c.getBoundingClientRect()])"
         ".map(([at, { x, y }]) => [...at.split('.').map(Number), x, y])",
     )
     layers, heads, x, y = np.reshape(boxes, (6, 12, 4)).transpose(2, 0, 1)
@@ -540,7 +542,7 @@ def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     page.wait_for_function("vizMasks.result.panels.found")
     outlined = page.evaluate("vizMasks.result.panels.grids.observed.outlined")
     assert outlined == np.flatnonzero((weights[2] > 0) & far).tolist()
-    page.click("[data-leak='4.7']")
+    page.click(".viz-leak-cell[data-head='4.7']")
     page.wait_for_selector("[data-painted$=':4:7']")
     assert page.evaluate("[vizTab.selection.layer, vizTab.selection.head]") == [4, 7]
     page.mouse.click(*at(page, 9, 3, "result.panels.grids.observed"))

@@ -57,7 +57,7 @@ def test_the_atlas_stands_in_the_order_of_the_table(shared, shipped):
         in said
     )
     assert "over 240 texts; from" in said and said.endswith("number 1 of 72")
-    title = page.get_attribute(f"[data-stat='{layer}.{head}']", "title")
+    title = page.get_attribute(f".viz-stat-cell[data-head='{layer}.{head}']", "title")
     assert title.startswith("Weight on punctuation. Head ")
     page.select_option("#viz-over", "")
     over(page, "In this run at most")  # of entropy, which every run has

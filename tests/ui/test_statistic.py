@@ -37,7 +37,7 @@ def test_heads_are_ranked_by_what_the_survey_measures(shared, surveyed, name, or
     listed = opened.page.eval_on_selector_all(
         "[data-ranked]", "all => all.map(b => b.dataset.ranked)"
     )
-    assert len(listed) == 6 and opened.page.locator("[data-stat]").count() == 72
+    assert len(listed) == 6 and opened.page.locator(".viz-stat-cell").count() == 72
     shown = [values[one] for one in listed]
     assert shown == sorted(shown, reverse=not least)
     rest = [value for one, value in values.items() if one not in listed]
@@ -51,17 +51,16 @@ def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highe
     opened = shared()
     opened.page.select_option("#viz-statistic", "distance")
     titles = opened.page.eval_on_selector_all(
-        "[data-stat]", "all => all.map(cell => [cell.dataset.stat, cell.title])"
+        ".viz-stat-cell", "all => all.map(cell => [cell.dataset.head, cell.title])"
     )
     for name, title in titles:
-        layer, head = name.split(".")
-        said = re.fullmatch(rf"Layer {layer}, head {head}: (\d+\.\d+) tokens", title)
+        said = re.fullmatch(rf"Head {re.escape(name)}: (\d+\.\d+) tokens", title)
         assert float(said[1]) == pytest.approx(values[name], abs=6e-4)
     opened.page.locator(
         ".viz-folded summary", has_text="One statistic"
     ).scroll_into_view_if_needed()
     lies = {
-        name: opened.page.locator(f"[data-stat='{name}']").bounding_box()
+        name: opened.page.locator(f".viz-stat-cell[data-head='{name}']").bounding_box()
         for name in ("0.0", "0.3", "2.0")
     }
     assert lies["0.3"]["y"] == lies["0.0"]["y"] and lies["0.3"]["x"] > lies["0.0"]["x"]
@@ -78,7 +77,9 @@ def test_what_is_not_known_has_its_own_color_and_stands_last(visit):
     opened.page.wait_for_selector(KNOWN, timeout=60_000)
     opened.page.evaluate("vizTab.measures.layers[0].entropy[2] = null")
     opened.page.select_option("#viz-order", "lowest")
-    assert opened.page.get_attribute("[data-stat='0.2']", "title").endswith(": not known")
+    assert opened.page.get_attribute(".viz-stat-cell[data-head='0.2']", "title").endswith(
+        ": not known"
+    )
     assert "not known" in opened.page.inner_text(".viz-statistic .viz-stat-scale")
     assert "0.2" not in opened.page.eval_on_selector_all(
         "[data-ranked]", "all => all.map(b => b.dataset.ranked)"
@@ -117,7 +118,7 @@ def test_statistics_follow_the_switches_and_say_over_what_they_are(shared, minil
     page.check("#viz-renorm")
     page.wait_for_selector(".viz-atlas[data-painted][data-kept='hide+renorm']")
     titles = page.eval_on_selector_all(
-        "[data-stat]", "all => all.map(cell => [cell.dataset.stat, cell.title])"
+        ".viz-stat-cell", "all => all.map(cell => [cell.dataset.head, cell.title])"
     )
     for name, title in titles:
         assert float(title.split(": ")[1].split()[0]) == pytest.approx(expected[name], abs=6e-4)

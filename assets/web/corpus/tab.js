@@ -134,7 +134,7 @@ class CorpusTab {
     const [leads] = ranked(this.table.arrays[this.statistic.value], 1);
     const usual = leads && headName(leads) === headName(place);
     current.selection.note({ [HEAD]: usual ? "" : headName(place) });
-    this.map.mark(place);
+    this.map.mark(place.layer, place.head);
     this.#tell(place);
     this.examples.show(this.table, place);
     this.plane.show(this.table, place);
@@ -164,7 +164,7 @@ class CorpusTab {
     const { table } = this;
     const name = this.statistic.value;
     const other = this.comparison.of(table, name);
-    this.map.draw({
+    this.map.fill({
       values: other ? difference(table, other, name) : table.arrays[name],
       change: other !== null,
       title: table.words[name].title,

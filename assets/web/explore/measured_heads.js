@@ -2,12 +2,16 @@
 
 import { el } from "../core/dom.js";
 import { quoted } from "../core/token_names.js";
-import { HeadShares } from "./head_shares.js";
+import { HeadGrid } from "../views/head_grid.js";
+import { headName } from "../views/cells.js";
 import { MEASURES } from "./measures.js";
 import { amountSaid, briefly, unitSaid } from "./routes_layout.js";
 
 /** @import { HeadLink, PairLinksView, Selection } from "./types.d.ts" */
-/** @import { HeadNumbers } from "./head_shares.js" */
+/** @import { HeadNumbers } from "../views/head_grid.js" */
+
+const WRITTEN = 0.12; // of the largest: smaller shares are colored, not written
+const LABEL = "A number of each head. Arrow keys move, Enter chooses.";
 
 export class MeasuredHeads {
   /** @type {Run | null} */ #run = null;
@@ -20,7 +24,7 @@ export class MeasuredHeads {
   constructor(selection, pair, say, press) {
     this.selection = selection;
     this.pair = pair;
-    this.grid = new HeadShares((place) => selection.set(place), say, press);
+    this.grid = shareGrid((place) => selection.set(place), say, press);
     this.section = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);
     selection.on((changed) => {
       if (changed.has("layer") || changed.has("head")) this.grid.mark(selection.layer, selection.head);
@@ -41,7 +45,7 @@ export class MeasuredHeads {
     const { measure, layer, head } = this.selection;
     const verb = MEASURES[measure].verb.replace("removed", this.#doing.replace("ing", "ed"));
     const heads = MEASURES[measure].heads.replace("removing", this.#doing);
-    this.grid.show(run, measure === "attention" ? this.#weights(run) : sharesOf(shown, verb));
+    this.grid.show(measure === "attention" ? this.#weights(run) : sharesOf(shown, verb));
     this.title.textContent = `All heads: ${measure === "attention" ? this.#pair(run) : `${heads}, in ${unitSaid(shown)}`}`;
     this.grid.mark(layer, head);
   }
@@ -61,9 +65,8 @@ export class MeasuredHeads {
     const [from, to] = this.#names(run);
     return {
       values: table(run, this.pair.of(this.selection)),
-      signed: false,
-      write: (weight) => weight.toFixed(2).replace(/^0/, ""),
-      said: (weight) => `gives ${to} ${weight.toFixed(4)} of the attention of ${from}`,
+      write: written((weight) => weight.toFixed(2).replace(/^0/, ""), table(run, this.pair.of(this.selection))),
+      said: headSaid((weight) => `gives ${to} ${weight.toFixed(4)} of the attention of ${from}`),
     };
   }
 }
@@ -72,9 +75,32 @@ export class MeasuredHeads {
 const sharesOf = (shown, verb) => ({
   values: shown.heads,
   signed: true,
-  write: (share) => briefly(share, shown),
-  said: (share) => `${verb} ${amountSaid(share, shown)}`,
+  write: written((share) => briefly(share, shown), shown.heads),
+  said: headSaid((share) => `${verb} ${amountSaid(share, shown)}`),
 });
+
+/** All heads as small cells with their numbers.
+ * @type {(choose: (place: HeadPlace) => unknown, say: (sentence: string) => unknown, press?: (place: HeadPlace) => unknown) => HeadGrid} */
+export function shareGrid(choose, say, press) {
+  const tell = (/** @type {HeadPlace | null} */ place) => place && grid.numbers && say(grid.said(place));
+  const cells = {
+    kind: "viz-share",
+    sizes: /** @type {[number, number]} */ ([30, 22]),
+    parts: /** @type {["span"]} */ (["span"]),
+  };
+  const grid = new HeadGrid(LABEL, { ...cells, numbered: true, choose, tell, press });
+  return grid;
+}
+
+/** Numbers that are not small beside the largest. @type {(write: (value: number) => string, values: Maybe[][]) => (value: Maybe) => string} */
+export function written(write, values) {
+  const least = WRITTEN * (Math.max(0, ...values.flat().map((value) => Math.abs(value ?? 0))) || 1);
+  return (value) => (value === null || Math.abs(value) < least ? "" : write(value));
+}
+
+/** `words` follow "Head 5.11 ". @type {(words: (value: number, place: HeadPlace) => string) => HeadNumbers["said"]} */
+export const headSaid = (words) => (place, value) =>
+  `Head ${headName(place)} ${value === null ? "has no number here" : words(value, place)}`.replaceAll("-", "−");
 
 /** Weights of one pair, by layer and head; null where a mask forbids it.
  * @type {(run: Run, links: HeadLink[]) => Maybe[][]} */

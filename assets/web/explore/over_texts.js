@@ -6,7 +6,7 @@ import { streamed } from "../core/streamed.js";
 import { csvFile } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { Work } from "../views/work.js";
-import { HeadShares } from "./head_shares.js";
+import { headSaid, shareGrid, written } from "./measured_heads.js";
 
 /** @import { Selection } from "./types.d.ts" */
 
@@ -40,8 +40,8 @@ export class OverTexts {
   sentence = el("p", { class: "viz-caption", role: "status" });
 
   constructor(/** @type {Selection} */ selection) {
-    this.grid = new HeadShares(
-      (/** @type {HeadPlace} */ place) => selection.set(place),
+    this.grid = shareGrid(
+      (place) => selection.set(place),
       (said) => {
         this.sentence.textContent = said;
       },
@@ -102,13 +102,14 @@ export class OverTexts {
   }
 
   draw() {
-    const [run, found] = [this.#run, this.#found];
-    if (!run || !found) return;
-    const { mean, spread, measure } = found;
-    this.grid.show(run, {
-      ...{ values: mean, signed: true, write: (value) => value.toPrecision(2) },
-      said: (value, { layer, head }) =>
-        `removed changes ${measure} by ${value.toPrecision(3)} ± ${Number(spread[layer][head]).toPrecision(2)} on average`,
+    if (!this.#found) return;
+    const { mean, spread, measure } = this.#found;
+    this.grid.show({
+      ...{ values: mean, signed: true, write: written((value) => value.toPrecision(2), mean) },
+      said: headSaid(
+        (value, { layer, head }) =>
+          `removed changes ${measure} by ${value.toPrecision(3)} ± ${Number(spread[layer][head]).toPrecision(2)} on average`,
+      ),
     });
   }
 

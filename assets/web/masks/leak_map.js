@@ -1,9 +1,10 @@
 // The leak of every head in one small map of layers × heads; a click chooses the head.
 
-import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
-import { button, control, el, number, options } from "../core/dom.js";
+import { rgbText, theme } from "../core/colors.js";
+import { control, el, number, options } from "../core/dom.js";
+import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
-import { oneStop } from "../views/one_stop.js";
+import { HeadGrid } from "../views/head_grid.js";
 import { colorBar } from "../views/mask_panels.js";
 
 /** @typedef {{ layer: number, head: Head }} Place */
@@ -23,17 +24,14 @@ export class Leaks {
     { id: "viz-mask-measure", onchange: () => this.draw() },
     ...options(Object.entries(MEASURES).map(([name, [text]]) => [name, text])),
   );
-  cells = oneStop(el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" }));
   scale = el("p", { class: "viz-caption viz-stat-scale" });
-  node = section(
-    ...["viz-mask-leaks-box", "Leaks"],
-    el("h3", {}, "Leak by layer and head"),
-    control("Shade by", this.measure),
-    ...[el("div", { class: "viz-mask-scroll" }, this.cells), this.scale],
-  );
 
   constructor(/** @type {(place: Place) => unknown} */ choose) {
-    this.choose = choose;
+    this.grid = new HeadGrid("Leak by layer and head", {
+      ...{ kind: "viz-leak", sizes: [22, 16], parts: [], numbered: true, choose },
+    });
+    const parts = [control("Shade by", this.measure), this.grid.node, this.scale];
+    this.node = section("viz-mask-leaks-box", "Leaks", "Leak by layer and head", ...parts);
   }
 
   /** @type {(result: MaskResult, chosen: Place) => void} */
@@ -47,48 +45,23 @@ export class Leaks {
     const measure = this.measure.value === "mass" ? "mass" : "leak";
     const rows = this.result[measure];
     const most = Math.max(0, ...rows.flat().map(Number));
-    const scale = makeScale("head", most);
-    const name = (/** @type {string | number} */ text) => el("span", { class: "viz-mask-leak-name" }, String(text));
-    const lines = rows.map((row, layer) => row.map((value, head) => this.#cell({ layer, head }, value, scale)));
-    this.cells.style.gridTemplateColumns = `auto repeat(${rows[0].length}, minmax(24px, 34px))`;
-    const focused = this.cells.contains(document.activeElement);
-    this.cells.replaceChildren(
-      name(""),
-      ...rows[0].map((_, head) => name(head)),
-      ...lines.flatMap((line, layer) => [name(layer), ...line]),
-    );
-    if (focused) /** @type {HTMLElement | null} */ (this.cells.querySelector("[aria-pressed=true]"))?.focus();
+    const outside = (/** @type {HeadPlace} */ { layer, head }) => (this.result?.at[layer][head][0] ?? -1) < 0;
+    const why = (/** @type {HeadPlace} */ at) => (outside(at) ? "out of scope, not checked" : "not a number (NaN)");
+    this.grid.show({
+      values: rows,
+      said: (at, value) => `Head ${headName(at)}: ${value === null ? why(at) : number(value)}`,
+    });
+    this.grid.mark(this.chosen.layer, this.chosen.head);
     const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
     const none = el("span", { class: "viz-mask-key" }, zero, "exactly 0");
     const range = most
-      ? ["0 ", colorBar(scale), ` ${number(most)} `, none, ": "]
+      ? ["0 ", colorBar(this.grid.colors.scale), ` ${number(most)} `, none, ": "]
       : [none, ` in all ${this.result.scope.heads} heads: `];
-    const outside = el(
-      "span",
-      { class: "viz-mask-key" },
-      el("i", { class: "viz-swatch viz-mask-outside" }),
-      "out of scope: not checked",
-    );
+    const hatched = el("i", { class: "viz-swatch viz-mask-outside" });
+    const apart = el("span", { class: "viz-mask-key" }, hatched, "out of scope: not checked");
     this.scale.replaceChildren(
       ...[...range, MEASURES[measure][1], "; rows are layers"],
-      ...(this.result.scope.code ? [" ", outside] : []),
+      ...(this.result.scope.code ? [" ", apart] : []),
     );
-  }
-
-  /** @type {(place: { layer: number, head: number }, value: Maybe, scale: Scale) => HTMLElement} */
-  #cell({ layer, head }, value, scale) {
-    const color = shade(value ?? NaN, scale);
-    const why = (this.result?.at[layer][head][0] ?? -1) < 0 ? "out of scope, not checked" : "not a number (NaN)";
-    const text = `Head ${layer}.${head}: ${value === null ? why : number(value)}`;
-    const chosen = this.chosen.layer === layer && this.chosen.head === head;
-    return button("", () => this.choose({ layer, head }), {
-      class: value === null ? "viz-mask-leak viz-mask-outside" : "viz-mask-leak",
-      "data-leak": `${layer}.${head}`,
-      "data-value": value,
-      title: text,
-      "aria-label": text,
-      "aria-pressed": String(chosen),
-      style: value === null ? null : `background:${rgbText(color)};color:${inkOn(color)}`,
-    });
   }
 }
