@@ -138,9 +138,9 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
     """One request a layer; the numbers, and the color of a patch, are those of the weights."""
     opened = shaded(**WIDE)
     page = opened.page
-    page.locator("[data-overlay='3.3']").scroll_into_view_if_needed()
+    page.locator(".viz-picture-cell[data-head='3.3']").scroll_into_view_if_needed()
     page.wait_for_selector(".viz-source-aside [data-painted$=':30']")
-    names = page.locator(".viz-picture-head:visible").all_inner_texts()
+    names = page.locator(".viz-picture-cell:visible").all_inner_texts()
     every = [f"{layer}.{head}" for layer in range(4) for head in range(4)]
     assert [name.strip() for name in names] == every
     for layer in range(4):
@@ -148,7 +148,7 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
         expected = wide.attention(layer)[:, 30].numpy()
         assert np.abs(np.array(got).reshape(expected.shape) - expected).max() <= 1e-6
     row = wide.attention(2, 1)[30, 1:].numpy()
-    said = page.get_attribute("[data-overlay='2.1']", "title")
+    said = page.get_attribute(".viz-picture-cell[data-head='2.1']", "title")
     assert said.startswith("Head 2.1: ") and largest_said(said) == rounded(row.max())
     top = np.unravel_index(int(row.argmax()), (wide.grid.n_rows, wide.grid.n_cols))
     assert page.evaluate(PATCH_OF, ["2.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]) == [
@@ -157,13 +157,14 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
     ]
     asked = []
     page.on("request", lambda r: asked.append(r.url) if "/rows?" in r.url else None)
-    page.click("[data-overlay='3.2']")
+    page.click(".viz-picture-cell[data-head='3.2']")
     page.wait_for_selector(".viz-source[data-painted*=':3.2:']")
-    assert page.get_attribute("[data-overlay='3.2']", "aria-pressed") == "true" and not asked
+    pressed = page.get_attribute(".viz-picture-cell[data-head='3.2']", "aria-pressed")
+    assert pressed == "true" and not asked
     page.keyboard.press("ArrowUp")
     page.wait_for_selector(".viz-source[data-painted*=':2.2:']")
-    assert page.evaluate("document.activeElement.dataset.overlay") == "2.2" and not asked
-    assert page.locator(".viz-picture-head[tabindex='0']").count() == 1
+    assert page.evaluate("document.activeElement.dataset.head") == "2.2" and not asked
+    assert page.locator(".viz-picture-cell[tabindex='0']").count() == 1
     page.evaluate("vizTab.selection.set({ query: 31 })")
     page.wait_for_selector(".viz-source-aside [data-painted$=':31']")
     layers = sorted(url.split("layer=")[1] for url in asked)
@@ -173,14 +174,14 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
 def test_every_head_follows_what_is_hidden_and_divided(shaded, wide):
     opened = shaded(**WIDE, hide=1, renorm=1)
     page = opened.page
-    page.locator("[data-overlay='3.3']").scroll_into_view_if_needed()
+    page.locator(".viz-picture-cell[data-head='3.3']").scroll_into_view_if_needed()
     page.wait_for_selector(".viz-source-aside [data-painted$=':30']")
     for layer in range(4):
         rows = wide.attention(layer)[:, 30, 1:].double().numpy()
         shown = rows / rows.sum(axis=1, keepdims=True)
         got = page.evaluate(f"Array.from(window.vizTab.source.heads.rowsOf({layer}))")
         assert np.abs(np.array(got).reshape(shown.shape) - shown).max() <= 2e-5 * shown.max()
-        said = page.get_attribute(f"[data-overlay='{layer}.1']", "title")
+        said = page.get_attribute(f".viz-picture-cell[data-head='{layer}.1']", "title")
         assert largest_said(said) == rounded(shown[1].max())
     top = np.unravel_index(int(shown[1].argmax()), (wide.grid.n_rows, wide.grid.n_cols))
     place = ["3.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]
@@ -199,7 +200,7 @@ def test_every_head_follows_what_is_hidden_and_divided(shaded, wide):
 
 
 PATCH_OF = """([name, row, col, rows, cols]) => {
-  const canvas = document.querySelector(`[data-overlay='${name}'] canvas`);
+  const canvas = document.querySelector(`.viz-picture-cell[data-head='${name}'] canvas`);
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
   copy.drawImage(canvas, 0, 0);
   const at = [((col + 0.5) * canvas.width) / cols, ((row + 0.5) * canvas.height) / rows];

@@ -1,39 +1,41 @@
 // The atlas of a picture: the same picture under every head's weights of one query, a row of heads a layer.
 
 import { largest } from "../core/colors.js";
-import { button, css, el, fit, onSight, onWidth } from "../core/dom.js";
+import { context2d, css, el, fit, onSight, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection_address.js";
-import { moved, overlay } from "../views/patch_canvas.js";
+import { HeadCells } from "../views/head_cells.js";
+import { overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
 
 /** @import { Direction, Selection } from "./types.d.ts" */
-/** @typedef {{ layer: number, head: number, button: HTMLButtonElement, canvas: HTMLCanvasElement }} Place of one head */
 
 const MOST = 132; // pixels a side
 const GAP = 4;
 const FRAME = 8; // padding and border of a button, both sides
-const LABEL = 34; // room for "Layer"
+const LABEL = 20; // room for the numbers of layers
 const ASKED_FOR = ["shared", "log", "sqrt", "percentile"]; // scales that a single row can have; else up to its largest
 
 export class PictureHeads {
   /** @type {Run | null} */ #run = null;
   /** @type {CanvasImageSource | null} */ #image = null;
-  /** @type {Place[]} */ #places = [];
   /** @type {Map<number, Numbers>} */ #layers = new Map(); // the rows of each layer that came
   /** @type {Map<number, string>} */ #drawn = new Map(); // as what each layer was drawn
   #of = ""; // which run and query they are of, and what is kept
   #kept = { hide: false, renorm: false }; // how those rows are shown
   #seen = false; // whether the heads came into sight
   /** @type {Direction} */ #direction = "looks";
-  heads = el("div", { class: "viz-picture-heads", role: "group", "aria-label": "All layers and heads" });
+  heads = el("div", { role: "group", "aria-label": "All layers and heads" });
   caption = el("p", { class: "viz-caption" });
   node = el("div", { hidden: true }, el("h3", {}, "All layers and heads"), this.caption, this.heads);
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
     this.selection = selection;
     this.latest = new Latest(say);
-    this.heads.addEventListener("keydown", (event) => this.#key(event));
+    this.grid = new HeadCells(this.heads, {
+      ...{ kind: "viz-picture", sizes: [0, 0], parts: ["canvas"], walks: true },
+      choose: (place) => selection.set(place),
+    });
     onWidth(this.node, () => this.draw());
     onSight(this.heads, (seen) => {
       this.#seen = seen;
@@ -48,22 +50,7 @@ export class PictureHeads {
     this.#drawn.clear();
     delete this.node.dataset.painted;
     this.node.hidden = !run.grid;
-    this.#places = Array.from({ length: run.grid ? run.nLayers * run.nHeads : 0 }, (_, at) => {
-      const [layer, head] = [Math.floor(at / run.nHeads), at % run.nHeads];
-      const canvas = el("canvas", { "aria-hidden": "true" });
-      const node = button("", () => this.selection.set({ layer, head }), {
-        class: "viz-picture-head",
-        "data-overlay": `${layer}.${head}`,
-      });
-      node.append(canvas, el("span", {}, `${layer}.${head}`));
-      return { layer, head, button: node, canvas };
-    });
-    this.heads.style.setProperty("--heads", String(run.nHeads));
-    const rows = Array.from({ length: run.grid ? run.nLayers : 0 }, (_, layer) => [
-      el("span", { class: "viz-caption" }, layer ? String(layer) : "Layer 0"),
-      ...this.#places.filter((place) => place.layer === layer).map((place) => place.button),
-    ]);
-    this.heads.replaceChildren(...rows.flat());
+    if (run.grid) this.grid.enter(run.nLayers, run.nHeads);
     this.#size();
   }
 
@@ -115,11 +102,12 @@ export class PictureHeads {
     this.#size();
     for (const layer of this.#layers.keys()) {
       const { scale } = this.selection;
-      const as = `${this.#of}:${scale}:${this.#places[0]?.canvas.width}:${css("--body-text-color")}:${!!this.#image}`;
+      const as = `${this.#of}:${scale}:${this.#canvases[0]?.width}:${css("--body-text-color")}:${!!this.#image}`;
       if (this.#drawn.get(layer) !== as) this.#drawLayer(layer);
       this.#drawn.set(layer, as);
     }
-    this.#mark();
+    const { layer, head } = this.selection;
+    this.grid.mark(headsOf(head).map((one) => ({ layer, head: one })));
   }
 
   get #fixed() {
@@ -134,8 +122,12 @@ export class PictureHeads {
     const room = (this.node.clientWidth - LABEL) / run.nHeads - GAP - FRAME;
     const side = Math.max(12, Math.min(MOST, room, (MOST * cols) / rows));
     const [width, height] = [side, (side * rows) / cols];
-    if (this.#places[0]?.canvas.style.width === `${width}px`) return;
-    for (const { canvas } of this.#places) fit(canvas, width, height);
+    if (this.#canvases[0]?.style.width === `${width}px`) return;
+    for (const canvas of this.#canvases) fit(canvas, width, height);
+  }
+
+  get #canvases() {
+    return [...this.heads.querySelectorAll("canvas")];
   }
 
   #drawLayer(/** @type {number} */ layer) {
@@ -144,46 +136,20 @@ export class PictureHeads {
     if (!run?.grid || !found) return;
     const { grid } = run;
     const first = run.visible(this.#kept.hide).findIndex((token) => token >= grid.prefix); // place of the first patch
-    for (const { head, button, canvas } of this.#places.filter((place) => place.layer === layer)) {
-      button.hidden = head >= found.shape[0];
-      if (button.hidden) continue;
+    for (const [head, cell] of this.grid.cells[layer].entries()) {
+      cell.hidden = head >= found.shape[0];
+      if (cell.hidden) continue;
+      const canvas = /** @type {HTMLCanvasElement} */ (cell.lastChild);
       const row = found.values.subarray(head * found.shape[1] + first, (head + 1) * found.shape[1]);
       const scale = scaleOf("weight", this.#fixed ? this.selection.scale : "head", row, -1);
-      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-      const [width, height] = [canvas.width, canvas.height];
+      const [context, { width, height }] = [context2d(canvas), canvas];
       context.setTransform(1, 0, 0, 1, 0, 0);
       context.imageSmoothingEnabled = false;
       context.clearRect(0, 0, width, height);
       if (this.#image) context.drawImage(this.#image, 0, 0, width, height);
       context.drawImage(overlay(row, grid, scale, 1), 0, 0, width, height);
-      button.ariaLabel = `Head ${layer}.${head}`;
-      button.title = `Head ${layer}.${head}: largest weight on a patch ${largest(row).toFixed(4)}`;
+      cell.ariaLabel = `Head ${layer}.${head}`;
+      cell.title = `Head ${layer}.${head}: largest weight on a patch ${largest(row).toFixed(4)}`;
     }
-  }
-
-  // Only one head is in the tab order: the first chosen.
-  #mark() {
-    const { layer, head } = this.selection;
-    const heads = headsOf(head);
-    const first = heads[0] ?? 0;
-    for (const place of this.#places) {
-      const here = place.layer === layer;
-      place.button.ariaPressed = String(here && heads.includes(place.head));
-      place.button.tabIndex = here && place.head === first ? 0 : -1;
-    }
-  }
-
-  // Arrows choose as they move.
-  #key(/** @type {KeyboardEvent} */ event) {
-    const run = this.#run;
-    const at = this.#places.findIndex(({ button }) => button === event.target);
-    if (!run || at < 0 || event.key === "Enter" || event.key === " ") return; // these press the button
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const to = moved(event.key, at, { rows: run.nLayers, cols: run.nHeads });
-    const place = to === null ? null : this.#places[to];
-    if (to !== null) event.preventDefault();
-    if (!place || place.button.hidden) return;
-    this.selection.set({ layer: place.layer, head: place.head });
-    place.button.focus({ preventScroll: true });
   }
 }

@@ -13,6 +13,8 @@ export function walked(key, [row, col], rows, cols = rows, far = 1) {
     ArrowRight: [row, col + far],
     Home: [row, 0],
     End: [row, cols - 1],
+    PageUp: [0, col],
+    PageDown: [rows - 1, col],
   };
   const inside = (/** @type {number} */ at, /** @type {number} */ n) => Math.min(n - 1, Math.max(0, at));
   return Object.hasOwn(moves, key) ? [inside(moves[key][0], rows), inside(moves[key][1], cols)] : null;

@@ -4,10 +4,10 @@ import { el, onWidth } from "../core/dom.js";
 import { headName, walked } from "./cells.js";
 
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
- *   numbered?: boolean, choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown,
+ *   numbered?: boolean, walks?: boolean, choose: (place: HeadPlace, event: Event) => unknown, tell?: (place: HeadPlace | null) => unknown,
  *   press?: (place: HeadPlace) => unknown }} Options
  *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two
- *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `tell` of the head under the pointer or the focus; `press` of one
+ *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `walks`: arrows choose as they move; `tell` of the head under the pointer or the focus; `press` of one
  *   that is pressed, before the click that chooses it */
 
 export class HeadCells {
@@ -94,8 +94,10 @@ export class HeadCells {
     if (!cell) return;
     event.preventDefault();
     const to = { layer: cell[0], head: cell[1] };
+    if (this.#of(to)?.hidden) return;
+    if (this.options.walks) this.options.choose(to, event);
     this.goTo(to);
-    this.#of(to)?.focus();
+    this.#of(to)?.focus({ preventScroll: this.options.walks });
   }
 }
 

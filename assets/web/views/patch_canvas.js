@@ -121,9 +121,7 @@ export function patchAt(x, y, patch, { rows, cols }) {
  * @type {(key: string, at: number, size: Size) => number | null} */
 export function moved(key, at, { rows, cols }) {
   const [row, col] = [Math.floor(at / cols), at % cols];
-  /** @type {Record<string, Cell>} */
-  const more = { PageUp: [0, col], PageDown: [rows - 1, col], Enter: [row, col], " ": [row, col] };
-  const to = Object.hasOwn(more, key) ? more[key] : walked(key, [row, col], rows, cols);
+  const to = key === "Enter" || key === " " ? [row, col] : walked(key, [row, col], rows, cols);
   if (!to || at < 0) return to && 0;
   return key === "ArrowUp" && row === 0 ? -1 : to[0] * cols + to[1];
 }
