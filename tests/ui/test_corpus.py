@@ -232,6 +232,7 @@ def test_it_opens_on_a_finding_and_its_examples(opened):
     assert page.inner_text(".viz-corpus-finding") == results.said(shipped, "previous")
     np.testing.assert_array_equal(values_of(page), shipped["previous"].mean)
     examples = shipped.of_head(*shipped.ranked("previous", 1)[0])
+    page.click("text=5 more")
     shown = page.eval_on_selector_all(".viz-corpus-text", "all => all.map((p) => p.textContent)")
     assert shown == [one.texts[0] for one in examples] and len(shown) == 10
     marks = page.eval_on_selector_all(

@@ -10,12 +10,16 @@ import { oneStop } from "../views/one_stop.js";
 import { section } from "../views/headed.js";
 import { examplesOf, markedParts } from "./tables.js";
 
+const FIRST = 5; // examples at first
 const RUN = "Run this text on the model above, and look at this pair in the Explore tab";
 
 export class ExampleList {
   heading = el("h3", {});
   list = oneStop(el("ol", { class: "viz-corpus-examples" }));
   none = caption();
+  rest = button("", () => this.#list(Infinity));
+  /** @type {HTMLElement[]} */
+  lines = [];
   once = el("span");
   node = section(
     "viz-corpus-strongest",
@@ -26,6 +30,7 @@ export class ExampleList {
       ...[el("mark", { class: "viz-corpus-key" }, "key"), ". ", this.once],
     ),
     this.list,
+    this.rest,
     this.none,
   );
 
@@ -34,8 +39,15 @@ export class ExampleList {
     const found = examplesOf(table, place);
     this.heading.textContent = `Where head ${headName(place)} is strongest`;
     this.once.textContent = `One example per ${itemOf(table)}; special tokens are left out.`;
-    this.list.replaceChildren(...found.map((one) => lineOf(one, table.names?.[one.item])));
+    this.lines = found.map((one) => lineOf(one, table.names?.[one.item]));
+    this.#list(FIRST);
     this.none.textContent = found.length ? "" : "This table has no examples of this head.";
+  }
+
+  #list(/** @type {number} */ most) {
+    this.list.replaceChildren(...this.lines.slice(0, most));
+    this.rest.hidden = this.lines.length <= most;
+    this.rest.textContent = `${this.lines.length - FIRST} more`;
   }
 }
 

@@ -30,7 +30,7 @@ const chosenPictureModel = () => held("#viz-picture-model input", PICTURE_USUAL)
 export const linesOf = (typed) => typed.split("\n").filter((line) => line.trim()).length - (HEADED.test(typed) ? 1 : 0);
 
 export class SourcePanel {
-  typed = el("textarea", { id: "viz-corpus-texts", rows: 5, oninput: () => this.#count() });
+  typed = el("textarea", { id: "viz-corpus-texts", rows: 4, oninput: () => this.#count() });
   start = button("", () => this.#pasted(), { class: "viz-small viz-corpus-go", id: "viz-corpus-measure" });
   column = el("input", { type: "text", value: "text", id: "viz-corpus-column" });
   second = el("input", { type: "text", placeholder: "none", id: "viz-corpus-second" });
@@ -55,7 +55,13 @@ export class SourcePanel {
     this.node = section(
       ...["viz-corpus-source", "Your texts", "Your texts"],
       ...[label, this.typed, controls(this.start, ...upload, ...columns, shipped, trees)],
-      ...[this.work.node, caption(ABOUT)],
+      this.work.node,
+      el(
+        "details",
+        { class: "viz-folded" },
+        el("summary", {}, "Which files, how many texts, which model"),
+        caption(ABOUT),
+      ),
     );
     dataset.bind(this.typed);
     this.#count();

@@ -93,6 +93,7 @@ class CorpusTab {
       ...[this.meaning, el("p", { class: "viz-caption viz-corpus-rule" }, RULE)],
       saveRow("Save the table", saves),
     );
+    const beside = [this.relations, this.examples, this.plane, this.comparison];
     this.body = el(
       "div",
       { class: "viz-corpus" },
@@ -100,8 +101,8 @@ class CorpusTab {
       el(
         "div",
         { class: "viz-corpus-columns" },
-        el("div", { class: "viz-corpus-column" }, heads, this.source.node, this.comparison.node),
-        el("div", { class: "viz-corpus-column" }, this.relations.node, this.examples.node, this.plane.node),
+        el("div", { class: "viz-corpus-column" }, heads, this.source.node),
+        el("div", { class: "viz-corpus-column" }, ...beside.map(({ node }) => node)),
       ),
     );
     root.replaceChildren(this.body);
