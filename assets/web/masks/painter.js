@@ -136,13 +136,13 @@ export class Painter {
       oneStop(el("span", { class: "viz-mask-group", role: "group", "aria-label": label }, ...nodes));
     const node = controls(
       group("Paint", ...this.choices),
-      el("label", { class: "viz-control viz-check" }, this.symmetric, "symmetric"),
       group(
         "History",
         ...[this.undoing, this.redoing],
         labelled("Clear", "Clear: every token may attend to every token", () => this.put(new Mask(this.mask.n))),
         labelled("Invert", "Invert: swap allowed and forbidden", () => this.put(this.mask.inverted())),
       ),
+      el("label", { class: "viz-control viz-check" }, this.symmetric, "symmetric"),
       group(
         "Zoom",
         ...[labelled("+", "Zoom in", () => zoom(0.5)), labelled("−", "Zoom out", () => zoom(2))],
