@@ -133,12 +133,13 @@ def test_the_chosen_head_follows_the_answer_until_another_is_chosen(visit, minil
     key = int(np.abs(found.links(layer, head)[10]).argmax())
     page.wait_for_function(AT, arg=[layer, head, 10, key])
     whole = vz.attribute(minilm, now, of="state", token=10).score
-    base = f"({found.score / whole:.0%} of the state’s length, {whole:.2f})"
-    assert base in page.inner_text(".viz-answer")
+    apart = f" differ by {found.score / whole:.0%} of their length:"
+    assert apart in page.inner_text(".viz-answer")
     here = vz.attribute(minilm, now, of="state", token=10)
     share = percent(here.tokens[2] / here.score)
     assert f"In this run “it” ends up {share} “animal”" in page.inner_text(".viz-explained-told")
-    assert f"{found.score:.2f} (the distance)" in page.inner_text(".viz-explained-told")
+    long = f"{found.score:.2f} (the distance, of a state {whole:.2f} long)"
+    assert long in page.inner_text(".viz-explained-told")
     page.locator(".viz-share-cell[data-head='3.1']").click()
     page.select_option("#viz-explain-against", label="nothing")
     page.wait_for_selector(".viz-how[data-painted]:not([data-painted*=against])")

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startOf } from "../../assets/web/explore/any_view.js";
 import {
+  addsUp,
   answerSaid,
   briefly,
   curves,
@@ -126,16 +127,17 @@ test("the answer says which tokens, how much, and what the strongest head brough
   );
   assert.equal(said(FOUND, 1), "“b” ends up 70% “a”, 20% itself and 10% “c”; head 1.1 brings “a” (50%).");
   const distance = { ...FOUND, words: "the distance between the two vectors", whole: 40 };
-  assert.match(
-    said(distance),
-    /^The distance between the two vectors is 10\.00 \(25% of the vector’s length, 40\.00\): /,
+  assert.match(said(distance), /^The two vectors differ by 25% of their length: /);
+  const whole = addsUp({ ...distance, along: -0.254, biases: 0, unexplained: 1e-7 });
+  assert.equal(
+    whole,
+    "All tokens and the biases (0%) add up to 10.00 (the distance, of a vector 40.00 long; −25% along the vector before), to 1e-7 of it.",
   );
   const apart = { ...FOUND, words: "the logit, in this run minus in the other," };
   const named = answerSaid(apart, String, -1, [], "the run without the change")[0][0];
   assert.equal(named, "The logit is 10.00 higher than without the change: ");
   const lower = answerSaid({ ...apart, score: -1 }, String, -1, [], "the same with “key” for “keys”")[0][0];
   assert.equal(lower, "The logit is 1.00 lower than with “key” for “keys”: ");
-  assert.match(said({ ...distance, along: -0.254 }), / length, 40\.00; −25% along the vector before\): /);
   const spread = { ...FOUND, edges: [{ ...FOUND.edges[0], by_head: 2 }] }; // of 6 that the head brings
   assert.match(said(spread), /; head 1\.1 brings the largest share of it \(60%\)\.$/);
   const other = { layer: 0, query: 2, key: 0, share: 5.5, head: 0, by_head: 5.5 }; // more of “a” than by 1.1's own link
@@ -189,11 +191,11 @@ test("a head's place says what it brings, and what removing it changes once that
 test("a share of what two runs are apart by is told as that, of a removed head too", () => {
   const distance = { ...FOUND, words: "the distance between the two vectors", apart: "distance" };
   assert.equal(placeSaid(distance, null, 1, 0), "The head brings 5% of the distance (rank 4 of 4).");
-  assert.equal(placeSaid(distance, null, 1, 1, true), "Its removal brings 60% of the distance.");
+  assert.equal(placeSaid(distance, null, 1, 1, true), "Removing it adds 60% of the distance.");
   assert.equal(unitSaid(distance), "% of the distance");
   const words = "the logit of “7”, in this run minus in the other,";
   const logit = { ...FOUND, words, apart: "difference", large: false };
-  assert.equal(placeSaid(logit, null, 0, 1, true), "Its removal brings −3.00 to the difference.");
+  assert.equal(placeSaid(logit, null, 0, 1, true), "Removing it adds −3.00 to the difference.");
   assert.equal(placeSaid(FOUND, null, 0, 1, true), "");
   assert.match(plain(answerSaid(distance, named, -1, ["1.1"])), /; the removed head 1\.1 had brought “a” \(50%\)\.$/);
 });

@@ -17,7 +17,7 @@ import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
 import { FewestWords } from "./fewest_words.js";
 import { routesSaves } from "./routes_files.js";
-import { aloneSaid, answerSaid, effectSaid, looksSaid, shareSaid, strongestHead } from "./routes_layout.js";
+import { addsUp, aloneSaid, answerSaid, effectSaid, looksSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
 import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
@@ -311,15 +311,6 @@ export class Explained extends Emitter {
 
 /** The names of the heads that a run lacks. @type {(run: Run | null) => string[]} */
 const removedHeads = (run) => codesOf(run).flatMap((code) => (code.startsWith("h") ? code.slice(1) : []));
-
-/** That the parts are all of the score. @type {(found: Found) => string} */
-function addsUp(found) {
-  const { score, unexplained, unit, whole: beside } = found;
-  const biases = shareSaid(found.biases, found) || (found.large ? "0%" : "0.00");
-  const whole =
-    `${score.toFixed(2)} (${unit === "logits" ? "logits" : beside ? "the distance" : "its length"})`.replace("-", "−");
-  return `All tokens and the biases (${biases}) add up to ${whole}, to ${unexplained.toExponential(0)} of it.`;
-}
 
 /** @type {(parts: [text: string, strong: boolean][], toHead: (name: string) => unknown) => (string | Node)[]} */
 const marked = (parts, toHead) =>

@@ -104,7 +104,7 @@ export class FindingsView {
     for (const [at, { layer, head, query, chip }] of (this.#found?.found ?? []).entries()) {
       const one = chip.startsWith(`${layer}.${head} `) && (of < 0 || query === of); // not of several heads
       const brought = found && one && el("small", {}, this.#brings(found, layer, head));
-      chips[at]?.replaceChildren(chip, ...(brought ? [brought] : []));
+      chips[at]?.replaceChildren(el("span", {}, chip), ...(brought ? [brought] : []));
     }
     this.#fit();
   }

@@ -186,10 +186,12 @@ export const resultSaid = ({ words }) => (words.endsWith(OF_TWO) ? words.slice(0
 /** "The logit of “are” is 12.53 higher than without the change", of two runs; of one, what it is.
  * @type {(found: Explained, other: string) => string} */
 function scoreSaid(found, other) {
-  const what = found.words.charAt(0).toUpperCase() + resultSaid(found).slice(1);
-  if (!found.words.endsWith(OF_TWO)) return `${what} is ${wholeSaid(found)}`;
+  const { score, whole, words } = found;
+  const what = words.charAt(0).toUpperCase() + resultSaid(found).slice(1);
+  if (whole) return `${what.replace("distance between the ", "")} differ by ${percent(score / whole)} of their length`;
+  if (!words.endsWith(OF_TWO)) return `${what} is ${score.toFixed(2).replace("-", "−")}`;
   const than = /^the (same|run) /.test(other) ? other.slice(8).trim() : `in ${other || "the other"}`;
-  return `${what} is ${Math.abs(found.score).toFixed(2)} ${found.score < 0 ? "lower" : "higher"} than ${than}`;
+  return `${what} is ${Math.abs(score).toFixed(2)} ${score < 0 ? "lower" : "higher"} than ${than}`;
 }
 
 /** The link by which a head brings most of its share, if no other head brings more of that token by one link.
@@ -201,19 +203,22 @@ function namedLink(found, most) {
   return own && amount && amount >= Math.abs(most.share) / 2 && !more ? own : null;
 }
 
-/** A score, of a distance beside the length of what is apart, and the effect that a change had on it.
- * @type {(found: Explained) => string} */
-function wholeSaid({ score, whole, along, words }) {
-  const said = score.toFixed(2).replace("-", "−");
-  if (!whole) return said;
-  const what = words.includes("state") ? "state" : "vector";
-  const beside = `${Math.round((100 * score) / whole)}% of the ${what}’s length, ${whole.toFixed(2)}`;
-  const effect = along === undefined ? "" : `; ${changeSaid(along)} along the ${what} before`;
-  return `${said} (${beside}${effect})`;
-}
-
 /** @type {(part: number) => string} */
-const changeSaid = (part) => `${part > 0 ? "+" : "−"}${Math.round(100 * Math.abs(part))}%`;
+const percent = (part) => `${Number((100 * part).toPrecision(part < 0.01 ? 1 : 2))}%`;
+
+/** That the parts are all of the score; of a distance, beside the length of what is apart and the effect that a change
+ * had on it. @type {(found: Explained) => string} */
+export function addsUp(found) {
+  const { score, unexplained, unit, whole, along, words } = found;
+  const biases = shareSaid(found.biases, found) || (found.large ? "0%" : "0.00");
+  const what = words.includes("state") ? "state" : "vector";
+  const signed = `${(along ?? 0) > 0 ? "+" : "−"}${percent(Math.abs(along ?? 0))}`;
+  const effect = along === undefined ? "" : `; ${signed} along the ${what} before`;
+  const own = unit === "logits" ? unit : "its length";
+  const of = whole ? `the distance, of a ${what} ${whole.toFixed(2)} long${effect}` : own;
+  const all = `${score.toFixed(2)} (${of})`.replace("-", "−");
+  return `All tokens and the biases (${biases}) add up to ${all}, to ${unexplained.toExponential(0)} of it.`;
+}
 
 /** What a head brings and changes, where that is measured, each with its place among all, or what its removal brings to
  * what two runs are apart by; "" of an unknown head, and of a removed one in its run alone.
@@ -226,7 +231,7 @@ export function placeSaid(found, effect, layer, head, removed = false) {
   };
   const share = found.heads[layer]?.[head];
   if (share == null || (removed && !ofTwoSaid(found))) return "";
-  if (removed) return `Its removal brings ${partSaid(share, found)}.`;
+  if (removed) return `Removing it adds ${partSaid(share, found)}.`;
   const brings = `The head brings ${partSaid(share, found)} (rank ${place(found)})`;
   const without = effect?.heads[layer]?.[head];
   if (!effect || without == null) return `${brings}.`;
