@@ -1,5 +1,6 @@
 // Saving what a view shows, a click each: as a picture, a table or another file; under a view, folded.
 
+import { current } from "../core/app_state.js";
 import { button, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { ask } from "../core/server.js";
@@ -8,12 +9,17 @@ import { ask } from "../core/server.js";
  *   browser saves by itself */
 /** @typedef {[text: string, title: string, make: () => Promise<Saved> | Saved | Promise<unknown>]} Choice */
 
+/** What is said of the last press, until another run is shown. @type {HTMLElement | null} */
+let told = null;
+current.on(() => told?.replaceChildren());
+
 /** The buttons, and what became of the one that was pressed last.
  * @type {(label: string, choices: Choice[], ...more: Node[]) => { node: HTMLElement, buttons: HTMLButtonElement[] }} */
 export function saves(label, choices, ...more) {
   const said = el("span", { class: "viz-caption", role: "status" });
   const latest = new Latest((sentence) => said.replaceChildren(sentence));
   const press = (/** @type {Choice[2]} */ make) => {
+    told = said;
     said.textContent = "Preparing …";
     return latest.run(async (fresh) => {
       const made = /** @type {Saved} */ (await fresh(Promise.resolve(make())));
