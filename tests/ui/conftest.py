@@ -97,9 +97,10 @@ class Opened:
     address: str
     faults: list[str] = field(default_factory=list)
 
-    def painted(self) -> None:
-        """Wait until the atlas is complete."""
+    def painted(self) -> Page:
+        """The page, once its atlas is complete."""
         self.page.wait_for_selector(PAINTED, timeout=60_000)
+        return self.page
 
     def map_painted(self, name: str) -> None:
         """Wait until the big map shows the head of that name, such as 3.5."""
@@ -132,6 +133,15 @@ class Opened:
         )
         self.page.mouse.move(*box)
         return self.page.inner_text(".viz-readout")
+
+
+def until_said(page: Page, where: str, words: str) -> None:
+    """Wait until an element says these words."""
+    page.wait_for_function(
+        "([where, words]) => document.querySelector(where)?.textContent.includes(words)",
+        arg=[where, words],
+        timeout=60_000,
+    )
 
 
 def open_tab(page: Page, title: str, part: str = "") -> None:

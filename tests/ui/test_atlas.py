@@ -8,7 +8,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import compare_with
+from tests.ui.conftest import compare_with, until_said
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -113,8 +113,7 @@ def test_arrows_move_in_the_order_shown(opened):
 @pytest.mark.slow
 def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
     opened = visit()
-    opened.painted()
-    page = opened.page
+    page = opened.painted()
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/map?" in request.url else 0)
     page.hover(".viz-atlas-grid [data-head='4.7']")
@@ -289,9 +288,7 @@ def test_a_reference_that_is_gone_is_said(fresh):
     run(fresh, SWAPPED, keep=True)
     fresh.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
     fresh.page.get_by_role("button", name="Show the change").click()
-    fresh.page.wait_for_function(
-        "document.querySelector('.viz-order-said').textContent.includes('has expired')"
-    )
+    until_said(fresh.page, ".viz-order-said", "has expired")
     assert "The reference has expired" in fresh.page.inner_text(".viz-order-said")
     fresh.faults.clear()  # the browser itself reports the refused request
 

@@ -40,8 +40,7 @@ def is_there(page, text, tab, place):
 
 def test_back_and_forward_go_through_runs_and_tabs(visit):
     opened = visit()
-    opened.painted()
-    page = opened.page
+    page = opened.painted()
     first = page.evaluate("vizTab.run.link.a")
     select(page, 2, 5, 4, 3)
     page.select_option("#viz-explain-task", "pooled")
@@ -70,9 +69,7 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
 
 @pytest.mark.slow
 def test_back_from_a_changed_run_is_the_run_before(visit):
-    opened = visit(layer=3, head=1, query=10, key=2)
-    opened.painted()
-    page = opened.page
+    page = visit(layer=3, head=1, query=10, key=2).painted()
     before = page.evaluate("vizTab.run.key")
     page.click("text=remove head 3.1")
     page.wait_for_function("vizTab.run.changed && location.search.includes('cut=')")
@@ -87,8 +84,7 @@ def test_back_from_a_changed_run_is_the_run_before(visit):
 @pytest.mark.slow
 def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
     opened = visit()
-    opened.painted()
-    page = opened.page
+    page = opened.painted()
     first = page.evaluate("vizTab.run.link.a")
     run_cat(page)
     page.go_back()

@@ -39,8 +39,7 @@ def test_the_row_of_a_changed_run_says_what_it_was(visit, grammar):
 @pytest.mark.slow
 def test_a_text_whose_mask_is_deleted_is_compared_without_any_fault(visit):
     opened = visit(kind="text", a=TEXT, model=MODEL, cut="d6")
-    page = opened.page
-    opened.painted()
+    page = opened.painted()
     page.wait_for_selector(".viz-changed[data-painted]", timeout=60_000)
     said = page.inner_text(".viz-changed-said")
     assert "there is no answer left to read; the pooled vector changes by" in said

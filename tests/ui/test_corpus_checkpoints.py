@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.conftest import until_said
 from tests.ui.test_corpus import TEXTS, opened
 from viz_encoder.cli import main
 from viz_encoder.corpora import HeadTable
@@ -44,10 +45,7 @@ def test_the_page_subtracts_one_from_the_other(opened, tables):
     page, (files, (before, after)) = opened.page, tables
     for file in files:
         page.set_input_files("#viz-corpus-file", str(file))
-        page.wait_for_function(
-            "name => document.querySelector('.viz-corpus-over').textContent.includes(name)",
-            arg=file.stem,
-        )
+        until_said(page, ".viz-corpus-over", file.stem)
     page.select_option("#viz-corpus-statistic", "entropy")
     other = page.locator("#viz-corpus-other option", has_text="step-1000")
     page.select_option("#viz-corpus-other", other.get_attribute("value"))

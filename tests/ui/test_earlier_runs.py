@@ -19,9 +19,7 @@ def show_the_change(page):
 
 
 def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm):
-    opened = visit(layer=3, head=1, query=10, key=2, measure="contribution")
-    opened.painted()
-    page = opened.page
+    page = visit(layer=3, head=1, query=10, key=2, measure="contribution").painted()
     before = page.evaluate("vizTab.run.key")
     page.locator(".viz-swap").click()
     page.wait_for_selector(f".viz-atlas[data-painted]:not([data-painted='{before}'])")
@@ -45,9 +43,7 @@ def test_an_earlier_run_is_asked_against_and_its_maps_are_compared(visit, minilm
 
 
 def test_earlier_runs_are_offered_after_a_reload(visit):
-    opened = visit(layer=3, head=1, query=10, key=2, measure="contribution")
-    opened.painted()
-    page = opened.page
+    page = visit(layer=3, head=1, query=10, key=2, measure="contribution").painted()
     before = page.evaluate("vizTab.run.key")
     page.locator(".viz-swap").click()
     page.wait_for_selector(".viz-how[data-painted*='against=run']")
@@ -63,9 +59,7 @@ def test_earlier_runs_are_offered_after_a_reload(visit):
 def test_a_saved_run_is_compared(visit, minilm, tmp_path):
     was = vz.capture(minilm, WIDE)
     was.save(tmp_path / "run.safetensors")
-    opened = visit(layer=3, head=1, query=10, key=2)
-    opened.painted()
-    page = opened.page
+    page = visit(layer=3, head=1, query=10, key=2).painted()
     page.select_option(AGAINST, label="a saved run …")
     page.set_input_files(".viz-saved-reference", tmp_path / "run.safetensors")
     page.wait_for_function("vizTab.reference.run")
@@ -80,9 +74,7 @@ def test_a_saved_run_is_compared(visit, minilm, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_of_another_model_is_compared_without_a_share(visit):
-    opened = visit(kind="text", a="the keys are old", model="grammar")
-    opened.painted()
-    page = opened.page
+    page = visit(kind="text", a="the keys are old", model="grammar").painted()
     before = page.evaluate("vizTab.run.key")
     page.get_by_role("button", name=LABELS[0]).click()
     page.wait_for_function("key => vizTab.run.key !== key", arg=before, timeout=60_000)

@@ -5,7 +5,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import open_tab, run_beside
+from tests.ui.conftest import open_tab, run_beside, until_said
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
 from viz_encoder.ui.state.opening import MOST_TOKENS
@@ -156,8 +156,7 @@ def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):
 def test_a_pair_is_typed_and_another_choice_is_kept(shared, maps):
     opened = shared()
     linked(opened, 0, 0)
-    page = opened.page
-    opened.painted()
+    page = opened.painted()
     page.fill("#viz-find", "it -> animal")
     linked(opened)
     strong = int((maps[0, :, :, IT, ANIMAL] >= 0.1).sum())
@@ -179,7 +178,7 @@ def test_a_swapped_word_says_what_changed(shared, maps):
     before = page.evaluate("window.vizTab.run.key")
     page.click(".viz-swap")
     page.wait_for_function(f"window.vizTab.run.key !== '{before}'", timeout=60_000)
-    page.wait_for_function("document.querySelector('.viz-finding').textContent.includes('was')")
+    until_said(page, ".viz-finding", "was")
     was, now = maps[:, 3, 1, IT, ANIMAL]
     said = page.inner_text(".viz-finding")
     assert f"{now:.2f} of its attention (was {was:.2f}, −{was - now:.2f})" in said
@@ -198,7 +197,7 @@ def test_a_text_of_another_length_is_compared_by_its_words(shared, minilm, maps)
     page = opened.page
     other = TEXT.replace("too tired", "so very old and tired")
     run_beside(page, other)
-    page.wait_for_function("document.querySelector('.viz-finding').textContent.includes('was')")
+    until_said(page, ".viz-finding", "was")
     now = float(vz.capture(minilm, other).attention(3, 1)[IT, ANIMAL])
     assert f"{now:.2f} of its attention (was {maps[0, 3, 1, IT, ANIMAL]:.2f}" in page.inner_text(
         ".viz-finding"
@@ -215,9 +214,7 @@ def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     swapped(page, "The animal thought it was tired")
     trace = vz.capture(minilm, "The animal thought it was tired")
     linked(opened, trace.tokens.index("it"), trace.tokens.index("animal"))
-    page.wait_for_function(
-        "document.querySelector('.viz-finding').textContent.includes('was 0.64')"
-    )
+    until_said(page, ".viz-finding", "was 0.64")
     assert page.inner_text(".viz-finding").startswith("Head 3.1: it gives animal")
     other = "Money buys land near rivers"
     swapped(page, other)
@@ -227,9 +224,7 @@ def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     assert page.evaluate("vizTab.selection.name") == f"{first.layer}.{first.head}"
     names = [trace.tokens[at] for at in (first.query, first.key)]
     why = "no counterpart in the reference, so "
-    page.wait_for_function(
-        "why => document.querySelector('.viz-finding').textContent.includes(why)", arg=why
-    )
+    until_said(page, ".viz-finding", why)
     panel = page.inner_text(".viz-pair")
     assert panel.startswith(f"Which heads link {names[0]} → {names[1]}\n\n“{names[0]}”")
     assert why in panel and "change is unknown." in panel
@@ -249,9 +244,7 @@ def swapped(page, text):
 
 @pytest.mark.parametrize("width", [1440, slow(390)])
 def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
-    opened = visit(width=width, height=844, opening=True)
-    opened.painted()
-    page = opened.page
+    page = visit(width=width, height=844, opening=True).painted()
     said = page.inner_text(".viz-finding")
     held = []
     page.route("**/map?**", lambda route: held.append(route))
@@ -275,9 +268,7 @@ def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
 
 @pytest.mark.slow
 def test_every_example_sets_its_model(shared):
-    opened = shared()
-    opened.painted()
-    page = opened.page
+    page = shared().painted()
     for example in (EXAMPLES[2], EXAMPLES[0], EXAMPLES[3], EXAMPLES[4], EXAMPLES[0]):
         page.get_by_role("button", name=example.label).click()
         page.wait_for_function(
@@ -292,16 +283,15 @@ def test_every_example_sets_its_model(shared):
 
 @pytest.mark.slow
 def test_an_example_that_a_word_decides_opens_on_the_head_that_brings_it(shared):
-    opened = shared(layer=5, head=11, query=IT, key=ANIMAL)
-    opened.painted()
-    opened.page.get_by_role("button", name=EXAMPLES[2].label).click()
-    opened.page.wait_for_function("vizTab.run?.model === 'grammar'", timeout=60_000)
+    page = shared(layer=5, head=11, query=IT, key=ANIMAL).painted()
+    page.get_by_role("button", name=EXAMPLES[2].label).click()
+    page.wait_for_function("vizTab.run?.model === 'grammar'", timeout=60_000)
     twin = MASKED[0].replace(*EXAMPLES[2].swap)
     found = vz.attribute(vz.load("grammar", device="cpu"), MASKED[0], against=twin)
     (layer, head), *_ = found.ranked(1)
     links = np.abs(found.links(layer, head))
     query, key = np.unravel_index(links.argmax(), links.shape)
-    opened.page.wait_for_function(
+    page.wait_for_function(
         "place => { const s = vizTab.selection; "
         "return [s.layer, s.head, s.query, s.key].join() === place.join(); }",
         arg=[layer, head, int(query), int(key)],
@@ -377,9 +367,7 @@ def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
 
 @pytest.mark.slow
 def test_a_link_holds_the_tab(visit):
-    opened = visit()
-    opened.painted()
-    page = opened.page
+    page = visit().painted()
     open_tab(page, "Masks", "check")
     page.wait_for_url("**tab=masks**")
     again = visit(kind="text", a=SENTENCES[1], tab="masks")

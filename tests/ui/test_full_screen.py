@@ -146,9 +146,7 @@ def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(shared):
 
 def test_a_view_left_before_the_browser_has_begun_leaves_no_full_screen(shared):
     """Else the view lies over the page, and nothing else can be pressed."""
-    opened = shared(layer=3, head=5)
-    opened.painted()
-    page = opened.page
+    page = shared(layer=3, head=5).painted()
     page.evaluate("""() => {
       window.turns = [];
       const note = () => turns.push(Boolean(document.fullscreenElement));

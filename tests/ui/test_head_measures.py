@@ -6,6 +6,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.conftest import until_said
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def test_a_phrase_is_clicked_and_clicked_away(shared, trace):
     chip.click()
     assert page.locator(".viz-atlas-cell.viz-out").count() == 0
     page.locator(".viz-order-chips button", has_text="pronouns").click()
-    page.wait_for_function("document.querySelector('.viz-order-said').textContent.includes('link')")
+    until_said(page, ".viz-order-said", "link")
     linked = vz.analyses.role_shares(trace, "pronoun").shares >= 0.5
     out = page.locator(".viz-atlas-cell.viz-out").count()
     assert out == linked.size - linked.sum() and 0 < linked.sum() < linked.size

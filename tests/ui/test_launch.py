@@ -6,6 +6,7 @@ import torch
 from gradio_client import Client
 
 import viz_encoder as vz
+from tests.ui.conftest import until_said
 from viz_encoder.errors import InputError
 from viz_encoder.ui.launch import launch
 
@@ -75,17 +76,11 @@ def test_every_step_of_the_lesson_shows_a_recorded_run(chromium, trace, capsys):
             tab.wait_for_selector(f".viz-learn[data-painted$=':{step}']")
             if step == 9:
                 tab.click(".viz-learn-main button")
-            tab.wait_for_function(
-                "says => document.querySelector('.viz-learn-main').innerText.includes(says)",
-                arg=says,
-            )
+            until_said(tab, ".viz-learn-main", says)
             assert "again to" not in tab.inner_text(".viz-learn-main")
         tab.evaluate("vizLearn.go(7)")
         asked = units_on(trace)
-        tab.wait_for_function(
-            "says => document.querySelector('.viz-learn-question').innerText.includes(says)",
-            arg=asked,
-        )
+        until_said(tab, ".viz-learn-question", asked)
         tab.close()
     finally:
         page.close()

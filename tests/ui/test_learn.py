@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError
 import viz_encoder as vz
 from tests.lesson.web_numbers import FILE
 from tests.slow import slow
-from tests.ui.conftest import of_another_model, open_tab
+from tests.ui.conftest import of_another_model, open_tab, until_said
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
 from viz_encoder.lesson.result_code import Result, decode
@@ -311,9 +311,7 @@ def test_every_step_of_every_model_shows_numbers_or_says_why_not(
 def test_another_language_is_chosen_and_stays_in_the_link(learn):
     page = learn()
     page.select_option(".viz-learn-tools select", "de")
-    page.wait_for_function(
-        "document.querySelector('.viz-learn-headline').textContent.includes('schaut')"
-    )
+    until_said(page, ".viz-learn-headline", "schaut")
     page.evaluate("vizTab.selection.flush()")
     assert "learn.lang=de" in page.url
     page.reload()
@@ -471,9 +469,7 @@ def test_hiding_a_token_turns_the_vector_of_a_model_that_answers_nothing(learn, 
     page = learn(step=9, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
     page.wait_for_function("vizLearn.question.exercises[0]?.step === 9")
     page.evaluate(SHOW)
-    page.wait_for_function(
-        "document.querySelector('.viz-learn-headline').textContent.includes('turns the output')"
-    )
+    until_said(page, ".viz-learn-headline", "turns the output")
     effects = vz.effects.tokens(minilm, text).values
     most = ["[CLS]", "dog", "bit", "man", "[SEP]"][int(np.nanargmax(effects))]
     assert f"Hiding “{most}” turns" in page.inner_text(".viz-learn-headline")
@@ -598,9 +594,7 @@ def test_german_numbers_have_a_comma(learn, row):
     assert not re.search(r"\d\.\d\d", text)  # 2.0 is a head
     page.evaluate("vizLearn.go(12)")
     shown(page, 12)
-    page.wait_for_function(
-        "document.querySelector('.viz-learn-headline').textContent.includes('24.034.304')"
-    )
+    until_said(page, ".viz-learn-headline", "24.034.304")
 
 
 def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):
@@ -633,9 +627,7 @@ def test_a_seat_that_is_not_there_has_the_lesson_s_sentence(number):
 @pytest.mark.slow
 def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
     page = learn(12)
-    page.wait_for_function(
-        "document.querySelector('.viz-learn-headline').textContent.includes('24,034,304')"
-    )
+    until_said(page, ".viz-learn-headline", "24,034,304")
     sizes = {"width D": 32, "layers L": 2, "heads h": 4, "FFN width": 64, "vocabulary V": 100}
     for label, size in sizes.items():
         page.get_by_label(label, exact=True).fill(str(size))
@@ -646,10 +638,7 @@ def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
         **{"n_segments": 0, "embed_norm": False},
     )
     weights = f"{sum(each.numel() for each in vz.Encoder(config).parameters()):,}"
-    page.wait_for_function(
-        "count => document.querySelector('.viz-learn-headline').textContent.includes(count)",
-        arg=weights,
-    )
+    until_said(page, ".viz-learn-headline", weights)
     parts = page.eval_on_selector_all(
         ".viz-learn-parts tbody td:last-child", "all => all.map(each => each.textContent)"
     )
@@ -666,9 +655,7 @@ def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
     assert not learn.faults
     page.get_by_label("heads h", exact=True).fill("3")
     page.get_by_label("heads h", exact=True).press("Enter")
-    page.wait_for_function(
-        "document.querySelector('.viz-learn-main [role=status]').textContent.includes('3')"
-    )
+    until_said(page, ".viz-learn-main [role=status]", "3")
     assert not learn.faults
 
 
@@ -691,10 +678,7 @@ def test_a_window_is_run_and_its_answer_is_said(step, entered_once, grammar, wid
     ran = vz.capture(grammar, TEXT, mask=allowed)
     guess = vz.analyses.predictions(grammar, ran)[0]
     assert guess.labels[0] == answer
-    page.wait_for_function(
-        "share => document.querySelector('.viz-learn-headline').textContent.includes(share)",
-        arg=f"“{answer}” ({guess.shares[0]:.3f})",
-    )
+    until_said(page, ".viz-learn-headline", f"“{answer}” ({guess.shares[0]:.3f})")
     assert not entered_once[0].faults
 
 
@@ -776,9 +760,7 @@ def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, m
     page = learn(step=11, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
     page.click(".viz-learn-main button:has-text('Add 4 [PAD]')")
     page.wait_for_function("vizLearn.shown.run.tokens.length === 9")
-    page.wait_for_function(
-        "document.querySelector('.viz-learn-moved').textContent.includes('left out')"
-    )
+    until_said(page, ".viz-learn-moved", "left out")
     alone = vz.capture(minilm, text).output.double().numpy()
     mean = number_row(page, "mean")
     np.testing.assert_allclose(mean, alone.mean(axis=0)[: len(mean)], atol=6e-4)
@@ -792,9 +774,7 @@ def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, m
     wrong = all_vectors.mean(axis=0)
     share = np.linalg.norm(wrong - alone.mean(axis=0)) / np.linalg.norm(alone.mean(axis=0))
     said = f"With 4 [PAD] counted, the mean moves by {share:.3f} of its length"
-    page.wait_for_function(
-        "said => document.querySelector('.viz-learn-moved').textContent.includes(said)", arg=said
-    )
+    until_said(page, ".viz-learn-moved", said)
     np.testing.assert_allclose(number_row(page, "mean"), wrong[: len(mean)], atol=6e-4)
     page.click(".viz-learn-main button:has-text('Remove [PAD]')")
     page.wait_for_function("vizLearn.shown.run.tokens.length === 5")

@@ -97,12 +97,11 @@ def ink(opened) -> tuple[int, list[int]]:
 
 @pytest.mark.slow
 def test_nothing_is_fetched_while_closed(visit):
-    opened = visit(layer=3, head=5)
-    opened.painted()
-    assert opened.page.locator(PAINTED).count() == 0
-    with opened.page.expect_response(lambda r: "map?layer=3&head=4" in r.url):
-        opened.page.click(".viz-lines summary")
-        opened.page.click("[data-line-head='4']")
+    page = visit(layer=3, head=5).painted()
+    assert page.locator(PAINTED).count() == 0
+    with page.expect_response(lambda r: "map?layer=3&head=4" in r.url):
+        page.click(".viz-lines summary")
+        page.click("[data-line-head='4']")
 
 
 def test_says_how_many_lines_the_share_leaves(drawn, trace):

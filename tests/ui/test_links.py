@@ -141,9 +141,7 @@ def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
 
 @pytest.mark.slow
 def test_what_single_tabs_chose_is_restored(visit, reopened):
-    opened = visit(kind="image", model="scene", example="a wide scene")
-    opened.painted()
-    page = opened.page
+    page = visit(kind="image", model="scene", example="a wide scene").painted()
     page.locator("#viz-opacity").fill("35")
     page.get_by_role("button", name="who looks at it").click()
     open_tab(page, "Masks", "bugs")
@@ -215,9 +213,7 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
 
 @pytest.mark.slow
 def test_the_part_in_view_and_what_is_patched_are_restored(visit, reopened):
-    opened = visit(kind="text", a="the keys to the cabinet [MASK] old", model="grammar")
-    opened.painted()
-    page = opened.page
+    page = visit(kind="text", a="the keys to the cabinet [MASK] old", model="grammar").painted()
     page.focus(".viz-map-canvas")
     page.keyboard.press("+")
     page.keyboard.press("+")

@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 
 import viz_encoder as vz
+from tests.ui.conftest import until_said
 from viz_encoder.analyses.overview import overview
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
@@ -135,12 +136,11 @@ def test_search_walks_through_the_occurrences(shared, trace):
 
 
 def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(shared):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT, hide=1)
-    opened.painted()
-    opened.page.fill("#viz-search", "[cls]")
-    assert opened.page.inner_text(".viz-search-count") == "Only among the hidden tokens."
-    opened.page.focus(".viz-map-canvas")
-    taken = opened.page.evaluate(
+    page = shared(layer=3, head=5, kind="text", a=TEXT, hide=1).painted()
+    page.fill("#viz-search", "[cls]")
+    assert page.inner_text(".viz-search-count") == "Only among the hidden tokens."
+    page.focus(".viz-map-canvas")
+    taken = page.evaluate(
         """() => [["/", {}], ["f", { ctrlKey: true }]].map(([key, more]) => !document.activeElement
           .dispatchEvent(new KeyboardEvent("keydown",
             { key, bubbles: true, cancelable: true, ...more })))"""
@@ -236,9 +236,7 @@ def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
           map.moved();
         }"""
     )
-    opened.page.wait_for_function(
-        "document.querySelector('.viz-sight').textContent.includes('600 queries')"
-    )
+    until_said(opened.page, ".viz-sight", "600 queries")
     assert ask(opened, "map.parts.at(50, 50).step") == [2, 2]
     total = numbers_in(opened.page.inner_text(".viz-sight"))[3]
     assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
@@ -412,15 +410,12 @@ def test_a_picture_has_nothing_to_merge(visit):
 
 
 def test_lines_follow_what_is_shown(shared, trace):
-    opened = shared(layer=3, head="2,5", kind="text", a=TEXT, hide=1, words=1, renorm=1)
-    opened.painted()
-    opened.page.click(".viz-lines summary")
-    opened.page.wait_for_selector(".viz-lines[data-painted]")
-    assert opened.page.locator("[data-line-head][aria-pressed='true']").count() == 2
+    page = shared(layer=3, head="2,5", kind="text", a=TEXT, hide=1, words=1, renorm=1).painted()
+    page.click(".viz-lines summary")
+    page.wait_for_selector(".viz-lines[data-painted]")
+    assert page.locator("[data-line-head][aria-pressed='true']").count() == 2
     maps = json.loads(
-        opened.page.evaluate(
-            "JSON.stringify(window.vizTab.lines.maps.map(({ values }) => [...values]))"
-        )
+        page.evaluate("JSON.stringify(window.vizTab.lines.maps.map(({ values }) => [...values]))")
     )
     for head, values in zip((2, 5), maps, strict=True):
         expected = shown_map(trace, 3, head, special=False, words=True, renormalize=True)
@@ -428,9 +423,7 @@ def test_lines_follow_what_is_shown(shared, trace):
 
 
 def test_a_picture_for_a_paper(shared, trace):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT, hide=1)
-    opened.painted()
-    page = opened.page
+    page = shared(layer=3, head=5, kind="text", a=TEXT, hide=1).painted()
     page.select_option("#viz-paper-width", "174")
     with page.expect_download() as started:
         page.locator(".viz-map .viz-saves").get_by_role("button", name="SVG").click()
@@ -451,9 +444,7 @@ def test_a_picture_for_a_paper(shared, trace):
 
 
 def test_the_picture_of_a_part_has_the_cells_of_that_part(shared, trace):
-    opened = shared(layer=3, head=5, query=9, key=9, kind="text", a=TEXT)
-    opened.painted()
-    page = opened.page
+    page = shared(layer=3, head=5, query=9, key=9, kind="text", a=TEXT).painted()
     page.focus(".viz-map-canvas")
     for _ in range(3):
         page.keyboard.press("+")

@@ -15,9 +15,7 @@ HINT = ".viz-scale-hint"
 
 @pytest.mark.slow
 def test_a_nearly_white_map_is_told_and_mended_by_one_click(visit, minilm):
-    opened = visit(a=LONG, layer=1, head=4)
-    opened.painted()
-    page = opened.page
+    page = visit(a=LONG, layer=1, head=4).painted()
     weights = vz.capture(minilm, LONG).attention(1, 4).double().numpy()
     share = (weights < 0.02 * weights.max()).mean()
     assert share > 0.95
@@ -56,9 +54,7 @@ BAND = """axis => {  // three pixels a side, along a border: their brightness
 
 @pytest.mark.slow
 def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
-    opened = visit(a="The cat sat on the mat", b="It was tired", layer=3, head=5)
-    opened.painted()
-    page = opened.page
+    page = visit(a="The cat sat on the mat", b="It was tired", layer=3, head=5).painted()
     begins = vz.capture(minilm, ("The cat sat on the mat", "It was tired")).sample.segments.index(1)
     assert page.evaluate("vizTab.map.borders") == [begins, begins]
     for axis in (0, 1):
@@ -83,6 +79,5 @@ def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
 
 @pytest.mark.slow
 def test_one_text_has_no_border(visit):
-    opened = visit(a="The cat sat on the mat")
-    opened.painted()
-    assert opened.page.evaluate("vizTab.map.borders") == [-1, -1]
+    page = visit(a="The cat sat on the mat").painted()
+    assert page.evaluate("vizTab.map.borders") == [-1, -1]

@@ -9,7 +9,7 @@ import torch
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import open_tab
+from tests.ui.conftest import open_tab, until_said
 from tests.ui.test_masks import RAN, TEXT, bits, cells, painted_mask, panels, post, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.ui.state.models import Models
@@ -168,7 +168,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     said = f"The mask applies to 6 of 72 heads: {WORDS}. All others run without it."
     assert page.inner_text(".viz-mask-scope .viz-caption") == said
     page.wait_for_selector("[aria-label=Code][data-painted='vz.capture']")
-    page.wait_for_function("document.querySelector('#viz-mask-code').innerText.includes('head in')")
+    until_said(page, "#viz-mask-code", "head in")
     left: dict = {}
     exec(compile(page.text_content("#viz-mask-code"), "snippet", "exec"), left)
     disabled = page.eval_on_selector_all(

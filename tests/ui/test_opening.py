@@ -138,9 +138,7 @@ def test_a_fault_while_loading_keeps_nothing(folder, tmp_path):
 
 
 def test_look_up_load_and_run_on_the_page(visit, folder, trace):
-    opened = visit()
-    opened.painted()
-    page = opened.page
+    page = visit().painted()
     page.click("#viz-opening >> text=Open another model")
     page.fill("#viz-open-name input, #viz-open-name textarea", str(folder))
     page.click("#viz-look")
@@ -169,9 +167,7 @@ def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
     words = vz.load(folder, device="cpu").reader.tokenizer
     vz.load(vz.EncoderConfig(**axes), tokenizer=words).save(tmp_path / "mine")
     vz.load(vz.EncoderConfig(**axes)).save(tmp_path / "bare")
-    opened = visit()
-    opened.painted()
-    page = opened.page
+    page = visit().painted()
     page.click("#viz-opening >> text=Open another model")
     page.fill("#viz-open-name input, #viz-open-name textarea", str(tmp_path / "bare"))
     page.click("#viz-load")
@@ -190,9 +186,7 @@ def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_folder_that_is_none_changes_nothing(visit):
-    opened = visit()
-    opened.painted()
-    page = opened.page
+    page = visit().painted()
     page.click("#viz-opening >> text=Open another model")
     page.fill("#viz-open-name input, #viz-open-name textarea", "/no/such/folder")
     page.click("#viz-load")
@@ -203,14 +197,13 @@ def test_a_folder_that_is_none_changes_nothing(visit):
 
 @pytest.mark.slow
 def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
-    opened = visit()
-    opened.painted()
-    opened.page.click("text=Model architecture")
-    opened.page.wait_for_selector("#viz-about .viz-model")
-    said = opened.page.inner_text("#viz-about")
+    page = visit().painted()
+    page.click("text=Model architecture")
+    page.wait_for_selector("#viz-about .viz-model")
+    said = page.inner_text("#viz-about")
     assert "post-norm" in said and "x ← norm(x + f(x))" in said and "Apache-2.0" in said
-    opened.page.click("text=Picture")
-    opened.page.wait_for_selector("#viz-about :text('pre-norm')")
+    page.click("text=Picture")
+    page.wait_for_selector("#viz-about :text('pre-norm')")
 
 
 def test_a_small_vocabulary_is_listed_whole(grammar):

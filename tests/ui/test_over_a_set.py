@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.conftest import run_beside
+from tests.ui.conftest import run_beside, until_said
 from tests.ui.test_corpus import TEXTS, painted
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
@@ -20,11 +20,7 @@ def shipped() -> HeadTable:
 
 def over(page, name: str) -> None:
     """Wait until the statistics are over that, by the sentence below the title."""
-    page.wait_for_function(
-        "words => document.querySelector('.viz-stat-heading p').textContent.includes(words)",
-        arg=name,
-        timeout=60_000,
-    )
+    until_said(page, ".viz-stat-heading p", name, timeout=60_000)
 
 
 def ranked(page) -> list[str]:
@@ -80,9 +76,7 @@ def test_the_link_holds_the_choice(visit, shipped):
 def test_a_table_of_another_model_is_refused_in_a_sentence(visit):
     page = visit(model="grammar", a="the keys are old", **{"atlas.over": "example"}).page
     page.wait_for_selector(KNOWN, timeout=60_000)
-    page.wait_for_function(
-        "document.querySelector('.viz-order-said').textContent.includes('That table is of')"
-    )
+    until_said(page, ".viz-order-said", "That table is of")
     assert (
         "That table is of all-MiniLM-L6-v2 (6 layers × 12 heads), this run of grammar (4 layers × "
         "4 heads). These statistics are of this run." in page.inner_text(".viz-order-said")

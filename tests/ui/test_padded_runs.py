@@ -10,6 +10,7 @@ import torch
 
 import viz_encoder as vz
 from tests.slow import slow
+from tests.ui.conftest import until_said
 from tests.ui.test_masks import RAN, TEXT, at, bits, painted_mask, panels, post
 from tests.ui.texts import PICTURES
 from viz_encoder.audit.mask_input.presets import PRESETS
@@ -203,9 +204,7 @@ def test_a_padding_preset_puts_real_padding_beside_the_text(masks):
     assert page.inner_text("#viz-mask-alone").startswith("The real tokens come out as they do wit")
     page.select_option("#viz-mask-mistake", "ignored")
     page.click("#viz-mask-run")
-    page.wait_for_function(
-        "document.querySelector('#viz-mask-alone').textContent.includes('come out differently')"
-    )
+    until_said(page, "#viz-mask-alone", "come out differently")
     assert page.evaluate("vizTab.run.key") == key
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.tokens.length === 18")

@@ -88,22 +88,21 @@ def test_two_texts_and_control_enter(shared, minilm):
 
 @pytest.mark.slow
 def test_a_patch_shows_where_it_looks(shared, wide_trace):
-    opened = shared(kind="image", example="a wide scene", layer=1, head=2)
-    opened.painted()
+    page = shared(kind="image", example="a wide scene", layer=1, head=2).painted()
     grid = wide_trace.grid
     assert grid.n_rows != grid.n_cols
-    opened.page.locator(".viz-picture").scroll_into_view_if_needed()
-    canvas = opened.page.locator(".viz-picture").bounding_box()
+    page.locator(".viz-picture").scroll_into_view_if_needed()
+    canvas = page.locator(".viz-picture").bounding_box()
     row, col = 3, 5
-    opened.page.mouse.click(
+    page.mouse.click(
         canvas["x"] + canvas["width"] * (col + 0.5) / grid.n_cols,
         canvas["y"] + canvas["height"] * (row + 0.5) / grid.n_rows,
     )
     query = grid.n_prefix + row * grid.n_cols + col
-    opened.page.wait_for_selector(f".viz-source[data-painted$=':{query}']")
-    shown = opened.page.evaluate("Array.from(window.vizTab.source.row)")
+    page.wait_for_selector(f".viz-source[data-painted$=':{query}']")
+    shown = page.evaluate("Array.from(window.vizTab.source.row)")
     assert torch.allclose(torch.tensor(shown), wide_trace.attention(1, 2)[query], atol=1e-6)
-    assert opened.page.evaluate("window.vizTab.selection.query") == query
+    assert page.evaluate("window.vizTab.selection.query") == query
 
 
 @pytest.mark.slow
@@ -165,32 +164,29 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
     ],
 )
 def test_any_text_is_shown_as_text(visit, text):
-    opened = visit(kind="text", a=text)
-    opened.painted()
-    assert opened.page.locator(".viz-root img, .viz-root script").count() == 0
-    assert opened.page.locator(".viz-map-canvas").is_visible()
+    page = visit(kind="text", a=text).painted()
+    assert page.locator(".viz-root img, .viz-root script").count() == 0
+    assert page.locator(".viz-map-canvas").is_visible()
 
 
 def test_a_fault_is_one_sentence_and_loses_nothing(shared):
-    opened = shared()
-    opened.painted()
-    opened.page.fill("#viz-text-a textarea", "   \n ")
-    opened.page.click("#viz-run")
-    opened.page.wait_for_selector("#viz-notice .viz-alert")
-    assert "is empty" in opened.page.inner_text("#viz-notice")
-    assert opened.page.locator(".viz-word").count() == 15
-    opened.page.fill("#viz-text-a textarea", SENTENCES[1])
-    opened.page.click("#viz-run")
-    opened.page.wait_for_url("**approved**")
-    assert opened.page.locator("#viz-notice .viz-alert").count() == 0
+    page = shared().painted()
+    page.fill("#viz-text-a textarea", "   \n ")
+    page.click("#viz-run")
+    page.wait_for_selector("#viz-notice .viz-alert")
+    assert "is empty" in page.inner_text("#viz-notice")
+    assert page.locator(".viz-word").count() == 15
+    page.fill("#viz-text-a textarea", SENTENCES[1])
+    page.click("#viz-run")
+    page.wait_for_url("**approved**")
+    assert page.locator("#viz-notice .viz-alert").count() == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nothing_is_wider_than_the_screen(visit, width):
-    opened = visit(width=width, height=844)
-    opened.painted()
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    page = visit(width=width, height=844).painted()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 AS_FOLDED = """folded => { for (const sheet of document.styleSheets)

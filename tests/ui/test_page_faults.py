@@ -99,14 +99,13 @@ def test_a_very_long_name_does_not_hold_the_page(shared, upload, minilm):
 
 @pytest.mark.slow
 def test_shortening_a_long_label_is_quick(shared):
-    opened = shared()
-    opened.painted()
-    name = opened.page.evaluate("window.vizTab.run.tokens[0]")
-    opened.page.evaluate("window.vizTab.run.tokens[0] = 'W'.repeat(200_000)")
+    page = shared().painted()
+    name = page.evaluate("window.vizTab.run.tokens[0]")
+    page.evaluate("window.vizTab.run.tokens[0] = 'W'.repeat(200_000)")
     began = time.monotonic()
-    opened.page.evaluate("window.vizTab.map.draw()")
+    page.evaluate("window.vizTab.map.draw()")
     assert time.monotonic() - began < 3
-    opened.page.evaluate("name => (window.vizTab.run.tokens[0] = name)", name)
+    page.evaluate("name => (window.vizTab.run.tokens[0] = name)", name)
 
 
 def test_a_picture_that_is_gone_leaves_its_patches(shared):
@@ -124,43 +123,39 @@ def test_a_picture_that_is_gone_leaves_its_patches(shared):
 
 @pytest.mark.parametrize("how", ["click", slow("Control+Enter")])
 def test_the_last_click_wins(shared, hold_runs, how):
-    opened = shared()
-    opened.painted()
+    page = shared().painted()
     held = hold_runs()
     for text in ("The first", "The second", "The third one"):
-        opened.page.fill("#viz-text-a textarea", text)
+        page.fill("#viz-text-a textarea", text)
         if how == "click":
-            opened.page.click("#viz-run")
+            page.click("#viz-run")
         else:
-            opened.page.press("#viz-text-a textarea", how)
+            page.press("#viz-text-a textarea", how)
         while not held.begun:
-            opened.page.wait_for_timeout(20)
+            page.wait_for_timeout(20)
     held.let_go.set()
-    opened.page.wait_for_url("**a=The+third+one**", timeout=20_000)
+    page.wait_for_url("**a=The+third+one**", timeout=20_000)
     while held.begun > held.ended:
-        opened.page.wait_for_timeout(20)
+        page.wait_for_timeout(20)
     time.sleep(0.5)  # for what has come last to be shown
-    assert "a=The+third+one" in opened.page.url
-    tokens = opened.page.evaluate("window.vizTab.run.tokens")
+    assert "a=The+third+one" in page.url
+    tokens = page.evaluate("window.vizTab.run.tokens")
     assert tokens == ["[CLS]", "the", "third", "one", "[SEP]"]
 
 
 @pytest.mark.slow
 def test_the_slower_of_two_runs_does_not_come_back(shared):
-    opened = shared()
-    opened.painted()
+    page = shared().painted()
     held = []
     pattern = re.compile("/viz/run/.*/map")
-    opened.page.route(pattern, lambda route: held.append(route), times=1)
-    opened.page.get_by_role("button", name=LABELS[1]).click()
-    opened.page.wait_for_url("**approved**")
-    opened.page.get_by_role("button", name=LABELS[0]).click()
-    opened.page.wait_for_url("**animal**")
-    opened.page.wait_for_selector("#viz-proof.viz-good")
-    shown = opened.page.locator(".viz-word").all_inner_texts()
+    page.route(pattern, lambda route: held.append(route), times=1)
+    page.get_by_role("button", name=LABELS[1]).click()
+    page.wait_for_url("**approved**")
+    page.get_by_role("button", name=LABELS[0]).click()
+    page.wait_for_url("**animal**")
+    page.wait_for_selector("#viz-proof.viz-good")
+    shown = page.locator(".viz-word").all_inner_texts()
     held[0].continue_()
     time.sleep(0.5)
-    assert opened.page.locator(".viz-word").all_inner_texts() == shown
-    assert opened.page.evaluate(
-        "vizTab.source.run === vizTab.run && vizTab.atlas.run === vizTab.run"
-    )
+    assert page.locator(".viz-word").all_inner_texts() == shown
+    assert page.evaluate("vizTab.source.run === vizTab.run && vizTab.atlas.run === vizTab.run")

@@ -6,6 +6,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.conftest import until_said
 from viz_encoder.trace.token_selection import shown_tokens
 
 
@@ -106,9 +107,7 @@ def test_the_list_and_the_sentence_follow_the_switches(shared, trace):
 @pytest.mark.slow
 def test_a_link_to_a_hidden_token_says_so(visit):
     page = visit(query=0, key=3, hide=1).page
-    page.wait_for_function(
-        "document.querySelector('.viz-pair').textContent.includes('special tokens are hidden')"
-    )
+    until_said(page, ".viz-pair", "special tokens are hidden")
     assert page.locator(".viz-pair-line").count() == 0
     assert "“[CLS]” is chosen but hidden." in page.inner_text(".viz-finding")
     assert page.inner_text(".viz-pair h3") == "Which heads link [CLS] → didn"

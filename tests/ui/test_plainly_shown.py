@@ -66,11 +66,10 @@ def test_small_numbers_are_told_apart(shared, trace):
 
 
 def test_ink_stands_out_on_chips_and_no_choice_is_cut(shared):
-    opened = shared(kind="text", a=TEXT)
-    opened.painted()
-    opened.page.click(".viz-lines summary")
-    opened.page.click("[data-line-heads='all']")
-    chips = opened.page.eval_on_selector_all(
+    page = shared(kind="text", a=TEXT).painted()
+    page.click(".viz-lines summary")
+    page.click("[data-line-heads='all']")
+    chips = page.eval_on_selector_all(
         "[data-line-head][aria-pressed=true]",
         "all => all.map(getComputedStyle).map((s) => [s.color, s.backgroundColor])",
     )
@@ -79,8 +78,8 @@ def test_ink_stands_out_on_chips_and_no_choice_is_cut(shared):
         ink, ground = ([int(n) for n in re.findall(r"\d+", text)[:3]] for text in pair)
         assert contrast(ink, ground) >= 4.5
     for name in ("viz-statistic", "viz-order"):
-        opened.page.select_option(f"#{name}", index=1)
-        cut = opened.page.eval_on_selector(
+        page.select_option(f"#{name}", index=1)
+        cut = page.eval_on_selector(
             f"#{name}",
             """(select) => {
               const ruler = document.createElement("canvas").getContext("2d");
@@ -96,9 +95,7 @@ def test_ink_stands_out_on_chips_and_no_choice_is_cut(shared):
 
 @pytest.mark.slow
 def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
-    opened = visit(stat="previous", order="lowest", kind="text", a=TEXT)
-    opened.painted()
-    page = opened.page
+    page = visit(stat="previous", order="lowest", kind="text", a=TEXT).painted()
     assert page.input_value("#viz-statistic") == "previous"
     assert page.input_value("#viz-order") == "lowest"
     assert "The first query has none and is left out." in page.inner_text(".viz-stat-heading")
@@ -131,14 +128,13 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
 
 @pytest.mark.slow
 def test_heads_that_a_run_lacks_are_told_and_none_is_made_up(visit):
-    opened = visit(kind="image", example="a digit", layer=0, head="1,6")
-    opened.painted()
-    count = opened.page.evaluate("window.vizTab.run.nHeads")
+    page = visit(kind="image", example="a digit", layer=0, head="1,6").painted()
+    count = page.evaluate("window.vizTab.run.nHeads")
     assert 1 < count <= 6
-    assert opened.page.evaluate("window.vizTab.selection.head") == 1
+    assert page.evaluate("window.vizTab.selection.head") == 1
     told = f"This run has heads 0 to {count - 1}; of the chosen heads 1, 6, head 1 is shown."
-    assert told in opened.page.inner_text(".viz-notes")
-    none = opened.page.evaluate(
+    assert told in page.inner_text(".viz-notes")
+    none = page.evaluate(
         "(() => { const { selection, run } = window.vizTab; selection.head = '7,9';"
         " selection.enter(run); return [selection.head, selection.fallen]; })()"
     )
@@ -179,9 +175,7 @@ def test_a_refused_file_leaves_the_box_free(shared, minilm, tmp_path):
 @pytest.mark.slow
 def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
     pair = ("The cat sat on the mat", "It was tired")
-    opened = visit(kind="pair", a=pair[0], b=pair[1])
-    opened.painted()
-    page = opened.page
+    page = visit(kind="pair", a=pair[0], b=pair[1]).painted()
     assert page.locator("#viz-text-a label, #viz-text-a span").first.inner_text() == "Text A"
     page.click(".viz-lines summary")
     page.wait_for_selector(".viz-lines[data-painted]")
@@ -209,10 +203,9 @@ def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
 
 @pytest.mark.slow
 def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT)
-    opened.painted()
-    with opened.page.expect_download() as started:
-        opened.page.locator(".viz-map .viz-saves").get_by_role("button", name="PNG").click()
+    page = shared(layer=3, head=5, kind="text", a=TEXT).painted()
+    with page.expect_download() as started:
+        page.locator(".viz-map .viz-saves").get_by_role("button", name="PNG").click()
     content = started.value.path().read_bytes()
     with Image.open(io.BytesIO(content)) as image:
         image.load()  # every chunk's checksum is read

@@ -144,8 +144,7 @@ NAMED = "#viz-saved .file-preview"  # the box with a file's name in it
 def test_the_box_names_the_file_only_while_its_run_is_shown(visit, minilm, tmp_path):
     vz.capture(minilm, "Saved on another machine").save(path := tmp_path / "run.safetensors")
     opened = visit()
-    opened.painted()
-    page = opened.page
+    page = opened.painted()
     opened.open_saved(path)
     page.wait_for_url("**a=Saved**")
     assert "run" in page.inner_text(NAMED)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.conftest import run_beside
+from tests.ui.conftest import run_beside, until_said
 
 TEXT = "The animal didn't cross the street because it was too tired"
 OTHER = TEXT.replace("tired", "wide")
@@ -188,9 +188,7 @@ def test_the_color_scale_cannot_be_chosen_while_it_would_do_nothing(opened, maps
 @pytest.mark.slow
 def test_tokens_that_differ_are_counted_as_they_are_aligned(shared, minilm):
     """One word at the other end: all places differ, and one token has no counterpart."""
-    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
-    opened.painted()
-    page = opened.page
+    page = shared(layer=3, head=1, query=IT, key=ANIMAL).painted()
     before = page.evaluate("[vizTab.run.key, vizTab.run.tokens]")
     text = page.evaluate("vizTab.run.link.a")
     moved = f"{text.split()[-1]} {text.rsplit(' ', 1)[0]}"
@@ -201,7 +199,4 @@ def test_tokens_that_differ_are_counted_as_they_are_aligned(shared, minilm):
     alone = len(tokens) - sum(block.size for block in blocks)
     places = sum(one != other for one, other in zip(before[1], tokens, strict=True))
     assert alone == 1 and places > 10
-    page.wait_for_function(
-        "said => document.querySelector('.viz-reference-said').textContent.includes(said)",
-        arg=f"{alone} of {len(tokens)} tokens differs: “tired”.",
-    )
+    until_said(page, ".viz-reference-said", f"{alone} of {len(tokens)} tokens differs: “tired”.")

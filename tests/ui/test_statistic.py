@@ -156,9 +156,7 @@ def test_colors_shared_by_heads_go_up_to_the_largest_weight_that_is_shown(shared
 
 @pytest.mark.slow
 def test_a_change_of_a_statistic_is_between_runs_with_the_same_switches(visit, minilm):
-    opened = visit()
-    opened.painted()
-    page = opened.page
+    page = visit().painted()
     run_beside(page, SENTENCES[1])
     page.wait_for_selector(".viz-atlas[data-painted]")
     page.check("#viz-hide")

@@ -122,9 +122,7 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
 
 @pytest.mark.slow
 def test_an_example_opens_with_its_twin(visit, minilm):
-    opened = visit(width=390)
-    opened.painted()
-    page = opened.page
+    page = visit(width=390).painted()
     open_tab(page, "Vectors")
     panel = page.locator(".viz-pairs")
     panel.locator("h3").first.wait_for()

@@ -412,9 +412,7 @@ def test_a_beginners_bug_is_seen_and_told_from_others_of_its_group(name):
 
 @pytest.mark.slow
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit):
-    opened = visit(width=390, height=844)
-    opened.painted()
-    page = opened.page
+    page = visit(width=390, height=844).painted()
     open_tab(page, "Masks", "bugs")
     page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
