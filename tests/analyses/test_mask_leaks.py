@@ -17,7 +17,6 @@ from viz_encoder.analyses.mask_leaks import mask_leaks
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.analyses.overview import row
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.figures.mask_panels import draw
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.painted_mask import Masked, Mistake
 from viz_encoder.ui.tabs.masks.masked_runs import sentence
@@ -118,7 +117,7 @@ def test_faults_are_sentences(minilm, causal):
 
 
 def test_weights_that_are_nan_are_no_zeros(minilm, causal):
-    """Neither in the numbers nor in the figure; a row without any key stays one of zeros."""
+    """A row without any key stays one of zeros."""
     trace = vz.capture(minilm, TEXT)
     layers, q = list(trace.layers), trace.layers[1].q.clone()
     q[3, 2] = torch.nan
@@ -129,8 +128,6 @@ def test_weights_that_are_nan_are_no_zeros(minilm, causal):
     assert np.isnan(found.mass[1, 3]) and found.at[1, 3].tolist() == [2, 3]
     np.testing.assert_array_equal(np.delete(found.leak, 1, 0), np.delete(whole.leak, 1, 0))
     assert np.isnan(mask_panels(broken, causal, 1, 3).observed[2]).all()
-    drawn = draw(broken, causal, layer=1, head=3).to_json()
-    assert "holds NaN" in drawn and "no leak" not in drawn
     said = sentence(
         entry_of(broken), Masked(causal, Mistake.NONE, MaskScope.parsed("", 6, 12)), found
     )
@@ -160,8 +157,6 @@ def test_keys_may_be_more_than_queries(head):
     np.testing.assert_array_equal(panels.intended, intent)
     assert panels.leaking.tolist() == (~intent).tolist() and panels.passed.shape == (2, 5)
     assert mask_panels(trace, intent, 0, head, size=3).observed.shape == (2, 3)
-    maps = [each for each in draw(trace, intent, layer=0, head=head).data if each.type == "heatmap"]
-    assert [len(each.x) for each in maps] == [5] * 3 and [len(each.y) for each in maps] == [2] * 3
     for wrong in (torch.ones(2, 2).bool(), torch.ones(5, 5).bool(), torch.ones(5, 2).bool()):
         for look in (mask_leaks, lambda *run: mask_panels(*run, 0, head)):
             with pytest.raises(InputError, match=r"\(2, 5\), \(query, key\)"):
