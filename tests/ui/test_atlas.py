@@ -263,27 +263,6 @@ def test_the_change_against_a_reference(fresh, minilm, trace):
 
 
 @pytest.mark.slow
-def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(fresh, surveyed, minilm):
-    page = fresh.page
-    before = vz.capture(minilm, page.input_value("#viz-text-a textarea"))
-    run(fresh, SENTENCES[1], keep=True)
-    assert "on the tokens that both have" in page.inner_text(".viz-reference-said")
-    page.get_by_role("button", name="Show the change").click()
-    page.wait_for_function("vizTab.measures.complete('change')")
-    found = page.evaluate("vizTab.measures.heads('change').map(({ value }) => value)")
-    both = vz.analyses.compare(vz.capture(minilm, SENTENCES[1]), before)
-    expected = np.concatenate([both.layer(at) for at in range(6)])
-    assert found == pytest.approx(expected.tolist(), abs=2e-6)
-    page.select_option("#viz-statistic", "change:first")
-    page.select_option("#viz-order", "highest")
-    other = survey(vz.capture(minilm, SENTENCES[1]))
-    found = page.evaluate("vizTab.measures.heads(vizTab.order.statistic).map(({ value }) => value)")
-    expected = np.abs(values(other, "first") - values(surveyed, "first"))
-    assert found == pytest.approx(expected, abs=2e-6)
-    assert shown(fresh) == names(np.argsort(-np.array(found), kind="stable"))
-
-
-@pytest.mark.slow
 def test_a_reference_that_is_gone_is_said(fresh):
     run(fresh, SWAPPED, keep=True)
     fresh.page.evaluate("vizTab.measures.reference.run.key = 'gone'")

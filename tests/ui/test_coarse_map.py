@@ -9,7 +9,6 @@ import torch
 import viz_encoder as vz
 
 LONG = 700
-STEP = 11  # 700 tokens in at most 64 cells a side
 
 
 @pytest.fixture(scope="module")
@@ -44,50 +43,6 @@ def long_page(visit, long_key):
         return opened
 
     return open_long
-
-
-@pytest.mark.slow
-def test_a_thumbnail_stands_in_until_the_map_comes(long_page, long_run):
-    trace, _ = long_run
-    opened = long_page()
-    held = []
-    opened.page.route("**/map?**", lambda route: held.append(route))
-    opened.page.click(".viz-atlas-grid [data-head='0.1']")
-    opened.page.wait_for_selector(".viz-map[data-coarse*=':0.1:']")
-    assert f"largest of {STEP} × {STEP}" in opened.page.inner_text(".viz-map h3")
-    said = opened.hover(25, 40)
-    block = trace.attention(0, 1)[22:33, 33:44].numpy()
-    assert f"at most {np.max(block):.4f} in {STEP} × {STEP} cells" in said
-    assert held and not opened.page.query_selector(".viz-map[data-painted*=':0.1:']")
-    opened.page.unroute("**/map?**")  # which lets go of what was held
-    opened.map_painted("0.1")
-    assert "largest of 2 × 2" in opened.page.inner_text(".viz-map h3")
-
-
-@pytest.mark.slow
-def test_the_whole_map_never_hides_what_was_zoomed_into(long_page):
-    opened = long_page()
-    page = opened.page
-    held = []
-    page.route("**/map?**rows=0:700**", lambda route: held.append(route))
-    page.click(".viz-atlas-grid [data-head='0.1']")
-    page.wait_for_selector(".viz-map[data-coarse*=':0.1:']")
-    assert page.inner_text(".viz-sight") == ""  # all of it is in sight, and sums to its rows
-    page.evaluate(
-        """() => {
-          const { map } = window.vizTab;
-          map.load();
-          map.view.zoom(0.05, 300, 300);
-          map.load();
-        }"""
-    )
-    exact = "window.vizTab.map.parts.at(300, 300).step.join() === '1,1'"
-    page.wait_for_function(exact)
-    for route in held:
-        route.continue_()
-    page.wait_for_function("!window.vizTab.map.tiles[0].sketch")
-    page.wait_for_function("window.vizTab.map.tiles.length === 2")
-    assert page.evaluate(exact)
 
 
 def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run):
@@ -125,13 +80,3 @@ def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run)
             share.tolist(),
         )
         assert [s <= g for s, g in zip(shown, green, strict=True)] == [True] * len(green)
-
-
-@pytest.mark.slow
-def test_the_view_stays_where_special_tokens_go(long_page):
-    page = long_page().page
-    page.evaluate("() => { const { map } = vizTab; map.view.center(300, 420, 40); map.moved(); }")
-    page.get_by_label("Hide special tokens").check()
-    assert page.evaluate(
-        "(({ row, col, span }) => [row + span / 2, col + span / 2, span])(vizTab.map.view)"
-    ) == [300.5, 420.5, 40]

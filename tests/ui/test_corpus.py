@@ -349,24 +349,6 @@ def test_the_link_holds_statistic_and_head(opened, visit):
 
 
 @pytest.mark.slow
-def test_two_tables_are_subtracted(opened, minilm):
-    page = opened.page
-    page.fill("#viz-corpus-texts", "\n".join(TEXTS))
-    page.click("#viz-corpus-measure")
-    painted(page, sources.PASTED)
-    page.select_option("#viz-corpus-other", "1")
-    page.wait_for_selector(".viz-corpus-changes tbody tr", timeout=30_000)
-    shipped = HeadTable.load(asset(sources.TABLE))
-    change = vz.corpus(minilm, TEXTS)["previous"].mean - shipped["previous"].mean
-    np.testing.assert_allclose(values_of(page), change, rtol=0, atol=1e-6)
-    at = np.unravel_index(np.abs(change).argmax(), change.shape)
-    assert page.inner_text(".viz-corpus-changes tbody th >> nth=0") == f"{at[0]}.{at[1]}"
-    assert page.inner_text(".viz-corpus-finding").startswith(
-        f"Head {at[0]}.{at[1]} differs most in"
-    )
-
-
-@pytest.mark.slow
 def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opened):
     page = opened.page
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from tests.ui.test_corpus import measured, opened, painted
-from viz_encoder.bundled import asset
 from viz_encoder.corpora import relations
-from viz_encoder.corpora.table_files import from_data
 from viz_encoder.ui.tabs.corpus import sources
 
 opened = opened  # a fixture
@@ -15,16 +13,6 @@ opened = opened  # a fixture
 @pytest.fixture(scope="module")
 def wanted(grammar):
     return relations(grammar, "grammar")
-
-
-@pytest.mark.slow
-def test_an_uploaded_treebank_has_its_relations(site, wanted):
-    content = asset("examples/grammar.conllu").read_bytes()
-    found = measured(site, content, name="mine.conllu", model="grammar")["result"]
-    table = from_data(found)
-    np.testing.assert_array_equal(table.relations.accuracy, wanted.accuracy)
-    np.testing.assert_array_equal(table.relations.random, wanted.random)
-    assert table.about.source == "mine.conllu" and table.n_texts == wanted.n_sentences
 
 
 def test_a_bad_treebank_is_a_plain_sentence(site):

@@ -124,29 +124,6 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(animal, minilm, plain):
     assert page.evaluate("vizTab.measures.changes[4]") == pytest.approx(moved.tolist(), abs=2e-5)
 
 
-@pytest.mark.slow
-def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(animal, minilm, plain):
-    opened = animal(layer=2, head="1,4", query=IT, key=ANIMAL)
-    page = ready(opened)
-    assert page.text_content("[data-cut=remove]") == "remove heads 2.1, 2.4"
-    assert page.text_content("[data-cut=cut]") == "cut it → animal in layer 2"
-    changed(page, "[data-cut=remove]")
-    changed(page, "[data-cut=cut]")
-    assert page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)") == [
-        *("h2.1", "h2.4", f"l2:{IT}-{ANIMAL}")
-    ]
-    mask = torch.ones(plain.n_tokens, plain.n_tokens, dtype=torch.bool)
-    mask[IT, ANIMAL] = False
-    with vz.ablate(minilm.model, {(2, 1): "zero", (2, 4): "zero"}):
-        expected = vz.capture(minilm, TEXT, mask={2: mask})
-    for layer in (2, 3, 5):
-        found = np.nan_to_num(shown(page, layer))
-        np.testing.assert_allclose(found, expected.attention(layer).numpy(), atol=2e-6)
-    page.select_option("#viz-head", "mean")
-    page.wait_for_selector("[data-cut=remove]:disabled")
-    assert "Choose one head" in page.get_attribute("[data-cut=remove]", "title")
-
-
 def test_hidden_and_replaced_words_are_the_runs_of_python(sentence, grammar):
     page = sentence
     n = vz.capture(grammar, SENTENCE).n_tokens
@@ -165,22 +142,6 @@ def test_hidden_and_replaced_words_are_the_runs_of_python(sentence, grammar):
     page.fill(".viz-cut-word", "zebra")
     page.press(".viz-cut-word", "Enter")
     page.wait_for_selector(".viz-changed-said >> text=1 of 7 tokens is [UNK]")
-
-
-@pytest.mark.slow
-def test_masked_and_deleted_words_are_the_runs_of_python(sentence, grammar):
-    page = sentence
-    changed(page, "[data-cut=mask]")
-    expect(page, vz.capture(grammar, "the [MASK] to the cabinet [MASK] old"))
-    assert place(page) == [3, 0, MASK, KEYS]
-    page.click(".viz-cut-open")
-    changed(page, "[data-cut=delete]")  # in place of the mask
-    assert codes(page) == ["d2"] and place(page)[2] == MASK - 1
-    expect(page, vz.capture(grammar, "the to the cabinet [MASK] old"))
-    before = page.evaluate("vizTab.run.key")
-    page.click("#viz-restore")
-    arrived(page, before, wait="")
-    assert place(page) == [3, 0, MASK, KEYS]
 
 
 def expect(page, trace):

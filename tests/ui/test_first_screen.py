@@ -5,7 +5,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import open_tab, run_beside, until_said
+from tests.ui.conftest import until_said
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
 from viz_encoder.ui.state.opening import MOST_TOKENS
@@ -128,14 +128,6 @@ def test_a_long_text_goes_to_its_first_finding_once_that_is_found(visit, minilm)
     opened.page.wait_for_url(f"**layer={first.layer}&head={first.head}&query={first.query}&**")
 
 
-@pytest.mark.slow
-def test_what_is_chosen_before_a_long_texts_findings_come_stays(visit):
-    opened = long_text_opened(visit, lambda page: page.select_option("#viz-layer", "2"))
-    opened.map_painted("2.0")
-    linked(opened, 0, 0)
-    assert opened.page.evaluate("vizTab.selection.name") == "2.0"
-
-
 def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):
     opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     linked(opened)
@@ -187,21 +179,6 @@ def test_a_swapped_word_says_what_changed(shared, maps):
     assert [name for name, _, _ in lines(page)] == [f"{at // 12}.{at % 12}" for at in order]
     assert page.inner_text(".viz-pair h3") == "What changed for it → animal"
     assert page.get_by_role("button", name="Swap wide → tired").is_visible()
-
-
-@pytest.mark.slow
-def test_a_text_of_another_length_is_compared_by_its_words(shared, minilm, maps):
-    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
-    opened.painted()
-    linked(opened)
-    page = opened.page
-    other = TEXT.replace("too tired", "so very old and tired")
-    run_beside(page, other)
-    until_said(page, ".viz-finding", "was")
-    now = float(vz.capture(minilm, other).attention(3, 1)[IT, ANIMAL])
-    assert f"{now:.2f} of its attention (was {maps[0, 3, 1, IT, ANIMAL]:.2f}" in page.inner_text(
-        ".viz-finding"
-    )
 
 
 @pytest.mark.slow
@@ -331,19 +308,6 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
     assert page.is_hidden("#viz-run") and SENTENCES[1] in page.inner_text(".viz-to-form")
 
 
-@pytest.mark.slow
-def test_keys_step_through_heads_and_layers_but_not_in_a_field(shared):
-    opened = shared(layer=3, head=11)
-    opened.map_painted("3.11")
-    page = opened.page
-    for key, name in (("h", "3.0"), ("l", "4.0"), ("Shift+H", "4.11"), ("Shift+L", "3.11")):
-        page.keyboard.press(key)
-        opened.map_painted(name)
-    page.focus("#viz-find")
-    page.keyboard.type("hl")
-    assert page.evaluate("vizTab.selection.name") == "3.11"
-
-
 def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
     opened = visit()
     linked(opened, 0, 0)
@@ -363,19 +327,6 @@ def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
     assert presses <= 8
     assert page.url == before
     assert page.locator(".viz-skip").bounding_box()["x"] < 0
-
-
-@pytest.mark.slow
-def test_a_link_holds_the_tab(visit):
-    page = visit().painted()
-    open_tab(page, "Masks", "check")
-    page.wait_for_url("**tab=masks**")
-    again = visit(kind="text", a=SENTENCES[1], tab="masks")
-    again.page.wait_for_selector("#viz-masks .viz-root >> visible=true", timeout=60_000)
-    assert again.page.get_attribute("#viz-tab-masks-button", "aria-selected") == "true"
-    again.page.wait_for_function("window.vizTab?.run?.link.a.includes('bank')", timeout=60_000)
-    open_tab(again.page, "Explore")
-    again.page.wait_for_function("!location.search.includes('tab=')")
 
 
 @pytest.mark.slow

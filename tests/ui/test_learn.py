@@ -1,6 +1,5 @@
 """The Learn tab: one token's way through an encoder; its numbers are those of the run."""
 
-import json
 import re
 from contextlib import suppress
 
@@ -10,7 +9,6 @@ import torch
 from playwright.sync_api import TimeoutError
 
 import viz_encoder as vz
-from tests.lesson.web_numbers import FILE
 from tests.slow import slow
 from tests.ui.conftest import of_another_model, open_tab, until_said
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
@@ -899,27 +897,6 @@ def test_the_vector_goes_through_the_block_as_it_is_played(step, ran):
     page.click(".viz-learn-block button:has-text('Next part')")
     assert page.eval_on_selector_all(strips, lit) == ["x", "norm_attention"]
     page.emulate_media(reduced_motion="no-preference")
-
-
-@pytest.mark.slow
-def test_residual_and_norm_go_off_in_untrained_encoders(step):
-    page = step(6)
-    told = {
-        tuple(on): rows for *on, rows in json.loads(FILE.read_text("utf-8"))["untrained"]["told"]
-    }
-    cells = ".viz-learn-placement tbody tr:last-child td"
-    for boxes, on in (([], (True, True)), ([1], (True, False)), ([0], (False, False))):
-        for box in boxes:
-            page.click(f".viz-learn-placement >> xpath=.. >> input >> nth={box}")
-        both = [told[post, *on][-1] for post in (False, True)]
-        expected = [f"{one:.{n}f}" for each in both for one, n in zip(each, (1, 3, 2), strict=True)]
-        page.wait_for_function(
-            f"expected => [...document.querySelectorAll('{cells}')]"
-            ".map(each => each.textContent).join() === expected",
-            arg=",".join(expected),
-        )
-    for box in (0, 1):
-        page.click(f".viz-learn-placement >> xpath=.. >> input >> nth={box}")
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.slow import slow
 
 PAIR = ("The cat sat on the mat", "It was tired")
 FAINT = 0.0004
@@ -125,14 +124,6 @@ def test_any_set_of_heads(drawn, trace):
     wait_for_count(opened, 0, 0)
 
 
-@pytest.mark.slow
-def test_hidden_tokens_have_no_lines(drawn, trace):
-    opened = drawn(layer=3, head=5, hide=1)
-    shown = [i for i, special in enumerate(trace.sample.special) if not special]
-    weights = trace.attention(3, 5)[shown][:, shown]
-    wait_for_count(opened, int(kept(weights, 0.9).sum()), len(shown) ** 2)
-
-
 def test_a_token_pointed_at_keeps_its_lines_alone(drawn, trace):
     opened = drawn(layer=3, head=5)
     weights = trace.attention(3, 5)
@@ -169,42 +160,8 @@ def test_click_and_arrows_choose_the_query(drawn, trace):
     assert f"to key {strongest} “{trace.tokens[strongest]}”" in label
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "sides"), [slow("AB", (0, 1)), ("BA", (1, 0)), slow("BB", (1, 1))]
-)
-def test_lines_from_one_text_to_the_other(drawn, pair, name, sides):
-    opened = drawn(kind="pair", a=PAIR[0], b=PAIR[1], layer=2, head=3)
-    assert opened.page.locator(".viz-word").count() == pair.n_tokens
-    opened.page.select_option("#viz-pair", name)
-    segments = torch.tensor(pair.sample.segments)
-    inside = (segments == sides[0])[:, None] & (segments == sides[1])[None, :]
-    cells = kept(pair.attention(2, 3), 0.9) & inside
-    wait_for_count(opened, int(cells.sum()), int(inside.sum()))
-
-
 def test_one_text_has_no_choice_of_texts(drawn):
     assert not drawn().page.locator("#viz-pair").is_visible()
-
-
-@pytest.mark.slow
-def test_over_512_tokens_the_chosen_query_alone(alone, tmp_path):
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
-    with torch.no_grad(), vz.record(layer) as recording:
-        layer(torch.randn(1, 600, 16))
-    long = recording.trace(tokens=[f"t{i}" for i in range(600)])
-    long.save(tmp_path / "run.safetensors")
-    opened = alone
-    opened.open_saved(tmp_path / "run.safetensors")
-    opened.page.wait_for_url("**run=**")
-    weights = long.attention(0, 0)
-    wait_for_count(opened, int(kept(weights[:1], 0.9).sum()), 600)
-    assert "for the chosen query only" in opened.page.inner_text("#viz-lines-count")
-    assert "click to draw" in point(opened, "query", 6)
-    opened.page.mouse.down()
-    opened.page.mouse.up()
-    wait_for_count(opened, int(kept(weights[6:7], 0.9).sum()), 600)
 
 
 STROKES = """() => {

@@ -13,8 +13,6 @@ import torch
 from PIL import Image
 
 import viz_encoder as vz
-from tests.ui.conftest import until_said
-from viz_encoder.analyses.overview import overview
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
@@ -170,24 +168,6 @@ def test_each_row_has_its_own_scale(shared, trace):
     assert "each row up to its own largest" in opened.page.inner_text(".viz-legend-title")
 
 
-@pytest.mark.slow
-def test_a_part_of_a_long_map_knows_its_rows_largest(long_page, long_run):
-    opened = long_page()
-    opened.page.select_option("#viz-scale", "row")
-    opened.page.evaluate(
-        "() => { const { map } = window.vizTab; map.view.center(300, 600, 20); map.moved(); }"
-    )
-    opened.page.wait_for_function("window.vizTab.map.parts.at(300, 600).step.join() === '1,1'")
-    expected = shown_map(long_run[0], 0, 0)
-    left = ask(opened, "map.tiles.at(-1).keys[0]")
-    rows = [row for row in range(292, 309) if expected[row].argmax() < left]
-    assert left > 100 and len(rows) >= 3  # their largest weights are not among the cells at hand
-    for row in rows:
-        col = 592 + int(expected[row, 592:609].argmax())
-        share = expected[row, col] / expected[row].max()
-        assert near(color_at(opened, row, col), ramp(opened, share))
-
-
 @pytest.mark.parametrize(
     ("scale", "layers"), [("layer", [3]), ("all", range(6))], ids=["layer", "all"]
 )
@@ -223,23 +203,6 @@ def test_the_weight_in_sight(shared, trace):
     (top, below), (left, right) = ask(opened, "map.view.cells()")
     assert below - top < len(expected)
     seen(expected[top:below, left:right])
-
-
-@pytest.mark.slow
-def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
-    opened = long_page()
-    expected = shown_map(long_run[0], 0, 0)
-    opened.page.evaluate(
-        """() => {
-          const { map } = window.vizTab;
-          Object.assign(map.view, { row: 40, col: 20, span: 600 });
-          map.moved();
-        }"""
-    )
-    until_said(opened.page, ".viz-sight", "600 queries")
-    assert ask(opened, "map.parts.at(50, 50).step") == [2, 2]
-    total = numbers_in(opened.page.inner_text(".viz-sight"))[3]
-    assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
 
 
 def test_a_drag_pans_a_double_click_fits_and_neither_chooses(shared):
@@ -285,18 +248,6 @@ def test_a_marked_part_is_summed(shared, trace):
     assert numbers_in(said)[3] == pytest.approx(
         expected[row : row + 2, col : col + 2].sum(), abs=6e-5
     )
-
-
-@pytest.mark.slow
-def test_a_marked_part_of_a_pooled_map_is_summed_by_the_server(long_page, long_run):
-    opened = long_page()
-    opened.page.evaluate("window.vizTab.map.mark([10, 20], [509, 419])")
-    opened.page.wait_for_function(
-        "document.querySelector('.viz-marked').textContent.startsWith('Marked: 500 queries × 400')"
-    )
-    total = numbers_in(opened.page.inner_text(".viz-marked"))[3]
-    expected = shown_map(long_run[0], 0, 0)[10:510, 20:420].sum()
-    assert total == pytest.approx(expected, rel=2e-4)
 
 
 @pytest.mark.slow
@@ -388,18 +339,6 @@ def test_a_merged_cell_lists_its_sub_words(shared, trace):
 
 
 @pytest.mark.slow
-def test_words_of_a_pair_stay_in_their_text(visit, minilm):
-    opened = visit(kind="pair", a=PAIR[0], b=PAIR[1], words=1)
-    opened.painted()
-    pair = vz.capture(minilm, PAIR)
-    entries = shown_tokens(pair, words=True)
-    assert len(entries) < pair.n_tokens
-    names = ask(opened, "map.shown.map(({ name }) => name)")
-    assert names == ["".join(pair.tokens[at].removeprefix("##") for at in e) for e in entries]
-    assert ask(opened, "map.shown.map(({ tokens }) => tokens)") == [list(e) for e in entries]
-
-
-@pytest.mark.slow
 def test_a_picture_has_nothing_to_merge(visit):
     opened = visit(kind="image", example="a wide scene", layer=1, head=2, hide=1, renorm=1)
     opened.painted()
@@ -462,16 +401,3 @@ def test_the_picture_of_a_part_has_the_cells_of_that_part(shared, trace):
     assert np.unravel_index(dark.argmin(), dark.shape) == np.unravel_index(
         part.argmax(), dark.shape
     )
-
-
-@pytest.mark.slow
-def test_overview_and_page_agree_on_a_long_run(long_page, long_run):
-    opened = long_page()
-    for name in ("hide", "words"):
-        opened.page.check(f"#viz-{name}")
-    opened.page.wait_for_selector(".viz-map[data-painted$=':hide+words']")
-    entries = shown_tokens(long_run[0], hide_special=True, words=True)
-    everything = slice(None)
-    tile = overview(long_run[0], 0, 0, rows=everything, keys=everything, tokens=entries)
-    values = np.array(ask(opened, "[...map.tiles[0].values]")).reshape(tile.values.shape)
-    assert np.abs(values - tile.values).max() <= 1e-6

@@ -75,9 +75,3 @@ def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
     page.wait_for_function(
         f"vizTab.map.borders[0] === {begins - 2}"
     )  # without [CLS] and the first [SEP]
-
-
-@pytest.mark.slow
-def test_one_text_has_no_border(visit):
-    page = visit(a="The cat sat on the mat").painted()
-    assert page.evaluate("vizTab.map.borders") == [-1, -1]

@@ -373,21 +373,6 @@ def drag(page, start, end):
     page.mouse.up()
 
 
-@pytest.mark.slow
-def test_a_cell_reaches_from_border_to_border(masks):
-    page = masks()
-    x, y = at(page, 0, 0)
-    step = at(page, 0, 1)[0] - x
-    edge = step / 2 - 0.6
-    for row, col in ((0, 0), (2, 5), (14, 14)):
-        for down, right in ((-edge, -edge), (-edge, edge), (edge, -edge), (edge, edge)):
-            page.mouse.move(x + col * step + right, y + row * step + down)
-            said = page.inner_text(".viz-mask-said")
-            assert said.startswith(f"Query {row} “") and f" to key {col} “" in said
-    page.mouse.click(x + 5 * step + edge, y + 2 * step + edge)
-    assert [tuple(cell) for cell in np.argwhere(~painted_mask(page))] == [(2, 5)]
-
-
 def test_painting_by_mouse_and_keys_and_back(masks):
     page = masks()
     expected = np.ones((15, 15), dtype=bool)

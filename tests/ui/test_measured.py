@@ -10,7 +10,6 @@ import viz_encoder as vz
 from tests.ui.reruns import entry_of
 from tests.ui.texts import MASKED
 from viz_encoder.errors import SelectionError, TooLong
-from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore import pairs
 from viz_encoder.ui.tabs.explore import row_measures as module
 from viz_encoder.ui.tabs.explore.row_measures import Measures
@@ -31,11 +30,6 @@ def array(site, key, path) -> np.ndarray:
     assert answer.headers["cache-control"].startswith("private")
     shape = [int(part) for part in answer.headers["x-shape"].split(",")]
     return np.frombuffer(answer.content, "<f4").reshape(shape)
-
-
-def run_of(encoder, source) -> Entry:
-    inputs = encoder.read(source)
-    return entry_of(vz.capture(encoder, inputs)[0], encoder, inputs)
 
 
 def test_a_column_by_route_and_endpoint(site, client, key, trace):

@@ -73,19 +73,6 @@ def test_the_link_holds_the_choice(visit, shipped):
 
 
 @pytest.mark.slow
-def test_a_table_of_another_model_is_refused_in_a_sentence(visit):
-    page = visit(model="grammar", a="the keys are old", **{"atlas.over": "example"}).page
-    page.wait_for_selector(KNOWN, timeout=60_000)
-    until_said(page, ".viz-order-said", "That table is of")
-    assert (
-        "That table is of all-MiniLM-L6-v2 (6 layers × 12 heads), this run of grammar (4 layers × "
-        "4 heads). These statistics are of this run." in page.inner_text(".viz-order-said")
-    )
-    assert "Averaged over" not in page.inner_text(".viz-stat-heading")
-    assert len(ranked(page)) == 16
-
-
-@pytest.mark.slow
 def test_the_table_that_is_open_in_the_corpus_tab_is_offered(visit, minilm):
     opened = visit(tab="corpus", order="highest", stat="previous")
     page = opened.page

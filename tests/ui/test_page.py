@@ -87,25 +87,6 @@ def test_two_texts_and_control_enter(shared, minilm):
 
 
 @pytest.mark.slow
-def test_a_patch_shows_where_it_looks(shared, wide_trace):
-    page = shared(kind="image", example="a wide scene", layer=1, head=2).painted()
-    grid = wide_trace.grid
-    assert grid.n_rows != grid.n_cols
-    page.locator(".viz-picture").scroll_into_view_if_needed()
-    canvas = page.locator(".viz-picture").bounding_box()
-    row, col = 3, 5
-    page.mouse.click(
-        canvas["x"] + canvas["width"] * (col + 0.5) / grid.n_cols,
-        canvas["y"] + canvas["height"] * (row + 0.5) / grid.n_rows,
-    )
-    query = grid.n_prefix + row * grid.n_cols + col
-    page.wait_for_selector(f".viz-source[data-painted$=':{query}']")
-    shown = page.evaluate("Array.from(window.vizTab.source.row)")
-    assert torch.allclose(torch.tensor(shown), wide_trace.attention(1, 2)[query], atol=1e-6)
-    assert page.evaluate("window.vizTab.selection.query") == query
-
-
-@pytest.mark.slow
 def test_an_example_picture_is_one_click_away(shared):
     opened = shared()
     opened.painted()

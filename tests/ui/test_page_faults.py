@@ -141,21 +141,3 @@ def test_the_last_click_wins(shared, hold_runs, how):
     assert "a=The+third+one" in page.url
     tokens = page.evaluate("window.vizTab.run.tokens")
     assert tokens == ["[CLS]", "the", "third", "one", "[SEP]"]
-
-
-@pytest.mark.slow
-def test_the_slower_of_two_runs_does_not_come_back(shared):
-    page = shared().painted()
-    held = []
-    pattern = re.compile("/viz/run/.*/map")
-    page.route(pattern, lambda route: held.append(route), times=1)
-    page.get_by_role("button", name=LABELS[1]).click()
-    page.wait_for_url("**approved**")
-    page.get_by_role("button", name=LABELS[0]).click()
-    page.wait_for_url("**animal**")
-    page.wait_for_selector("#viz-proof.viz-good")
-    shown = page.locator(".viz-word").all_inner_texts()
-    held[0].continue_()
-    time.sleep(0.5)
-    assert page.locator(".viz-word").all_inner_texts() == shown
-    assert page.evaluate("vizTab.source.run === vizTab.run && vizTab.atlas.run === vizTab.run")

@@ -127,21 +127,6 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
 
 
 @pytest.mark.slow
-def test_heads_that_a_run_lacks_are_told_and_none_is_made_up(visit):
-    page = visit(kind="image", example="a digit", layer=0, head="1,6").painted()
-    count = page.evaluate("window.vizTab.run.nHeads")
-    assert 1 < count <= 6
-    assert page.evaluate("window.vizTab.selection.head") == 1
-    told = f"This run has heads 0 to {count - 1}; of the chosen heads 1, 6, head 1 is shown."
-    assert told in page.inner_text(".viz-notes")
-    none = page.evaluate(
-        "(() => { const { selection, run } = window.vizTab; selection.head = '7,9';"
-        " selection.enter(run); return [selection.head, selection.fallen]; })()"
-    )
-    assert none[0] == 0 and "instead of heads 7, 9, head 0 is shown" in none[1]
-
-
-@pytest.mark.slow
 def test_the_reference_names_the_first_difference(shared, minilm):
     opened = shared(kind="text", a=TEXT)
     opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)

@@ -207,25 +207,6 @@ def test_arrows_walk_and_enter_chooses(shaded, trace):
 
 
 @pytest.mark.slow
-def test_merged_words_are_one_chip_and_tell_their_parts(alone, minilm):
-    text = "unaffable transmogrifications"
-    trace = vz.capture(minilm, text)
-    word_of = trace.sample.words
-    groups = [[i for i, w in enumerate(word_of) if w == word] for word in (0, 1)]
-    assert max(map(len, groups)) > 1
-    opened = alone(a=text, layer=2, head=4, words=1, query=groups[1][0])
-    opened.page.wait_for_selector(".viz-source[data-painted]")
-    assert opened.page.locator(".viz-word").count() == 4
-    weights = trace.attention(2, 4).double()
-    cell = weights[groups[1]][:, groups[0]]
-    title = titles(opened)[1]
-    assert float(re.search(r": ([\d.]+)\n", title)[1]) == pytest.approx(
-        float(cell.sum(dim=1).mean()), abs=5e-5
-    )
-    assert np.allclose(numbers(title.split("\n")[1:]), cell.flatten(), atol=5e-5)
-
-
-@pytest.mark.slow
 def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alone, long_run):
     trace, path = long_run
     opened = alone()
