@@ -9,7 +9,7 @@ import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import Stack, banded, causal, padding
 from tests.slow import slow_but
-from viz_encoder.audit.measure.pattern import pattern_in
+from viz_encoder.audit.measure.reach import pattern_in
 
 VALID = torch.arange(9) < torch.tensor([6, 4, 9, 3])[:, None]
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from viz_encoder.audit.mask_input.packed import packed
+from viz_encoder.audit.mask_input.conventions import packed
 from viz_encoder.audit.measure import empty_rows as module
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError, TooLong

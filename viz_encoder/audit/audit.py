@@ -22,13 +22,12 @@ from viz_encoder.audit.arguments import (
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import name_of
 from viz_encoder.audit.checks import QUESTIONS
-from viz_encoder.audit.gaps import gaps
+from viz_encoder.audit.gaps import gaps, require_scope_applies
 from viz_encoder.audit.measure.maps import n_calls
 from viz_encoder.audit.measure.output_axes import reading_of
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting, called
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
-from viz_encoder.audit.scope_applies import require_scope_applies
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError

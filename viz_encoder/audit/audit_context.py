@@ -18,8 +18,7 @@ from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.fixed_keys import fixed_keys
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of
-from viz_encoder.audit.measure.pattern import pattern_in
-from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
+from viz_encoder.audit.measure.reach import Allowed, may_know, must_know, pattern_in
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.measure.token_axis import has_tokens

@@ -23,8 +23,7 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
-from viz_encoder.audit.measure.pattern import pattern_in
-from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.measure.reach import Allowed, pattern_in
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.never_read import find_unread

@@ -5,7 +5,6 @@ from contextlib import suppress
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.advice import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -18,6 +17,7 @@ from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.several_checks import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
 

@@ -13,7 +13,7 @@ from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.passed import tensors_in
-from viz_encoder.audit.measure.pattern import pattern_in
+from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.audit.wrong_maps import of_open_slots

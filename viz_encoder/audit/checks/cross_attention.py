@@ -9,7 +9,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
-from viz_encoder.audit.diagnose.groups import up_to_last
+from viz_encoder.audit.diagnose.hypothesis import up_to_last
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once

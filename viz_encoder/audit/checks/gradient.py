@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.advice import suggest_leaving_out
 from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -13,7 +12,6 @@ from viz_encoder.audit.diagnose.part_cause import besides_attention, cure_of, un
 from viz_encoder.audit.diagnose.pooling_cause import by_pooling
 from viz_encoder.audit.diagnose.several_softmaxes import lost_in_softmaxes
 from viz_encoder.audit.diagnose.tried import by_trying
-from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
@@ -26,6 +24,7 @@ from viz_encoder.audit.pictures import (
 )
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.several_checks import find_ignored, suggest_leaving_out
 
 
 def ask(context: AuditContext) -> Answer:

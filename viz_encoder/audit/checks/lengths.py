@@ -15,12 +15,12 @@ from viz_encoder.audit.checks import (
     pooled_tokens,
 )
 from viz_encoder.audit.diagnose.part_cause import by_parts
-from viz_encoder.audit.ignored_input import find_ignored
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 
 ROWS = 8  # differentiated at each length

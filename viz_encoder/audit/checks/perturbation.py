@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.advice import suggest_reading_ids
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -17,6 +16,7 @@ from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.several_checks import suggest_reading_ids
 from viz_encoder.errors import InputError
 
 MOST, MOST_IF_LONG = 32, 6  # positions changed, spread evenly where there are more

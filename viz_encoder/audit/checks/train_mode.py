@@ -11,7 +11,6 @@ from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.longer import at_length, other_cases
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
@@ -20,6 +19,7 @@ from viz_encoder.audit.measure.subject import NoDropout, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.shown import continued
 
 DRAWS = 4  # to sample dropout's randomness

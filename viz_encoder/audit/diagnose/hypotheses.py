@@ -13,10 +13,8 @@ from torch import Tensor
 from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
 from viz_encoder.audit.diagnose.document_edges import moved_edges, numbered_padding, numbers_of
-from viz_encoder.audit.diagnose.graphs import wrong_graphs
-from viz_encoder.audit.diagnose.grids import by_distance, wrong_grids
-from viz_encoder.audit.diagnose.groups import wrong_groups
-from viz_encoder.audit.diagnose.hypothesis import Hypothesis
+from viz_encoder.audit.diagnose.grids import by_distance, wrong_graphs, wrong_grids
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, wrong_groups
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
 from viz_encoder.audit.diagnose.trees import wrong_branches
 from viz_encoder.audit.diagnose.windows import wrong_windows

@@ -1,9 +1,15 @@
-"""Hypothesis: one cause of a wrong map, and the mask that a layer would have under it."""
+"""Hypothesis: one cause of a wrong map and the mask under it; those of groups, such as a prefix."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import torch
+import torch.nn.functional as F
 from jaxtyping import Bool
 from torch import Tensor
+
+from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.model.masks import Valid
 
 Identity = tuple[str, str]  # the code of a cause, and its variant
 
@@ -20,3 +26,62 @@ class Hypothesis(NamedTuple):
     def identity(self) -> Identity:
         """Identifies the same cause on another batch."""
         return self.code, self.variant
+
+
+def wrong_groups(allowed: Allowed, valid: Valid) -> Iterator[Hypothesis]:
+    """What goes wrong with such groups; nothing where the intent has none."""
+    same = _same_group(allowed, valid)
+    outside = allowed & ~same & valid[:, :, None]
+    has_groups = int(same.sum()) > int(valid.sum())
+    if not has_groups or not bool(outside.any()) or bool(outside.triu(1).any()):
+        return
+    place = torch.arange(allowed.shape[-1], device=allowed.device)
+    apart = place[:, None] - place
+    window = apart.abs() <= int(apart.expand_as(outside)[outside].max())
+    each = (
+        Hypothesis("group_window", allowed | same),
+        Hypothesis("group_cut", allowed & window),
+        *_of_prefix(allowed, valid, same),
+    )
+    yield from (one for one in each if not torch.equal(one.opened, allowed))
+
+
+def _same_group(allowed: Allowed, valid: Valid) -> Allowed:
+    """Real tokens of one group: each sees the one after it."""
+    joined = allowed.diagonal(1, 1, 2) & valid[:, 1:] & valid[:, :-1]
+    number = F.pad((~joined).cumsum(dim=1), (1, 0))
+    return (number[:, :, None] == number[:, None, :]) & valid[:, :, None] & valid[:, None, :]
+
+
+def _of_prefix(allowed: Allowed, valid: Valid, same: Allowed) -> Iterator[Hypothesis]:
+    """The group of the first real token: its keys are opened to all, or its queries see all."""
+    at = torch.arange(len(valid), device=valid.device)
+    prefix = same[at, valid.long().argmax(dim=1)]
+    for variant, columns in (
+        ("", prefix),
+        ("before", up_to_last(prefix)),
+        ("types", prefix | ~valid),  # padding has the token type of a prefix, 0
+    ):
+        yield Hypothesis("prefix_opened", allowed | columns[:, None, :], "", variant)
+    yield Hypothesis("prefix_rows", allowed | (prefix[:, :, None] & valid[:, None, :]))
+    yield from _of_other_length(allowed, valid, prefix)
+
+
+def _of_other_length(allowed: Allowed, valid: Valid, prefix: Tensor) -> Iterator[Hypothesis]:
+    """The prefix, one token longer or shorter; where it is one token alone, it may be none."""
+    causal = torch.ones_like(allowed).tril()
+    outside = ~(prefix[:, :, None] & prefix[:, None, :])
+    grown = prefix | (prefix.roll(1, dims=1) & valid)
+    grown[:, 0] = prefix[:, 0]
+    some = prefix.sum(dim=1, keepdim=True) > 1
+    for longer in (grown, torch.where(some, grown, prefix)):
+        opened = allowed | (longer[:, :, None] & longer[:, None, :])
+        yield Hypothesis("prefix_length", opened, ": one token too long", "longer")
+    shorter = prefix & prefix.roll(-1, dims=1)
+    kept = outside | causal | (shorter[:, :, None] & shorter[:, None, :])
+    yield Hypothesis("prefix_length", allowed & kept, ": one token too short", "shorter")
+
+
+def up_to_last(tokens: Tensor) -> Tensor:
+    """All places of the last axis up to the last of these tokens, padding before them, too."""
+    return tokens.flip(-1).cumsum(dim=-1).flip(-1) > 0

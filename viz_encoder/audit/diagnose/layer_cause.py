@@ -8,9 +8,9 @@ import torch.nn.functional as F
 
 from viz_encoder.audit.answer import Diagnosis, is_sure, unsure
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.another_mask import not_meant
 from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
+from viz_encoder.audit.diagnose.half_masked import not_meant
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions

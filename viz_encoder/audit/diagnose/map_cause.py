@@ -14,7 +14,7 @@ from torch import Tensor
 from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.described import described, framed, joined_groups, obeyed, reordered
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
-from viz_encoder.audit.diagnose.graphs import one_direction
+from viz_encoder.audit.diagnose.grids import one_direction
 from viz_encoder.audit.diagnose.hypotheses import HeadFlags, hypotheses
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
 from viz_encoder.audit.diagnose.seen import LayerOnBatch

@@ -8,12 +8,10 @@ from torch import Tensor
 
 from viz_encoder.audit.answer import Diagnosis, unsure
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.diagnose.another_mask import contradicted
 from viz_encoder.audit.diagnose.banned import NEAR_0
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
-from viz_encoder.audit.diagnose.half_masked import half_masked
+from viz_encoder.audit.diagnose.half_masked import contradicted, half_masked, over_queries
 from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
-from viz_encoder.audit.diagnose.over_queries import over_queries
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes

@@ -11,8 +11,7 @@ from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.pooled_rows import pooled_rows
-from viz_encoder.audit.measure.pooling_softmax import pooling_weights
+from viz_encoder.audit.measure.pooled_rows import pooled_rows, pooling_weights
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 from viz_encoder.errors import InputError
 

@@ -11,11 +11,10 @@ from torch import Tensor
 from viz_encoder.audit.measure.fixed_keys import attended, memories
 from viz_encoder.audit.measure.joined import as_layers
 from viz_encoder.audit.measure.layer import LayerRun
-from viz_encoder.audit.measure.nested import places_in_batch, unpacked
 from viz_encoder.audit.measure.places import NONE, RunCase, TokenPlaces, places_of
 from viz_encoder.audit.measure.setting import LONG, MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import of_tokens
-from viz_encoder.audit.measure.softmaxes import softmaxes_of
+from viz_encoder.audit.measure.softmaxes import places_in_batch, softmaxes_of, unpacked
 from viz_encoder.audit.measure.subject import Subject, Whole
 from viz_encoder.errors import TraceError
 from viz_encoder.shown import counted, listed

@@ -5,13 +5,16 @@ No recorded call holds such a map, because none of them meets values alone.
 
 from typing import Any
 
+import torch
+from jaxtyping import Bool
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.trace.attention_call import from_maps
+from viz_encoder.trace.attention_call import AttentionCall, from_maps
+from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.torch_ops import SOFTMAX
 
 
@@ -44,3 +47,40 @@ def softmaxes_of(subject: Subject, case: Case, *, grad: bool | None = None) -> l
     n_samples, n_tokens = case.valid.shape
     calls = [from_maps(one.flatten(1, -3), None, None) for one in noted.maps]
     return [LayerRun("", one, n_samples, n_keys=n_tokens, by_hand=True) for one in calls]
+
+
+def places_in_batch(call: RecordedCall, valid: Tensor) -> Bool[Tensor, "batch token"] | None:
+    """Positions that a nested tensor holds: torch's own modules take each sample's first ones.
+
+    Of another one only where it holds as many as are real; else where they stood is not known.
+    """
+    mask, n_tokens = call.attention.mask, valid.shape[1]
+    counts = torch.full_like(valid.sum(dim=1), call.shape[3])
+    if mask is not None:
+        counts = mask[:, 0].any(dim=1).sum(dim=1).expand(len(valid))
+    if call.fused and int(counts.max()) <= n_tokens:
+        return torch.arange(n_tokens, device=valid.device) < counts[:, None]
+    return valid if torch.equal(valid.sum(dim=1), counts) else None
+
+
+def unpacked(ran: AttentionCall, held: Bool[Tensor, "batch token"]) -> AttentionCall:
+    """Move from positions in a nested tensor, which has no padding, to those in the batch.
+
+    A token that it does not hold looks where the others look, so that what is wrong is its place.
+    """
+    n_samples, n_tokens = held.shape
+    mask = ran.mask
+    if mask is None:
+        mask = torch.ones(1, 1, *ran.shape[2:], dtype=torch.bool, device=ran.q.device)
+    q, k, v = (x.new_zeros(n_samples, x.shape[1], n_tokens, x.shape[3]) for x in ran[1:4])
+    wide = held[:, None, None, :].repeat(1, mask.shape[1], n_tokens, 1)
+    for sample in range(n_samples):
+        places = held[sample].nonzero()[:, 0]
+        count, one = len(places), sample if ran.shape[0] > 1 else 0
+        for filled, packed in ((q, ran.q), (k, ran.k), (v, ran.v)):
+            filled[sample][:, places] = packed[one][:, :count]
+        given = mask[sample if mask.shape[0] > 1 else 0]
+        wide[sample][:, places[:, None], places] = given.expand(-1, *ran.shape[2:])[
+            :, :count, :count
+        ]
+    return ran._replace(q=q, k=k, v=v, mask=wide)

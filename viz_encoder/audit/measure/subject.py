@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.changed_tokens import with_content
-from viz_encoder.audit.measure.held import HeldTensors, state_of
+from viz_encoder.audit.measure.held import HeldTensors, ModuleState, state_of
 from viz_encoder.audit.measure.output_axes import ReadOutput, as_it_is
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.measure.switches import ModuleState
 
 FLATTER = 0.05
 FixedKeys = Literal["router", "memory", "unknown"]  # of a softmax over as many keys at any length

@@ -11,10 +11,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
-from viz_encoder.audit.mask_input.conventions import Convention, from_bool
+from viz_encoder.audit.mask_input.conventions import Convention, from_bool, packed
 from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
 from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
-from viz_encoder.audit.mask_input.packed import packed
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, PairMask, Preset, preset
 from viz_encoder.audit.mask_input.recognized import named
 from viz_encoder.errors import InputError, SelectionError, TooLong
