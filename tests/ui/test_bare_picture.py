@@ -8,7 +8,8 @@ PICTURE = """async () => {
   const { makeScale } = await import("/core/colors.js");
   window.chosen = [];
   window.picture = new Picture({ preview: () => {}, choose: (unit) => chosen.push(unit) });
-  document.querySelector("main").replaceChildren(picture.node);
+  document.querySelector("main").replaceChildren(picture.node, picture.more);
+  picture.more.hidden = false;
   const units = Array.from({ length: 8 }, (_, at) => ({ name: `t${at}`, tokens: [at] }));
   const run = { grid: { rows: 2, cols: 3, prefix: 2 }, segments: units.map(() => 0) };
   picture.show(run, null, units);

@@ -361,7 +361,7 @@ def test_a_phone_shows_the_sliders_whole(shaded, width):
     page = shaded(**WIDE).page
     page.set_viewport_size({"width": width, "height": 1000})
     page.wait_for_function("width => innerWidth === width", arg=width)
-    page.wait_for_selector(".viz-narrow .viz-picture-controls")
+    page.wait_for_selector(".viz-narrow")
     inside = page.evaluate(
         """() => [...document.querySelectorAll(".viz-picture-controls label")].map((line) => {
           const words = document.createRange();

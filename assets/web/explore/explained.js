@@ -75,7 +75,7 @@ export class Explained extends Emitter {
     this.saves.append(this.routes.least.node);
     this.several = new SeveralHeads(selection);
     this.heads.section.append(this.several.node);
-    const drawn = [this.#work.node, this.routes.node, this.pictures.node, this.told, this.fewest.node, this.saves];
+    const drawn = [this.saves, this.#work.node, this.routes.node, this.pictures.node, this.told, this.fewest.node];
     const title = el("h3", {}, "How it got there");
     this.picture = el("section", { class: "viz-how", "aria-label": "How it got there" }, title, ...drawn);
     const choices = [this.switch.node, reference.change, this.standIn.node];

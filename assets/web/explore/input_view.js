@@ -96,6 +96,7 @@ export class InputView {
         fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())),
       ),
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
+      this.picture.more,
     );
     this.#press();
     selection.on(() => this.run && this.load());
@@ -114,6 +115,7 @@ export class InputView {
     this.node.classList.toggle("viz-pictured", Boolean(run.grid));
     this.arcs.show(run.grid ? this.picture.node : null);
     if (run.grid) this.words.parts.hidden = true;
+    this.picture.more.hidden = !run.grid;
     this.player.show(run);
     this.heads.show(run, image);
     await this.load();

@@ -11,6 +11,7 @@ import { scaleOf } from "../views/shading.js";
 /** @import { Direction, Selection } from "./types.d.ts" */
 
 const MOST = 132; // pixels a side
+const PHONE = 900; // pixels of a window in which they are folded at first
 const GAP = 4;
 const FRAME = 8; // padding and border of a button, both sides
 const LABEL = 20; // room for the numbers of layers
@@ -27,7 +28,11 @@ export class PictureHeads {
   /** @type {Direction} */ #direction = "looks";
   heads = el("div", { role: "group", "aria-label": "All layers and heads" });
   caption = el("p", { class: "viz-caption" });
-  node = el("div", { hidden: true }, el("h3", {}, "All layers and heads"), this.caption, this.heads);
+  node = el(
+    "details",
+    { class: "viz-folded", hidden: true, open: window.innerWidth > PHONE },
+    ...[el("summary", {}, "All layers and heads"), this.caption, this.heads],
+  );
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
     this.selection = selection;

@@ -8,7 +8,7 @@ import { shareSaid } from "./routes_layout.js";
 
 /** @typedef {{ run: Run, found: Explained, token: number }} Shown */
 
-const SIDE = 132; // pixels of a picture
+const [SIDE, GAP, BESIDE] = [132, 10, 3]; // pixels of a picture, and between them; so many fit beside each other
 const LINKS = 3; // of each block
 const LINE = 14; // pixels of a line of a file, and between its pictures
 const STRONG = 0.9; // opacity of the largest share
@@ -17,6 +17,7 @@ const [FOR, AGAINST] = ["rgb(255 96 32)", "rgb(56 140 255)"]; // seen on dark an
 export class PictureRoutes {
   /** @type {Shown | null} */ #shown = null;
   /** @type {HTMLImageElement | null} */ #image = null;
+  #side = SIDE;
   node = el("div", { class: "viz-route-pictures" });
 
   constructor(/** @type {(token: number) => unknown} */ choose) {
@@ -41,6 +42,8 @@ export class PictureRoutes {
     const shown = this.#shown;
     if (!shown) return;
     const { found } = shown;
+    const room = this.node.clientWidth || innerWidth;
+    this.#side = Math.min(SIDE, (room + GAP) / BESIDE - GAP);
     const largest = Math.max(...found.nodes.flat().map(Math.abs)) || 1;
     const all = found.nodes.map((row, state) => {
       const canvas = el("canvas", { role: "img", "aria-label": said(shown, state), title: said(shown, state) });
@@ -55,7 +58,7 @@ export class PictureRoutes {
   #paint(canvas, { run, found, token }, row, largest, state) {
     if (!run.grid) return;
     const { rows, cols, prefix } = run.grid;
-    const patch = sideOf(run.grid);
+    const patch = this.#side / Math.max(rows, cols);
     const context = fit(canvas, patch * cols, patch * rows);
     const square = (/** @type {number} */ at) => squareOf(at - prefix, patch, { rows, cols });
     const middle = (/** @type {number} */ at) => {
@@ -108,13 +111,10 @@ export class PictureRoutes {
   #press(/** @type {MouseEvent} */ { target, offsetX, offsetY }) {
     const grid = this.#shown?.run.grid;
     if (!grid || !(target instanceof HTMLCanvasElement)) return;
-    const at = patchAt(offsetX, offsetY, sideOf(grid), grid);
+    const at = patchAt(offsetX, offsetY, this.#side / Math.max(grid.rows, grid.cols), grid);
     if (at !== null) this.choose(grid.prefix + at);
   }
 }
-
-/** Pixels a side of a patch. @type {(grid: { rows: number, cols: number }) => number} */
-const sideOf = ({ rows, cols }) => SIDE / Math.max(rows, cols);
 
 /** What the tokens before the patches hold. @type {(shown: Shown, row: number[]) => string} */
 function beside({ run, found }, row) {

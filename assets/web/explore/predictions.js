@@ -23,14 +23,14 @@ export class Predictions {
   #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
   /** @type {Run | null} */ #run = null;
   answer = ""; // the likeliest label of the whole input, or at [MASK]; as shown among the facts
-  title = el("h3");
+  title = el("summary");
   layer = el("select", { "aria-label": "Read from which layer", onchange: () => this.#load() });
   task = el("select", { "aria-label": "Prediction head", onchange: () => this.#load() });
   body = el("div", { class: "viz-guesses" });
   fault = status();
   node = el(
-    "section",
-    { class: "viz-predictions", hidden: true, "aria-label": "Predictions" },
+    "details",
+    { class: "viz-predictions viz-folded", hidden: true, "aria-label": "Predictions", ontoggle: () => this.#load() },
     ...[this.title, controls(control("Read from layer", this.layer), this.task), this.fault, this.body],
   );
 
@@ -59,15 +59,16 @@ export class Predictions {
     const run = this.#run;
     const [task, layer] = [this.task.value, this.layer.value];
     if (!run) return;
-    this.title.textContent = TITLES[task];
     await this.#latest.run(async (fresh) => {
       const guesses = await fresh(run.predictions(task, layer === "" ? "" : Number(layer)));
       const each = task === "tokens" || task === "replaced";
       if (layer === "" && !each && guesses.length) this.answer = answered(run, guesses[0]);
+      const said = each || !guesses.length ? "" : `: ${likeliest(guesses[0])}`;
+      this.title.textContent = `${TITLES[task]}${said}`;
       this.fault.textContent = guesses.length ? "" : WRITE_MASK;
       this.body.replaceChildren(...(each ? this.#table(run, guesses) : guesses.map((guess) => this.#card(run, guess))));
       this.node.dataset.painted = `${run.key}:${task}:${layer}`;
-      if (each || !guesses.length) return;
+      if (each || !guesses.length || !this.node.open) return;
       const known = await fresh(Promise.all(states(run).map((state) => run.predictions(task, state))));
       this.body.append(depth(run, guesses, known));
     });
@@ -100,10 +101,14 @@ export class Predictions {
 }
 
 /** @type {(run: Run, guess: Prediction) => string} */
-function answered(run, { token, labels, shares, unit }) {
+function answered(run, guess) {
+  const { token, unit } = guess;
   const what = token === null ? (unit === "probability" ? "Predicted label" : "Highest score") : run.named(token);
-  return `${what}: ${quoted(labels[0])} (${number(Number(shares[0]))})`;
+  return `${what}: ${likeliest(guess)}`;
 }
+
+const likeliest = (/** @type {Prediction} */ { labels, shares }) =>
+  `${quoted(labels[0])} (${number(Number(shares[0]))})`;
 
 function bar(/** @type {string} */ label, /** @type {number} */ share, /** @type {string} */ unit) {
   const sure = unit === "probability";

@@ -16,6 +16,7 @@ const TALLEST = 420;
 const SCALE_WIDTH = 70; // color scale beside the image
 const TICKS = 5;
 const NARROW = 420; // pixels, below which the prefix stands above the picture and the scale below
+const TOUCHED = 24; // pixels of a patch there, at most
 
 export class Picture extends PatchCanvas {
   bar = el("i", { class: "viz-tint-bar" });
@@ -55,7 +56,8 @@ export class Picture extends PatchCanvas {
     this.beside = el("div", { class: "viz-prefix" }, el("span", { class: "viz-caption" }, "Prefix"), this.prefix.text);
     const stage = el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode);
     const sliders = el("div", { class: "viz-picture-controls" }, this.opacity.node, this.keep.node);
-    this.node = el("div", {}, stage, this.unit, sliders, this.kept);
+    this.more = el("div", { hidden: true }, sliders, this.kept); // what is set and seldom changed
+    this.node = el("div", {}, stage, this.unit);
   }
 
   /** @type {(run: Run & { grid: Grid }, image: CanvasImageSource | null, units: Unit[]) => void} */
@@ -74,7 +76,8 @@ export class Picture extends PatchCanvas {
     this.node.classList.toggle("viz-narrow", this.narrow);
     const besides = this.narrow ? 0 : SCALE_WIDTH + (this.first ? this.beside.offsetWidth + 12 : 0) + 16;
     const room = this.node.clientWidth - besides;
-    const patch = Math.max(3, Math.floor(Math.min(room / grid.cols, LARGEST / grid.cols, TALLEST / grid.rows)));
+    const most = this.narrow ? TOUCHED : LARGEST / grid.cols;
+    const patch = Math.max(3, Math.floor(Math.min(room / grid.cols, most, TALLEST / grid.rows)));
     this.resize(grid, patch);
     this.scaleNode.style.height = this.narrow ? "auto" : `${Math.max(90, patch * grid.rows)}px`;
     this.beside.style.maxHeight = this.narrow ? "none" : `${Math.max(120, patch * grid.rows)}px`;
