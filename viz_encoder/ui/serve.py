@@ -161,7 +161,9 @@ class Server(uvicorn.Server):
     def __init__(self, app: Any, limits: Limits = LOCAL, temporary: Path | None = None) -> None:
         """A server of one app; the folder goes with it, also where a signal ends the process."""
         self._temporary = temporary
-        config = uvicorn.Config(app, log_level="warning", http=timed(limits), proxy_headers=False)
+        config = uvicorn.Config(
+            app, log_level="warning", http=timed(limits), ws="none", proxy_headers=False
+        )
         config.timeout_keep_alive, config.timeout_graceful_shutdown = 30, 1  # seconds
         super().__init__(config)
 
