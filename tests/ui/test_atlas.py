@@ -95,21 +95,6 @@ def test_each_thumbnail_stands_at_its_head(opened, surveyed):
     assert len({tuple(pixels) for pixels in before.values()}) == 3
 
 
-def test_arrows_move_in_the_order_shown(opened):
-    opened.page.select_option("#viz-order", "highest")
-    order = shown(opened)
-    opened.page.click(f".viz-atlas-grid [data-head='{order[11]}']")
-    for key, at in [
-        *(("ArrowRight", 12), ("ArrowDown", 24), ("ArrowLeft", 23), ("PageUp", 11), ("Home", 0)),
-    ]:
-        opened.page.keyboard.press(key)
-        opened.map_painted(order[at])
-        assert selected(opened) == [order[at]]
-    caption = opened.page.inner_text(".viz-atlas-caption")
-    layer, head = order[0].split(".")
-    assert caption.startswith(f"Layer {layer}, head {head}: ") and "number 1 of 72" in caption
-
-
 @pytest.mark.slow
 def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
     opened = visit()
@@ -172,35 +157,6 @@ def test_a_search_keeps_the_heads_that_match(opened, surveyed, text, statistic, 
         assert out == (~kept).tolist()
     opened.page.fill("#viz-find", "")
     assert opened.page.locator(".viz-out").count() == 0
-
-
-def test_what_is_not_understood_is_said_and_dims_nothing(opened):
-    """What is understood, and what is said of it, tests/web/heads.test.js has."""
-    opened.page.fill("#viz-find", "banana")
-    said = opened.page.inner_text(".viz-order-said")
-    assert "“banana” is not understood. You can write previous token, next token" in said
-    assert opened.page.locator(".viz-out").count() == 0
-
-
-@pytest.mark.parametrize("width", [slow(1280), 390])
-def test_the_strongest_heads_are_named_and_chosen_by_their_names(opened, surveyed, width):
-    page = opened.page
-    page.set_viewport_size({"width": width, "height": 1000})
-    measured = values(surveyed, "previous")
-    strongest = np.argsort(-measured)
-    for bound, many in ((measured[strongest[1]] + 0.001, 1), (0.15, 3), (1.5, 1)):
-        page.fill("#viz-find", f"previous token over {bound:.4f}")
-        named = page.locator(".viz-order-said button")
-        assert named.all_inner_texts() == names(strongest[:many])
-        said = page.inner_text(".viz-order-said")
-        shown = "{:.3g}" if bound > 1 else "{:.2f}"
-        assert all(shown.format(measured[at]) in said for at in strongest[:many])
-        last = named.last
-        last.focus()
-        page.keyboard.press("Enter")
-        assert selected(opened) == names(strongest[many - 1 : many])
-        assert last.evaluate("node => node === document.activeElement")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_enter_goes_to_the_next_match(opened, surveyed):

@@ -79,16 +79,3 @@ def test_back_from_a_changed_run_is_the_run_before(visit):
     page.go_forward()
     page.wait_for_function("vizTab.run.changed")
     assert page.is_visible(".viz-changed-line")
-
-
-@pytest.mark.slow
-def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
-    opened = visit()
-    page = opened.painted()
-    first = page.evaluate("vizTab.run.link.a")
-    run_cat(page)
-    page.go_back()
-    page.wait_for_function("text => vizTab.run.link.a === text", arg=first)
-    page.reload()
-    opened.painted()
-    is_there(page, first, "Explore", page.evaluate(PLACE)["place"])

@@ -162,22 +162,3 @@ def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
     assert not page.query_selector_all(".viz-corpus-examples button")
     over = page.inner_text(".viz-corpus-over")
     assert over.startswith("2 uploaded pictures (2 pictures, scene)") and "over pictures" in over
-
-
-@pytest.mark.slow
-def test_a_pair_runs_in_the_other_tabs(opened):
-    page = opened.page
-    page.wait_for_function("document.querySelector('#viz-run') !== null")
-    page.fill("#viz-corpus-column", "one")
-    page.fill("#viz-corpus-second", "two")
-    file = {"name": "pairs.csv", "mimeType": "text/csv", "buffer": csv_of(PAIRS[:1])}
-    page.set_input_files("#viz-corpus-file", file)
-    painted(page, "pairs.csv")
-    texts = page.eval_on_selector_all(".viz-corpus-text", "all => all.map((p) => p.textContent)")
-    assert texts == list(PAIRS[0])
-    page.click(".viz-corpus-examples li:first-child button")
-    page.wait_for_function(
-        "([a, b]) => { const told = new URLSearchParams(location.search); "
-        "return told.get('a') === a && told.get('b') === b; }",
-        arg=list(PAIRS[0]),
-    )

@@ -461,23 +461,6 @@ def test_the_table_of_effects_keeps_the_order_of_the_text_until_it_is_answered(s
     np.testing.assert_allclose(shares, [*split.tokens, split.biases], atol=1e-4)
 
 
-@pytest.mark.slow
-def test_hiding_a_token_turns_the_vector_of_a_model_that_answers_nothing(learn, minilm):
-    text = "dog bit man"
-    page = learn(step=9, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
-    page.wait_for_function("vizLearn.question.exercises[0]?.step === 9")
-    page.evaluate(SHOW)
-    until_said(page, ".viz-learn-headline", "turns the output")
-    effects = vz.effects.tokens(minilm, text).values
-    most = ["[CLS]", "dog", "bit", "man", "[SEP]"][int(np.nanargmax(effects))]
-    assert f"Hiding “{most}” turns" in page.inner_text(".viz-learn-headline")
-    assert "answer without it" not in page.inner_text(".viz-learn-main thead")
-    page.evaluate("vizLearn.go(10)")
-    shown(page, 10)
-    chosen = "getComputedStyle(document.querySelector('#viz-learn-mask')).paddingRight"
-    assert page.evaluate(chosen) == "28px"  # room for the arrow
-
-
 def test_switches_run_the_real_weights_again(usual, grammar):
     page = usual
     page.check(CAUSAL)
@@ -580,19 +563,6 @@ def test_a_new_run_says_that_the_switches_are_back(usual):
     page.wait_for_function("vizLearn.shown.run.link.a === 'the cat sees the dog'")
     assert "so the switches are reset" in page.inner_text(said)
     assert not page.is_checked(CAUSAL)
-
-
-@pytest.mark.slow
-def test_german_numbers_have_a_comma(learn, row):
-    page = learn(**{"learn.lang": "de"})
-    page.wait_for_function("vizLearn.question.exercises[0]?.step === 4")
-    page.evaluate(SHOW)
-    text = page.inner_text(".viz-learn-main")
-    assert f"{row['weights'][KEY]:.3f}".replace(".", ",") in text
-    assert not re.search(r"\d\.\d\d", text)  # 2.0 is a head
-    page.evaluate("vizLearn.go(12)")
-    shown(page, 12)
-    until_said(page, ".viz-learn-headline", "24.034.304")
 
 
 def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):

@@ -1,7 +1,5 @@
 """The big map in a browser: finding tokens, head sets, scales, sums, words, renormalized rows."""
 
-import base64
-import io
 import json
 import re
 from decimal import Decimal
@@ -9,55 +7,17 @@ from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
-import torch
-from PIL import Image
 
 import viz_encoder as vz
-from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace
-from viz_encoder.trace.layer import Origin
 from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = "The reinterpretation of the text saw the cat and the tokenization"
-PAIR = ("The cat reinterpreted", "Tokenization ran")
-LONG = 700
 NUMBER = r"(\d[\d,]*\.?\d*(?:e-\d+)?)"
 
 
 @pytest.fixture(scope="module")
 def trace(minilm):
     return vz.capture(minilm, TEXT)
-
-
-@pytest.fixture(scope="module")
-def long_run(tmp_path_factory):
-    """Seven hundred tokens, every third word of two sub-words, the first and last special."""
-    rng = torch.Generator().manual_seed(1)
-    draw = lambda: 3 * torch.randn(2, LONG, 8, generator=rng)  # noqa: E731
-    layers = tuple(LayerTrace(draw(), draw(), draw(), scale=0.35) for _ in range(2))
-    special = tuple(at in (0, LONG - 1) for at in range(LONG))
-    words = tuple(None if special[at] else at - (at % 4 == 2) for at in range(LONG))
-    tokens = tuple(f"##t{at}" if at % 4 == 2 else f"t{at}" for at in range(LONG))
-    sample = Sample(tokens=tokens, special=special, words=words, segments=(0,) * LONG)
-    valid = torch.ones(LONG, dtype=torch.bool)
-    found = vz.Trace(layers, (), torch.zeros(LONG, 16), valid, sample, Origin("random"))
-    path = tmp_path_factory.mktemp("run") / "run.safetensors"
-    found.save(path)
-    return found, path
-
-
-@pytest.fixture
-def long_page(shared, long_run):
-    """The long run on the page, at its first cell: by itself it goes to its first finding."""
-
-    def open_long(opened):
-        opened.open_saved(long_run[1])
-        opened.page.wait_for_url("**run=**")
-        opened.page.wait_for_function(
-            "document.querySelector('.viz-findings').dataset.painted === vizTab.run.key"
-        )
-
-    return lambda: shared(open_long, layer=0, head=0, query=0, key=0)
 
 
 def shown_map(trace, layer, head, *, special=True, words=False, renormalize=False):
@@ -146,16 +106,6 @@ def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(shared):
     assert taken == [False, False]
 
 
-@pytest.mark.slow
-def test_a_jump_in_a_long_run_shows_the_name_readably(long_page):
-    opened = long_page()
-    opened.page.fill("#viz-search", "t401")
-    opened.page.press("#viz-search", "Enter")
-    row, span, side = ask(opened, "[map.view.row, map.view.span, map.side]")
-    assert row <= 401 < row + span and side / span >= 20
-    opened.page.wait_for_function("window.vizTab.map.parts.at(401, 0).step.join() === '1,1'")
-
-
 def test_each_row_has_its_own_scale(shared, trace):
     opened = shared(layer=3, head=5, kind="text", a=TEXT, scale="row", query=0, key=0)
     opened.painted()
@@ -203,23 +153,6 @@ def test_the_weight_in_sight(shared, trace):
     (top, below), (left, right) = ask(opened, "map.view.cells()")
     assert below - top < len(expected)
     seen(expected[top:below, left:right])
-
-
-def test_a_drag_pans_a_double_click_fits_and_neither_chooses(shared):
-    opened = shared(layer=3, head=5, query=4, key=6, kind="text", a=TEXT)
-    opened.painted()
-    opened.map_painted("3.5")
-    ask(opened, "map.view.zoom(0.5, 5, 5)")
-    ask(opened, "map.moved()")
-    start, end = (ask(opened, f"map.box({row}, {col})") for row, col in ((5, 5), (6, 7)))
-    opened.page.mouse.move(*start)
-    opened.page.mouse.down()
-    opened.page.mouse.move(*end, steps=3)
-    opened.page.mouse.up()
-    assert ask(opened, "map.box(5, 5)") == pytest.approx(end, abs=0.5)  # it came along
-    opened.page.mouse.dblclick(*end)
-    opened.page.wait_for_function("!window.vizTab.map.view.zoomed")
-    assert ask(opened, "[map.selection.query, map.selection.key]") == [4, 6]
 
 
 def test_a_marked_part_is_summed(shared, trace):
@@ -314,30 +247,6 @@ def test_the_place_and_the_switches_live_in_the_url_and_come_back(shared):
     assert page.input_value("#viz-scale") == "all"
 
 
-def test_a_merged_cell_lists_its_sub_words(shared, trace):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT, words=1)
-    opened.painted()
-    entries = shown_tokens(trace, words=True)
-    row = next(at for at, entry in enumerate(entries) if len(entry) > 1)
-    col = max(at for at, entry in enumerate(entries) if len(entry) > 1)
-    said = opened.hover(row, col)
-    assert "“reinterpretation”" in said and "“tokenization”" in said
-    assert numbers_in(said)[-1] == pytest.approx(
-        shown_map(trace, 3, 5, words=True)[row, col], abs=6e-5
-    )
-    wanted = len(entries[row]) * len(entries[col])
-    opened.page.wait_for_function(
-        "n => document.querySelector('.viz-subwords').textContent.split('→').length === n + 1",
-        arg=wanted,
-    )
-    listed = opened.page.inner_text(".viz-subwords")
-    weights = trace.attention(3, 5)
-    for query in entries[row]:
-        for key in entries[col]:
-            found = re.search(rf"{query} “[^”]+” → {key} “[^”]+” {NUMBER}", listed)
-            assert float(found[1]) == pytest.approx(float(weights[query, key]), abs=6e-5)
-
-
 @pytest.mark.slow
 def test_a_picture_has_nothing_to_merge(visit):
     opened = visit(kind="image", example="a wide scene", layer=1, head=2, hide=1, renorm=1)
@@ -380,24 +289,3 @@ def test_a_picture_for_a_paper(shared, trace):
     for cell, value in zip(map(Decimal, printed), expected.flat, strict=True):
         assert abs(cell - Decimal(value)) <= Decimal(f"0.51e{cell.as_tuple().exponent}")
         assert len(cell.as_tuple().digits) == 2 or cell < Decimal("0.01")  # what fits
-
-
-def test_the_picture_of_a_part_has_the_cells_of_that_part(shared, trace):
-    page = shared(layer=3, head=5, query=9, key=9, kind="text", a=TEXT).painted()
-    page.focus(".viz-map-canvas")
-    for _ in range(3):
-        page.keyboard.press("+")
-    with page.expect_download() as started:
-        page.locator(".viz-map .viz-saves").get_by_role("button", name="SVG").click()
-    text = started.value.path().read_text(encoding="utf-8")
-    (packed,) = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
-    drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))).convert("L"))
-    rows, keys = page.evaluate("vizTab.map.view.cells()")
-    part = shown_map(trace, 3, 5)[slice(*rows), slice(*keys)]
-    assert rows[0] > 0 and part.shape[0] < trace.n_tokens
-    each = drawn.shape[0] / part.shape[0]
-    middles = ((np.arange(len(part)) + 0.5) * each).astype(int)
-    dark = drawn[np.ix_(middles, middles)]  # on paper the largest weight is darkest
-    assert np.unravel_index(dark.argmin(), dark.shape) == np.unravel_index(
-        part.argmax(), dark.shape
-    )

@@ -8,16 +8,10 @@ import pytest
 
 import viz_encoder as vz
 from tests.ui.reruns import entry_of
-from tests.ui.texts import MASKED
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.tabs.explore import pairs
 from viz_encoder.ui.tabs.explore import row_measures as module
 from viz_encoder.ui.tabs.explore.row_measures import Measures
-
-
-@pytest.fixture(scope="module")
-def masked(client):
-    return client.predict(MASKED[0], "", MASKED[1], api_name="/run_text")["key"]
 
 
 def ask(site, key, path):

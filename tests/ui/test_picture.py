@@ -244,23 +244,6 @@ def test_what_a_head_knows_is_of_its_labels():
     assert known_labels(["no", "yes"]).startswith("This model knows only these 2 labels;")
 
 
-def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):
-    opened = shaded(**{**WIDE, "query": 1})
-    cols = wide.grid.n_cols
-    opened.page.focus(".viz-picture")
-    for key, token in [("ArrowRight", 2), ("ArrowDown", 2 + cols), ("ArrowUp", 2)]:
-        opened.page.keyboard.press(key)
-        opened.page.wait_for_selector(f".viz-source[data-painted$=':{token}']")
-    opened.page.keyboard.press("ArrowUp")
-    assert opened.page.evaluate("document.activeElement.dataset.token") == "0"
-    opened.page.keyboard.press("Enter")
-    opened.page.wait_for_selector(".viz-source[data-painted$=':0']")
-    assert opened.page.get_attribute("[data-token='0']", "aria-pressed") == "true"
-    opened.page.keyboard.press("ArrowRight")
-    focused = "document.activeElement.className"
-    assert opened.page.evaluate(focused) == "viz-picture"
-
-
 @pytest.mark.slow
 def test_registers_stand_beside_the_picture(shared, registers):
     trace, path = registers
