@@ -1,4 +1,4 @@
-"""The benchmark of attributions: each method on two sentences, two digits and two texts."""
+"""The benchmarks: each method of attribution on two sentences, digits and texts; and one row."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from benchmarks.__main__ import main
 from benchmarks.faithfulness import deletion, grammar, heads, scene
 from benchmarks.faithfulness.methods import REFERENCES, methods
 from viz_encoder.lesson.grammar import RULES
@@ -75,3 +76,12 @@ def test_the_figures_that_are_quoted_were_measured():
     assert len(figures) >= 5
     for figure in figures:
         assert f"| {figure} |" in measured, figure
+
+
+def test_a_row_is_measured_and_nothing_is_written(capsys, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.write_text", None)
+    main(["--quick", "--only", "capture ÷ without, MiniLM, T = 128"])
+    line = capsys.readouterr().out.strip()
+    what, measured, limit, peak = (part.strip() for part in line.strip("|").split("|"))
+    assert what.endswith("T = 128") and limit == "≤ 1.03"
+    assert 0.5 < float(measured.split()[0]) < 3 and float(peak) > 0

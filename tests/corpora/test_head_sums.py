@@ -1,15 +1,20 @@
-"""Sums of parts: split, shuffled and merged in any way, they make one table."""
+"""Sums of parts: split and merged in any way they make one table, and no text is held."""
 
+import gc
 import random
+import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.corpora import HeadSums
+from tests.shape_checks import shapes_checked
+from viz_encoder.corpora import HeadSums, chunk
 from viz_encoder.corpora.head_table import About, Failure
 from viz_encoder.corpora.measured_batch import measure_batch
+from viz_encoder.corpora.relations import with_random_weights
 from viz_encoder.corpora.spread import PARTS, SpreadSums
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import TraceError
@@ -171,3 +176,36 @@ def test_parts_of_other_models_are_refused(grammar):
         HeadSums.empty(4, 4, k=3).merge(HeadSums.empty(6, 12, k=3))
     with pytest.raises(TraceError, match="do not belong together"):
         HeadSums.empty(4, 4, k=3).merge(HeadSums.empty(4, 4, k=5))
+
+
+EARLY, LATE, CHUNK = 256, 1_024, 128  # whole chunks: what came before is measured by then
+WORDS = ("keys", "cabinet", "box", "cat", "dog", "near", "old")
+GROWTH = 30_000  # bytes; the texts alone are twice as many
+
+
+def held_by_us() -> int:
+    """Bytes allocated below the package: a browser of an earlier test may still be at work."""
+    gc.collect()
+    ours = tracemalloc.Filter(True, "*/viz_encoder/*", all_frames=True)
+    return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([ours]).traces)
+
+
+def test_nothing_of_a_text_is_held_once_it_is_measured(grammar, monkeypatch):
+    monkeypatch.setattr(chunk, "CHUNK_ITEMS", CHUNK)
+    held = []
+
+    def texts() -> Iterator[str]:
+        rng = random.Random(0)
+        for number in range(LATE + 1):
+            if number in (EARLY, LATE):
+                held.append(held_by_us())
+            yield f"{' '.join(rng.choices(WORDS, k=3))} {number}"
+
+    tracemalloc.start(12)  # frames: enough to reach the package
+    try:
+        with shapes_checked(False):  # which other tests do, and which allocates most of all
+            vz.corpus(with_random_weights(grammar, 0), texts(), n=2)
+    finally:
+        tracemalloc.stop()
+    early, late = held
+    assert late - early < GROWTH, f"{late - early:,} bytes for {LATE - EARLY:,} texts"

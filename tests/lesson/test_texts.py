@@ -1,17 +1,20 @@
-"""The lesson's files of texts: each language says all that the others say."""
+"""The lesson's files: each language says all that the others say, and the numbers are numpy's."""
 
+import json
 import string
 import tomllib
 
 import pytest
 
 import viz_encoder as vz
+from tests.lesson import web_numbers
 from viz_encoder.bundled import asset
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import ConfigError, SelectionError
 from viz_encoder.lesson.asked import asked_of
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.steps import STEPS
 from viz_encoder.lesson.texts import Shown, Token, languages, texts_of
+from viz_encoder.ui.state.built import Built
 
 TEXT = "the keys to the cabinet [MASK] old"
 # Where German puts what is filled in into another order than English.
@@ -97,3 +100,32 @@ def test_numbers_are_written_as_the_language_writes_them():
 def test_another_language_is_refused_by_name():
     with pytest.raises(SelectionError, match="'fr'; choose one of en, de"):
         texts_of("fr")
+
+
+def test_the_file_is_up_to_date():
+    kept = json.loads(web_numbers.FILE.read_text(encoding="utf-8"))
+    found = web_numbers.plain(web_numbers.numbers())
+    assert kept.keys() == found.keys()
+    for name, value in found.items():
+        same(kept[name], value, name)
+
+
+def same(kept, found, where):
+    if isinstance(found, dict):
+        assert kept.keys() == found.keys(), where
+        for name, value in found.items():
+            same(kept[name], value, f"{where}.{name}")
+    elif isinstance(found, list):
+        assert len(kept) == len(found), where
+        for at, (one, other) in enumerate(zip(kept, found, strict=True)):
+            same(one, other, f"{where}[{at}]")
+    elif isinstance(found, float):
+        assert kept == pytest.approx(found, rel=1e-7, abs=1e-9), where
+    else:
+        assert kept == found, where
+
+
+@pytest.mark.parametrize("sizes", web_numbers.REFUSED, ids=str)
+def test_sizes_that_are_refused_there_are_refused_here(sizes):
+    with pytest.raises(ConfigError):
+        Built.of(sizes).config  # noqa: B018

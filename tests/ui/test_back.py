@@ -1,7 +1,8 @@
-"""Back and Forward: each run and each tab that was open, with the place that was selected there."""
+"""Back and Forward: each run and each tab that was open, with its place; what the form folds."""
 
 import pytest
 
+from tests.slow import slow
 from tests.ui.conftest import open_tab
 
 CAT = "The cat sat on the mat."
@@ -79,3 +80,32 @@ def test_back_from_a_changed_run_is_the_run_before(visit):
     page.go_forward()
     page.wait_for_function("vizTab.run.changed")
     assert page.is_visible(".viz-changed-line")
+
+
+@pytest.mark.parametrize("width", [1440, slow(390)])
+def test_what_is_folded_away_opens_below_its_title(shared, width):
+    page = shared().page
+    page.set_viewport_size({"width": width, "height": 1000})
+    if width == 390:  # where one line stands for the form
+        page.click(".viz-to-form")
+    titles = page.locator("#viz-more .label-wrap")
+
+    def places():  # from the button above: at 390 px the result lies over the form, and may grow
+        return titles.evaluate_all(
+            """all => all.map((one) => {
+              const from = document.querySelector("#viz-run").getBoundingClientRect();
+              const { x, y } = one.getBoundingClientRect();
+              return [Math.round(x - from.x), Math.round(y - from.y)];
+            })"""
+        )
+
+    before = places()
+    for at in range(titles.count()):
+        titles.nth(at).click()
+        page.wait_for_function(
+            "at => document.querySelectorAll('#viz-more .label-wrap + div')[at].offsetHeight > 40",
+            arg=at,
+        )
+        assert places() == before
+        titles.nth(at).click()
+        page.wait_for_selector("#viz-more .label-wrap.open", state="detached")

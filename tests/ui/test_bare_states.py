@@ -1,4 +1,4 @@
-"""States of tokens, the player and exported maps on a bare page: a place is no token's number."""
+"""States, player, masks, matrices, pairs, lines on a bare page: a place is no token's number."""
 
 # Three states of tokens 1, 3 and 4, the others being special; each has a place of its own.
 PLANE = """async () => {
@@ -71,3 +71,176 @@ PLAYED = """async () => {
 
 def test_another_run_stops_the_player(bare):
     assert bare.evaluate(PLAYED) == [True, False, "Layer 1 (0–1)"]
+
+
+GRID = """async () => {
+  const { TokenGrid } = await import("/views/mask_grid.js");
+  const { Viewport } = await import("/core/viewport.js");
+  window.grid = new TokenGrid({ label: "Mask" });
+  document.querySelector("main").replaceChildren(grid.node);
+  const names = Array.from({ length: 12 }, (_, at) => `t${at}`);
+  grid.show(names, () => [255, 255, 255]);
+  grid.view = Object.assign(new Viewport(12), { row: 1, col: 6, span: 5 });
+  grid.layout();
+}"""
+POINT = """([row, column]) => {
+  const [clientX, clientY] = grid.box(row, column);
+  return [grid.place({ clientX, clientY }), grid.nearest({ clientX, clientY })];
+}"""
+OUTLINED = """(cells) => {
+  const boxes = [];
+  grid.context.strokeRect = (...box) => boxes.push(box);
+  grid.outlined = cells.map(([row, column]) => 12 * row + column);
+  grid.draw();
+  const { left, top, side, view } = grid;
+  const from = (pixels) => Math.floor((pixels * view.span) / side);
+  return boxes.map(([x, y]) => [view.row + from(y - top), view.col + from(x - left)]);
+}"""
+
+
+def test_the_cell_under_the_pointer_is_that_row_and_column(bare):
+    bare.evaluate(GRID)
+    for cell in ([2, 9], [5, 6]):
+        assert bare.evaluate(POINT, cell) == [cell, cell]
+    assert bare.evaluate(POINT, [0, 11]) == [None, [0, 11]]  # the nearest may be out of sight
+    assert bare.evaluate(POINT, [-3, 14]) == [None, [0, 11]]
+
+
+def test_an_outline_is_around_its_own_cell(bare):
+    bare.evaluate(GRID)
+    assert bare.evaluate(OUTLINED, [[2, 9], [4, 7]]) == [[2, 9], [4, 7]]
+
+
+# The items of a set with two labels, so that they are drawn in another order than they were given.
+MATRIX = """async (values) => {
+  const { ItemMatrix } = await import("/vectors/cosine_matrix.js");
+  window.chosen = [];
+  window.matrix = new ItemMatrix((item) => chosen.push(item));
+  document.querySelector("main").replaceChildren(matrix.node);
+  const set = { names: ["a", "b", "c"], labels: ["y", "x", "x"] };
+  matrix.show(set, { values: Float32Array.from(values), shape: [3, 3] }, "mean", 0);
+}"""
+PIXEL = """([row, column]) => {
+  const [x, y] = matrix.view.middle(row, column, matrix);
+  return Array.from(matrix.base.getContext("2d").getImageData(x, y, 1, 1).data.slice(0, 3));
+}"""
+
+# The cells on whose upper left corner a line was drawn that the picture itself has not.
+FRAMED = """() => {
+  matrix.mark(-1); // no item is framed, only the cell
+  const [shown, base] = [matrix.canvas, matrix.base].map((canvas) => canvas.getContext("2d"));
+  const { left, top, each } = matrix;
+  const differs = (row, column) => {
+    const place = [left + (column + 0.3) * each, top + row * each, 1, 1];
+    const [one, other] = [shown, base].map((context) => context.getImageData(...place).data);
+    return String(one) !== String(other);
+  };
+  const cells = Array.from({ length: 9 }, (_, at) => [Math.floor(at / 3), at % 3]);
+  return cells.filter((cell) => differs(...cell));
+}"""
+
+
+def test_a_matrix_names_draws_and_chooses_the_row_before_the_column(bare):
+    values = [[1, 0.2, -0.3], [0.4, 1, -0.5], [0.6, -0.7, 1]]
+    bare.evaluate(MATRIX, [value for row in values for value in row])
+    order = [1, 2, 0]  # by label, then as given
+    for row, column in [(0, 1), (2, 0), (1, 2)]:
+        bare.mouse.move(*bare.evaluate("cell => matrix.box(...cell)", [row, column]))
+        value = f"{values[order[row]][order[column]]:.6f}".replace("-", "−")
+        names = [f"{order[at]} “{'abc'[order[at]]}”" for at in (row, column)]
+        said = bare.inner_text(".viz-readout")
+        assert said.startswith(f"Cosine {value}: {names[0]}") and names[1] in said
+        red, _, blue = bare.evaluate(PIXEL, [row, column])
+        assert (red > blue) is (values[order[row]][order[column]] > 0)
+        bare.mouse.down()
+        bare.mouse.up()
+        assert bare.evaluate("chosen.at(-1)") == order[row]
+        framed = bare.evaluate(FRAMED)
+        assert (min(y for y, _ in framed), min(x for _, x in framed)) == (row, column)
+    bare.focus(".viz-set-matrix")
+    bare.keyboard.press("ArrowUp")
+    assert bare.inner_text(".viz-readout").startswith("Cosine 0.400000: 1 “b”")
+
+
+PAIR = """async () => {
+  const { PairLinksView } = await import("/explore/pair_links.js");
+  const selection = { layer: 0, head: 0, name: "0.0", query: 1, key: 0, kept: "all", on: () => {} };
+  Object.assign(selection, { hide: false, renorm: false, words: false });
+  const [run, reference, other] = ["now", "before", "other"].map((key) => ({ key }));
+  const tokens = ["a", "b"];
+  const names = Object.assign(tokens.map((name) => ({ name })), { places: [0, 1] });
+  Object.assign(run, { tokens, special: [false, false], nLayers: 1, shown: () => names });
+  const compared = { aligned: [[0, 0]], cell: null, why: "" };
+  const links = { weights: [[0.5]], ratios: [[2]] };
+  run.json = async (path) => (path.startsWith("pair") ? links : compared);
+  const view = new PairLinksView(selection, { other: reference, run, on: () => {} });
+  await view.show(run);
+  const known = [view.of({ query: 1, key: 0 }), view.of({ query: 0, key: 1 })];
+  const runs = [[run, reference], [run, other], [other, reference]];
+  const aligned = runs.map((two) => view.alignment(...two)?.aligned ?? null);
+  return [known.map(({ length }) => length), aligned];
+}"""
+
+
+def test_an_alignment_is_that_of_its_two_runs_and_a_link_that_of_its_pair(bare):
+    assert bare.evaluate(PAIR) == [[1, 0], [[[0, 0]], None, None]]
+
+
+# 600 tokens, the first of them special, half of them of text B; each query looks at the token two
+# after it, or at those that are given.
+LINES = """async (looked_at) => {
+  const { LinesView } = await import("/explore/lines.js");
+  const listed = (from) => {
+    const tokens = Array.from({ length: 600 - from }, (_, at) => from + at);
+    const places = Int32Array.from({ length: 600 }, (_, at) => at - from);
+    return Object.assign(tokens.map((at) => ({ name: `t${at}`, tokens: [at] })), { places });
+  };
+  const shown = { false: listed(0), true: listed(1) };
+  const segments = Array.from({ length: 600 }, (_, at) => Number(at >= 300));
+  const run = { key: "r", model: "m", nHeads: 1, segments };
+  run.shown = ({ hide }) => shown[hide];
+  run.shownRow = async ({ query, hide }) => {
+    const { length, places } = shown[hide];
+    const values = new Float32Array(length);
+    const keys = looked_at ?? [query + 2];
+    for (const token of keys) values[places[token]] = 0.75 / keys.length;
+    return { values };
+  };
+  const changed = [];
+  window.selection = { layer: 0, head: 0, name: "0.0", hide: false, kept: "all", query: 5, key: 0 };
+  selection.on = (listener) => changed.push(listener);
+  window.told = (names) => changed.forEach((listener) => listener(new Set(names)));
+  window.lines = new LinesView(selection, () => {});
+  document.querySelector("main").replaceChildren(lines.node);
+  lines.node.open = true;
+  await lines.show(run);
+}"""
+DRAWN = "kept => lines.node.dataset.painted?.includes(`:${kept}:`)"
+
+
+def test_lines_begin_at_the_query_whose_row_came_and_names_are_of_what_is_shown(bare):
+    bare.evaluate(LINES)
+    bare.wait_for_function(DRAWN, arg="all")
+    said = bare.get_attribute(".viz-lines-canvas", "aria-label")
+    assert "5 “t5”" in said and "the strongest to key 7 “t7” (head 0.0: 0.7500)" in said
+    assert bare.evaluate("lines.plan.names.slice(0, 2)") == ["t0", "t1"]
+    bare.evaluate("Object.assign(selection, { hide: true, kept: 'hide' }) && told(['hide'])")
+    bare.wait_for_function(DRAWN, arg="hide")
+    assert bare.evaluate("lines.plan.names.slice(0, 2)") == ["t1", "t2"]
+    said = bare.get_attribute(".viz-lines-canvas", "aria-label")
+    assert "5 “t5”" in said and "the strongest to key 7 “t7”" in said
+
+
+def test_of_a_long_pair_the_lines_between_its_texts_are_those_of_the_chosen_query(bare):
+    bare.evaluate(LINES, [7, 407, 409])
+    counted = {}
+    for query in (5, 405):
+        bare.evaluate("query => Object.assign(selection, { query }) && told(['query'])", query)
+        bare.wait_for_function(DRAWN, arg=query)
+        for pair in ("all", "AA", "AB", "BA", "BB"):
+            bare.select_option("#viz-pair", pair)
+            counted[query, pair] = int(bare.inner_text("#viz-lines-count").split()[0])
+    assert counted == {
+        **{(5, "all"): 3, (5, "AA"): 1, (5, "AB"): 2, (5, "BA"): 0, (5, "BB"): 0},
+        **{(405, "all"): 3, (405, "AA"): 0, (405, "AB"): 0, (405, "BA"): 1, (405, "BB"): 2},
+    }

@@ -1,4 +1,4 @@
-"""The page's head and how it travels: kept for each name of the server, and packed."""
+"""The page's head and its files, and how they travel: kept by name and address, and packed."""
 
 import http.client
 import statistics
@@ -13,6 +13,7 @@ from fastapi import FastAPI, Response
 from starlette.testclient import TestClient
 
 from viz_encoder.bundled import asset
+from viz_encoder.ui.wire import static
 from viz_encoder.ui.wire.static import NAMES_KEPT, EarlyHead, address, joined
 
 PAGE = "<html><head><script>named()</script></head>\n<p>of {host}</p></html>" + 500 * "."
@@ -129,3 +130,23 @@ def test_no_script_of_gradios_page_is_asked_for_at_the_root_of_the_site():
     sent = EarlyHead(FastAPI(), (), ())._with_tags(page.read_bytes(), "")
     assert b"${rootPath}/static" not in sent
     assert b"new URL(\n\t\t\t\t\t'./static/js/iframeResizer" in sent
+
+
+def test_the_address_changes_with_a_files_content_its_name_and_its_folder(tmp_path, monkeypatch):
+    found = []
+    for files in (
+        {"core/a.js": "1", "core/b.js": "2"},
+        {"core/a.js": "1", "core/b.js": "3"},
+        {"core/a.js": "2", "core/b.js": "1"},
+        {"core/a.js": "1", "core/c.js": "2"},
+        {"core/a.js": "1", "views/b.js": "2"},
+        {"core/a.js": "1"},
+    ):
+        folder = tmp_path / str(len(found))
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+        monkeypatch.setattr(static, "WEB", folder)
+        found.append(static.version.__wrapped__())
+        assert static.version.__wrapped__() == found[-1]
+    assert len(set(found)) == len(found)

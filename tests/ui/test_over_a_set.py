@@ -20,7 +20,7 @@ def shipped() -> HeadTable:
 
 def over(page, name: str) -> None:
     """Wait until the statistics are over that, by the sentence below the title."""
-    until_said(page, ".viz-stat-heading p", name, timeout=60_000)
+    until_said(page, ".viz-stat-heading p", name)
 
 
 def ranked(page) -> list[str]:

@@ -88,10 +88,7 @@ def test_the_list_and_the_sentence_follow_the_switches(shared, trace):
     best = np.unravel_index(np.argmax(cells), cells.shape)
     first = page.inner_text(".viz-pair-line >> nth=0")
     assert first.split()[0] == f"{best[0]}.{best[1]}"
-    assert (
-        f"{cells[best]:.2f}" in first
-        and f"{cells[best] / means[best]:.1f} times the average" in first
-    )
+    assert f"{cells[best]:.2f}" in first and f"{cells[best] / means[best]:.1f} ×" in first
     assert "special tokens hidden" in page.inner_text(".viz-pair")
     assert "divided by their sum over the tokens shown" in page.inner_text(".viz-pair")
     said = page.inner_text(".viz-finding")
