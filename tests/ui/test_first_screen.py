@@ -235,6 +235,7 @@ def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
     for part in (".viz-answer", ".viz-finding", ".viz-finding-chip >> nth=0", ".viz-swap"):
         assert not page.is_visible(part), part
     assert page.evaluate(top) == before
+    page.evaluate("vizTab.selection.set({ query: 90 })")  # which the run before has not
     for route in held:
         route.continue_()
     page.unroute("**/map?**")

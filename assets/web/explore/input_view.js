@@ -103,10 +103,16 @@ export class InputView {
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));
   }
 
-  async show(/** @type {Run} */ run) {
+  // Another run is on its way to the page, in which places may be chosen that the one before has not.
+  clear() {
     this.#latest.stop();
-    [this.run, this.#shown, this.#wanted, this.#image, this.#pointed] = [run, null, null, null, null];
+    this.run = null;
     this.node.classList.add("viz-behind");
+  }
+
+  async show(/** @type {Run} */ run) {
+    this.clear();
+    [this.run, this.#shown, this.#wanted, this.#image, this.#pointed] = [run, null, null, null, null];
     this.heads.show(run, null);
     const image = run.grid ? await run.picture() : null;
     if (this.run !== run) return;

@@ -89,6 +89,12 @@ export class AttentionMap extends MapSheet {
     });
   }
 
+  // Another run is on its way to the page, in which places may be chosen that the one before has not.
+  clear() {
+    this.#latest.stop();
+    this.run = null;
+  }
+
   show(/** @type {Run} */ run) {
     this.run = run;
     this.#list(run);

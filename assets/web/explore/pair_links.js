@@ -58,6 +58,7 @@ export class PairLinksView extends Emitter {
   clear() {
     this.#latest.stop();
     this.#run = null;
+    this.node.classList.add("viz-behind");
   }
 
   show(/** @type {Run} */ run) {

@@ -148,8 +148,7 @@ class ExploreTab extends TabShell {
       delete node.dataset.painted;
     this.findings.clear();
     this.explained.enter(run);
-    for (const { node } of [this.pair, this.source]) node.classList.add("viz-behind");
-    for (const part of [this.pair, this.similar]) part.clear();
+    for (const part of [this.map, this.source, this.pair, this.similar]) part.clear();
     this.predictions.answer = "";
     this.exports.show(run);
     this.atlas.enter(run);
