@@ -484,7 +484,8 @@ def test_post_norm_answers_of_minilm_from_its_tensors(minilm):
 def test_the_scene_model_reads_101_tokens_and_is_asked_every_exercise():
     scene = vz.load("scene", device="cpu")
     _, found = posed(scene, asset("examples/digit.png"))
-    assert found["patches"]["answer"] == 101
+    assert found["patches"]["answer"] == (40 / 2) ** 2 + 1  # in patches of 2, not of 4
+    assert values(found["patches"])[-1] == 2 * 100 + 1
     said_of = re.search(r"The model says “(.+?)” \((.+?)\)", found["head-that-acts"]["question"])
     before = vz.effect(scene, asset("examples/digit.png")).untouched[0]
     assert said_of.groups() == (before[0], f"{before[1]:.3f}")

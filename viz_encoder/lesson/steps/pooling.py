@@ -40,26 +40,33 @@ def mean_cell(asked: Asked) -> Number | None:
             "largest": max(cells),
         },
         printed=sum(round(cell, 2) for cell in cells) / N_TOKENS,
+        cell=at,
         variant="" if asked.trace.grid is None else "picture",
     )
 
 
 def patches(asked: Asked) -> Number:
-    """Number of tokens of an image."""
+    """Number of tokens of an image; of one that is read, in smaller patches than it is."""
     config = asked.config
-    own = config.embedding is Embedding.PATCH
-    (height, width), side, n_prefix = USUAL_PICTURE
+    own = config.embedding is Embedding.PATCH and config.patch_size > 1
+    (height, width), was, n_prefix = USUAL_PICTURE
     if own:
-        (height, width), side, n_prefix = config.image_size, config.patch_size, len(config.prefix)
-    n_patches = height // side * (width // side)
+        (height, width), was, n_prefix = config.image_size, config.patch_size, len(config.prefix)
+    side = max(each for each in range(1, was) if was % each == 0) if own else was
+    n_patches, n_before = (height // each * (width // each) for each in (side, was))
     return Number(
         n_patches + n_prefix,
-        given={"height": height, "width": width, "side": side, "n_prefix": n_prefix},
+        given={
+            **{"height": height, "width": width, "side": side, "n_prefix": n_prefix},
+            **{"was": was, "n_before": n_before + n_prefix, "times": was // side},
+        },
         mistakes={
             "no_prefix": n_patches,
             "one_side": height // side + n_prefix,
             "side_once": height * width // side + n_prefix,
+            **({"times": n_before * (was // side) + n_prefix} if own else {}),
         },
+        variant="finer" if own else "",
     )
 
 
