@@ -303,6 +303,9 @@ def test_every_step_of_every_model_shows_numbers_or_says_why_not(
         assert "undefined" not in text
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"step {step} scrolls sideways"
+        high = page.evaluate("document.querySelector('.viz-learn').offsetHeight")
+        most = {"scene": 974, "grammar": 1_026}.get(model, 2_000)  # with the form over it, 1,200
+        assert width < 1_440 or high <= most, f"step {step} is {high} pixels high"
     assert not opened.faults
 
 
@@ -381,6 +384,21 @@ def test_what_is_asked_is_covered_until_it_is_answered_or_shown(usual):
     )
     assert "3.0, the answer is another: “is” (0.687)" in page.inner_text(".viz-learn-removed")
     assert "1 of 2 answers right" in page.inner_text(".viz-learn-question")
+
+
+def test_the_number_that_is_asked_for_is_printed_and_covered(step):
+    page = step(7)
+    page.wait_for_function("vizLearn.question.exercises[0]?.step === 7")
+    for _ in range(2):
+        page.click(".viz-learn-question button:has-text('Next question')")
+    unit = page.evaluate("vizLearn.question.now.cell")
+    here = ".viz-learn-vectors >> nth=0 >> [data-here]"
+    assert page.locator(here).all_inner_texts()[0] == str(unit)
+    assert f"Unit {unit} gets" in page.inner_text(".viz-learn-question")
+    assert (
+        page.eval_on_selector_all(".viz-learn-main [data-asks='activation']", COVERED).count(True)
+        == 1
+    )
 
 
 # Stops of the Tab key in the tab, beside the nine of the form and the line of tabs.

@@ -4,7 +4,7 @@ import { count, number } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 
 const MINUS = "\u2212";
-const [ALL, FEW] = [40, 12]; // tokens that all have a row; that have one of more
+const [ALL, FEW] = [40, 8]; // tokens that all have a row; that have one of more
 // In the language of the texts: what is between the whole and its decimals, and around a word.
 let mark = ".";
 let [open, close] = ["“", "”"];

@@ -8,7 +8,7 @@ import { addingUp, fixed, signedText } from "./printed.js";
 /** @import { Texts } from "./types.d.ts" */
 /** @typedef {{ name: string, values: number[] }} Named */
 
-const [HALF, LOW, FEW] = [24, 16, 16]; // pixels of the longest bar; where there are more products than a few
+const HALF = 16; // pixels of the longest bar
 
 export class ProductColumns {
   node = el("div", { class: "viz-learn-products" });
@@ -19,8 +19,7 @@ export class ProductColumns {
     const products = first.values.map((value, at) => value * second.values[at]);
     const printed = addingUp(products, 2);
     const most = (/** @type {number[]} */ values) => Math.max(...values.map(Math.abs)) || 1;
-    const half = products.length > FEW ? LOW : HALF;
-    const [a, b, bar] = [most(first.values), most(second.values), half / most(products)];
+    const [a, b, bar] = [most(first.values), most(second.values), HALF / most(products)];
     const color = signedColors();
     const cell = (/** @type {number} */ value, /** @type {number} */ largest) => {
       const rgb = color(value / largest);
@@ -30,7 +29,7 @@ export class ProductColumns {
       this.said.replaceChildren(
         `${words.number(at)}: ${fixed(first.values[at], 4)} × ${fixed(second.values[at], 4)} = ${fixed(products[at], 4)}`,
       );
-    this.node.style.setProperty("--half", `${half}px`);
+    this.node.style.setProperty("--half", `${HALF}px`);
     this.node.replaceChildren(
       el("div", { class: "viz-learn-column viz-learn-labels" }, el("b", {}, first.name), el("b", {}, second.name)),
       ...products.map((product, at) => {

@@ -61,6 +61,11 @@ export class Question {
     this.changed = changed;
   }
 
+  /** The one that is asked. @returns {Exercise | undefined} */
+  get now() {
+    return this.exercises[this.at];
+  }
+
   /** The exercises whose answers are neither found nor shown. */
   get open() {
     return this.exercises.filter((each) => {
@@ -162,6 +167,7 @@ export class Question {
   #next() {
     this.at = (this.at + 1) % this.exercises.length;
     this.#draw();
+    this.changed();
   }
 }
 

@@ -45,9 +45,11 @@ export class AttentionStep {
     const scroll = el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table.node);
     this.worked = [
       ...[this.titles[0], this.products.node, el("div", { class: "viz-learn-sumline" }, this.sum, this.products.said)],
+      this.why,
       ...[this.titles[1], this.touched, scroll, this.minus, this.titles[2], this.values.node],
     ];
-    this.node = el("div", {}, ...this.worked, this.removed.node, this.note);
+    this.node = el("div", {}, ...this.worked, this.note);
+    this.beside = this.removed.node;
   }
 
   /** The weights as they are here, changed or not; null where queries and keys were not seen. */

@@ -14,9 +14,11 @@ export class FfnStep {
   curve = el("div", { class: "viz-learn-curve" });
   strongest = el("table", { class: "viz-learn-plain" });
   note = caption();
+  /** @type {number | null} whose numbers are printed, once one is chosen */
+  unit = null;
 
   constructor(/** @type {Acts} */ { choose }) {
-    this.units = new VectorRows(() => {});
+    this.units = new VectorRows((unit) => this.print(unit));
     this.out = new VectorRows((around) => choose({ around }));
     const two = el("div", { class: "viz-learn-two" }, el("div", {}, this.title, this.curve), this.strongest);
     this.node = el("div", {}, this.units.node, two, this.out.node, this.note);
@@ -33,15 +35,10 @@ export class FfnStep {
     const [found, words] = [numbers.ffn, texts.ffn];
     if (!found) return;
     this.units.node.setAttribute("aria-label", words.units);
-    const [[unit] = [0]] = found.strongest;
-    this.units.show(
-      [
-        { name: words.before(found.activation), values: found.before },
-        { name: words.after(found.activation), values: found.after },
-      ],
-      unit,
-      texts,
-    );
+    const [[strongest] = [0]] = found.strongest;
+    const before = { name: words.before(found.activation), values: found.before };
+    const after = { name: words.after(found.activation), values: found.after, asks: "activation" };
+    this.units.show([before, after], this.unit ?? strongest, texts);
     this.title.textContent = words.curve(found.activation);
     this.curve.replaceChildren(curveOf(found, texts));
     this.strongest.replaceChildren(
@@ -51,6 +48,12 @@ export class FfnStep {
     this.out.node.setAttribute("aria-label", words.out);
     this.out.show([{ name: words.out, values: found.out }], place.around, texts, 3);
     this.note.textContent = words.note(found.out.length, found.after.length);
+  }
+
+  /** @param {number} unit */
+  print(unit) {
+    this.unit = this.units.dim = unit;
+    this.units.draw();
   }
 
   redraw() {

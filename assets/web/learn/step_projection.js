@@ -12,6 +12,7 @@ import { VectorRows } from "./vector_rows.js";
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
 
 const ASKED = "one-number"; // the exercise
+const LARGEST = 3; // products that are written out, as the exercise does
 
 /** @implements {StepView} */
 export class ProjectionStep {
@@ -58,12 +59,21 @@ export class ProjectionStep {
     ];
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);
-    const total = product.reduce((sum, value) => sum + value, 0);
-    const bias = found.bias === null ? null : signedText(fixedSum(found.sum, total), 3);
-    const sum = words.sum(found.x.length, fixed(total, 3), bias, fixed(found.sum, 3));
-    this.sum.replaceChildren(el("span", asksFor(ASKED, { cell: dim }), sum));
+    const largest = product.map((_, at) => at).sort((a, b) => Math.abs(product[b]) - Math.abs(product[a]));
+    const [first, others] = [largest.slice(0, LARGEST), largest.slice(LARGEST)];
+    const rest = others.reduce((sum, at) => sum + product[at], 0);
+    const bias = found.bias === null ? null : fixed(found.bias, 2);
+    const factors = (/** @type {number} */ at) =>
+      `${words.at(at)} ${fixed(found.x[at], 2)} · ${factor(found.column[at])}`;
+    const said = words.sum(product.length, first.map(factors).join("; "), fixed(rest, 2), bias);
+    this.sum.replaceChildren(said, el("span", asksFor(ASKED, { cell: dim }), `q[${dim}] = ${fixed(found.sum, 2)}`));
     this.says.textContent = spoken(texts, found.says ?? "");
     this.note.textContent = words.note(found.x.length);
+  }
+
+  /** @param {number} dim */
+  print(dim) {
+    this.choose({ dim });
   }
 
   redraw() {
@@ -90,6 +100,4 @@ export class ProjectionStep {
   }
 }
 
-// The bias as it is printed between a sum and its total, such that they add up.
-const fixedSum = (/** @type {number} */ whole, /** @type {number} */ part) =>
-  Math.round(whole * 1000) / 1000 - Math.round(part * 1000) / 1000;
+const factor = (/** @type {number} */ value) => (value < 0 ? `(${fixed(value, 2)})` : fixed(value, 2));

@@ -27,7 +27,8 @@ export class ResidualStep {
 
   /** @param {Shown} shown */
   headline({ run, place, numbers, texts }) {
-    const lengths = (numbers.stages ?? []).flatMap(({ vector, length }) => (vector && length !== null ? [length] : []));
+    const own = (numbers.stages ?? []).filter(({ id }) => id !== "norm_final"); // the block's
+    const lengths = own.flatMap(({ vector, length }) => (vector && length !== null ? [length] : []));
     if (!lengths.length) return [];
     const [first, last] = [lengths[0], lengths[lengths.length - 1]];
     return texts.residual.headline(run.tokens[place.query], fixed(first, 1), fixed(last, 1));
@@ -45,9 +46,12 @@ export class ResidualStep {
     if (!rows.length) return;
     this.rows.node.setAttribute("aria-label", texts.residual.stages);
     this.rows.show(rows, place.around, texts, 2);
+    const first = stages.find(({ norm }) => norm); // of which it is said what a norm does
     const worked = stages.flatMap((stage, at) => [
       ...added(stages, at, place.around, texts),
-      ...(stage.norm ? [normed(stage, stage.norm, place.around, texts, stages[at - 1]?.id ?? "")] : []),
+      ...(stage.norm
+        ? [normed(stage, stage.norm, place.around, texts, stages[at - 1]?.id ?? "", stage === first)]
+        : []),
     ]);
     this.norms.replaceChildren(...worked);
     this.note.textContent = texts.residual.note;
@@ -91,6 +95,7 @@ function normed(
   /** @type {number} */ around,
   /** @type {Texts} */ texts,
   /** @type {string} */ into,
+  /** @type {boolean} */ explained,
 ) {
   const words = texts.residual;
   const at = Math.min(around, norm.in.length - 1);
@@ -104,8 +109,7 @@ function normed(
     "p",
     { class: "viz-learn-equation" },
     el("b", {}, `${stageName(texts, { id, title })}. `),
-    words.norm(norm.kind, mean, fixed(norm.std, 4)),
-    el("br"),
+    ...(explained ? [words.norm(norm.kind, mean, fixed(norm.std, 4)), el("br")] : []),
     ...[words.one(at), ...centered, ` ÷ ${fixed(norm.std, 4)}${weight}${bias} = `, asked(id, at, fixed(out, 3))],
   );
 }

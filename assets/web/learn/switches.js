@@ -26,7 +26,7 @@ export class Switches {
   /** @type {Shown | null} */
   shown = null;
 
-  /** @type {(shown: Shown, step: { divide: HTMLInputElement, why: HTMLElement } | null) => void} `step` is step 4, with its switch */
+  /** @type {(shown: Shown, step: { divide: HTMLInputElement } | null) => void} `step` is step 4, with its switch */
   show(shown, step) {
     const { run, place, texts } = shown;
     const words = texts.switches;
@@ -47,8 +47,8 @@ export class Switches {
     ];
     this.list.replaceChildren(...lines);
     this.here.hidden = !step;
-    const divided = step ? [el("div", { class: LINES }, line(words.divide, step.divide)), step.why] : [];
-    this.here.replaceChildren(el("h4", {}, words.here), ...divided);
+    const divided = step ? el("div", { class: LINES }, line(words.divide, step.divide)) : "";
+    this.here.replaceChildren(el("h4", {}, words.here), divided);
     const codes = codesOf(run);
     this.#headCode = `h${place.layer}.${place.head}`;
     this.head.checked = codes.includes(this.#headCode);

@@ -23,6 +23,7 @@ import { Switches } from "./switches.js";
 import { languageOf, TEXTS } from "./texts.js";
 import { exercisesOf } from "./tried_out.js";
 
+/** @import { Exercise } from "./requests.js" */
 /** @import { Acts, Place, Shown, StepView } from "./types.d.ts" */
 
 const STEP = "learn.step"; // in the link
@@ -43,6 +44,7 @@ class LearnTab extends TabShell {
   texts = TEXTS[languageOf(current.selection.noted(LANGUAGE))];
   dim = 0;
   around = 0;
+  #printed = ""; // the question for which a number was looked up
   /** @type {Shown | null} */
   shown = null;
   /** @type {Map<number, StepView>} by the number of the step, made when it is first seen */
@@ -55,6 +57,7 @@ class LearnTab extends TabShell {
   tokens = new TokenChoice({ hover: (at) => current.hover(at), choose: (query) => current.selection.set({ query }) });
   block = new BlockDrawing((step) => this.go(step));
   numbers = el("div", { class: "viz-learn-middle" });
+  beside = el("div", { class: "viz-learn-beside" });
   untrained = el("p", { class: "viz-masked", hidden: true });
   missing = el("p", { class: "viz-learn-missing", hidden: true });
   agrees = el("p", { class: "viz-caption viz-learn-agrees" });
@@ -70,7 +73,7 @@ class LearnTab extends TabShell {
     oneStop(this.bar);
     this.full = fullScreen(this.body, () => this.redraw());
     const middle = el("div", { class: "viz-learn-main" }, this.untrained, this.missing, this.numbers, this.agrees);
-    const aside = el("aside", { class: "viz-learn-aside" }, this.question.node, this.switches.node);
+    const aside = el("aside", { class: "viz-learn-aside" }, this.question.node, this.beside, this.switches.node);
     const tools = el("span", { class: "viz-learn-tools" }, this.keys, this.lesson, this.language, this.full);
     this.line = el("div", { class: "viz-learn-line" }, tools);
     this.left = el("div", { class: "viz-learn-left" }, this.block.node);
@@ -170,7 +173,10 @@ class LearnTab extends TabShell {
     this.missing.textContent = lacks ? this.texts.missing + spoken(this.texts, shown.numbers.missing[needs] ?? "") : "";
     this.block.show(shown, step);
     const view = this.#view(step);
-    if (this.numbers.firstElementChild !== view.node) this.numbers.replaceChildren(view.node);
+    if (this.numbers.firstElementChild !== view.node) {
+      this.numbers.replaceChildren(view.node);
+      this.beside.replaceChildren(...(view.beside ? [view.beside] : []));
+    }
     view.node.hidden = Boolean(lacks);
     if (!lacks) view.show(shown);
     this.switches.show(shown, view instanceof AttentionStep ? view : null);
@@ -196,16 +202,7 @@ class LearnTab extends TabShell {
   #view(/** @type {number} */ step) {
     /** @type {Acts} */
     const acts = {
-      choose: ({ dim, around, ...place }) => {
-        this.dim = dim ?? this.dim;
-        this.around = around ?? this.around;
-        if (Object.keys(place).length) current.selection.set(place);
-        else if (dim !== undefined) this.refresh();
-        else if (this.shown && around !== undefined) {
-          this.shown = { ...this.shown, place: { ...this.shown.place, around } };
-          this.#draw();
-        }
-      },
+      choose: (place) => this.#choose(place),
       layoutChanged: () => step === this.step && this.#say(),
       asks: (id) => this.cover.asks(id),
     };
@@ -222,6 +219,30 @@ class LearnTab extends TabShell {
   #uncover() {
     this.cover.show(this.question.open);
     this.views.get(this.step)?.asked?.();
+    this.#print(this.question.now);
+  }
+
+  // A question about one number of a vector has come, or is the next: that number is among the printed ones.
+  #print(/** @type {Exercise | undefined} */ exercise) {
+    const { id = "", step = 0, cell = null } = exercise ?? {};
+    const asked = `${id}:${cell}`;
+    if (asked === this.#printed || (exercise && step !== this.step)) return;
+    this.#printed = asked;
+    if (cell === null) return;
+    const view = this.#view(this.step);
+    if (view.print) view.print(cell);
+    else this.#choose({ around: cell });
+  }
+
+  #choose(/** @type {Partial<Place>} */ { dim, around, ...place }) {
+    this.dim = dim ?? this.dim;
+    this.around = around ?? this.around;
+    if (Object.keys(place).length) current.selection.set(place);
+    else if (dim !== undefined) this.refresh();
+    else if (this.shown && around !== undefined) {
+      this.shown = { ...this.shown, place: { ...this.shown.place, around } };
+      this.#draw();
+    }
   }
 
   #ask(/** @type {Shown} */ { run, place }) {

@@ -263,10 +263,9 @@ export const DE = {
     x: "x",
     column: (dim) => `W_q, Spalte ${dim}`,
     product: "Produkt",
-    sum: (n, sum, bias, q) =>
-      bias === null
-        ? `Summe der ${n} Produkte = ${q}`
-        : `Summe der ${n} Produkte = ${sum}; dazu der Bias ${bias} = ${q}`,
+    sum: (n, products, rest, bias) =>
+      `Die größten der ${n} Produkte: ${products}. Die übrigen ergeben ${rest}${bias === null ? "" : `, der Bias ist ${bias}`}. Zusammen: `,
+    at: (dim) => `Zahl ${dim}:`,
     q: (name) => `q von ${name}: wonach es sucht`,
     k: (name) => `k von ${name}: woran es gefunden wird`,
     v: (name) => `v von ${name}: was es weitergibt`,
@@ -330,11 +329,7 @@ export const DE = {
     vectors: "Der Teil jedes Kopfs und ihre Summe",
   },
   residual: {
-    headline: (name, from, to) => [
-      "In dieser Schicht ändert sich die Länge des Vektors von ",
-      name,
-      ` von ${from} auf ${to}.`,
-    ],
+    headline: (name, from, to) => ["Dieser Block ändert die Länge des Vektors von ", name, ` von ${from} auf ${to}.`],
     note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und die anderen Texte darin spielten mit. Post-Norm, wie im ersten Transformer und in BERT, skaliert jede Summe; Pre-Norm lässt den Weg der Residualverbindung frei, sodass sich tiefe Modelle leichter trainieren lassen.",
     stages: "Der Vektor nach jedem Teil des Blocks",
     norm: (kind, mean, std) =>

@@ -173,13 +173,12 @@ export const EN = {
     product: "product",
     sum: (
       /** @type {number} */ n,
-      /** @type {string} */ sum,
+      /** @type {string} */ products,
+      /** @type {string} */ rest,
       /** @type {string | null} */ bias,
-      /** @type {string} */ q,
     ) =>
-      bias === null
-        ? `Sum of the ${n} products = ${q}`
-        : `Sum of the ${n} products = ${sum}; plus the bias ${bias} = ${q}`,
+      `The largest of the ${n} products: ${products}. The others add up to ${rest}${bias === null ? "" : `, and the bias is ${bias}`}. Together: `,
+    at: (/** @type {number} */ dim) => `number ${dim}:`,
     q: (/** @type {string} */ name) => `q of ${name}: what it looks for`,
     k: (/** @type {string} */ name) => `k of ${name}: what others match it by`,
     v: (/** @type {string} */ name) => `v of ${name}: what it passes on`,
@@ -211,7 +210,7 @@ export const EN = {
       `Why ${by}: the scores of ${query} have a standard deviation of ${wide} before and ${narrow} after it. A sum of d products of independent numbers of variance 1 has variance d, so without it the softmax of a wide head would leave almost all weight to one key.`,
     minus: "A mask gives −∞ to the score of a key that is not allowed: e^−∞ = 0, so its weight is exactly 0.",
     bias: (/** @type {string} */ bias) => ` (including the bias ${bias} for this distance)`,
-    softmax: "2 · Do the same for every key, then take the softmax: e^score ÷ the sum of them all",
+    softmax: "2 · The same for every key, then the softmax: e^score ÷ the sum of them all",
     values: "3 · Add up the values, each times its weight",
     q: (/** @type {string} */ name) => `q of ${name}`,
     k: (/** @type {string} */ name) => `k of ${name}`,
@@ -276,7 +275,7 @@ export const EN = {
   },
   residual: {
     headline: (/** @type {string} */ name, /** @type {string} */ from, /** @type {string} */ to) => [
-      "In this layer, the vector of ",
+      "In this block, the vector of ",
       name,
       ` goes from length ${from} to ${to}.`,
     ],

@@ -119,11 +119,15 @@ export interface Acts {
 }
 export interface StepView {
   node: HTMLElement;
+  /** What stands below the question. */
+  beside?: HTMLElement;
   show: (shown: Shown) => unknown;
   /** The sentence over the step, once it is shown. */
   headline: (shown: Shown) => (string | Node)[];
   redraw?: () => unknown;
   /** Other exercises are open. */
   asked?: () => unknown;
+  /** One asks for this number of a vector, which is not one of the model's width. */
+  print?: (cell: number) => unknown;
   leave?: () => unknown;
 }

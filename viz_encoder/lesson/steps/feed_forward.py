@@ -84,6 +84,7 @@ def activation(asked: Asked) -> Number | None:
         },
         mistakes={"relu": max(0.0, x), "factor": factor, "unchanged": x, "positive": -y},
         printed=round(x, 2) * round(factor, 3),
+        cell=unit,
     )
 
 
