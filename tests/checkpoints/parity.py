@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor
 
@@ -17,6 +18,10 @@ from viz_encoder.inputs import Inputs, Sample
 TOLERANCE = 2e-5  # of the largest value; the smallest real mistake we know is 7e-4
 N_WORDS = 45
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(N_WORDS - 5))]
+SIZES = {
+    "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "intermediate_size": 40, "max_position_embeddings": 19,
+}  # fmt: skip
 LENGTHS = ((1,), (7, 4, 1), (19, 19))  # 19 is the most that the text models here read
 
 
@@ -49,6 +54,28 @@ class Case:
     end_id: int | None = None  # of the token that ends each text, where the reference looks for it
     save: Callable[[Any, Path], Any] | None = None  # where it is not transformers' save_pretrained
     loose: float = 1.0  # times TOLERANCE, with the reason beside it
+
+
+def builder(
+    family: str, sizes: Mapping[str, Any] = SIZES, **more: Any
+) -> Callable[..., Callable[[], Any]]:
+    """What makes random models of transformers: builder("Bert")("ForMaskedLM", hidden_act="relu").
+
+    `add_pooling_layer` is said to the model, all else to its config.
+    """
+
+    def build(kind: str = "Model", **settings: Any) -> Callable[[], Any]:
+        named = {name: getattr(transformers, f"{family}{name}") for name in (kind, "Config")}
+        given = {key: settings.pop(key) for key in ("add_pooling_layer",) if key in settings}
+        return lambda: named[kind](named["Config"](**{**sizes, **more, **settings}), **given)
+
+    return build
+
+
+def pooled(model: Any, folder: Path) -> Any:
+    """With the pooler, which from_pretrained leaves out unless it is asked for."""
+    model.save_pretrained(folder)
+    return type(model).from_pretrained(folder, attn_implementation="eager", add_pooling_layer=True)
 
 
 def save(case: Case, folder: Path) -> Any:

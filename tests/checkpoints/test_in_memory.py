@@ -30,9 +30,8 @@ from transformers import (
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
-from tests.checkpoints.cases.bert import SIZES
 from tests.checkpoints.faults import a_sentence
-from tests.checkpoints.parity import TOLERANCE, Case, ask, compare, save
+from tests.checkpoints.parity import SIZES, TOLERANCE, Case, ask, compare, save
 from tests.slow import slow, slow_but
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import CheckpointError, InputError, KeyMismatch, UnknownFamily

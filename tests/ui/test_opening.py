@@ -8,7 +8,6 @@ import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from transformers import BertForMaskedLM
 
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
@@ -30,7 +29,7 @@ def folder(tmp_path_factory):
     """A tiny BERT with a masked-token head, as transformers writes it."""
     folder = tmp_path_factory.mktemp("models") / "tiny-bert"
     folder.mkdir()
-    save(Case("x", "bert", build(BertForMaskedLM), None), folder)
+    save(Case("x", "bert", build("ForMaskedLM"), None), folder)
     return folder
 
 
@@ -228,7 +227,7 @@ def test_a_folder_that_changed_is_read_again(folder, tmp_path):
     name = models.open(str(copy))
     first = models.get(name)
     assert models.open(str(copy)) == name and models.get(name) is first
-    save(Case("x", "bert", build(BertForMaskedLM, num_labels=2), None), copy)
+    save(Case("x", "bert", build("ForMaskedLM", num_labels=2), None), copy)
     (copy / "README.md").write_text("changed")
     assert models.open(str(copy)) == name and models.get(name) is not first
 

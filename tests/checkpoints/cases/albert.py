@@ -2,24 +2,9 @@
 
 from typing import Any
 
-from transformers import (
-    AlbertConfig,
-    AlbertForMaskedLM,
-    AlbertForPreTraining,
-    AlbertForQuestionAnswering,
-    AlbertForSequenceClassification,
-    AlbertForTokenClassification,
-    AlbertModel,
-)
-
 from tests.checkpoints.cases.bert import run
-from tests.checkpoints.parity import N_WORDS, Case, Expected
+from tests.checkpoints.parity import Case, Expected, builder
 from viz_encoder.inputs import Inputs
-
-SIZES = {
-    "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "intermediate_size": 40, "max_position_embeddings": 19, "embedding_size": 14,
-}  # fmt: skip
 
 
 def run_both(reference: Any, inputs: Inputs) -> Expected:
@@ -31,28 +16,27 @@ def run_both(reference: Any, inputs: Inputs) -> Expected:
     return Expected(out.hidden_states, out.attentions, heads={"masked": out.prediction_logits})
 
 
-def build(kind: type, **settings: Any):
-    return lambda: kind(AlbertConfig(**{**SIZES, **settings}))
+build = builder("Albert", embedding_size=14)
 
 
 CASES = [
-    Case("ALBERT", "albert", build(AlbertModel), run("pool"),
+    Case("ALBERT", "albert", build(), run("pool"),
         wrong={
             "layer_norm_eps": 1e-3, "hidden_act": "gelu", "num_attention_heads": 6,
             "num_hidden_layers": 2, "num_hidden_groups": 3, "inner_group_num": 2,
             "type_vocab_size": 1, "embedding_size": 24, "position_embedding_type": "relative_key",
         },
     ),
-    Case("ALBERT, gelu", "albert", build(AlbertModel, hidden_act="gelu"), run("pool"),
+    Case("ALBERT, gelu", "albert", build("Model", hidden_act="gelu"), run("pool"),
          wrong={"hidden_act": "gelu_new"}),
-    Case("ALBERT, deeper than its file", "albert", build(AlbertModel, num_hidden_layers=40),
+    Case("ALBERT, deeper than its file", "albert", build("Model", num_hidden_layers=40),
          run("pool")),
-    Case("ALBERT for masked tokens", "albert", build(AlbertForMaskedLM), run("masked"),
+    Case("ALBERT for masked tokens", "albert", build("ForMaskedLM"), run("masked"),
          wrong={"hidden_act": "gelu"}),
-    Case("ALBERT as it was trained", "albert", build(AlbertForPreTraining), run_both),
-    Case("ALBERT, 3 labels", "albert", build(AlbertForSequenceClassification, num_labels=3),
+    Case("ALBERT as it was trained", "albert", build("ForPreTraining"), run_both),
+    Case("ALBERT, 3 labels", "albert", build("ForSequenceClassification", num_labels=3),
          run("classify")),
-    Case("ALBERT, 5 token labels", "albert", build(AlbertForTokenClassification, num_labels=5),
+    Case("ALBERT, 5 token labels", "albert", build("ForTokenClassification", num_labels=5),
          run("tokens")),
-    Case("ALBERT for answers", "albert", build(AlbertForQuestionAnswering), run()),
+    Case("ALBERT for answers", "albert", build("ForQuestionAnswering"), run()),
 ]  # fmt: skip

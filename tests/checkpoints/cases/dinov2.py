@@ -2,16 +2,7 @@
 
 from typing import Any
 
-from transformers import (
-    Dinov2Config,
-    Dinov2ForImageClassification,
-    Dinov2Model,
-    Dinov2WithRegistersConfig,
-    Dinov2WithRegistersForImageClassification,
-    Dinov2WithRegistersModel,
-)
-
-from tests.checkpoints.parity import Case, Expected
+from tests.checkpoints.parity import Case, Expected, builder
 from viz_encoder.inputs import Inputs
 
 SIZES = {
@@ -30,37 +21,33 @@ def see(reference: Any, inputs: Inputs) -> Expected:
     return Expected(out.hidden_states, out.attentions, out.last_hidden_state)
 
 
-def build(kind: type, config: type, **settings: Any):
-    return lambda: kind(config(**{**SIZES, **settings}))
-
-
-def plain(name: str, kind: type, wrong: Any = None, **settings: Any) -> Case:
-    model = build(kind, Dinov2Config, **settings)
+def plain(name: str, kind: str, wrong: Any = None, **settings: Any) -> Case:
+    model = builder("Dinov2", SIZES)(kind, **settings)
     return Case(name, PLAIN, model, see, "image", wrong or {}, PICTURES)
 
 
-def registered(name: str, kind: type, wrong: Any = None, **settings: Any) -> Case:
-    model = build(kind, Dinov2WithRegistersConfig, **settings)
+def registered(name: str, kind: str, wrong: Any = None, **settings: Any) -> Case:
+    model = builder("Dinov2WithRegisters", SIZES)(kind, **settings)
     return Case(name, REGISTERS, model, see, "image", wrong or {}, PICTURES)
 
 
 CASES = [
-    plain("DINOv2", Dinov2Model, {
+    plain("DINOv2", "Model", {
         "layer_norm_eps": 1e-3, "hidden_act": "gelu_new", "num_attention_heads": 6,
         "num_hidden_layers": 2, "mlp_ratio": 4, "image_size": 60, "patch_size": 10,
         "qkv_bias": False, "use_swiglu_ffn": True, "num_channels": 1,
         "model_type": REGISTERS,  # other tokens, and another way to resize
     }),
-    plain("DINOv2, gated", Dinov2Model, {"use_swiglu_ffn": False, "mlp_ratio": 3},
+    plain("DINOv2, gated", "Model", {"use_swiglu_ffn": False, "mlp_ratio": 3},
           use_swiglu_ffn=True, qkv_bias=False),
-    plain("DINOv2, 3 labels", Dinov2ForImageClassification, num_labels=3),
-    registered("DINOv2 with registers", Dinov2WithRegistersModel, {
+    plain("DINOv2, 3 labels", "ForImageClassification", num_labels=3),
+    registered("DINOv2 with registers", "Model", {
         "layer_norm_eps": 1e-3, "hidden_act": "relu", "num_register_tokens": 3,
         "model_type": PLAIN,
     }),
-    registered("DINOv2 with registers, gated", Dinov2WithRegistersModel, use_swiglu_ffn=True),
-    registered("DINOv2 without its registers", Dinov2WithRegistersModel, {"model_type": PLAIN},
+    registered("DINOv2 with registers, gated", "Model", use_swiglu_ffn=True),
+    registered("DINOv2 without its registers", "Model", {"model_type": PLAIN},
                num_register_tokens=0),
-    registered("DINOv2 with registers, 3 labels", Dinov2WithRegistersForImageClassification,
+    registered("DINOv2 with registers, 3 labels", "ForImageClassification",
                num_labels=3, num_register_tokens=2),
 ]  # fmt: skip

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from transformers import DINOv3ViTConfig, DINOv3ViTModel
-
-from tests.checkpoints.parity import Case, Expected
+from tests.checkpoints.parity import Case, Expected, builder
 from viz_encoder.inputs import Inputs
 
 SIZES = {
     "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40,
     "image_size": 16, "patch_size": 4,
 }  # fmt: skip
+build = builder("DINOv3ViT", SIZES)
 PICTURES = ((16, 16), (24, 24), (12, 28), (4, 4))
 
 
@@ -21,8 +20,7 @@ def see(reference: Any, inputs: Inputs) -> Expected:
 
 
 def case(name: str, wrong: Any = None, **settings: Any) -> Case:
-    model = lambda: DINOv3ViTModel(DINOv3ViTConfig(**SIZES, **settings))  # noqa: E731
-    return Case(name, "dinov3_vit", model, see, "image", wrong or {}, PICTURES)
+    return Case(name, "dinov3_vit", build(**settings), see, "image", wrong or {}, PICTURES)
 
 
 CASES = [

@@ -5,26 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformers.models.gte.configuration_gte import GteConfig
-from transformers.models.gte.modeling_gte import (
-    GteForMaskedLM,
-    GteForSequenceClassification,
-    GteForTokenClassification,
-    GteModel,
-)
+from tests.checkpoints.parity import Case, builder, pooled, run_text
 
-from tests.checkpoints.parity import N_WORDS, Case, run_text
-
-SIZES = {
-    "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "intermediate_size": 40, "max_position_embeddings": 19, "pad_token_id": 0,
-}  # fmt: skip
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5}
 run = partial(run_text, segments=True)
-
-
-def build(kind: type, **settings: Any):
-    return lambda: kind(GteConfig(**{**SIZES, **settings}))
+build = builder("Gte", pad_token_id=0)
 
 
 def ntk(model: Any, folder: Path) -> Any:
@@ -50,14 +35,8 @@ def ntk(model: Any, folder: Path) -> Any:
     return reference
 
 
-def pooled(model: Any, folder: Path) -> Any:
-    """With the pooler, which from_pretrained leaves out unless it is asked for."""
-    model.save_pretrained(folder)
-    return type(model).from_pretrained(folder, attn_implementation="eager", add_pooling_layer=True)
-
-
 CASES = [
-    Case("GTE", "gte", build(GteModel), run(),
+    Case("GTE", "gte", build(), run(),
         wrong={
             "layer_norm_eps": 1e-3, "hidden_act": "gelu_new", "num_attention_heads": 6,
             "num_hidden_layers": 2, "type_vocab_size": 0,
@@ -65,27 +44,25 @@ CASES = [
         },
     ),
     Case("GTE, 2 segments, scaled", "gte",
-         build(GteModel, type_vocab_size=2, rope_parameters=LINEAR), run(),
+         build("Model", type_vocab_size=2, rope_parameters=LINEAR), run(),
          wrong={"rope_parameters": {**LINEAR, "factor": 2.0}}),
-    Case("GTE, no segments", "gte", build(GteModel, type_vocab_size=0), run()),
-    Case("GTE as new, scaled", "new", build(GteForMaskedLM), run("masked"), save=ntk,
+    Case("GTE, no segments", "gte", build("Model", type_vocab_size=0), run()),
+    Case("GTE as new, scaled", "new", build("ForMaskedLM"), run("masked"), save=ntk,
         wrong={
             "rope_theta": 10_000, "position_embedding_type": "absolute",
             "logn_attention_scale": True, "layer_norm_type": "rms_norm",
             "rope_scaling": {"type": "ntk", "factor": 8.0, "mixed_b": 0.6},
         },
     ),
-    Case("GTE as new", "new", build(GteModel), run(), save=ntk,
+    Case("GTE as new", "new", build(), run(), save=ntk,
          wrong={"rope_scaling": {"type": "ntk", "factor": 7.5}}),
-    Case("GTE as new, 3 labels", "new", build(GteForSequenceClassification, num_labels=3),
+    Case("GTE as new, 3 labels", "new", build("ForSequenceClassification", num_labels=3),
          run("classify"), save=ntk, wrong={"rope_scaling": None}),
-    Case("GTE, pooled", "gte",
-         lambda: GteModel(GteConfig(**SIZES), add_pooling_layer=True), run("pool"), save=pooled),
-    Case("GTE for masked tokens", "gte", build(GteForMaskedLM), run("masked")),
-    Case("GTE for masked tokens, SiLU", "gte", build(GteForMaskedLM, hidden_act="silu"),
+    Case("GTE, pooled", "gte", build(add_pooling_layer=True), run("pool"), save=pooled),
+    Case("GTE for masked tokens", "gte", build("ForMaskedLM"), run("masked")),
+    Case("GTE for masked tokens, SiLU", "gte", build("ForMaskedLM", hidden_act="silu"),
          run("masked")),
-    Case("GTE, 3 labels", "gte", build(GteForSequenceClassification, num_labels=3),
-         run("classify")),
-    Case("GTE, 5 token labels", "gte", build(GteForTokenClassification, num_labels=5),
+    Case("GTE, 3 labels", "gte", build("ForSequenceClassification", num_labels=3), run("classify")),
+    Case("GTE, 5 token labels", "gte", build("ForTokenClassification", num_labels=5),
          run("tokens")),
 ]  # fmt: skip

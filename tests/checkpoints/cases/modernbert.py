@@ -5,26 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformers import (
-    ModernBertConfig,
-    ModernBertForMaskedLM,
-    ModernBertForSequenceClassification,
-    ModernBertForTokenClassification,
-    ModernBertModel,
-)
+from tests.checkpoints.parity import Case, builder, run_text
 
-from tests.checkpoints.parity import N_WORDS, Case, run_text
-
-SIZES = {
-    "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "intermediate_size": 40, "max_position_embeddings": 19, "local_attention": 8,
-    "pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3,
-}  # fmt: skip
 run = partial(run_text, norm="final_norm")
-
-
-def build(kind: type, **settings: Any):
-    return lambda: kind(ModernBertConfig(**{**SIZES, **settings}))
+build = builder(
+    "ModernBert", local_attention=8,
+    pad_token_id=0, bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3,
+)  # fmt: skip
 
 
 def rotary(full: float, sliding: float) -> dict[str, Any]:
@@ -50,7 +37,7 @@ def older(model: Any, folder: Path) -> Any:
 
 
 CASES = [
-    Case("ModernBERT", "modernbert", build(ModernBertModel), run(),
+    Case("ModernBERT", "modernbert", build(), run(),
         wrong={
             "norm_eps": 1e-3, "hidden_activation": "gelu_new", "num_attention_heads": 6,
             "num_hidden_layers": 2, "local_attention": 10, "norm_bias": True,
@@ -59,29 +46,29 @@ CASES = [
         },
     ),
     Case("ModernBERT, biased", "modernbert",
-        build(ModernBertModel, norm_bias=True, attention_bias=True, mlp_bias=True,
+        build("Model", norm_bias=True, attention_bias=True, mlp_bias=True,
               hidden_activation="silu"), run(),
         wrong={"local_attention": 6, "rope_parameters": rotary(10_000.0, 10_000.0),
                "layer_types": ["sliding_attention"] * 3},
     ),
     Case("ModernBERT, older file", "modernbert",
-        build(ModernBertModel, rope_parameters=rotary(5000.0, 300.0),
+        build("Model", rope_parameters=rotary(5000.0, 300.0),
               layer_types=["full_attention", "sliding_attention", "full_attention"]), run(),
         save=older,
         wrong={"global_attn_every_n_layers": 3, "global_rope_theta": 160_000.0,
                "local_rope_theta": 10_000.0, "rope_scaling": {"type": "linear", "factor": 2.0}},
     ),
-    Case("ModernBERT for masked tokens", "modernbert", build(ModernBertForMaskedLM),
+    Case("ModernBERT for masked tokens", "modernbert", build("ForMaskedLM"),
          run("masked"), wrong={"decoder_bias": False, "classifier_bias": True}),
     Case("ModernBERT for masked tokens, biased", "modernbert",
-         build(ModernBertForMaskedLM, classifier_bias=True, decoder_bias=False, norm_bias=True),
+         build("ForMaskedLM", classifier_bias=True, decoder_bias=False, norm_bias=True),
          run("masked")),
     Case("ModernBERT, 3 labels", "modernbert",
-         build(ModernBertForSequenceClassification, num_labels=3), run("classify"),
+         build("ForSequenceClassification", num_labels=3), run("classify"),
          wrong={"classifier_pooling": "mean", "classifier_activation": "gelu_new"}),
     Case("ModernBERT, 3 labels by the mean", "modernbert",
-         build(ModernBertForSequenceClassification, num_labels=3, classifier_pooling="mean"),
+         build("ForSequenceClassification", num_labels=3, classifier_pooling="mean"),
          run("classify"), wrong={"classifier_pooling": "cls"}),
     Case("ModernBERT, 5 token labels", "modernbert",
-         build(ModernBertForTokenClassification, num_labels=5), run("tokens")),
+         build("ForTokenClassification", num_labels=5), run("tokens")),
 ]  # fmt: skip

@@ -5,25 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformers import (
-    NomicBertConfig,
-    NomicBertForMaskedLM,
-    NomicBertForSequenceClassification,
-    NomicBertForTokenClassification,
-    NomicBertModel,
-)
+from tests.checkpoints.parity import N_WORDS, Case, builder, pooled, run_text
 
-from tests.checkpoints.parity import N_WORDS, Case, run_text
-
-SIZES = {
-    "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "intermediate_size": 40, "max_position_embeddings": 19,
-}  # fmt: skip
 run = partial(run_text, segments=True)
-
-
-def build(kind: type, **settings: Any):
-    return lambda: kind(NomicBertConfig(**SIZES, **settings))
+build = builder("NomicBert")
 
 
 def older(model: Any, folder: Path) -> Any:
@@ -42,14 +27,8 @@ def older(model: Any, folder: Path) -> Any:
     return reference
 
 
-def pooled(model: Any, folder: Path) -> Any:
-    """With the pooler, which from_pretrained leaves out unless it is asked for."""
-    model.save_pretrained(folder)
-    return type(model).from_pretrained(folder, attn_implementation="eager", add_pooling_layer=True)
-
-
 CASES = [
-    Case("Nomic BERT", "nomic_bert", build(NomicBertModel), run(),
+    Case("Nomic BERT", "nomic_bert", build(), run(),
         wrong={
             "layer_norm_eps": 1e-3, "hidden_act": "gelu", "num_attention_heads": 6,
             "num_hidden_layers": 2, "type_vocab_size": 1, "head_dim": 12,
@@ -57,11 +36,10 @@ CASES = [
             "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
         },
     ),
-    Case("Nomic BERT, pooled", "nomic_bert",
-         lambda: NomicBertModel(NomicBertConfig(**SIZES), add_pooling_layer=True), run("pool"),
+    Case("Nomic BERT, pooled", "nomic_bert", build(add_pooling_layer=True), run("pool"),
          save=pooled),
     Case("Nomic BERT, older file", "nomic_bert",
-        build(NomicBertModel, rope_parameters={"rope_type": "default", "rope_theta": 500.0}),
+        build("Model", rope_parameters={"rope_type": "default", "rope_theta": 500.0}),
         run(), save=older,
         wrong={
             "layer_norm_epsilon": 1e-3, "activation_function": "geglu", "n_head": 6,
@@ -69,10 +47,10 @@ CASES = [
             "rotary_scaling_factor": 2, "prenorm": True, "qkv_proj_bias": True, "causal": True,
         },
     ),
-    Case("Nomic BERT for masked tokens", "nomic_bert", build(NomicBertForMaskedLM), run("masked"),
+    Case("Nomic BERT for masked tokens", "nomic_bert", build("ForMaskedLM"), run("masked"),
          wrong={"hidden_act": "gelu"}),
     Case("Nomic BERT, 3 labels", "nomic_bert",
-         build(NomicBertForSequenceClassification, num_labels=3), run("classify")),
+         build("ForSequenceClassification", num_labels=3), run("classify")),
     Case("Nomic BERT, 5 token labels", "nomic_bert",
-         build(NomicBertForTokenClassification, num_labels=5), run("tokens")),
+         build("ForTokenClassification", num_labels=5), run("tokens")),
 ]  # fmt: skip

@@ -2,33 +2,13 @@
 
 from typing import Any
 
-from transformers import (
-    CamembertConfig,
-    CamembertForMaskedLM,
-    CamembertForSequenceClassification,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaForQuestionAnswering,
-    RobertaForSequenceClassification,
-    RobertaForTokenClassification,
-    RobertaModel,
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
-    XLMRobertaForTokenClassification,
-    XLMRobertaModel,
-)
-
 from tests.checkpoints.cases.bert import run
-from tests.checkpoints.parity import N_WORDS, Case
+from tests.checkpoints.parity import Case, builder
 
-SIZES = {
-    "vocab_size": N_WORDS, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "intermediate_size": 40, "max_position_embeddings": 21, "layer_norm_eps": 1e-5,
-}  # fmt: skip
-
-
-def build(kind: type, config: type = RobertaConfig, **settings: Any):
-    return lambda: kind(config(**{**SIZES, **settings}))
+build, xlm, camembert = (
+    builder(family, max_position_embeddings=21, layer_norm_eps=1e-5)
+    for family in ("Roberta", "XLMRoberta", "Camembert")
+)
 
 
 def case(name: str, model: Any, task: str = "", **parts: Any) -> Case:
@@ -37,27 +17,23 @@ def case(name: str, model: Any, task: str = "", **parts: Any) -> Case:
 
 
 CASES = [
-    case("RoBERTa", build(RobertaModel), "pool",
+    case("RoBERTa", build(), "pool",
         wrong={
             "layer_norm_eps": 1e-3, "hidden_act": "gelu_new", "num_attention_heads": 6,
             "is_decoder": True, "num_hidden_layers": 2, "type_vocab_size": 1, "pad_token_id": 0,
             "max_position_embeddings": 22, "position_embedding_type": "relative_key",
         },
     ),
-    case("RoBERTa, padding last", build(RobertaModel, pad_token_id=4, type_vocab_size=1,
+    case("RoBERTa, padding last", build("Model", pad_token_id=4, type_vocab_size=1,
         max_position_embeddings=24), "pool", pad_id=4, wrong={"pad_token_id": 3}),
-    case("RoBERTa for masked tokens", build(RobertaForMaskedLM, hidden_act="relu"), "masked"),
-    case("RoBERTa, 3 labels", build(RobertaForSequenceClassification, num_labels=3), "classify"),
-    case("RoBERTa, 5 token labels", build(RobertaForTokenClassification, num_labels=5), "tokens"),
-    case("RoBERTa for answers", build(RobertaForQuestionAnswering)),
-    case("XLM-RoBERTa", build(XLMRobertaModel, XLMRobertaConfig), "pool",
-         wrong={"pad_token_id": 0, "hidden_act": "gelu_new"}),
-    case("XLM-RoBERTa for masked tokens", build(XLMRobertaForMaskedLM, XLMRobertaConfig),
-         "masked"),
-    case("XLM-RoBERTa, 5 token labels",
-         build(XLMRobertaForTokenClassification, XLMRobertaConfig, num_labels=5), "tokens"),
-    case("CamemBERT for masked tokens", build(CamembertForMaskedLM, CamembertConfig), "masked",
+    case("RoBERTa for masked tokens", build("ForMaskedLM", hidden_act="relu"), "masked"),
+    case("RoBERTa, 3 labels", build("ForSequenceClassification", num_labels=3), "classify"),
+    case("RoBERTa, 5 token labels", build("ForTokenClassification", num_labels=5), "tokens"),
+    case("RoBERTa for answers", build("ForQuestionAnswering")),
+    case("XLM-RoBERTa", xlm(), "pool", wrong={"pad_token_id": 0, "hidden_act": "gelu_new"}),
+    case("XLM-RoBERTa for masked tokens", xlm("ForMaskedLM"), "masked"),
+    case("XLM-RoBERTa, 5 token labels", xlm("ForTokenClassification", num_labels=5), "tokens"),
+    case("CamemBERT for masked tokens", camembert("ForMaskedLM"), "masked",
          wrong={"pad_token_id": 0, "layer_norm_eps": 1e-3}),
-    case("CamemBERT, 3 labels",
-         build(CamembertForSequenceClassification, CamembertConfig, num_labels=3), "classify"),
+    case("CamemBERT, 3 labels", camembert("ForSequenceClassification", num_labels=3), "classify"),
 ]  # fmt: skip

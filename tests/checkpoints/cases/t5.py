@@ -2,16 +2,7 @@
 
 from typing import Any
 
-from transformers import (
-    MT5Config,
-    MT5EncoderModel,
-    T5Config,
-    T5EncoderModel,
-    T5ForConditionalGeneration,
-    T5ForTokenClassification,
-)
-
-from tests.checkpoints.parity import N_WORDS, Case, Expected, before
+from tests.checkpoints.parity import N_WORDS, Case, Expected, before, builder
 from viz_encoder.inputs import Inputs
 
 SIZES = {
@@ -37,12 +28,11 @@ def run(task: str = ""):
     return expected
 
 
-def build(kind: type, config: type = T5Config, **settings: Any):
-    return lambda: kind(config(**SIZES, **settings))
+build, mt5 = builder("T5", SIZES), builder("MT5", SIZES)
 
 
 CASES = [
-    Case("T5", "t5", build(T5EncoderModel), run(),
+    Case("T5", "t5", build("EncoderModel"), run(),
         wrong={
             "layer_norm_epsilon": 1e-3, "feed_forward_proj": "gelu", "num_heads": 5,
             "num_layers": 2, "d_kv": 8, "relative_attention_max_distance": 64,
@@ -50,14 +40,14 @@ CASES = [
         },
     ),
     Case("T5, few buckets", "t5",
-        build(T5EncoderModel, relative_attention_num_buckets=8, relative_attention_max_distance=12),
+        build("EncoderModel", relative_attention_num_buckets=8, relative_attention_max_distance=12),
         run(), wrong={"relative_attention_max_distance": 13}),
-    Case("T5 1.1", "t5", build(T5EncoderModel, feed_forward_proj="gated-gelu"), run(),
+    Case("T5 1.1", "t5", build("EncoderModel", feed_forward_proj="gated-gelu"), run(),
         wrong={"feed_forward_proj": "gated-gelu_python"}),
-    Case("T5, gated by SiLU", "t5", build(T5EncoderModel, feed_forward_proj="gated-silu"), run(),
+    Case("T5, gated by SiLU", "t5", build("EncoderModel", feed_forward_proj="gated-silu"), run(),
         wrong={"feed_forward_proj": "silu"}),
-    Case("T5, whole", "t5", build(T5ForConditionalGeneration), run()),
-    Case("T5, 5 token labels", "t5", build(T5ForTokenClassification, num_labels=5), run("tokens")),
-    Case("mT5", "mt5", build(MT5EncoderModel, MT5Config), run(),
+    Case("T5, whole", "t5", build("ForConditionalGeneration"), run()),
+    Case("T5, 5 token labels", "t5", build("ForTokenClassification", num_labels=5), run("tokens")),
+    Case("mT5", "mt5", mt5("EncoderModel"), run(),
         wrong={"feed_forward_proj": "relu", "layer_norm_epsilon": 1e-3}),
 ]  # fmt: skip

@@ -3,21 +3,8 @@
 from typing import Any
 
 import torch
-from transformers import (
-    DeiTConfig,
-    DeiTForImageClassification,
-    DeiTForImageClassificationWithTeacher,
-    DeiTModel,
-    ViTConfig,
-    ViTForImageClassification,
-    ViTForMaskedImageModeling,
-    ViTMAEConfig,
-    ViTMAEForPreTraining,
-    ViTMAEModel,
-    ViTModel,
-)
 
-from tests.checkpoints.parity import Case, Expected
+from tests.checkpoints.parity import Case, Expected, builder
 from viz_encoder.inputs import Inputs
 
 SIZES = {
@@ -60,16 +47,8 @@ def unshuffled(reference: Any, inputs: Inputs) -> Expected:
     return Expected(out.hidden_states, out.attentions, out.last_hidden_state)
 
 
-def vit(kind: type, **settings: Any):
-    return lambda: kind(ViTConfig(**SIZES, **settings))
-
-
-def mae(kind: type, **settings: Any):
-    return lambda: kind(ViTMAEConfig(**SIZES, **DECODER, mask_ratio=0.0, **settings))
-
-
-def deit(kind: type, **settings: Any):
-    return lambda: kind(DeiTConfig(**SIZES, **settings))
+vit, deit = builder("ViT", SIZES), builder("DeiT", SIZES)
+mae = builder("ViTMAE", SIZES | DECODER, mask_ratio=0.0)
 
 
 def case(name: str, model_type: str, model: Any, run: Any = see, **wrong: Any) -> Case:
@@ -77,18 +56,18 @@ def case(name: str, model_type: str, model: Any, run: Any = see, **wrong: Any) -
 
 
 CASES = [
-    case("ViT", "vit", vit(ViTModel), layer_norm_eps=1e-3, hidden_act="gelu_new",
+    case("ViT", "vit", vit(), layer_norm_eps=1e-3, hidden_act="gelu_new",
          num_attention_heads=6, num_hidden_layers=2, image_size=32, patch_size=8, num_channels=1,
          qkv_bias=False, pooler_act="relu"),
-    case("ViT, other axes", "vit", vit(ViTModel, qkv_bias=False, hidden_act="gelu_new",
+    case("ViT, other axes", "vit", vit("Model", qkv_bias=False, hidden_act="gelu_new",
          pooler_output_size=10, pooler_act="relu", num_channels=1, layer_norm_eps=1e-5),
          qkv_bias=True, hidden_act="gelu", pooler_act="tanh"),
-    case("ViT, 3 labels", "vit", vit(ViTForImageClassification, num_labels=3)),
-    case("ViT for masked pictures", "vit", vit(ViTForMaskedImageModeling, encoder_stride=4),
+    case("ViT, 3 labels", "vit", vit("ForImageClassification", num_labels=3)),
+    case("ViT for masked pictures", "vit", vit("ForMaskedImageModeling", encoder_stride=4),
          reconstruct),
-    case("MAE", "vit_mae", mae(ViTMAEModel), unshuffled, layer_norm_eps=1e-3, hidden_act="relu"),
-    case("MAE with its decoder", "vit_mae", mae(ViTMAEForPreTraining), unshuffled),
-    case("DeiT", "deit", deit(DeiTModel), layer_norm_eps=1e-3, hidden_act="relu"),
-    case("DeiT, 3 labels", "deit", deit(DeiTForImageClassification, num_labels=3)),
-    case("DeiT, distilled", "deit", deit(DeiTForImageClassificationWithTeacher, num_labels=3)),
+    case("MAE", "vit_mae", mae(), unshuffled, layer_norm_eps=1e-3, hidden_act="relu"),
+    case("MAE with its decoder", "vit_mae", mae("ForPreTraining"), unshuffled),
+    case("DeiT", "deit", deit(), layer_norm_eps=1e-3, hidden_act="relu"),
+    case("DeiT, 3 labels", "deit", deit("ForImageClassification", num_labels=3)),
+    case("DeiT, distilled", "deit", deit("ForImageClassificationWithTeacher", num_labels=3)),
 ]  # fmt: skip
