@@ -14,9 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from tests.ui.conftest import until_said
 from tests.ui.reruns import put
 from tests.ui.texts import MASKED, SENTENCES
-from viz_encoder.bundled import asset
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
@@ -270,11 +270,7 @@ def shown(visit):
 
 
 def until(opened, where: str, text: str) -> None:
-    opened.page.wait_for_function(
-        "([where, text]) => document.querySelector(where).textContent.includes(text)",
-        arg=[where, text],
-        timeout=15_000,
-    )
+    until_said(opened.page, where, text)
 
 
 def slide(opened, layer: int) -> None:
@@ -401,28 +397,3 @@ def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     norms = np.linalg.norm(states(trace)[3], axis=-1)
     legend = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").first
     assert float(legend.inner_text()) == pytest.approx(np.median(norms), rel=5e-4)
-
-
-@pytest.mark.slow
-def test_a_picture_is_pointed_at_and_played_through(shown):
-    opened = shown(*PANELS, kind="image", model="scene", example="a wide scene")
-    page = opened.page
-    trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/wide.png"))
-    page.mouse.move(*page.evaluate("vizHidden.poolings.shares.box(20)"))
-    assert page.evaluate("vizHidden.similarity.matrix.hovered") == 20
-    assert page.evaluate("vizHidden.pca.hovered") == 20
-    page.mouse.down()
-    page.mouse.up()
-    last = trace.n_layers
-    until(
-        opened, "#viz-hidden-nearest h4", f"Nearest to 20 “{trace.tokens[20]}” after {last} blocks"
-    )
-    alike = cosine_similarity(states(trace)[last])[20]
-    alike[20] = -2
-    first = page.locator(".viz-hidden-neighbor").first
-    until(opened, ".viz-hidden-neighbor", f"{alike.max():.4f}")
-    assert first.get_attribute("data-token") == str(alike.argmax())
-    page.locator(".viz-hidden").get_by_role("button", name="Play the layers").click()
-    until(opened, ".viz-hidden-where", "Embeddings, before any block")
-    until(opened, ".viz-hidden-where", f"After {last} of {last} blocks")
-    page.locator(".viz-hidden").get_by_role("button", name="Play the layers").wait_for()

@@ -38,6 +38,12 @@ def test_the_rows_of_all_heads(site, key, trace):
     got = array(site, key, "rows?layer=4&query=8")
     assert got.shape == (12, trace.n_tokens)
     assert np.abs(got - trace.attention(4)[:, 8].numpy()).max() <= 1e-6
+    kept = [at for at, special in enumerate(trace.sample.special) if not special]
+    rows = trace.attention(4)[:, 8, kept].double().numpy()
+    shown = array(site, key, "rows?layer=4&query=8&hide_special=true&renormalize=true")
+    np.testing.assert_allclose(shown, rows / rows.sum(axis=1, keepdims=True), rtol=2e-5)
+    hidden = array(site, key, "rows?layer=4&query=8&hide_special=true")
+    np.testing.assert_allclose(hidden, rows, rtol=2e-5)
 
 
 def test_the_measures_of_a_row(site, client, key, minilm, trace):

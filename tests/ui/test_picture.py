@@ -4,12 +4,10 @@ import re
 
 import numpy as np
 import pytest
-import torch
-from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.test_words import strongest, upload, wait_for_told
+from tests.ui.test_words import strongest, wait_for_told
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.ui.wire.run_facts import known_labels
@@ -20,21 +18,6 @@ WIDE = {"kind": "image", "example": "a wide scene", "layer": 1, "head": 2, "quer
 @pytest.fixture(scope="module")
 def wide():
     return vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
-
-
-@pytest.fixture(scope="module")
-def registers(tmp_path_factory):
-    """A picture of 8 × 12 patches through a tiny random DINOv2 with registers, saved."""
-    folder = tmp_path_factory.mktemp("dinov2")
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "mlp_ratio": 2}
-    config = Dinov2WithRegistersConfig(
-        patch_size=7, image_size=56, num_register_tokens=3, initializer_range=0.5, **sizes
-    )
-    Dinov2WithRegistersModel(config).save_pretrained(folder)
-    trace = vz.capture(vz.load(folder, device="cpu"), asset(PICTURES["a wide scene"]))
-    trace.save(path := folder / "run.safetensors")
-    return trace, path
 
 
 @pytest.fixture
@@ -53,30 +36,6 @@ def point(opened, token: int) -> None:
     opened.page.mouse.move(*box)
 
 
-def patch(opened, token: int) -> list[int]:
-    """The color near the middle of a patch, as it is drawn."""
-    return opened.page.evaluate(
-        """(token) => {
-          const { picture } = window.vizTab.source;
-          const page = picture.canvas.getBoundingClientRect();
-          const [x, y] = window.vizTab.source.box(token);
-          const copy = new OffscreenCanvas(picture.canvas.width, picture.canvas.height);
-          const context = copy.getContext("2d");
-          context.drawImage(picture.canvas, 0, 0);
-          const ratio = picture.canvas.width / page.width;
-          const at = [(x - page.left) * ratio, (y - page.top) * ratio];
-          return [...context.getImageData(...at, 1, 1).data];
-        }""",
-        token,
-    )  # fmt: skip
-
-
-def kept_by_dino(patches: np.ndarray, share: float) -> int:
-    """visualize_attention.py of DINO: the faintest go as long as their sum is in the rest."""
-    ascending = np.sort(patches.astype(np.float64) / patches.astype(np.float64).sum())
-    return int((np.cumsum(ascending) > 1 - share).sum())
-
-
 def test_hovering_a_patch_shows_its_row(shaded, wide):
     opened = shaded(**WIDE)
     weights = wide.attention(1, 2)
@@ -88,41 +47,6 @@ def test_hovering_a_patch_shows_its_row(shaded, wide):
     assert opened.page.evaluate("window.vizTab.selection.query") == 30
     opened.page.mouse.move(2, 2)
     wait_for_told(opened, strongest(weights[30].tolist(), wide.tokens, "key"))
-
-
-def test_the_strongest_patches_are_kept_as_dino_keeps_them(shaded, wide):
-    opened = shaded(**WIDE)
-    row = wide.attention(1, 2)[30].numpy()
-    patches, prefix = row[1:], float(row[0] / row.sum())
-    for percent in (90, 60, 25, 3):
-        opened.page.fill("#viz-keep", str(percent))
-        said = opened.page.inner_text(".viz-held")
-        many = int(re.search(r"The strongest (\d+) of 150 patches", said)[1])
-        assert many == kept_by_dino(patches, percent / 100)
-        held = 100 * float(np.sort(patches)[-many:].sum() / patches.sum())
-        assert held >= percent and re.search(rf"holds? {held:.1f}% of the weight on patches", said)
-        assert f"The prefix tokens hold {100 * prefix:.1f}% of the whole row" in said
-        assert "not counted" in said
-    opened.page.fill("#viz-keep", "100")
-    assert opened.page.inner_text(".viz-held").startswith("All 150 patches are shaded.")
-
-
-def test_patches_that_are_not_kept_show_the_picture(shaded, wide):
-    opened = shaded(**WIDE)
-    order = np.argsort(-wide.attention(1, 2)[30, 1:].numpy()) + 1
-    most, less = int(order[0]), int(order[20])
-    assert opened.page.input_value("#viz-opacity") == "80"
-    tinted = patch(opened, less)
-    opened.page.fill("#viz-keep", "5")
-    bare, strong = patch(opened, less), patch(opened, most)
-    assert bare != tinted
-    opened.page.fill("#viz-opacity", "100")
-    assert patch(opened, less) == bare and patch(opened, most) != strong
-    opened.page.fill("#viz-opacity", "1")
-    opened.page.fill("#viz-keep", "100")
-    assert np.abs(np.subtract(patch(opened, less), bare)).max() <= 4
-    outputs = opened.page.locator(".viz-picture-controls output").all_inner_texts()
-    assert outputs == ["1%", "100% of the sum"]
 
 
 def largest_said(title):
@@ -171,34 +95,6 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
     assert layers == [f"{layer}&query=31" for layer in range(4)]
 
 
-def test_every_head_follows_what_is_hidden_and_divided(shaded, wide):
-    opened = shaded(**WIDE, hide=1, renorm=1)
-    page = opened.page
-    page.locator(".viz-picture-cell[data-head='3.3']").scroll_into_view_if_needed()
-    page.wait_for_selector(".viz-source-aside [data-painted$=':30']")
-    for layer in range(4):
-        rows = wide.attention(layer)[:, 30, 1:].double().numpy()
-        shown = rows / rows.sum(axis=1, keepdims=True)
-        got = page.evaluate(f"Array.from(window.vizTab.source.heads.rowsOf({layer}))")
-        assert np.abs(np.array(got).reshape(shown.shape) - shown).max() <= 2e-5 * shown.max()
-        said = page.get_attribute(f".viz-picture-cell[data-head='{layer}.1']", "title")
-        assert largest_said(said) == rounded(shown[1].max())
-    top = np.unravel_index(int(shown[1].argmax()), (wide.grid.n_rows, wide.grid.n_cols))
-    place = ["3.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]
-    assert page.evaluate(PATCH_OF, place) == [255, 59, 20, 255]
-    caption = page.inner_text(".viz-source-aside [data-painted] > p")
-    assert "Special tokens are hidden." in caption
-    assert "Rows are divided by their sums over the tokens shown." in caption
-    page.uncheck("#viz-renorm")
-    page.wait_for_function(
-        "() => !document.querySelector('.viz-source-aside [data-painted] > p').innerText"
-        ".includes('divided')"
-    )
-    got = page.evaluate("Array.from(window.vizTab.source.heads.rowsOf(1))")
-    plain = wide.attention(1)[:, 30, 1:].numpy()
-    assert np.abs(np.array(got).reshape(plain.shape) - plain).max() <= 1e-6
-
-
 PATCH_OF = """([name, row, col, rows, cols]) => {
   const canvas = document.querySelector(`.viz-picture-cell[data-head='${name}'] canvas`);
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
@@ -244,32 +140,6 @@ def test_what_a_head_knows_is_of_its_labels():
     assert known_labels(["no", "yes"]).startswith("This model knows only these 2 labels;")
 
 
-@pytest.mark.slow
-def test_registers_stand_beside_the_picture(shared, registers):
-    trace, path = registers
-    grid = trace.grid
-    assert (grid.n_rows, grid.n_cols, grid.n_prefix) == (8, 12, 4)
-    opened = shared()
-    upload(opened, path)
-    opened.page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 0, key: 0 })")
-    opened.page.wait_for_selector(".viz-source[data-painted*=':0.0:']")
-    chips = opened.page.locator(".viz-prefix .viz-word").all_inner_texts()
-    assert chips == ["[CLS]", "[REG0]", "[REG1]", "[REG2]"]
-    box = opened.page.locator(".viz-picture").bounding_box()
-    assert box["width"] / box["height"] == pytest.approx(12 / 8, abs=0.01)
-    weights = trace.attention(0, 0)
-    for token in (4, 99):
-        point(opened, token)
-        wait_for_told(opened, strongest(weights[token].tolist(), trace.tokens, "key"))
-    opened.page.click("[data-token='2']")
-    opened.page.wait_for_selector(".viz-source[data-painted$=':2']")
-    row = weights[2].numpy()
-    opened.page.fill("#viz-keep", "60")
-    said = opened.page.inner_text(".viz-held")
-    assert said.startswith(f"The strongest {kept_by_dino(row[4:], 0.6)} of 96 patches hold 60.")
-    assert f"hold {100 * row[:4].sum() / row.sum():.1f}% of the whole row" in said
-
-
 @pytest.mark.parametrize("width", [390, slow(1440)])
 def test_nothing_is_wider_than_the_screen(shaded, width):
     page = shaded(**WIDE).page
@@ -277,38 +147,6 @@ def test_nothing_is_wider_than_the_screen(shaded, width):
     page.wait_for_function(
         "width => innerWidth === width && document.documentElement.scrollWidth <= width", arg=width
     )
-
-
-def test_the_tint_goes_up_to_the_largest_patch_in_one_color(shaded, wide):
-    layer, head, query = drowned(wide)
-    row = wide.attention(layer, head)[query].numpy()
-    opened = shaded(**{**WIDE, "layer": layer, "head": head, "query": query})
-    page, most = opened.page, int(row[1:].argmax()) + 1
-    if most == query:
-        most = int(np.argsort(row[1:])[-2]) + 1
-    unit = page.inner_text(".viz-tint-unit")
-    assert f"0 to {row[1:].max():.4f} (the largest on a patch), share of the query's total" in unit
-    said = page.get_attribute("[data-token='0'] > span", "data-number")
-    assert float(said) == pytest.approx(float(row[0]), abs=5e-5)
-    page.fill("#viz-keep", "20")
-    page.fill("#viz-opacity", "100")
-    share = row[most] / row[1:].max()
-    red, green, blue, _ = patch(opened, most)
-    assert red >= 255 * share - 2 and max(green, blue) <= 59 * share + 255 * (1 - share) + 2
-    page.evaluate("document.body.classList.toggle('dark')")
-    assert patch(opened, most) == [red, green, blue, 255]
-    bar = page.eval_on_selector(".viz-tint-bar", "node => node.style.backgroundImage")
-    assert bar.count("rgb") >= 17 and "255, 59, 20" in bar
-
-
-def drowned(trace) -> tuple[int, int, int]:
-    """A row whose prefix token has far more weight than any patch."""
-    weights = np.stack([trace.attention(layer).numpy() for layer in range(trace.n_layers)])
-    patches = weights[:, :, 1:, 1:].max(axis=-1)
-    ratio = weights[:, :, 1:, 0] / patches * (patches > 0.001)  # so large are told by four decimals
-    assert ratio.max() > 10
-    layer, head, patch_at = np.unravel_index(int(ratio.argmax()), ratio.shape)
-    return int(layer), int(head), int(patch_at) + 1
 
 
 def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
