@@ -16,7 +16,7 @@ DRAWN = {
     "Vectors": "#viz-hidden-similarity[data-painted]",
     "Vectors two": ".viz-pairs .viz-figure[data-painted]",
     "Vectors padding": ".viz-pool-padding[data-painted]",
-    "Vectors set": "#viz-set-lines",
+    "Vectors set": "#viz-set .viz-pool[data-painted]",
     "Masks": ".viz-masks[data-painted]",
     "Masks paint": ".viz-mask-paint canvas",
     "Masks bugs": ".viz-zoo-audit[data-painted]",
@@ -32,11 +32,11 @@ UNFOLDED = {
 # anything, at 1440 px; the height, and the gaps of over 40 px, at 390 px.
 ROOM = {
     1440: {
-        "Explore": (1210, 0),
+        "Explore": (1150, 0),
         "Vectors": (1100, 0),
         "Vectors two": (1230, 0),
         "Vectors padding": (900, 0),
-        "Vectors set": (900, 4),
+        "Vectors set": (1300, 0),
         "Masks": (1220, 0),
         "Masks paint": (1300, 0),
         "Masks bugs": (1290, 1),
@@ -45,11 +45,11 @@ ROOM = {
         "Corpus": (1230, 0),
     },
     390: {
-        "Explore": (2000, 0),
+        "Explore": (1950, 0),
         "Vectors": (2250, 0),
         "Vectors two": (2300, 0),
         "Vectors padding": (1200, 0),
-        "Vectors set": (1250, 1),
+        "Vectors set": (2400, 0),
         "Masks": (2350, 0),
         "Masks paint": (2400, 0),
         "Masks bugs": (2030, 0),

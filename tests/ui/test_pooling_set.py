@@ -329,6 +329,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.wait_for_function(f"{wide} === {before}")
     page.wait_for_selector(f".viz-set-neighbors[data-painted='{a}:mean:6']", timeout=30_000)
     near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbors")
+    page.click(".viz-set-neighbors .viz-rest")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")
     assert listed == [str(each["item"]) for each in near]
     with page.expect_download() as taken:
@@ -357,7 +358,7 @@ def test_a_result_names_its_set_and_shows_the_chosen_row(visit, width):
     opened = visit(width=width, **link)
     page = opened.page
     drawn(page, ":cls:1")
-    assert page.inner_text("#viz-set .viz-pool > h3") == "4 topics"
+    assert page.inner_text("#viz-set .viz-facts > h3") == "4 topics"
     place = page.evaluate(
         """() => {
           const box = document.querySelector('.viz-set-scroll');

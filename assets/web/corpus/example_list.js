@@ -8,6 +8,7 @@ import { openTab } from "../core/tab_link.js";
 import { headName } from "../views/cells.js";
 import { oneStop } from "../views/one_stop.js";
 import { section } from "../views/headed.js";
+import { ShortList } from "../views/short_list.js";
 import { examplesOf, markedParts } from "./tables.js";
 
 const FIRST = 5; // examples at first
@@ -15,11 +16,8 @@ const RUN = "Run this text on the model above, and look at this pair in the Expl
 
 export class ExampleList {
   heading = el("h3", {});
-  list = oneStop(el("ol", { class: "viz-corpus-examples" }));
+  list = new ShortList(oneStop(el("ol", { class: "viz-corpus-examples" })), FIRST);
   none = caption();
-  rest = button("", () => this.#list(Infinity));
-  /** @type {HTMLElement[]} */
-  lines = [];
   once = el("span");
   node = section(
     "viz-corpus-strongest",
@@ -29,8 +27,8 @@ export class ExampleList {
       ...[el("mark", { class: "viz-corpus-query" }, "query"), " gives its weight to "],
       ...[el("mark", { class: "viz-corpus-key" }, "key"), ". ", this.once],
     ),
-    this.list,
-    this.rest,
+    this.list.node,
+    this.list.rest,
     this.none,
   );
 
@@ -39,15 +37,8 @@ export class ExampleList {
     const found = examplesOf(table, place);
     this.heading.textContent = `Where head ${headName(place)} is strongest`;
     this.once.textContent = `One example per ${itemOf(table)}; special tokens are left out.`;
-    this.lines = found.map((one) => lineOf(one, table.names?.[one.item]));
-    this.#list(FIRST);
+    this.list.show(found.map((one) => lineOf(one, table.names?.[one.item])));
     this.none.textContent = found.length ? "" : "This table has no examples of this head.";
-  }
-
-  #list(/** @type {number} */ most) {
-    this.list.replaceChildren(...this.lines.slice(0, most));
-    this.rest.hidden = this.lines.length <= most;
-    this.rest.textContent = `${this.lines.length - FIRST} more`;
   }
 }
 

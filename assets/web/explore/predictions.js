@@ -58,7 +58,7 @@ export class Predictions {
   async #load() {
     const run = this.#run;
     const [task, layer] = [this.task.value, this.layer.value];
-    if (!run) return;
+    if (!run?.tasks.length) return;
     await this.#latest.run(async (fresh) => {
       const guesses = await fresh(run.predictions(task, layer === "" ? "" : Number(layer)));
       const each = task === "tokens" || task === "replaced";

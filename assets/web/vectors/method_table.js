@@ -1,6 +1,7 @@
 // The table of all methods at all layers: a header sorts it, a row chooses what is drawn below.
 
 import { button, el, query } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 import { called, fixed } from "./results.js";
 
 /** @typedef {keyof typeof COLUMNS} Column */
@@ -45,8 +46,8 @@ export class SetTable {
     const onclick = () => this.#sort(name);
     return el("th", { scope: "col", "data-column": name }, el("button", { type: "button", title, onclick }, text));
   });
-  rows = el("tbody");
-  titles = el("thead", {}, el("tr", {}, ...this.heads));
+  rows = oneStop(el("tbody"));
+  titles = oneStop(el("thead", {}, el("tr", {}, ...this.heads)));
 
   constructor(/** @type {(method: string, layer: number) => unknown} */ choose) {
     this.choose = choose;

@@ -4,7 +4,11 @@ import { control, el, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
+import { oneStop } from "../views/one_stop.js";
+import { ShortList } from "../views/short_list.js";
 import { called, cut, fixed } from "./results.js";
+
+const FIRST = 4; // neighbors at first
 
 export class Neighbors {
   item = 0;
@@ -14,7 +18,7 @@ export class Neighbors {
   });
   title = el("h3", {}, "Nearest neighbors");
   whole = el("p", { class: "viz-set-whole" });
-  list = el("ol", { class: "viz-set-near" });
+  list = new ShortList(oneStop(el("ol", { class: "viz-set-near" })), FIRST);
   said = status();
   #asked = new Latest((sentence) => {
     this.said.textContent = sentence;
@@ -23,7 +27,16 @@ export class Neighbors {
   constructor(/** @type {(item: number) => unknown} */ choose) {
     this.choose = choose;
     const named = { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" };
-    this.node = el("section", named, this.title, control("Item", this.select), this.whole, this.list, this.said);
+    this.node = el(
+      "section",
+      named,
+      this.title,
+      control("Item", this.select),
+      this.whole,
+      this.list.node,
+      this.list.rest,
+      this.said,
+    );
   }
 
   enter(/** @type {SetDescription} */ { names }) {
@@ -41,7 +54,7 @@ export class Neighbors {
       const found = await fresh(json(`viz/set/${set.key}/neighbors?${asked}`));
       this.title.textContent = `Nearest neighbors of item ${item} by ${called(method)}, ${afterBlocks(layer)}`;
       this.whole.replaceChildren(...named(set, item));
-      this.list.replaceChildren(...found.map((near) => this.#near(set, near)));
+      this.list.show(found.map((near) => this.#near(set, near)));
       this.said.textContent = found.length
         ? ""
         : "This item has no neighbor: its vector is zero, or it is the only item.";

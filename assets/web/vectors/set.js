@@ -2,7 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { dataset } from "../core/dataset.js";
-import { caption, control, controls, counted, el, onTheme, options } from "../core/dom.js";
+import { caption, control, controls, counted, el, onTheme, onWidth, options } from "../core/dom.js";
 import { built } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
@@ -50,6 +50,9 @@ const UNLABELED =
   "Add labels to compare poolings: with a CSV of columns text,label, silhouette, nearest-centroid accuracy and " +
   "recall@1 say which pooling at which layer tells the groups apart.";
 
+/** @type {(title: string, node: Node) => HTMLElement} */
+const folded = (title, node) => el("details", { class: "viz-folded" }, el("summary", {}, title), node);
+
 class SetView {
   /** @type {SetDescription | null} */
   set = null;
@@ -77,19 +80,31 @@ class SetView {
   body = el(
     "div",
     { class: "viz-pool", hidden: true },
-    this.named,
-    el("div", { class: "viz-facts" }, this.model),
+    el("div", { class: "viz-facts" }, this.named, this.model),
     this.other,
     this.answer,
     this.more,
     this.notes,
-    this.table.node,
-    controls(control("Method", this.method), control("After n blocks", this.layer)),
-    this.own,
-    this.beside.node,
     this.fault,
-    el("div", { class: "viz-pool-columns" }, this.matrix.node, el("div", {}, this.plane.node, this.neighbors.node)),
-    this.files.node,
+    el(
+      "div",
+      { class: "viz-pool-columns viz-set-columns" },
+      el(
+        "div",
+        {},
+        this.table.node,
+        controls(control("Method", this.method), control("After n blocks", this.layer)),
+        ...[this.own, this.neighbors.node],
+      ),
+      el(
+        "div",
+        {},
+        this.plane.node,
+        folded("Every method side by side", this.beside.node),
+        folded("Cosine of every pair of items", this.matrix.node),
+        folded("Export", this.files.node),
+      ),
+    ),
   );
   #asked = new Latest((sentence) => {
     this.body.classList.remove("viz-pool-busy");
@@ -106,6 +121,7 @@ class SetView {
     });
     current.on(() => this.#sayModel());
     this.link.open();
+    onWidth(root, () => this.link.begin());
   }
 
   show(/** @type {SetDescription} */ set) {

@@ -19,7 +19,7 @@ export class SetExport {
     "Export",
     FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#path(path))]),
   );
-  node = el("section", { class: "viz-take", "aria-label": "Export" }, el("h3", {}, "Export"), this.files.node);
+  node = el("section", { class: "viz-take", "aria-label": "Export" }, this.files.node);
 
   show(/** @type {SetDescription} */ { key, table }) {
     this.key = key;

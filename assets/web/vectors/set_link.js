@@ -7,6 +7,7 @@ import { built } from "../core/form.js";
 
 const [SET, PLACE] = ["pool.set", "pool.place"];
 const [EXAMPLE, TYPED] = ["example:", "texts:"];
+const FIRST = "example:4 topics"; // what is told until another set is asked for
 const LONGEST = 1500; // characters of typed texts; an address holds not much more
 const BUTTONS = ".viz-set-example";
 const lines = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector("#viz-set-lines textarea"));
@@ -21,6 +22,7 @@ export function placeIn(noted, { methods, layers, names }) {
 
 export class SetLink {
   #asked = ""; // what was pressed last
+  #begun = false;
   #linked = current.selection.noted(PLACE); // until the set is there
 
   constructor() {
@@ -38,6 +40,18 @@ export class SetLink {
       box.dispatchEvent(new Event("input", { bubbles: true }));
     }
     requestAnimationFrame(() => button.click()); // the form takes the texts over with its next update
+  }
+
+  // Once it is seen by itself, tell of an example, where nothing was asked for and no texts are there.
+  async begin() {
+    if (this.#begun || !document.querySelector("#viz-tab-vectors[data-part=set] #viz-set")) return;
+    this.#begun = true;
+    const button = await built(() => buttonOf(FIRST));
+    requestAnimationFrame(() => {
+      if (this.#asked || current.selection.noted(SET) || lines()?.value.trim()) return;
+      button.click();
+      this.#asked = "";
+    });
   }
 
   /** The set is there: the link holds it, and says where in it to begin. @type {(set: SetDescription) => Place | null} */

@@ -5,6 +5,7 @@ import { Latest } from "../core/latest.js";
 import { numbered } from "../core/token_names.js";
 import { oneStop } from "../views/one_stop.js";
 import { Figure } from "../views/plotly_figure.js";
+import { ShortList } from "../views/short_list.js";
 import { alikeSaid, called, closest, fixed } from "./results.js";
 
 /** @typedef {{ layer: number, method: string }} Pooling after how many blocks, and by which method */
@@ -73,10 +74,7 @@ export class TwoTexts {
   answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
   notes = el("ul", { class: "viz-notes" });
   map = new Figure("Part of each pair of tokens", { caption: false });
-  rows = el("tbody");
-  rest = button("", () => this.#drawNear(Infinity), { id: "viz-pairs-rest" }); // of the table
-  /** @type {[token: string, nearest: string, cosine: string][]} */
-  pairs = [];
+  rows = new ShortList(el("tbody"), LISTED);
   maxsim = caption();
   near = el(
     "section",
@@ -84,8 +82,8 @@ export class TwoTexts {
     el("h3", {}, "Nearest token of the second text (MaxSim)"),
     caption(MAXSIM),
     this.maxsim,
-    el("table", { class: "viz-pool-table viz-pairs-table" }, tableHead("Token", "Nearest", "Cosine"), this.rows),
-    this.rest,
+    el("table", { class: "viz-pool-table viz-pairs-table" }, tableHead("Token", "Nearest", "Cosine"), this.rows.node),
+    this.rows.rest,
   );
   result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.#parts());
   node = el(
@@ -183,17 +181,8 @@ export class TwoTexts {
     this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
     this.near.hidden = !found.matches.length;
     this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (1 = every token has one that points the same way).`;
-    this.pairs = nearest(found);
-    this.#drawNear(LISTED);
-  }
-
-  #drawNear(/** @type {number} */ most) {
     const isolated = (/** @type {string} */ name) => el("bdi", {}, name);
-    this.rest.hidden = this.pairs.length <= most;
-    this.rest.textContent = `All ${this.pairs.length} tokens`;
-    this.rows.replaceChildren(
-      ...this.pairs.slice(0, most).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)),
-    );
+    this.rows.show(nearest(found).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)));
   }
 
   // Nothing is compared: what was said of another text goes.

@@ -20,6 +20,7 @@ QUICK: dict[str, Any] = {
     "api_visibility": "private",
 }
 FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"]
+SET_WHAT = "What can be given, and who keeps it"
 SET_HELP = (
     "One text per line, or a CSV whose first line is text,label (and word, to pool one word of "
     "each text). Texts are read by the text model chosen above, pictures by the picture model; "
@@ -45,11 +46,10 @@ def build(place: TabContext) -> gr.HTML:
 
 def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
     """The input of a set above its result; returns the result."""
-    gr.HTML(f"<p class='viz-caption'>{SET_HELP}</p>", apply_default_css=False)
     lines = gr.Textbox(
         label="Texts, or a CSV with the columns text,label",
-        placeholder="text,label\nThe goalkeeper saved two penalties.,sport\n…",
-        lines=5,
+        placeholder="text,label\nThe goalkeeper saved two penalties.,sport",
+        lines=2,
         max_lines=12,
         elem_id="viz-set-lines",
     )
@@ -66,6 +66,8 @@ def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
         )
         titles = list(EXAMPLES)
         buttons = [gr.Button(title, size="sm", elem_classes="viz-set-example") for title in titles]
+    help_ = f"<details><summary>{SET_WHAT}</summary><p class='viz-caption'>{SET_HELP}</p></details>"
+    gr.HTML(help_, elem_classes="viz-set-help", apply_default_css=False)
     notice = gr.HTML("", elem_id="viz-set-notice", apply_default_css=False)
     shown = script_view("vectors/set.js", elem_id="viz-set")
     models = [place.form.text_model, place.form.picture_model]
