@@ -9,10 +9,15 @@ from tests.audit.correct_more import mended
 from tests.audit.transformers_models import TEXT, embedded, made, ones
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.zoo.correct import Correct
-from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens, own_document, real_tokens
 from viz_encoder.audit.zoo.meant_besides import between
 from viz_encoder.audit.zoo.models import D_MODEL, Around, Heads, drawn, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    earlier_tokens,
+    last_tokens,
+    own_document,
+    real_tokens,
+)
 
 GROUPED = {**TEXT, "num_key_value_heads": 1}
 T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_heads": 2, "num_layers": 2, "vocab_size": 40}

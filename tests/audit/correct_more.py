@@ -9,9 +9,15 @@ from tests.audit.correct_transformers import bert
 from viz_encoder.audit import AuditInputs
 from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.audit.zoo.correct import Correct
-from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens, neighbors, real_tokens
 from viz_encoder.audit.zoo.models import D_MODEL, Around, Heads, drawn, scores_of, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import Intent, MaskedModel
+from viz_encoder.audit.zoo.specimen import (
+    Intent,
+    MaskedModel,
+    earlier_tokens,
+    last_tokens,
+    neighbors,
+    real_tokens,
+)
 
 VALID = torch.ones(3, 7, dtype=torch.bool)
 

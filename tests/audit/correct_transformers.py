@@ -22,8 +22,13 @@ from tests.audit.transformers_models import (
 )
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.zoo.correct import Correct
-from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens, neighbors, real_tokens
-from viz_encoder.audit.zoo.specimen import MaskedModel
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    earlier_tokens,
+    last_tokens,
+    neighbors,
+    real_tokens,
+)
 
 GROUPED = {**TEXT, "num_key_value_heads": 1}
 

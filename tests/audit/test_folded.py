@@ -9,8 +9,8 @@ import viz_encoder as vz
 from tests.audit.plants import causal, padding
 from tests.audit.public_cases import triangle
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.answer import is_sure
 from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.report import is_sure
 
 N_FRAMES, N_TOKENS, CHUNK, N_FOUND = 4, 3, 3, 2
 

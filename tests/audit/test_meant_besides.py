@@ -9,9 +9,9 @@ from tests.audit.correct_besides import by_attention, first_token, pooled_outsid
 from tests.audit.transformers_models import TEXT, embedded, made, ones
 from viz_encoder.audit import AuditScope, MaskReport, audit_mask
 from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
-from viz_encoder.audit.zoo.intents import earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.meant_besides import alibi, between
 from viz_encoder.audit.zoo.models import Heads, scores_of, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import earlier_tokens, real_tokens
 from viz_encoder.errors import InputError
 
 

@@ -9,8 +9,8 @@ from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, padding
 from tests.audit.transformers_models import GPT2, embedded, made, ones
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.answer import is_sure
 from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.report import is_sure
 
 
 class Kept(Stack):

@@ -5,7 +5,7 @@ import torch
 
 from tests.audit.swin_cases import allowed, regions
 from viz_encoder.audit.diagnose.windows import Windows, windows_in, wrong_windows
-from viz_encoder.audit.zoo.intents import own_document
+from viz_encoder.audit.zoo.specimen import own_document
 
 
 @pytest.mark.parametrize(

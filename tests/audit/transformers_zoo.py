@@ -19,14 +19,16 @@ from tests.audit.transformers_models import (
     words,
 )
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.intents import (
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    Specimen,
     earlier_tokens,
     last_tokens,
     neighbors,
     own_document,
+    plant,
     real_tokens,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, Specimen, plant
 
 
 @plant(

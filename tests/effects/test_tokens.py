@@ -9,7 +9,7 @@ import torch
 import viz_encoder as vz
 from tests.effects.plain import plain_forward
 from viz_encoder import effects
-from viz_encoder.effects import flip_sets as module
+from viz_encoder.effects import token_effect as module
 from viz_encoder.effects import without_tokens
 
 SENTENCE = "the keys to the cabinet [MASK] old"

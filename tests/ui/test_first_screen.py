@@ -8,7 +8,7 @@ from tests.slow import slow
 from tests.ui.conftest import until_said
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
-from viz_encoder.ui.state.opening import MOST_TOKENS
+from viz_encoder.ui.state.run_description import MOST_TOKENS
 
 TEXT = SENTENCES[0]
 IT, ANIMAL = 10, 2

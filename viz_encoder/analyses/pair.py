@@ -13,7 +13,7 @@ from viz_encoder.result import ArrayResult, Columns, largest, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.trace.shown_rows import shown_keys, shown_row
+from viz_encoder.trace.shown_map import shown_keys, shown_row
 from viz_encoder.trace.token_selection import kept_tokens, key_of, place_of, query_of
 
 SMALLEST = torch.finfo(torch.float32).tiny

@@ -11,10 +11,10 @@ from torch import Tensor
 from viz_encoder.arguments import Token, read_token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
+from viz_encoder.effects.logits import pooled, usual_pooling
 from viz_encoder.effects.measure import Measure, Outputs
 from viz_encoder.effects.measures import available
 from viz_encoder.effects.rerun import Rerun
-from viz_encoder.effects.vectors import pooled, usual_pooling
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.trace.prediction_heads import choose_head, masked_tokens, tasks

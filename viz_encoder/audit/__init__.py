@@ -2,9 +2,9 @@
 
 `audit.py` is the call, `own_batch.py` the same for one batch as it is, `arguments.py` what it is
 given, `adapters.py` the modules that it knows by themselves, `audit_context.py` what its checks
-share, `question.py` what a check is and `answer.py` what it finds, `verdict.py` and `report.py`
-what comes of them, `judged.py` how much was judged and `gaps.py` what was not tried, `command.py`
-the same for a terminal.
+share, `question.py` what a check is, `report.py` what it finds and what a report is, `verdict.py`
+how one comes of them, `judged.py` how much was judged and `gaps.py` what was not tried,
+`command.py` the same for a terminal.
 Below: `measure` (what a model does), `diagnose` (why that is wrong), `checks` (one question a
 file), `zoo` (planted bugs), `mask_input` (masks as people have them).
 """

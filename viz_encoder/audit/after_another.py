@@ -5,12 +5,11 @@ from contextlib import suppress
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict
 from viz_encoder.errors import InputError
 
 

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.further_batches import FurtherBatches
 from viz_encoder.audit.measure.changed_tokens import with_changed
@@ -22,7 +21,7 @@ from viz_encoder.audit.measure.reach import Allowed, may_know, must_know, patter
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.measure.token_axis import has_tokens
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict
 from viz_encoder.errors import InputError
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen

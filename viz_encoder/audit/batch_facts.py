@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from torch import Tensor, int32, int64
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 from viz_encoder.shown import counted
 
 

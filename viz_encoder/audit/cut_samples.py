@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from viz_encoder.audit.answer import Answer, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.calling import signature_of
 from viz_encoder.audit.diagnose.right_on import is_right_on
@@ -16,7 +15,7 @@ from viz_encoder.audit.measure.difference import Gap, gap, own_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, raised, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
 

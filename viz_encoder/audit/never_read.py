@@ -10,14 +10,13 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.changed_tokens import content_of, with_content
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.pooled_rows import Amounts, pooled_rows, read_rows
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict
 
 TokenFlags = Bool[Tensor, "batch token"]
 OTHER_INPUTS = 8

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, public
 from viz_encoder.audit import wrong_maps
-from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.arguments import AuditScope, require_intents
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
@@ -28,7 +27,7 @@ from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.never_read import find_unread
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import MaskReport, Verdict
+from viz_encoder.audit.report import Answer, MaskReport, Verdict, passes, raised, untested
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
 from viz_encoder.trace.callers_state import random_states_kept

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.report import Answer
 
 IN_PLACE = 15  # the place of "in_place" in the order
 # They see a wrong mask as it is passed; what would see it again in another way follows from them.

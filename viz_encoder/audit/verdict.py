@@ -4,14 +4,13 @@ import traceback
 from collections.abc import Iterator
 
 from viz_encoder.arguments import Progress
-from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Check, MaskReport, Verdict
+from viz_encoder.audit.report import Answer, Check, MaskReport, Verdict, passes, raised, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import continued
 

@@ -5,7 +5,6 @@ from contextlib import suppress
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask, or_of_one_side
@@ -16,7 +15,7 @@ from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict
 from viz_encoder.audit.several_checks import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted

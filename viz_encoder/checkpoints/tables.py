@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from viz_encoder.checkpoints.family import CarriedHead, Json
-from viz_encoder.checkpoints.settings import classes
+from viz_encoder.checkpoints.family import CarriedHead, Json, classes
 from viz_encoder.config import Activation, HeadConfig, HeadPool, Task
 
 # Settings that files of BERT-base and its kin leave out.

@@ -4,8 +4,6 @@ from viz_encoder.effects.ablate import ablate as ablate
 from viz_encoder.effects.changed_capture import changed as changed
 from viz_encoder.effects.effect import Effect as Effect
 from viz_encoder.effects.effect import effect as effect
-from viz_encoder.effects.flip_sets import Flips as Flips
-from viz_encoder.effects.flip_sets import flips as flips
 from viz_encoder.effects.joint import joint as joint
 from viz_encoder.effects.link_effect import LinkEffect as LinkEffect
 from viz_encoder.effects.link_effect import links as links
@@ -13,7 +11,9 @@ from viz_encoder.effects.patch import Patch as Patch
 from viz_encoder.effects.patch import patch as patch
 from viz_encoder.effects.proof import AblationProof as AblationProof
 from viz_encoder.effects.proof import prove as prove
+from viz_encoder.effects.token_effect import Flips as Flips
 from viz_encoder.effects.token_effect import TokenEffect as TokenEffect
+from viz_encoder.effects.token_effect import flips as flips
 from viz_encoder.effects.token_effect import tokens as tokens
 from viz_encoder.exported import exported
 

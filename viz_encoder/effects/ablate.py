@@ -14,7 +14,7 @@ from viz_encoder.arguments.kinds import MISS, whole
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.effects.heads_seen import HeadMode, by_head
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.trace.diagnose import is_compiled
+from viz_encoder.trace.left_out import is_compiled
 from viz_encoder.trace.run_facts import Said, noted
 
 HeadCut = Literal["zero"] | Tensor  # replaces a head's output: a tensor that fits "… token d_value"

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from viz_encoder.errors import TraceError
 from viz_encoder.shown import counted
-from viz_encoder.trace.given_sequences import n_tokens_in
 from viz_encoder.trace.module_scope import block, kind, literal, modules_within, patterns_for, stem
-from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.recorded_call import RecordedCall, n_tokens_in
 from viz_encoder.trace.whole_map import is_uneven, why_not_whole
 
 Calls = list[RecordedCall]

@@ -14,10 +14,16 @@ from viz_encoder.inputs import Grid
 from viz_encoder.shown import counted
 from viz_encoder.trace.assemble import assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
-from viz_encoder.trace.diagnose import is_compiled, way_to_full_attention, why_nothing_was_captured
 from viz_encoder.trace.in_parts import put_together
 from viz_encoder.trace.intercept import listening
-from viz_encoder.trace.left_out import SeenIn, of_no_call, unseen_beside
+from viz_encoder.trace.left_out import (
+    SeenIn,
+    is_compiled,
+    of_no_call,
+    unseen_beside,
+    way_to_full_attention,
+    why_nothing_was_captured,
+)
 from viz_encoder.trace.module_scope import modules_within
 from viz_encoder.trace.module_stack import ModuleStack
 from viz_encoder.trace.one_stack import ChosenStack, one_stack

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from viz_encoder.arguments import known_kind
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.checkpoints.built_elsewhere import activation_name
-from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.family import activation
 from viz_encoder.config import Embedding, EncoderConfig, Norm, NormPlacement, Positions
 from viz_encoder.errors import ConfigError, SelectionError, TraceError
 from viz_encoder.model.block import Block

@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 
 from viz_encoder.shown import counted
-from viz_encoder.trace.given_sequences import lengths_in, n_tokens_in
-from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.recorded_call import RecordedCall, lengths_in, n_tokens_in
 from viz_encoder.trace.softmax import SeenSoftmax
 
 FEW = 3

@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -15,7 +14,7 @@ from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
-from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.audit.report import Answer, Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.wrong_maps import of_open_slots
 from viz_encoder.training.leaks import LayerIntent, LayerLeaks
 

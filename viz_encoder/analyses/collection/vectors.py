@@ -12,13 +12,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.analyses.collection.plane import ItemPlane, item_plane
 from viz_encoder.analyses.collection.separation import (
     COLUMNS,
+    ItemPlane,
     Separation,
     SeparationTable,
     Square,
     cosines,
+    item_plane,
     separation,
 )
 from viz_encoder.arguments import Most, OneOf, public, read_index

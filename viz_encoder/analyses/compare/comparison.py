@@ -16,8 +16,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import MapChange, SignedTile, signed_tile
 from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView, heads_of
 from viz_encoder.trace.row_measures import row_distances
-from viz_encoder.trace.shown_map import ShownMap, Side, Unit
-from viz_encoder.trace.shown_rows import shown_row
+from viz_encoder.trace.shown_map import ShownMap, Side, Unit, shown_row
 from viz_encoder.trace.token_selection import place_of, query_of, shown_tokens
 
 

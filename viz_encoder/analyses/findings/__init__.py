@@ -3,10 +3,10 @@
 from viz_encoder.analyses.findings.finding import NOTHING as NOTHING
 from viz_encoder.analyses.findings.finding import Finding as Finding
 from viz_encoder.analyses.findings.finding import Findings as Findings
+from viz_encoder.analyses.findings.finding import patch_links
 from viz_encoder.analyses.findings.head_roles import Role, roles_of, unlike
 from viz_encoder.analyses.findings.links import links
 from viz_encoder.analyses.findings.measure import measure
-from viz_encoder.analyses.findings.patches import patch_links
 from viz_encoder.analyses.findings.reading import RunTokens, read
 from viz_encoder.analyses.findings.role_shares import role_shares as role_shares
 from viz_encoder.arguments import Most, public

@@ -5,7 +5,6 @@ from contextlib import suppress
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
@@ -13,7 +12,7 @@ from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes
 from viz_encoder.errors import InputError
 
 EVEN = 4

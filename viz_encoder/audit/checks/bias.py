@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.arguments import BiasOf
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -22,7 +21,7 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Picture, Verdict
+from viz_encoder.audit.report import Answer, Picture, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 APART = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}

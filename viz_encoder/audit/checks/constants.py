@@ -3,7 +3,6 @@
 import math
 from contextlib import suppress
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import measured
 from viz_encoder.audit.diagnose.diagnosis import diagnose_constant
@@ -11,9 +10,9 @@ from viz_encoder.audit.diagnose.passed_mask import Suspicion, suspicions
 from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
-from viz_encoder.trace.diagnose import is_compiled
+from viz_encoder.trace.left_out import is_compiled
 
 VISIBLE = math.log(MASS)
 

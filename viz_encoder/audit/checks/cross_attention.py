@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
 from viz_encoder.audit.diagnose.hypothesis import up_to_last
@@ -16,7 +15,7 @@ from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.pictures import picture_of_cross
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
 
 
 def ask(context: AuditContext) -> Answer:

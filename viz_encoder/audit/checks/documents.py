@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
@@ -11,7 +10,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 
 
 def ask(context: AuditContext) -> Answer:

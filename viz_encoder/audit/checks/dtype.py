@@ -2,7 +2,6 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -11,7 +10,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 
 

@@ -1,9 +1,8 @@
 """Whether the model came in training mode, in which dropout hides what masks do."""
 
-from viz_encoder.audit.answer import Answer, passes
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes
 
 
 def ask(context: AuditContext) -> Answer:

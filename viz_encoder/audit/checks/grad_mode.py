@@ -4,13 +4,12 @@ from contextlib import suppress
 
 import torch
 
-from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 UNMASKED = "not known: they differ with nothing to mask, too, so it is not the mask."

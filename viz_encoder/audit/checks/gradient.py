@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import in_another_order
@@ -23,7 +22,7 @@ from viz_encoder.audit.pictures import (
     picture_of_pooled,
 )
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.several_checks import find_ignored, suggest_leaving_out
 
 

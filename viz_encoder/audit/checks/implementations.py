@@ -5,14 +5,13 @@ from contextlib import suppress
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.errors import InputError
 

@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import Gap, gap
@@ -14,7 +13,7 @@ from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import IN_PLACE, Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 from viz_encoder.trace.callers_state import random_states_kept
 
 

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
-from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -13,7 +12,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import parts_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import SEEN_FIRST, Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
 from viz_encoder.shown import continued
 
 

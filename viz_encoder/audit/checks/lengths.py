@@ -5,7 +5,6 @@ from contextlib import suppress
 from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
-from viz_encoder.audit.answer import Answer, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import (
     gradient,
@@ -19,7 +18,7 @@ from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.question import SEEN_FIRST, Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, is_sure, passes, raised, untested
 from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 

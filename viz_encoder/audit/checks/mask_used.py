@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
@@ -16,7 +15,7 @@ from viz_encoder.audit.measure.flex_masks import is_flex, opposite
 from viz_encoder.audit.measure.passed import leaves_in, mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 

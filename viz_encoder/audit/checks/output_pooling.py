@@ -5,7 +5,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.cut_samples import of_left_out
 from viz_encoder.audit.diagnose.causes import CAUSES
@@ -13,7 +12,7 @@ from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, is_d
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.setting import GRADIENT, Case, called
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 
 POOLED = {  # what a pooled vector equals → what it should be made of
     "the mean over all rows, padding too": "(out * m).sum(1) / m.sum(1), with m = valid[..., None]",

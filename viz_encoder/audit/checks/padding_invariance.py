@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
-from viz_encoder.audit.answer import Answer, Diagnosis, is_sure, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.cut_samples import (
@@ -24,7 +23,7 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict, is_sure, passes, raised, untested
 from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 

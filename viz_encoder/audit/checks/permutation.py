@@ -2,12 +2,11 @@
 
 import torch
 
-from viz_encoder.audit.answer import Answer, passes
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.question import SEEN_FIRST, Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes
 
 
 def ask(context: AuditContext) -> Answer:

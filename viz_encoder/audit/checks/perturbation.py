@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.part_cause import cure_of, jumping_parts
@@ -15,7 +14,7 @@ from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 from viz_encoder.audit.several_checks import suggest_reading_ids
 from viz_encoder.errors import InputError
 

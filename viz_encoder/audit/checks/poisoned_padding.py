@@ -2,12 +2,11 @@
 
 import torch
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 
 
 def ask(context: AuditContext) -> Answer:

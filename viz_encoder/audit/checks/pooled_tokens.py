@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, Diagnosis, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, one_row_alone
@@ -18,7 +17,7 @@ from viz_encoder.audit.never_read import (
     told_place,
 )
 from viz_encoder.audit.question import LAST, Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 

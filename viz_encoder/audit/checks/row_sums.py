@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -12,7 +11,7 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, untested
 
 
 def ask(context: AuditContext) -> Answer:

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from viz_encoder.audit import wrong_maps
 from viz_encoder.audit.after_another import after_another
-from viz_encoder.audit.answer import Answer, Diagnosis, passes, raised
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
@@ -19,7 +18,7 @@ from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, raised
 from viz_encoder.errors import InputError
 
 # Numbers of frames, of patches with [CLS] and without, and of positions that models are made for.

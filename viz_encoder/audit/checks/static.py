@@ -4,7 +4,6 @@ from typing import Any
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import MaskReading, readings, suspicions
@@ -12,7 +11,7 @@ from viz_encoder.audit.measure.flex_masks import is_flex, name_of
 from viz_encoder.audit.measure.passed import leaves_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes
 
 
 def ask(context: AuditContext) -> Answer:

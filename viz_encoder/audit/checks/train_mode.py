@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit import wrong_maps
-from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -18,7 +17,7 @@ from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import NoDropout, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.shown import continued
 

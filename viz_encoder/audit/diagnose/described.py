@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import MaskReading
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.report import Diagnosis
 from viz_encoder.shown import listed
 
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from viz_encoder.audit.answer import UNSURE, Diagnosis
 from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.report import UNSURE, Diagnosis
 
 UNKNOWN = Diagnosis(
     "",

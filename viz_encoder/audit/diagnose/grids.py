@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.report import Diagnosis
 from viz_encoder.model.masks import Valid
 
 FEWEST = 2  # groups, or tokens in each

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
@@ -17,6 +16,7 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.inner_rows import InnerRows, inner_rows
 from viz_encoder.audit.measure.parts import outputs_of_part
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.report import Diagnosis
 from viz_encoder.errors import InputError
 from viz_encoder.trace.torch_ops import SOFTMAX
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 import torch
 import torch.nn.functional as F
 
-from viz_encoder.audit.answer import Diagnosis, is_sure, unsure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
@@ -20,6 +19,7 @@ from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import in_own_order, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
+from viz_encoder.audit.report import Diagnosis, is_sure, unsure
 from viz_encoder.shown import counted
 
 LOST = ("ignored", "padding_ignored", "pattern_ignored", "causal_lost", "causal_added")

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.diagnose.described import described, framed, joined_groups, obeyed, reordered
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
 from viz_encoder.audit.diagnose.grids import one_direction
@@ -19,6 +18,7 @@ from viz_encoder.audit.diagnose.hypotheses import HeadFlags, hypotheses
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
 from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed, must_know
+from viz_encoder.audit.report import Diagnosis
 
 OF_COUNTS = ("lengths", "rounded", "fraction")
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.right_on import is_right_on
@@ -17,6 +16,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.parts import mixing_parts
 from viz_encoder.audit.measure.places import places_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
+from viz_encoder.audit.report import Diagnosis
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.recorded_call import RecordedCall

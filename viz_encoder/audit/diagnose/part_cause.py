@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis, unsure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
@@ -18,6 +17,7 @@ from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
 from viz_encoder.audit.measure.moved_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in
 from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.audit.report import Diagnosis, unsure
 from viz_encoder.shown import listed
 
 FAINT = -3.0  # the log of a forbidden gradient over an allowed one that no open pair has

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from viz_encoder.audit.answer import Answer, Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.report import Answer, Diagnosis, Verdict
 from viz_encoder.shown import listed
 
 EACH = (

@@ -8,7 +8,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Diagnosis, is_sure
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose, either
 from viz_encoder.audit.diagnose.passed_mask import readings
@@ -20,6 +19,7 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.report import Diagnosis, is_sure
 from viz_encoder.errors import InputError
 
 # True, and not yet the whole cause.

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.answer import Answer, Diagnosis, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.subject import NoDropout
+from viz_encoder.audit.report import Answer, Diagnosis, untested
 from viz_encoder.trace.callers_state import random_states_kept
 
 PICKS = (torch.randint, torch.randperm, torch.multinomial)

@@ -8,7 +8,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.audit.answer import Diagnosis
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
@@ -16,6 +15,7 @@ from viz_encoder.audit.diagnose.right_on import right_with
 from viz_encoder.audit.measure.changed_tokens import content_of, with_content
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.report import Diagnosis
 from viz_encoder.errors import InputError
 
 UNMASKED = ("ignored", "padding_ignored")

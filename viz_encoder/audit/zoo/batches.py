@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
-from viz_encoder.audit.zoo.intents import Valid, as_it_is, real_tokens
 from viz_encoder.audit.zoo.models import Around, flex, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, as_it_is, plant, real_tokens
 
 
 @plant(

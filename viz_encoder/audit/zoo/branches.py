@@ -5,9 +5,15 @@ from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.measure.reach import Allowed
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, own_document, real_tokens
 from viz_encoder.audit.zoo.models import sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    Valid,
+    earlier_tokens,
+    own_document,
+    plant,
+    real_tokens,
+)
 
 
 def ancestors(valid: Valid) -> Allowed:

@@ -5,16 +5,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import (
+from viz_encoder.audit.zoo.models import Heads, multihead, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
     Valid,
     earlier_tokens,
     last_tokens,
     neighbors,
     own_document,
+    plant,
     real_tokens,
 )
-from viz_encoder.audit.zoo.models import Heads, multihead, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 
 def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:

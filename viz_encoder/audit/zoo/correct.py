@@ -9,14 +9,6 @@ from torch import Tensor, nn
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import (
-    Valid,
-    earlier_tokens,
-    last_tokens,
-    neighbors,
-    own_document,
-    real_tokens,
-)
 from viz_encoder.audit.zoo.models import (
     D_MODEL,
     N_HEADS,
@@ -30,7 +22,16 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import Intent, MaskedModel
+from viz_encoder.audit.zoo.specimen import (
+    Intent,
+    MaskedModel,
+    Valid,
+    earlier_tokens,
+    last_tokens,
+    neighbors,
+    own_document,
+    real_tokens,
+)
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.model import Encoder
 from viz_encoder.model.pooling import mean

@@ -3,16 +3,17 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.zoo.intents import (
+from viz_encoder.audit.zoo.models import Heads, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
     Valid,
     earlier_tokens,
     last_tokens,
     neighbors,
     own_document,
+    plant,
     real_tokens,
 )
-from viz_encoder.audit.zoo.models import Heads, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 
 @plant(

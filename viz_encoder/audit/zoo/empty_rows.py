@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     Around,
     Heads,
@@ -17,7 +16,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 
 ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0]])
 

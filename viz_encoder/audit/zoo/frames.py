@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.measure.reach import Allowed
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import D_MODEL, N_HEADS, Around, Heads, drawn, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 
 FRAME, CHUNK, N_FOUND = 2, 3, 2
 WHOLE = AuditScope(lengths=[8, 12])  # whole frames

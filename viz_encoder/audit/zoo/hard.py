@@ -4,9 +4,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, last_tokens, real_tokens
 from viz_encoder.audit.zoo.models import Heads, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    Valid,
+    earlier_tokens,
+    last_tokens,
+    plant,
+    real_tokens,
+)
 
 BORDER = 32
 Cache = list[tuple[Tensor, Tensor]]  # keys and values so far, one pair a layer

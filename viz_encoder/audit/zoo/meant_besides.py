@@ -7,9 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import N_HEADS, Around, Heads, scores_of, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 
 
 def alibi(valid: Valid) -> Tensor:

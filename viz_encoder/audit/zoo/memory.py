@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     D_MODEL,
     N_HEADS,
@@ -18,7 +17,7 @@ from viz_encoder.audit.zoo.models import (
     sdpa,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 
 N_MEMORY = 5
 

@@ -5,9 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.zoo.intents import as_it_is, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import Around, Heads, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, as_it_is, earlier_tokens, plant, real_tokens
 
 
 @plant(

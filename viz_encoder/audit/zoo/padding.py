@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.intents import Valid, as_it_is, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     D_MODEL,
     Around,
@@ -18,7 +17,14 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    Valid,
+    as_it_is,
+    earlier_tokens,
+    plant,
+    real_tokens,
+)
 
 MAX_POSITIONS = 64
 ReadMask = Callable[[Any, Tensor, Tensor], Tensor]

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.audit.zoo.intents import real_tokens
 from viz_encoder.audit.zoo.models import Around, sdpa, torch_encoder, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant, real_tokens
 
 Pool = Callable[[Tensor, Tensor], Tensor]  # (hidden, valid) -> "batch d_model"
 

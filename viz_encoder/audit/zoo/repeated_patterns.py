@@ -4,15 +4,17 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import (
+from viz_encoder.audit.zoo.models import sdpa, written_out
+from viz_encoder.audit.zoo.specimen import (
+    Intent,
+    MaskedModel,
     Valid,
     earlier_tokens,
     neighbors,
     own_document,
+    plant,
     real_tokens,
 )
-from viz_encoder.audit.zoo.models import sdpa, written_out
-from viz_encoder.audit.zoo.specimen import Intent, MaskedModel, plant
 
 MAX_POSITIONS = 64
 

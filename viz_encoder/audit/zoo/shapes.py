@@ -4,7 +4,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     N_HEADS,
     Attention,
@@ -17,7 +16,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 from viz_encoder.model.attention import merge_heads
 
 

@@ -8,9 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens
 from viz_encoder.audit.zoo.models import N_HEADS, Heads, Stack, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, earlier_tokens, last_tokens, plant
 from viz_encoder.model.attention import merge_heads, split_heads
 
 WIDTH = 3

@@ -6,15 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.intents import (
+from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
     Valid,
     earlier_tokens,
     neighbors,
     own_document,
+    plant,
     real_tokens,
 )
-from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 MAX_POSITIONS = 64
 

@@ -8,9 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.intents import windows_of
 from viz_encoder.audit.zoo.models import Attend, Heads, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant, windows_of
 
 SIZE, SHIFT = 4, 2  # tokens on a side of a window, and how far it is shifted
 BACK, ON, AXES = (-SHIFT, -SHIFT), (SHIFT, SHIFT), (2, 3)

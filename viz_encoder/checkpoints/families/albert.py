@@ -1,7 +1,14 @@
 """ALBERT (Lan et al., 2020, arXiv:1909.11942): one layer used again and again, narrow tables."""
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import activation, require, require_absolute, text_axes
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    require,
+    require_absolute,
+    text_axes,
+)
 from viz_encoder.checkpoints.tables import (
     BERT_DEFAULTS,
     NO_HEADS,

@@ -1,7 +1,13 @@
 """BERT (Devlin et al., 2019, arXiv:1810.04805): post-norm, learned positions, two segments."""
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    require_absolute,
+    text_axes,
+)
 from viz_encoder.checkpoints.tables import (
     BERT,
     BERT_CLASSES,

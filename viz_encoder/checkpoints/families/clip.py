@@ -4,9 +4,17 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json, last_states, states_of_tower
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    last_states,
+    sizes,
+    states_of_tower,
+    tower_of_texts,
+)
 from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.settings import activation, sizes, tower_of_texts
 from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, activation, classes
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
-from viz_encoder.checkpoints.settings import activation, classes
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 

@@ -1,8 +1,7 @@
 """DINOv3 (Siméoni et al., 2025, arXiv:2508.10104): rotary positions by row and column."""
 
-from viz_encoder.checkpoints.family import Family, Json
+from viz_encoder.checkpoints.family import Family, Json, pre_norm_axes, sizes, without_bias
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
-from viz_encoder.checkpoints.settings import pre_norm_axes, sizes, without_bias
 from viz_encoder.config import EncoderConfig, Positions
 
 BIASES = {  # the setting that says whether our parts have a bias

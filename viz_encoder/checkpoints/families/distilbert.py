@@ -1,7 +1,6 @@
 """DistilBERT (Sanh et al., 2019, arXiv:1910.01108): half of BERT's layers, and no segments."""
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, activation
 from viz_encoder.checkpoints.tables import (
     NO_HEADS,
     TOKEN_LABELS,

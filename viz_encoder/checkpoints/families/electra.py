@@ -1,7 +1,13 @@
 """ELECTRA (Clark et al., 2020, arXiv:2003.10555): trained to see which tokens were replaced."""
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    require_absolute,
+    text_axes,
+)
 from viz_encoder.checkpoints.tables import (
     BERT,
     BERT_DEFAULTS,

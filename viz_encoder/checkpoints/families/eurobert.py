@@ -2,8 +2,16 @@
 
 from reprlib import repr as shown
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import activation, classes, rotary_base, sizes, without_bias
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    classes,
+    rotary_base,
+    sizes,
+    without_bias,
+)
 from viz_encoder.checkpoints.surgery import repeat_key_values
 from viz_encoder.checkpoints.tables import TOKEN_LABELS
 from viz_encoder.config import (

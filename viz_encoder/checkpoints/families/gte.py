@@ -7,8 +7,7 @@ from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import require, text_axes
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, require, text_axes
 from viz_encoder.checkpoints.tables import (
     BERT_CLASSES,
     BERT_POOLER,

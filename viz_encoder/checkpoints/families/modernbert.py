@@ -4,8 +4,16 @@ from collections.abc import Callable
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json
-from viz_encoder.checkpoints.settings import activation, classes, rotary_base, sizes, without_bias
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    classes,
+    rotary_base,
+    sizes,
+    without_bias,
+)
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Positions, Task
 from viz_encoder.errors import CheckpointError
 

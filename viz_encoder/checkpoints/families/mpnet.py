@@ -2,8 +2,7 @@
 
 from torch import Tensor
 
-from viz_encoder.checkpoints.family import Family, Json
-from viz_encoder.checkpoints.settings import require, text_axes
+from viz_encoder.checkpoints.family import Family, Json, require, text_axes
 from viz_encoder.checkpoints.tables import (
     BERT_POOLER,
     BERT_SIZES,

@@ -1,7 +1,15 @@
 """Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json, Shapes
-from viz_encoder.checkpoints.settings import activation, require, rotary_base, text_axes
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    Shapes,
+    activation,
+    require,
+    rotary_base,
+    text_axes,
+)
 from viz_encoder.checkpoints.tables import (
     BERT_CLASSES,
     BERT_POOLER,

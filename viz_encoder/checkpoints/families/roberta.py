@@ -8,8 +8,7 @@ from reprlib import repr as shown
 
 from torch import Tensor
 
-from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.settings import require_absolute, text_axes
+from viz_encoder.checkpoints.family import Family, Json, Shapes, require_absolute, text_axes
 from viz_encoder.checkpoints.tables import (
     BERT,
     BERT_DEFAULTS,

@@ -1,13 +1,16 @@
 """SigLIP (Zhai et al., 2023, arXiv:2303.15343): CLIP trained on pairs one by one; no [CLS]."""
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json, states_of_tower
-from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.settings import (
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
     classes,
     pre_norm_axes,
     sizes,
+    states_of_tower,
     tower_of_texts,
 )
+from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import Family, Json, last_states
-from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.family import Family, Json, activation, last_states
 from viz_encoder.checkpoints.tables import TOKEN_LABELS
 from viz_encoder.config import EncoderConfig, Norm, NormPlacement, Positions
 from viz_encoder.errors import CheckpointError

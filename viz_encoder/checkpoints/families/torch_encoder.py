@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.family import Family, Json, Shapes, activation
 from viz_encoder.config import Embedding, EncoderConfig, NormPlacement, Positions
 from viz_encoder.errors import CheckpointError
 

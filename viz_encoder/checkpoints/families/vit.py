@@ -4,9 +4,17 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import CarriedHead, Family, Json, last_states
+from viz_encoder.checkpoints.family import (
+    CarriedHead,
+    Family,
+    Json,
+    activation,
+    classes,
+    last_states,
+    pre_norm_axes,
+    sizes,
+)
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
-from viz_encoder.checkpoints.settings import activation, classes, pre_norm_axes, sizes
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 

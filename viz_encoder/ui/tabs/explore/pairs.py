@@ -15,7 +15,7 @@ from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.pair import Pair, pair
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, MapView
-from viz_encoder.trace.shown_rows import shown_keys
+from viz_encoder.trace.shown_map import shown_keys
 from viz_encoder.trace.token_selection import place_of, shown_tokens
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index

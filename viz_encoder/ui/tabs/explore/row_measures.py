@@ -11,7 +11,7 @@ from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView
-from viz_encoder.trace.shown_rows import row_of
+from viz_encoder.trace.shown_map import row_of
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.attributed import attribution_of
 from viz_encoder.ui.state.expiring_store import Kept
