@@ -374,18 +374,3 @@ def test_typed_texts_and_their_table_outlive_a_reload_and_stand_in_pooling(opene
     page.click("#viz-corpus-measure")
     painted(page, "pasted texts.csv")
     assert page.inner_text(".viz-corpus-finding").startswith("Over 2 texts")
-
-
-@pytest.mark.slow
-def test_back_after_run_takes_one_press(opened):
-    page = opened.page
-    page.wait_for_function("document.querySelector('#viz-run') !== null")
-    page.wait_for_function("window.vizTab?.run && history.state?.viz")
-    before = page.evaluate("vizTab.run.link.a")
-    page.click(".viz-corpus-examples li:first-child button")
-    page.wait_for_function("text => vizTab.run.link.a !== text", arg=before)
-    page.wait_for_function("!location.search.includes('tab=')")
-    page.go_back()
-    page.wait_for_function("text => vizTab.run.link.a === text", arg=before)
-    page.wait_for_function("location.search.includes('tab=corpus')")
-    assert page.is_visible(".viz-corpus")

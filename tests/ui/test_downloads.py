@@ -119,21 +119,3 @@ def test_a_press_saves_a_file_and_tells_its_name_and_size(shared):
         assert re.fullmatch(rf"Saved \S+{ending} \(\d[\d.]* [kM]B\)\.", told)
     page.get_by_role("button", name="Copy Python").click()
     page.wait_for_selector(".viz-take textarea, .viz-take [role=status]:text('was copied')")
-
-
-@pytest.mark.slow
-def test_the_exported_page_opens_on_the_chosen_query(visit, chromium, tmp_path):
-    page = visit(layer=3, head=5, query=4, key=2).page
-    page.wait_for_selector(".viz-map[data-painted*=':3.5:']")
-    page.get_by_text("More exports").click()
-    with page.expect_download() as started:
-        page.locator(".viz-take").get_by_role("button", name="Page (HTML)").click()
-    file = tmp_path / "page.html"
-    started.value.save_as(file)
-    offline = chromium.new_page()
-    offline.goto(file.as_uri())
-    offline.wait_for_selector("body[data-painted]")
-    token = page.evaluate("vizTab.run.tokens[4]")
-    said = offline.inner_text("h2 >> nth=0") + offline.inner_text("body")
-    assert f"Head 3.5: {token} " in said.replace("\n", " ")
-    offline.close()

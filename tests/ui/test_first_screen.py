@@ -144,24 +144,6 @@ def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):
     assert opened.page.inner_text(".viz-finding").startswith(f"Head {found[0][0]}")
 
 
-@pytest.mark.slow
-def test_a_pair_is_typed_and_another_choice_is_kept(shared, maps):
-    opened = shared()
-    linked(opened, 0, 0)
-    page = opened.painted()
-    page.fill("#viz-find", "it -> animal")
-    linked(opened)
-    strong = int((maps[0, :, :, IT, ANIMAL] >= 0.1).sum())
-    page.wait_for_function(
-        f"document.querySelector('.viz-order-said').textContent.startsWith('{strong} heads')"
-    )
-    page.press("#viz-find", "Enter")
-    best = np.argmax(maps[0, :, :, IT, ANIMAL])
-    opened.map_painted(f"{best // 12}.{best % 12}")
-    page.click(".viz-source .viz-word[data-token='3']")
-    linked(opened, 3, ANIMAL)
-
-
 def test_a_swapped_word_says_what_changed(shared, maps):
     opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     opened.painted()

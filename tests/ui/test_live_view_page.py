@@ -3,7 +3,6 @@
 import pytest
 
 import viz_encoder as vz
-from tests.export.runs import random_trace
 from tests.ui.notebook_host import choose, hosted
 from viz_encoder.bundled import asset
 
@@ -60,16 +59,6 @@ def test_a_picture_is_there_with_its_patches(chromium):
         frame.locator("html.dark").wait_for()
         frame.locator(".viz-input canvas, .viz-picture").first.wait_for()
         assert sum("picture.png" in path for path in page.evaluate("model.sent")) >= 1
-
-
-@pytest.mark.slow
-def test_8192_tokens_are_zoomed_into_without_the_whole_map(chromium):
-    view = random_trace(8192, 1, 1).show(live=True, max_bytes=300_000)
-    with hosted(chromium, view) as page:
-        frame = opened(page)
-        choose(page, view, query=5000, key=4000)
-        frame.locator("body").evaluate("() => vizTab.map.lookAt()")  # as a double click does
-        page.wait_for_function("model.sent.some((path) => /rows=[1-9]/.test(path))", timeout=60_000)
 
 
 def test_what_was_changed_is_the_run_that_python_sees(chromium, animal):

@@ -9,7 +9,7 @@ import torch
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import open_tab, until_said
+from tests.ui.conftest import until_said
 from tests.ui.test_masks import RAN, TEXT, bits, cells, painted_mask, panels, post, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.ui.state.models import Models
@@ -218,12 +218,3 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     page.fill("#viz-mask-heads", "")  # another scope than the one that ran
     page.wait_for_selector("text=The mask has changed since this run")
     page.wait_for_url("**masks.scope=3-5*")
-
-
-@pytest.mark.slow
-def test_other_tabs_say_where_the_mask_applies(masks):
-    query = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
-    page = masks(ran="causal", scope="2:0", **query)
-    open_tab(page, "Explore")
-    told = page.wait_for_selector("#viz-masked-chip:visible").inner_text()
-    assert told == "mask: causal, 105 of 225 pairs forbidden, in layer 2, head 0 ✕"

@@ -184,17 +184,6 @@ def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_none_changes_nothing(visit):
-    page = visit().painted()
-    page.click("#viz-opening >> text=Open another model")
-    page.fill("#viz-open-name input, #viz-open-name textarea", "/no/such/folder")
-    page.click("#viz-load")
-    page.wait_for_selector("#viz-found .viz-alert")
-    assert "no folder" in page.inner_text("#viz-found")
-    assert page.is_visible(".viz-map-canvas")
-
-
-@pytest.mark.slow
 def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
     page = visit().painted()
     page.click("text=Model architecture")

@@ -87,18 +87,6 @@ def test_two_texts_and_control_enter(shared, minilm):
 
 
 @pytest.mark.slow
-def test_an_example_picture_is_one_click_away(shared):
-    opened = shared()
-    opened.painted()
-    opened.page.get_by_label("Picture", exact=True).click()
-    opened.page.get_by_role("button", name="a digit").click()
-    opened.page.wait_for_url("**example=a+digit**")
-    opened.painted()
-    assert opened.page.locator("#viz-picture img").is_visible()
-    assert "resized from 160 × 160 to 40 × 40" in opened.page.inner_text(".viz-notes")
-
-
-@pytest.mark.slow
 def test_the_kind_picture_has_a_picture_to_run(shared):
     opened = shared()
     opened.page.get_by_label("Picture", exact=True).check()
@@ -161,13 +149,6 @@ def test_a_fault_is_one_sentence_and_loses_nothing(shared):
     page.click("#viz-run")
     page.wait_for_url("**approved**")
     assert page.locator("#viz-notice .viz-alert").count() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_is_wider_than_the_screen(visit, width):
-    page = visit(width=width, height=844).painted()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 AS_FOLDED = """folded => { for (const sheet of document.styleSheets)

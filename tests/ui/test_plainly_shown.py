@@ -147,17 +147,6 @@ def test_the_reference_names_the_first_difference(shared, minilm):
 
 
 @pytest.mark.slow
-def test_a_refused_file_leaves_the_box_free(shared, minilm, tmp_path):
-    vz.capture(minilm, "Saved on another machine").save(tmp_path / "run.safetensors")
-    (tmp_path / "bad.safetensors").write_bytes(b"nothing")
-    opened = shared(kind="text", a=TEXT)
-    opened.open_saved(tmp_path / "bad.safetensors")
-    opened.page.wait_for_selector("#viz-notice .viz-alert")
-    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
-    opened.page.wait_for_url("**a=Saved**")
-
-
-@pytest.mark.slow
 def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
     pair = ("The cat sat on the mat", "It was tired")
     page = visit(kind="pair", a=pair[0], b=pair[1]).painted()
