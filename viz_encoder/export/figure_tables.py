@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from viz_encoder.export.tables import cells
 from viz_encoder.result import csv_line, harmless, npz_file
 from viz_encoder.shown import unisolated
 
@@ -27,9 +28,9 @@ def figure_csv(figure: go.Figure, model: str = "") -> Iterator[str]:
         if number:
             yield "\n"
         lines = _table(figure, trace) if trace.type == "heatmap" else _points(trace)
-        for line, cells in enumerate(lines):
+        for line, named in enumerate(lines):
             last = of if line else ["title", "model"][: len(of)]
-            yield csv_line([_safe(cell) for cell in (*cells, *last)])
+            yield csv_line([_safe(cell) for cell in (*named, *last)])
 
 
 def figure_npz(figure: go.Figure, model: str = "") -> bytes:
@@ -61,7 +62,7 @@ def _table(figure: go.Figure, trace: Any) -> Iterator[list[str]]:
     across, down = (_words(figure.layout[axis].title.text) for axis in ("xaxis", "yaxis"))
     yield [f"{down} \\ {across}", *_names(trace.x, columns)]
     for name, row in zip(_names(trace.y, rows), values, strict=True):
-        yield [name, *_cells(row)]
+        yield [name, *cells(row)]
 
 
 def _points(trace: Any) -> Iterator[list[str]]:
@@ -70,7 +71,7 @@ def _points(trace: Any) -> Iterator[list[str]]:
     longest = max((len(each) for each in columns.values()), default=0)
     full = {name: each for name, each in columns.items() if len(each) == longest}
     yield ["trace", *full]
-    for point in zip(*map(_cells, full.values()), strict=True):
+    for point in zip(*map(cells, full.values()), strict=True):
         yield [_words(trace.name), *point]
 
 
@@ -84,11 +85,6 @@ def _array(given: Any) -> np.ndarray:
     if values.dtype.kind in "fiub":
         return values
     return np.array([_words(each) for each in values.ravel().tolist()], np.str_)
-
-
-def _cells(values: np.ndarray) -> list[str]:
-    """The shortest digits that give the same number back; nothing for NaN."""
-    return ["" if text == "nan" else text for text in values.astype(np.str_).tolist()]
 
 
 def _words(text: Any) -> str:

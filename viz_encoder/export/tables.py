@@ -41,7 +41,7 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
     of = [harmless(trace.origin.model), map_said(view)]
     weights = _row(trace, view, query)
     yield csv_line(["key", "key_token", "model", "map", "weight"])
-    for key, cell in zip(keys, _cells(weights), strict=True):
+    for key, cell in zip(keys, cells(weights), strict=True):
         yield csv_line([_numbers(key), harmless(word_name(names, key)), *of, cell])
 
 
@@ -58,7 +58,7 @@ def map_lines(
         for weights in block:
             at = next(queries)
             name = harmless(word_name(trace.tokens, at))
-            yield csv_line([_numbers(at), name, *of, *_cells(weights)])
+            yield csv_line([_numbers(at), name, *of, *cells(weights)])
 
 
 def arrays(
@@ -208,6 +208,6 @@ def _numbers(tokens: Sequence[int]) -> str:
     return " ".join(map(str, tokens))
 
 
-def _cells(weights: Float[np.ndarray, " key"]) -> list[str]:
-    """The shortest digits that give the same number back; nothing for a masked pair."""
-    return ["" if text == "nan" else text for text in weights.astype(np.str_).tolist()]
+def cells(values: np.ndarray) -> list[str]:
+    """The shortest digits that give the same number back; nothing for NaN, as of a masked pair."""
+    return ["" if text == "nan" else text for text in values.astype(np.str_).tolist()]

@@ -25,6 +25,8 @@ from viz_encoder.ui.wire.arguments import parse_index
 KINDS = ("html", "csv", "npz", "safetensors", "py")
 ROWS = ("csv", "npz")  # kinds that hold one query's row alone, where one is given
 MAX_TOKENS = 2048  # for a whole map as a table; one row has no limit
+# Letters of a text that is cut: texts often differ in their last words.
+FIRST_LETTERS, LAST_LETTERS = 25, 15
 
 
 def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Response:
@@ -122,12 +124,6 @@ def _saved(trace: Trace) -> bytes:
         path = Path(folder) / "run.safetensors"
         trace.save(path)
         return path.read_bytes()
-
-
-FIRST_LETTERS, LAST_LETTERS = (
-    25,
-    15,
-)  # of a truncated text, because texts often differ in their last words
 
 
 def change_csv_lines(found: Comparison, view: MapView) -> Iterator[str]:

@@ -7,7 +7,8 @@ import numpy as np
 from viz_encoder.analyses.column import column as column_of
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError, TooLong
-from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.explore.comparison import changes, compared_runs, comparison_plain
@@ -18,12 +19,11 @@ from viz_encoder.ui.tabs.explore.plain_results import (
     role_plain,
     similar_plain,
 )
-from viz_encoder.ui.tabs.explore.row_measures import Measures
+from viz_encoder.ui.tabs.explore.row_measures import MEASURED
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 MAX_TOKENS_AS_NUMBERS = 512
-MEASURES = Measures()
 
 
 def attention(
@@ -41,8 +41,7 @@ def attention(
         )
     tile = overview(
         trace,
-        parse_index("layer", layer, trace.n_layers),
-        parse_head(head, trace),
+        *_place(trace, layer, head),
         rows=slice(None),
         keys=slice(None),
         size=MAX_TOKENS_AS_NUMBERS,
@@ -57,10 +56,8 @@ def attention_row(
 ) -> list[float | None]:
     """Weights of one query over all keys; keys that the mask forbids are null."""
     trace = runner.store.get(key).trace
-    place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
-    found: list[float | None] = finite(
-        row(trace, *place, parse_index("query", query, trace.n_tokens)).weights
-    )
+    at = parse_index("query", query, trace.n_tokens)
+    found: list[float | None] = finite(row(trace, *_place(trace, layer, head), at).weights)
     return found
 
 
@@ -81,10 +78,8 @@ def head_statistics(
 def column(runner: Runner, key: str, layer: int, head: str, token: int) -> list[float | None]:
     """Weight on one token from every query; null where the mask forbids it."""
     trace = runner.store.get(key).trace
-    place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
-    found: list[float | None] = finite(
-        column_of(trace, *place, parse_index("token", token, trace.n_tokens)).weights
-    )
+    at = parse_index("token", token, trace.n_tokens)
+    found: list[float | None] = finite(column_of(trace, *_place(trace, layer, head), at).weights)
     return found
 
 
@@ -144,12 +139,9 @@ def measured(
     Returns the values, one per key.
     """
     entry = runner.store.get(key)
-    place = (
-        parse_index("layer", layer, entry.trace.n_layers),
-        parse_head(head, entry.trace),
-        parse_index("query", query, entry.trace.n_tokens),
-    )
-    return {"values": finite(MEASURES.of(entry, measure, *place))}
+    at = parse_index("query", query, entry.trace.n_tokens)
+    place = _place(entry.trace, layer, head)
+    return {"values": finite(MEASURED.of(entry, measure, *place, at))}
 
 
 def change(
@@ -188,6 +180,11 @@ def compared(
     found = compared_runs(runner.store, key, reference)
     looks, at = (None if number == -1 else number for number in (query, token))
     return comparison_plain(found, looks, at, _kept(hide_special, renormalize, words))
+
+
+def _place(trace: Trace, layer: int, head: str) -> tuple[int, Head]:
+    """The layer and head that a client named, if the run has them."""
+    return parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
 
 
 def _kept(hide_special: object, renormalize: object, words: object = False) -> MapView:

@@ -32,7 +32,7 @@ from viz_encoder.ui.tabs.explore.plain_results import (
     role_plain,
     similar_plain,
 )
-from viz_encoder.ui.tabs.explore.row_measures import Measures, rows_of
+from viz_encoder.ui.tabs.explore.row_measures import MEASURED, rows_of
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
@@ -52,7 +52,6 @@ from viz_encoder.ui.wire.errors import ErrorRoute
 
 REDUCTIONS = ("max", "mean")
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
-MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
 PLACES = Places(1)  # for rollout and shares, which need much memory; others wait, or are dropped
@@ -199,7 +198,7 @@ async def measured(
     chosen = parse_head(head, entry.trace)
 
     def work() -> Response:
-        return answers.array(MEASURES.of(entry, measure, layer, chosen, query))
+        return answers.array(MEASURED.of(entry, measure, layer, chosen, query))
 
     return await PLACES.answer(request, work)
 

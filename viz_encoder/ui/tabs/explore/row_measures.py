@@ -87,3 +87,6 @@ def _share(entry: Entry, query: int) -> Float[np.ndarray, "1 key"]:
     """Each token's share of the query's final state, as a part of that state's length."""
     found = attribution_of(entry, {"of": "state", "token": query})
     return (found.tokens / found.score)[None].astype(np.float32)
+
+
+MEASURED = Measures()  # of routes and endpoints alike
