@@ -186,3 +186,24 @@ test("where nothing was chosen, a run goes to what is found in it after its firs
   linked.openOn("a", found);
   assert.deepEqual(place(linked), [3, 0, 0, 0], "a place in the link");
 });
+
+test("what Back brings back is a step of its own, and is told to whoever shows it", () => {
+  globalThis.location.search = "?pool.part=two";
+  const selection = new Selection();
+  const told = [];
+  selection.restored("pool.part", () => told.push(selection.noted("pool.part")));
+  const before = selection.entry.chosen;
+  selection.note({ "pool.part": "padding", "pool.method": "cls" });
+  assert.notEqual(selection.entry.chosen, before);
+  const chosen = selection.entry.chosen;
+  selection.note({ "pool.method": "max" });
+  assert.equal(selection.entry.chosen, chosen, "of no control that Back sets");
+  for (const [address, coming] of [
+    ["?pool.part=two", false],
+    ["?pool.part=two", false],
+    ["?", true],
+  ])
+    selection.goBack(address, coming);
+  assert.deepEqual(told, ["two", ""], "once, and where another run comes, too");
+  assert.equal(selection.noted("pool.method"), "max");
+});

@@ -14,9 +14,16 @@ export function inLink(name, field) {
   const { selection } = current;
   const usual = written(field);
   const linked = selection.noted(name);
-  if (linked && field.type === "checkbox") /** @type {HTMLInputElement} */ (field).checked = linked === "1";
-  else if (linked && (!(field instanceof HTMLSelectElement) || has(field, linked))) field.value = linked;
-  if (linked && field.type === "range") field.dispatchEvent(new Event("input")); // what it says beside it
+  const fill = (/** @type {string} */ value) => {
+    if (field.type === "checkbox") /** @type {HTMLInputElement} */ (field).checked = value === "1";
+    else if (!(field instanceof HTMLSelectElement) || has(field, value)) field.value = value;
+    if (field.type === "range") field.dispatchEvent(new Event("input")); // what it says beside it
+  };
+  if (linked) fill(linked);
+  selection.restored(name, () => {
+    fill(selection.noted(name) || usual);
+    field.dispatchEvent(new Event("change"));
+  });
   const note = () => selection.note({ [name]: written(field) === usual ? "" : written(field) });
   for (const event of ["input", "change"]) field.addEventListener(event, note);
   return field;

@@ -60,6 +60,8 @@ export class Selection extends Emitter {
   asked = -1; // the token of which something is still to be chosen
   /** @type {Map<string, string>} */
   #notes = new Map(); // tabs' link entries, by dotted name
+  /** @type {Map<string, () => unknown>} */
+  #restored = new Map([[QUESTION, () => this.tell(new Set(["question"]))]]); // of these, what Back brings back, and how
 
   constructor() {
     super();
@@ -167,7 +169,8 @@ export class Selection extends Emitter {
 
   // The run, the tab and what is chosen in it, which are what Back restores.
   get entry() {
-    const chosen = `${addressOf({ ...this, ...ATLAS }, {})}&${this.noted(QUESTION)}`;
+    const notes = [...this.#restored.keys()].filter((name) => this.noted(name)).map((name) => [name, this.noted(name)]);
+    const chosen = `${addressOf({ ...this, ...ATLAS }, {})}&${new URLSearchParams(notes)}`;
     const entry = { tab: this.tab, link: JSON.stringify(this.#link), chosen };
     return this.leaves !== null && this.leaves !== this.tab ? { ...entry, passing: true } : entry;
   }
@@ -178,13 +181,18 @@ export class Selection extends Emitter {
     this.tab = tabIn(address).tab;
     const { stat: _stat, order: _order, ...place } = selected(address);
     this.held = coming && place;
-    const question = new URLSearchParams(address).get(QUESTION) ?? "";
-    const other = question !== this.noted(QUESTION);
-    this.#notes.set(QUESTION, question);
+    const params = new URLSearchParams(address);
+    const noted = (/** @type {string} */ name) => params.get(name) ?? "";
+    const others = [...this.#restored].filter(([name]) => noted(name) !== this.noted(name));
+    for (const [name] of others) this.#notes.set(name, noted(name));
     this.opened = coming ? "" : this.#key; // the run that the address asks for
-    if (coming) return;
-    this.set(place);
-    if (other) this.tell(new Set(["question"]));
+    if (!coming) this.set(place);
+    for (const [name, restore] of others) if (!coming || name !== QUESTION) restore();
+  }
+
+  /** Have Back bring a tab's link entry back, and call this then. @type {(name: string, restore: () => unknown) => void} */
+  restored(name, restore) {
+    this.#restored.set(name, restore);
   }
 
   // Keep in the link which tab is open.

@@ -110,6 +110,7 @@ class CorpusTab {
       this.#draw();
       this.plane.draw();
     });
+    for (const name of [STATISTIC, HEAD]) current.selection.restored(name, () => this.#restore());
     if (made) this.comparison.keep(table);
     this.enter(made ?? table, headOf(made ?? table, current.selection.noted(HEAD)));
   }
@@ -140,6 +141,12 @@ class CorpusTab {
     this.examples.show(this.table, place);
     this.plane.show(this.table, place);
     this.body.dataset.painted = `${this.statistic.value}:${headName(place)}:${this.table.about.source}`;
+  }
+
+  #restore() {
+    const { selection } = current;
+    this.statistic.value = selection.noted(STATISTIC) || USUAL;
+    this.#rank(headOf(this.table, selection.noted(HEAD)));
   }
 
   // The statistic, or what is compared with, is another: the head that leads by it, or that one.

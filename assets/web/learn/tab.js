@@ -87,6 +87,7 @@ class LearnTab extends TabShell {
     current.onHover((at) => this.root.clientWidth && this.run && this.tokens.mark(at));
     current.selection.on(() => this.root.clientWidth && this.refresh());
     this.#speak(languageOf(current.selection.noted(LANGUAGE)));
+    current.selection.restored(STEP, () => this.go(stepAt(Number(current.selection.noted(STEP)) || USUAL)));
     this.open();
   }
 

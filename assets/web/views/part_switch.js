@@ -19,6 +19,7 @@ export class PartSwitch {
     );
     const named = { class: "viz-switch", role: "group", "aria-label": "Question" };
     this.node = oneStop(el("div", named, ...this.buttons));
+    current.selection.restored(parts.note, () => this.#open(current.selection.noted(parts.note) || this.#usual));
   }
 
   get #usual() {
