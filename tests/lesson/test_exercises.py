@@ -659,7 +659,12 @@ def test_a_pictures_own_questions_about_its_patches():
     pairs = (rows[:, None] == rows).sum() + n_patches * 1
     assert said(found["smallest-window"]) == pairs
     assert said(found["forgotten-mask"]) == "All of them have equally many patches"
-    shares = vz.attribute(scene, vz.capture(scene, source), of="pooled")
+    ran = vz.capture(scene, source)
+    rival = vz.analyses.predictions(scene, ran, n=2)[0].labels[1]
+    shares = vz.attribute(scene, ran, label="7", against=rival)
+    assert f"the logit of “7” minus that of “{rival}”" in found["sum-of-shares"]["question"]
+    part = 100 * shares.tokens.max() / (shares.tokens.sum() + shares.biases)
+    assert said(found["twin-share"]) == pytest.approx(part, abs=1e-3)
     assert abs(said(found["sum-of-shares"]) - shares.tokens.sum() - shares.biases) < 1e-4
     shown = re.findall(r"−?\d+\.\d\d", found["sum-of-shares"]["question"])
     assert is_right(found["sum-of-shares"], sum(map(number, shown)))

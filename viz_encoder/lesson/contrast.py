@@ -74,14 +74,19 @@ class Contrast:
         return Twin(at, word, made, said.labels[0], shares.get(self.answer, 0.0))
 
     @cached_property
-    def rival(self) -> str:
-        """The twin's answer, or the one that is next most likely; "" where there is no answer."""
-        if not self.answer:
-            return ""
+    def said(self) -> tuple[str, str]:
+        """The answer at [MASK], or of the whole input, and its rival; "" of a model without any.
+
+        The rival is the twin's answer, or else the one that is next most likely.
+        """
         if self.twin is not None:
-            return self.twin.answer
-        asks = {"task": Task.MASKED, "tokens": [self.query], "n": 2}
-        return predictions(self.encoder, self.trace, **asks)[0].labels[1]  # type: ignore[arg-type]
+            return self.answer, self.twin.answer
+        tasks = [head.task for head in self.encoder.config.prediction_heads]
+        if not self.answer and tasks[:1] != [Task.CLASSIFY]:
+            return "", ""
+        asks: dict[str, Any] = {"task": Task.MASKED, "tokens": [self.query]} if self.answer else {}
+        labels = predictions(self.encoder, self.trace, n=2, **asks)[0].labels
+        return (labels[0], labels[1]) if len(labels) == 2 else ("", "")
 
     @cached_property
     def carried(self) -> Attribution | None:
@@ -94,9 +99,10 @@ class Contrast:
         return None if self.twin is None else self._split(self.twin.trace)
 
     def _split(self, trace: Trace) -> Attribution | None:
-        asks: dict[str, Any] = {"of": "pooled"}
+        word, rival = self.said
+        asks: dict[str, Any] = {"label": word, "against": rival} if word else {"of": "pooled"}
         if self.answer:
-            asks = {"token": self.query, "label": self.answer, "against": self.rival}
+            asks["token"] = self.query
         try:
             return attribute(self.encoder, trace, **asks)
         except VizEncoderError:

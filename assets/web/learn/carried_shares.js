@@ -52,7 +52,7 @@ export class CarriedShares {
     const words = texts.carried;
     this.node.hidden = false;
     this.title.textContent = `${words.title}: ${split.answer ? words.score(quoted(split.answer), quoted(split.rival)) : words.vector}`;
-    this.note.textContent = `${words.note}${split.answer && !twin ? ` ${words.none}` : ""}`;
+    this.note.textContent = `${words.note}${run.tasks.includes("masked") && split.answer && !twin ? ` ${words.none}` : ""}`;
     const sides = [split, ...(twin ? [twin] : [])];
     const size = (/** @type {unknown} */ _, /** @type {number} */ at) =>
       Math.max(...sides.map(({ shares }) => Math.abs(shares[at])));

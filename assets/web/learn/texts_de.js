@@ -226,7 +226,7 @@ export const DE = {
     headline: (name, d) => ["Aus ", name, ` werden ${d} Zahlen.`],
     note: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht; die Zeile der Stelle ist für jedes Token dieselbe, das dort steht. Addiert wird Zahl für Zahl.",
     noteAlone: "Die Zeile des Tokens ist immer dieselbe, egal wo es steht.",
-    token: (id) => (id === null ? "Vektor des Patches" : `Token-ID ${id}`),
+    token: (id) => (id === null ? "Patch-Vektor" : `Token-ID ${id}`),
     learned: (name) => `${name}, gelernt`,
     notePatch:
       "Die Pixel eines Patches mal eine Matrix ergeben seinen Vektor: gleiche Pixel, gleicher Vektor. Die Zeile der Stelle sagt, wo der Patch liegt; sie ist bei jedem Bild dieselbe.",
@@ -320,7 +320,7 @@ export const DE = {
     headline: (name, head) => [
       "Was jeder Kopf zu ",
       name,
-      ` beiträgt: Kopf ${head} trägt in dieser Schicht den längsten Vektor bei.`,
+      ` beiträgt: Kopf ${head} trägt in diesem Block den längsten Vektor bei.`,
     ],
     note: "Die Summe jedes Kopfs wird mit seinem eigenen Teil der Matrix W_O multipliziert. Die Ergebnisse werden addiert; das ist die Ausgabe der Attention. Ein Klick wählt den Kopf.",
     head: (layer, head) => `Kopf ${layer}.${head}`,

@@ -265,7 +265,7 @@ export const EN = {
     headline: (/** @type {string} */ name, /** @type {string} */ head) => [
       "What each head adds to ",
       name,
-      `: head ${head} adds the longest vector in this layer.`,
+      `: head ${head} adds the longest vector in this block.`,
     ],
     note: "Each head’s sum is multiplied by its own part of the matrix W_O. The results add up to the layer’s attention output. Click a head to choose it.",
     head: (/** @type {number} */ layer, /** @type {number} */ head) => `head ${layer}.${head}`,

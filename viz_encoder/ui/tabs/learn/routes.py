@@ -77,7 +77,8 @@ def _carried(entry: Entry, query: int) -> dict[str, Any]:
     contrast = asked.contrast
     if contrast is None or contrast.carried is None:
         return {}
-    told: dict[str, Any] = {"answer": asked.answer, "rival": contrast.rival, "twin": None}
+    answer, rival = contrast.said
+    told: dict[str, Any] = {"answer": answer, "rival": rival, "twin": None}
     twin, there = contrast.twin, contrast.carried_in_twin
     if twin is not None and there is not None:
         told["twin"] = {"at": twin.at, "word": twin.word, **_shares(there)}
