@@ -170,7 +170,7 @@ def test_codes_are_counted_and_a_wrong_one_is_named(capsys, tmp_path):
     assert "window" not in first
     assert second == f"{ALL_RIGHT}  seat 240: {len(PLACES)} of {len(PLACES)} answers right"
     assert "has a wrong character" in third
-    assert last.startswith("Right of those who tried, in 2 codes: 1.1 2/2, 1.2 1/1")
+    assert last.startswith("Right of those who tried, of 2 handed in: 1.1 2/2, 1.2 1/1")
     assert "2.1 1/2" in last
 
 
