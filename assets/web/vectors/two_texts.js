@@ -148,7 +148,9 @@ export class TwoTexts {
       this.answer.hidden = !pressed;
       return;
     }
-    this.node.classList.add("viz-pool-busy");
+    this.node.classList.toggle("viz-pool-busy", !this.lead.hidden);
+    if (this.lead.hidden) this.lead.textContent = "Comparing the two texts …";
+    this.lead.hidden = false;
     return this.#asked.run(async (fresh) => {
       /** @type {TokenPairs} */
       const found = await fresh(run.json(path));
