@@ -247,7 +247,7 @@ def test_without_the_division_the_largest_takes_nearly_all(usual, row):
     page = usual
     wide = row["dots"].std()
     spread = f"a standard deviation of {wide:.2f} before and {wide / 4:.2f} after it"  # ÷ √16
-    assert spread in page.inner_text(HERE)
+    assert spread in page.inner_text(".viz-learn-main")
     page.uncheck(f"{HERE} input")
     exps = np.exp(row["dots"] - row["dots"].max())
     page.wait_for_function("document.querySelector('.viz-learn-touched:not([hidden])')")

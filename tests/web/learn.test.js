@@ -7,6 +7,7 @@ import {
   addingUp,
   countText,
   errorText,
+  fitting,
   fixed,
   shareText,
   signedText,
@@ -44,7 +45,8 @@ test("three thirds are not printed as 0.99", () => {
   assert.deepEqual([...printed].sort(), [0.33, 0.33, 0.34]);
 });
 
-test("signs are those of what is printed", () => {
+test("signs are those of what is printed, and no number is wider than its column", () => {
+  for (const largest of [9.99, 39, 990]) assert.ok(fixed(-largest, fitting(3, largest)).length <= 6);
   assert.equal(signedText(-0.001, 2), "+0.00");
   assert.equal(signedText(-1.5, 2), "\u22121.50");
   assert.equal(fixed(-0.004, 2), "0.00");

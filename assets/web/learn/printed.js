@@ -71,6 +71,9 @@ export function listed(sizes, ...named) {
   return [...new Set([...largest, ...named])].sort((a, b) => a - b);
 }
 
+/** So many decimals that a number up to the largest fits in its column. @type {(decimals: number, largest: number) => number} */
+export const fitting = (decimals, largest) => Math.min(decimals, largest < 10 ? 3 : largest < 100 ? 2 : 1);
+
 /** The length of a vector. @type {(values: ArrayLike<number>) => number} */
 export const lengthOf = (values) => Math.hypot(...Array.from(values));
 

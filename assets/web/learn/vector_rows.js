@@ -4,7 +4,7 @@ import { rgbText } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { asksFor } from "./cover.js";
-import { addingUp, fixed, lengthOf, signedText, windowStart } from "./printed.js";
+import { addingUp, fitting, fixed, lengthOf, signedText, windowStart } from "./printed.js";
 import { EN } from "./texts_en.js";
 
 /** @import { Texts } from "./types.d.ts" */
@@ -43,8 +43,8 @@ export class VectorRows {
     const n = rows[0].values.length;
     const printed = Math.min(n, node.clientWidth < 560 ? NARROW : PRINTED);
     const start = windowStart(this.dim, n, printed);
-    const texts = printedTexts(rows, start, printed, this.decimals);
     const largest = Math.max(...rows.map(({ values }) => Math.max(...Array.from(values, Math.abs)))) || 1;
+    const texts = printedTexts(rows, start, printed, fitting(this.decimals, largest));
     const color = signedColors();
     node.style.setProperty("--printed", String(printed));
     const dims = Array.from({ length: printed }, (_, at) => start + at);
