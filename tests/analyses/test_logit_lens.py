@@ -6,12 +6,6 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    ModernBertForMaskedLM,
-)
 
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build as bert
@@ -47,7 +41,7 @@ def check(found, shares, finals, tokens):
 @pytest.mark.parametrize("sample", [0, 1, 2])
 def test_a_post_norm_masked_head(tmp_path, sample, block_bytes, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
-    encoder, reference = made(tmp_path, "bert", bert(BertForMaskedLM))
+    encoder, reference = made(tmp_path, "bert", bert("ForMaskedLM"))
     inputs = texts(LENGTHS)
     trace = vz.capture(encoder, inputs)[sample]
     with torch.no_grad():
@@ -66,7 +60,7 @@ def test_a_post_norm_masked_head(tmp_path, sample, block_bytes, monkeypatch):
 
 
 def test_a_pre_norm_masked_head_is_read_through_the_final_norm(tmp_path):
-    encoder, reference = made(tmp_path, "modernbert", modernbert(ModernBertForMaskedLM))
+    encoder, reference = made(tmp_path, "modernbert", modernbert("ForMaskedLM"))
     inputs = texts((6,), segments=False)
     (trace,) = vz.capture(encoder, inputs)
     with torch.no_grad():
@@ -79,7 +73,7 @@ def test_a_pre_norm_masked_head_is_read_through_the_final_norm(tmp_path):
 
 
 def test_padding_is_not_read_and_changes_nothing(tmp_path):
-    encoder, _ = made(tmp_path, "bert", bert(BertForMaskedLM))
+    encoder, _ = made(tmp_path, "bert", bert("ForMaskedLM"))
     long, short = vz.capture(encoder, ["w1 w2 w3 w4", "w5 w6"])
     alone = logit_lens(encoder, vz.capture(encoder, "w5 w6"))
     found = logit_lens(encoder, short)
@@ -96,14 +90,12 @@ def test_padding_is_not_read_and_changes_nothing(tmp_path):
 def test_token_labels_and_one_label_for_the_whole(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    tagger, _ = made(tmp_path / "a", "bert", bert(BertForTokenClassification, num_labels=5))
+    tagger, _ = made(tmp_path / "a", "bert", bert("ForTokenClassification", num_labels=5))
     trace = vz.capture(tagger, ["w1 w2 w3", "w4"])[1]
     found = logit_lens(tagger, trace, n=9)
     assert found.shares.shape == (4, 1, 5) and found.tokens.tolist() == [0]
     assert found.shares.sum(axis=-1) == pytest.approx(1, abs=1e-5)
-    judge, reference = made(
-        tmp_path / "b", "bert", bert(BertForSequenceClassification, num_labels=3)
-    )
+    judge, reference = made(tmp_path / "b", "bert", bert("ForSequenceClassification", num_labels=3))
     trace = vz.capture(judge, "w1 w2")
     found = logit_lens(judge, trace, n=3)
     with torch.no_grad():
@@ -116,7 +108,7 @@ def test_token_labels_and_one_label_for_the_whole(tmp_path):
 
 
 def test_a_score_is_called_a_score(tmp_path):
-    encoder, _ = made(tmp_path, "bert", bert(BertForSequenceClassification, num_labels=1))
+    encoder, _ = made(tmp_path, "bert", bert("ForSequenceClassification", num_labels=1))
     assert logit_lens(encoder, vz.capture(encoder, "w1")).unit == "score"
 
 

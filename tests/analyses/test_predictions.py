@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from transformers import BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification
 
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
@@ -27,7 +26,7 @@ def logits_of(reference, trace):
 
 
 def test_masked_tokens(tmp_path):
-    encoder, reference = loaded(tmp_path, BertForMaskedLM)
+    encoder, reference = loaded(tmp_path, "ForMaskedLM")
     trace = vz.capture(encoder, TEXT)
     assert trace.tokens == ("w1", "[MASK]", "w3", "w4", "[MASK]")
     out = logits_of(reference, trace)
@@ -42,7 +41,7 @@ def test_masked_tokens(tmp_path):
 
 @pytest.mark.parametrize("layer", [0, 1, 3])
 def test_after_any_layer(tmp_path, layer):
-    encoder, reference = loaded(tmp_path, BertForMaskedLM)
+    encoder, reference = loaded(tmp_path, "ForMaskedLM")
     trace = vz.capture(encoder, TEXT)
     with torch.no_grad():
         shares = reference.cls(logits_of(reference, trace).hidden_states[layer])[0, 1].softmax(-1)
@@ -61,7 +60,7 @@ def test_a_pre_norm_model_is_read_through_its_final_norm():
 
 @pytest.mark.parametrize(("n", "unit"), [(3, "probability"), (1, "score")])
 def test_labels_of_the_whole_input(tmp_path, n, unit):
-    encoder, reference = loaded(tmp_path, BertForSequenceClassification, num_labels=n)
+    encoder, reference = loaded(tmp_path, "ForSequenceClassification", num_labels=n)
     trace = vz.capture(encoder, "w1 w2")
     logits = logits_of(reference, trace).logits[0]
     (guess,) = predictions(encoder, trace)
@@ -72,7 +71,7 @@ def test_labels_of_the_whole_input(tmp_path, n, unit):
 def test_labels_that_are_each_a_yes_or_no(tmp_path):
     encoder, reference = loaded(
         tmp_path,
-        BertForSequenceClassification,
+        "ForSequenceClassification",
         num_labels=3,
         problem_type="multi_label_classification",
     )
@@ -82,7 +81,7 @@ def test_labels_that_are_each_a_yes_or_no(tmp_path):
 
 
 def test_token_labels_leave_padding_out(tmp_path):
-    encoder, reference = loaded(tmp_path, BertForTokenClassification, num_labels=5)
+    encoder, reference = loaded(tmp_path, "ForTokenClassification", num_labels=5)
     trace = vz.capture(encoder, ["w1 w2 w3", "w4"])[1]
     guesses = predictions(encoder, trace, n=5)
     assert [guess.token for guess in guesses] == [0]
@@ -91,7 +90,7 @@ def test_token_labels_leave_padding_out(tmp_path):
 
 
 def test_what_cannot_be_said_is_refused(tmp_path, minilm):
-    encoder, _ = loaded(tmp_path, BertForMaskedLM)
+    encoder, _ = loaded(tmp_path, "ForMaskedLM")
     trace = vz.capture(encoder, TEXT)
     assert tasks(minilm) == ()
     with pytest.raises(SelectionError, match="no prediction head"):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import BertModel, Dinov2Model, ViTModel
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
@@ -59,9 +58,9 @@ def points(which, prefix):
 
 
 SETUPS = {
-    "BERT": (Case("BERT", "bert", bert(BertModel), None), "encoder.layer", (7, 4, 1)),
-    "ViT": (Case("ViT", "vit", vit(ViTModel), None, kind="image"), "layers", (12, 28, 22)),
-    "DINOv2": (dinov2("DINOv2", Dinov2Model), "encoder.layer", (20, 35, 29)),
+    "BERT": (Case("BERT", "bert", bert(), None), "encoder.layer", (7, 4, 1)),
+    "ViT": (Case("ViT", "vit", vit(), None, kind="image"), "layers", (12, 28, 22)),
+    "DINOv2": (dinov2("DINOv2", "Model"), "encoder.layer", (20, 35, 29)),
 }
 
 

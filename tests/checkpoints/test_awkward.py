@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import (
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    RobertaConfig,
-    RobertaForMaskedLM,
-)
 
 import viz_encoder as vz
-from tests.checkpoints.cases.bert import SIZES, build
-from tests.checkpoints.parity import TOLERANCE, WORDS, Case, save
+from tests.checkpoints.cases.bert import build
+from tests.checkpoints.parity import TOLERANCE, WORDS, Case, builder, save
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.errors import CheckpointError, InputError
 
@@ -24,13 +18,16 @@ def logits(reference, trace):
         return reference(ids).logits[0]
 
 
-def roberta(**settings):
-    sizes = {**SIZES, "max_position_embeddings": 21, "pad_token_id": 1, "type_vocab_size": 1}
-    return lambda: RobertaForMaskedLM(RobertaConfig(**sizes, **settings))
+ROBERTA = {"max_position_embeddings": 21, "pad_token_id": 1, "type_vocab_size": 1}
+roberta = builder("Roberta", **ROBERTA)
 
 
 @pytest.mark.parametrize(
-    "make", [build(BertForMaskedLM, tie_word_embeddings=False), roberta(tie_word_embeddings=False)]
+    "make",
+    [
+        build("ForMaskedLM", tie_word_embeddings=False),
+        roberta("ForMaskedLM", tie_word_embeddings=False),
+    ],
 )
 def test_a_decoder_of_its_own_with_its_own_bias(tmp_path, make):
     reference = save(Case("x", "x", make, None, pad_id=1), tmp_path)
@@ -46,7 +43,7 @@ def test_a_decoder_of_its_own_with_its_own_bias(tmp_path, make):
 
 
 def test_outputs_that_are_scores_are_not_called_probabilities(tmp_path):
-    make = build(BertForSequenceClassification, num_labels=3, problem_type="regression")
+    make = build("ForSequenceClassification", num_labels=3, problem_type="regression")
     reference = save(Case("x", "bert", make, None), tmp_path)
     encoder = vz.load(tmp_path, device="cpu")
     trace = vz.capture(encoder, "w3 w4")
@@ -56,7 +53,7 @@ def test_outputs_that_are_scores_are_not_called_probabilities(tmp_path):
 
 
 def test_typed_padding_is_refused_where_it_would_shift_positions(tmp_path):
-    save(Case("x", "roberta", roberta(), None), tmp_path)
+    save(Case("x", "roberta", roberta("ForMaskedLM"), None), tmp_path)
     encoder = vz.load(tmp_path, device="cpu")
     with pytest.raises(InputError, match="which has no position"):
         vz.capture(encoder, f"w1 {WORDS[1]} w2")

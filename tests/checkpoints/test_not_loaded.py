@@ -10,8 +10,7 @@ from safetensors import safe_open
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES, KINDS
-from tests.checkpoints.cases.bert import SIZES
-from tests.checkpoints.parity import Case, save
+from tests.checkpoints.parity import SIZES, Case, save
 from tests.slow import slow_but
 from viz_encoder.checkpoints import plan
 from viz_encoder.checkpoints.recognize import names_a_head
