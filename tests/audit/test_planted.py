@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from packaging.version import Version
 
 from tests.audit.table import (
     CORRECT,
@@ -35,6 +37,8 @@ def test_what_the_page_keeps_is_what_the_audit_says(identifier):
     report = of_specimen(identifier, 0)
     anew = Audits(lambda *_, **__: report).of(identifier)
     kept = kept_answers()[identifier]
+    if identifier == "C10-block-mask" and Version(torch.__version__) < Version("2.7"):
+        pytest.skip("torch 2.6 differentiates flex_attention on a CPU, later ones do not")
     assert said(kept) == said(anew), "python -m tests.audit.kept keeps it anew"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from viz_encoder.ui.tabs.learn.build_routes import _source_of
 from viz_encoder.ui.tabs.learn.token_numbers import MAPS_ALONE
 
 ROOT = Path(__file__).parents[2]
-NODE = ROOT / ".venv/bin/node"
+NODE = Path(sys.executable).with_name("node")
 SAY = """
 import { spoken } from "./assets/web/learn/spoken.js";
 import { TEXTS } from "./assets/web/learn/texts.js";

@@ -114,6 +114,7 @@ def waits(site: str, path: str) -> float:
     return statistics.median(seconds)
 
 
+@pytest.mark.filterwarnings("ignore:websockets:DeprecationWarning")  # of an older uvicorn
 def test_an_answer_waits_for_no_acknowledgment_as_on_a_server_of_gradio(site):
     with gr.Blocks(analytics_enabled=False) as page:
         gr.Markdown("A page.")
