@@ -10,7 +10,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask, or_of_one_side
 from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.layer import LayerRun
-from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of
+from viz_encoder.audit.measure.maps import Maps, in_own_order, maps_of, own_name
 from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
@@ -52,7 +52,8 @@ def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
         if layer.slots.n_open and _varies_with_length(context, case, number, layer.slots):
             return of_open_slots(number, layer.slots.n_open)
         lost = seen[number].lost
-        if context.misses(lost) and (layer.sure or _stays_lost(context, case, number)):
+        closed = context.misses(lost) and (layer.sure or _stays_lost(context, case, number))
+        if closed and not _is_made_up_for(context, case, maps, number):
             return _losing(context, case, number, layer, lost)
     return None
 
@@ -82,6 +83,21 @@ def _varies_with_length(context: AuditContext, case: Case, number: int, slots: S
             if len(layers) > number:
                 return layers[number].slots.n_open != slots.n_open
     return slots.by_mistake
+
+
+def _is_made_up_for(context: AuditContext, case: Case, maps: Maps, number: int) -> bool:
+    """Whether a call beside it that cannot be judged, as of whole blocks, may hold what it lacks.
+
+    Outputs then depend on all that the layer never looks at.
+    """
+    layer = maps.layers[number]
+    beside = any(one.startswith(f"{own_name(layer.name)} (") for one in maps.left_out)
+    found = context.gradients_on(case) if beside else ""
+    if isinstance(found, str):
+        return False
+    lacks = context.intent(case, number) & ~layer.looked_at(0.0).any(dim=1)
+    links = found.within(case)
+    return all(bool((links[at][lacks[at]] > 0).all()) for at in found.rows)
 
 
 def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
@@ -137,9 +153,9 @@ def _leaking_key(
 ) -> int:
     """The forbidden key with the largest weight in that row (sample, head, query)."""
     sample, head, query = row
-    weights = layer.weights(slice(query, query + 1))[sample, head, 0].nan_to_num(0.0)
+    weights = layer.weights(slice(query, query + 1))[sample, head, 0].abs()
     allowed = context.intent(case, number)[sample, query]
-    return int(weights.masked_fill(allowed, 0.0).argmax())
+    return int(weights.nan_to_num(0.0, torch.inf).masked_fill(allowed, 0.0).argmax())
 
 
 def _argmax(x: Tensor) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.part_cause import cure_of, jumping_parts
+from viz_encoder.audit.diagnose.several_softmaxes import masked_later
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
@@ -82,6 +83,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
         return suggest_reading_ids(context, found) if context.passed("gradient") else found
     moved, cure = _changed(case, at, context.setting.seed), cure_of(case, worst.sample, at.key)
     cause = jumping_parts(context, case, moved, held, cure=cure)
+    cause = cause or masked_later(context, case)
     return found.because(cause) if cause else suggest_reading_ids(context, found)
 
 

@@ -83,7 +83,6 @@ def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, i
         yield "one_sided", back, 0
         yield "one_sided", 0, front
     if front == 0 and back > 0:
-        yield "causal_lost", back, back
         yield "reversed", 0, back
     yield "window_shifted", back - 1, front + 1
     yield "window_shifted", back + 1, front - 1

@@ -66,6 +66,9 @@ def _same_in_all_heads(allowed: Allowed, pattern: Allowed, valid: Valid) -> Iter
             yield Hypothesis("causal_added", pattern & causal)
     if bool((pattern & ~causal).any()) and band_of(pattern) is None:
         yield Hypothesis("causal_added", allowed & causal)
+    both_ways = pattern | pattern.mT
+    if not bool((pattern & ~causal).any()) and not bool(both_ways.all()):
+        yield Hypothesis("causal_lost", both_ways & keys)
     if bool(pattern.all()):
         yield Hypothesis("causal_added", allowed & causal)
         yield Hypothesis("causal_added", causal)
@@ -112,8 +115,6 @@ def _joined_documents(pattern: Allowed, keys: Allowed) -> Iterator[Hypothesis]:
     if torch.equal(pattern, pattern & causal):
         yield Hypothesis("documents", causal & keys)
         yield Hypothesis("documents", causal)
-        if torch.equal(pattern, same & causal):
-            yield Hypothesis("causal_lost", same & keys)
     elif torch.equal(pattern, same):
         yield Hypothesis("documents", keys)
         earlier = numbers[:, :, None] >= numbers[:, None, :]

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
@@ -30,6 +31,8 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
     """The cause that a layer's map matches, starting with those that are certain."""
     allowed = context.intent(case, number)
     forbidden = ~allowed & real_rows(context, case, number)[:, :, None]
+    if bool(layer.judged(allowed, case.valid).leak.isinf().any()):
+        return diagnose("after_softmax")  # which itself gives no such weight
     codes = [one.code for one in suspicions(case.passed, case.valid)]
     banned = added(layer, forbidden)
     if banned is None:
@@ -41,6 +44,8 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
     if banned is not None and banned < NEAR_0:
         return diagnose_constant(banned)
     diagnosis = equal_mask(context, case, layer, number)
+    if not diagnosis.code and _leaks_in_even_rows(layer, forbidden):
+        return diagnose("even_rows")
     if not layer.sure or layer.bias is not None:  # else the mask itself was seen
         diagnosis = _unless_low(context, case, number, diagnosis)
     if (
@@ -57,6 +62,12 @@ def cause_of_layer(context: AuditContext, case: Case, layer: LayerRun, number: i
     return of_the_tensor(context, case, diagnosis) or or_of_one_side(
         context, case, layer, number, by_trying(context, case, diagnosis)
     )
+
+
+def _leaks_in_even_rows(layer: LayerRun, forbidden: Tensor) -> bool:
+    """Whether all forbidden keys that it looks at are in rows whose weights are all the same."""
+    leaks = layer.looked_at(MASS) & forbidden[:, None]
+    return not layer.sure and not bool((leaks & layer.looked_at(MASS, unless_even=True)).any())
 
 
 def _leaves_keys_uncounted(context: AuditContext, case: Case, layer: LayerRun, number: int) -> bool:

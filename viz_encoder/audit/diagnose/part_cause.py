@@ -201,9 +201,10 @@ def _measured(
 
 
 def _of_part(context: AuditContext, case: Case, part: MixingPart, number: int) -> LayerOnBatch:
-    """Dependencies that one module creates, including the residual."""
+    """Dependencies that one module creates, including the residual; a decay makes them small."""
     itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
-    opened = ((part.depends > GRADIENT) | itself)[:, None]
     allowed, pattern = context.intent(case, number), context.pattern(case, number)
+    opened = part.depends > torch.where(pattern, 0.0, GRADIENT)
+    opened = (opened | itself)[:, None]
     passed = readings_of(case)
     return LayerOnBatch(opened, allowed, pattern, case.valid, with_itself=True, passed=passed)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
@@ -41,6 +42,16 @@ def lost_in_softmaxes(context: AuditContext, case: Case) -> Answer | None:
             found = equal_mask(context, case, layers[number], number)
             text = f"Some tokens cannot look where they may, {_where(wrong, layers)}."
             return Answer(Verdict.WARN, text).because(found)
+    return None
+
+
+def masked_later(context: AuditContext, case: Case) -> Diagnosis | None:
+    """The maps are right: whether a softmax gives weight to keys that are closed behind it."""
+    with _bare(context), suppress(ModelFault):
+        for number, layer in enumerate(context.maps_on(case).layers):
+            seen = layer.judged(context.intent(case, number), case.valid)
+            if float(seen.leak.max()) > MASS:
+                return diagnose("after_softmax", sure=False)
     return None
 
 

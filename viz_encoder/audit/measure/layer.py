@@ -22,7 +22,7 @@ HUGE = 1e30  # scores below it cannot overflow, so their softmax is no NaN
 class RowFaults:
     """Faults in each row of a layer's maps, for all samples and heads."""
 
-    leak: Float[Tensor, "batch head query"]  # the largest weight on a key that is forbidden
+    leak: Float[Tensor, "batch head query"]  # the largest weight, or -inf's, on a forbidden key
     lost: Int[Tensor, "batch head query"]  # allowed keys that are closed
     sums: Float[Tensor, "batch head query"]  # float64, including slots that hold no token
     nan: Bool[Tensor, "batch head query"]  # whether any weight is
@@ -178,7 +178,7 @@ class LayerRun:
         tokens = weights[..., self._tokens]
         opened = self.opened(rows) if self.sure else tokens > 0
         lost = (allowed[:, None] & ~opened).sum(dim=-1) * valid[:, None]
-        leak = tokens.masked_fill(~forbidden, 0.0).nan_to_num_(0.0).amax(dim=-1)
+        leak = tokens.masked_fill(~forbidden, 0.0).abs_().nan_to_num_(0.0, torch.inf).amax(dim=-1)
         sums = tokens.sum(dim=-1, dtype=torch.double)
         sums = sums + self.sink(rows) if self.has_sink else sums
         return leak, lost.expand(whole), sums, tokens.isnan().any(dim=-1)

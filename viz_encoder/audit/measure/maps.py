@@ -52,7 +52,7 @@ class Maps:
         """Cross-attention; without any, the keys that stand beside the tokens of each layer."""
         beside = [one.beside for one in self.layers if not self.cross]
         return self.cross or tuple(
-            replace(one, name=_own_name(one.name)) for one in beside if one is not None
+            replace(one, name=own_name(one.name)) for one in beside if one is not None
         )
 
     @property
@@ -244,17 +244,17 @@ def _cross(call: RecordedCall, valid: Tensor) -> LayerRun | None:
 
 
 def _name(call: RecordedCall) -> str:
-    return _own_name(call.name)
+    return own_name(call.name)
 
 
-def _own_name(name: str) -> str:
+def own_name(name: str) -> str:
     """Name within the caller's own module."""
     return re.sub(r"^(call|parts\.\d+)(\.|$)", "", name) or "the model itself"
 
 
 def _softmax_in_words(name: str, seen: SeenSoftmax) -> str:
     rows, columns = seen.rows_and_columns
-    return f"{_own_name(name)} ({rows} rows, {columns} columns)"
+    return f"{own_name(name)} ({rows} rows, {columns} columns)"
 
 
 def _in_words(call: RecordedCall) -> str:

@@ -123,11 +123,23 @@ READINGS = {
         "a row with nothing to attend to gives NaN, and its NaN spreads",
         "Give each row one key (itself), or use scaled_dot_product_attention, which gives zeros.",
     ),
+    "even_rows": Cause(
+        "all keys of some rows are closed by the same finite number, and a softmax gives equal "
+        "scores equal weights, forbidden keys included",
+        "Leave each row a key: choose keys (top-k) among those it may see, not before the mask; or "
+        "set what such rows give to 0: out * keep.any(dim=-1, keepdim=True).",
+    ),
     "open_slots": Cause(
-        "the keys were padded to a whole block or a static cache's length, and the mask leaves "
-        "that padding open",
+        "the keys were padded, to a whole block, a static cache's length or a window past the "
+        "ends, and the mask leaves that padding open",
         "F.pad(keep, (0, filling), value=False), or (filling, 0) for keys in front: close in the "
         "mask what is added to the keys.",
+    ),
+    "rows_dropped": Cause(
+        "rows of attention's result are taken away behind it, as where it is multiplied by a mask "
+        "of other tokens",
+        "Give back as many rows as there are queries: unpad queries, and mask results, with the "
+        "queries' own mask, never with the keys'.",
     ),
     "keys_beside": Cause(
         "the weights stand beside the keys that they belong to",
