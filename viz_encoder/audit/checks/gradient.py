@@ -24,6 +24,7 @@ from viz_encoder.audit.pictures import (
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.several_checks import find_ignored, suggest_leaving_out
+from viz_encoder.audit.thrown_away import find_thrown_away
 
 
 def ask(context: AuditContext) -> Answer:
@@ -39,6 +40,7 @@ def ask(context: AuditContext) -> Answer:
         fault
         or find_lost(context, context.base, found)
         or lost_in_softmaxes(context, context.base)
+        or find_thrown_away(context, context.base)
         or passes(
             f"Each output of {len(found.rows)} was differentiated by all tokens: no token that it "
             f"may not know of has more than {GRADIENT:g} times the largest gradient."
