@@ -358,6 +358,18 @@ def times(rate: int) -> Mask:
     return lambda v: padding(torch.arange(v.shape[1]) < rate * v.sum(1, keepdim=True))
 
 
+def grouped(late: int) -> Mask:
+    """Steps of three tokens and one that reads them, and is seen by none (octo#75)."""
+
+    def intent(v: Tensor) -> Tensor:
+        at = (torch.arange(v.shape[1]) - late).clamp(min=0)
+        step, reads = at // 4, at % 4 == 3
+        own = reads[:, None] & (step[:, None] == step)
+        return padding(v) & (step[:, None] >= step) & (~reads | own)
+
+    return intent
+
+
 MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("inverted", causal, lambda v: ~causal(v), ("inverted",), ()),
     ("padding transposed", padding, lambda v: padding(v).mT, ("transposed",), ()),
@@ -408,6 +420,14 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("documents without right=True", packed, of_documents(3), ("document_edges",), ()),
     ("documents a token early", packed, of_documents(1), ("document_edges",), ()),
     ("padding a token late", by_lengths(0), by_lengths(1), ("document_edges",), ()),
+    ("groups a token late", grouped(0), grouped(1), ("document_edges",), ()),
+    (
+        "globals no longer causal",
+        lambda v: with_globals(v) & causal(v),
+        with_globals,
+        ("causal_lost",),
+        (),
+    ),
     ("a blind edge", near, blind_edge, ("edge",), ()),
     ("globals one way", with_globals, without_column, ("one_way",), ()),
     (

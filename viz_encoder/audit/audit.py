@@ -89,7 +89,7 @@ def audit_mask(
     adapted = adapt(model, intent, make_mask)
     asked, n_layers = n_layers, n_layers or adapted.n_layers
     require_one_a_layer(intents, n_layers)
-    subject = Subject(adapted.model, module or adapted.module)
+    subject = Subject(adapted.model, adapted.module if module is None else module)
     setting = _setting(subject, adapted, intents, inputs, d_model, seed, scope.first_length)
     setting.require_fit()  # a wrong intent is the caller's fault, not the model's
     if adapted.closes_padding:

@@ -77,8 +77,9 @@ def audit_batch(
     if module is None and len(case.allowed) == 1:
         require_one_stack(model, "audit_batch")
     call = with_batch(model, batch)
-    watched = module or (model if isinstance(model, nn.Module) else None)
-    subject = Subject(call.run, watched)
+    if module is None and isinstance(model, nn.Module):
+        module = model
+    subject = Subject(call.run, module)
     context = AuditContext(subject, _only(case), AuditScope(may_leave_out=may_leave_out))
     context.base = case
     with random_states_kept([subject.device]), subject.state.put_back_after():

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.reach import Allowed
 
-EARLY = ": the last token of each is given to the document after it"
-LATE = ": the first token of each is given to the document before it"
+EARLY = ": the last token of each is given to the one after it"
+LATE = ": the first token of each is given to the one before it"
 DocumentNumbers = Int[Tensor, "batch token"]
 
 

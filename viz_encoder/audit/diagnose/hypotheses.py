@@ -12,7 +12,13 @@ from torch import Tensor
 
 from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
 from viz_encoder.audit.diagnose.chunks import wrong_repeats
-from viz_encoder.audit.diagnose.document_edges import moved_edges, numbered_padding, numbers_of
+from viz_encoder.audit.diagnose.document_edges import (
+    EARLY,
+    LATE,
+    moved_edges,
+    numbered_padding,
+    numbers_of,
+)
 from viz_encoder.audit.diagnose.grids import by_distance, wrong_graphs, wrong_grids
 from viz_encoder.audit.diagnose.hypothesis import Hypothesis, wrong_groups
 from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
@@ -197,12 +203,21 @@ def _other_places(allowed: Allowed, pattern: Allowed) -> Iterator[Hypothesis]:
 
 
 def _moved_nodes(pattern: Allowed, keys: Allowed) -> Iterator[Hypothesis]:
-    """The pattern one place beside its tokens, as where one is put in front; padding is right."""
+    """The pattern one place beside its tokens, as where one is put in front; padding is right.
+
+    Of groups, whose tokens see and are seen alike, it is their edges that are moved.
+    """
     if bool(pattern.all()) or _has_documents(pattern) or _is_by_distance(pattern):
         return
-    for step, words in ((1, "later"), (-1, "earlier")):
+    place, last = torch.arange(pattern.shape[-1], device=pattern.device), pattern.shape[-1] - 1
+    rows, columns = pattern[:, 1:] == pattern[:, :-1], pattern[..., 1:] == pattern[..., :-1]
+    alike = bool((rows.all(dim=2) & columns.all(dim=1)).any())
+    for step, words, edges in ((1, "later", LATE), (-1, "earlier", EARLY)):
         moved = pattern.roll((step, step), dims=(1, 2)) & keys
         yield Hypothesis("pattern_moved", moved, f", one place {words}", str(step))
+        of = (place - step).clamp(0, last)
+        if alike:
+            yield Hypothesis("document_edges", pattern[:, of][:, :, of] & keys, edges, edges)
 
 
 def _is_by_distance(pattern: Allowed) -> bool:

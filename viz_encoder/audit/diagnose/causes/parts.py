@@ -95,9 +95,9 @@ PARTS = {
         "nothing.",
     ),
     "document_edges": Cause(
-        "the edges of the documents are off by one token",
+        "the edges of the documents, or of other groups of tokens, are off by one token",
         "torch.searchsorted(cu_seqlens, place, right=True) - 1: without right=True the first token "
-        "of a document is counted with the document before it.",
+        "of a document or group is counted with the one before it.",
     ),
     "padding_numbered": Cause(
         "padding has the number of a document, which therefore sees it",
