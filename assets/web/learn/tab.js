@@ -112,7 +112,7 @@ class LearnTab extends TabShell {
     this.#mark();
     const home = run.grid ? this.left : this.line; // a picture stands over the block
     if (this.tokens.node.parentElement !== home) home.prepend(this.tokens.node);
-    this.left.parentElement?.classList.toggle("viz-learn-pictured", Boolean(run.grid));
+    this.left.closest(".viz-learn")?.classList.toggle("viz-learn-pictured", Boolean(run.grid));
     this.tokens.show(run, place.query);
     this.#asked.run(async (fresh) => {
       const numbers = await fresh(tokenNumbers(run, place, fresh.signal));
