@@ -8,8 +8,7 @@ import { signedText, ticks } from "../../assets/web/explore/legend.js";
 import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
 import { largestAmount, MapChanges, strongestAt } from "../../assets/web/explore/map_changes.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
-import { CHANGE, makeScale, rooted } from "../../assets/web/core/colors.js";
-import { shrinkSigned } from "../../assets/web/core/signed_colors.js";
+import { CHANGE, makeScale, rooted, shrink } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
 const VIEW = { layer: 3, head: 1, hide: false, renorm: false, words: false };
@@ -88,9 +87,9 @@ test("a change is one of weights: in another measure the map is not changed", ()
 
 test("many cells in one keep the number of the largest amount, with its sign", () => {
   const values = Float32Array.from([0.1, -0.5, NaN, NaN, 0.2, 0.4, NaN, 0.25]);
-  const { values: small } = shrinkSigned(values, 2, 4, 1, 2);
+  const { values: small } = shrink(values, 2, 4, 1, 2);
   assert.deepEqual([...small].map(Math.fround), [-0.5, 0.25].map(Math.fround));
-  assert.equal(shrinkSigned(values, 2, 4, 9, 9).values, values);
+  assert.equal(shrink(values, 2, 4, 9, 9).values, values);
   assert.equal(largestAmount(values), 0.5);
 });
 

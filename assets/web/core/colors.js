@@ -35,15 +35,17 @@ export const rgb = (hex) => [
 ];
 export const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
+/** A color between two. @type {(from: Rgb, to: Rgb, share: number) => Rgb} */
+export const mixed = (from, to, share) =>
+  /** @type {Rgb} */ (from.map((part, i) => Math.round(part + share * (to[i] - part))));
+
 /** @type {(stops: string[]) => Rgb[]} */
 function ramp(stops) {
   const colors = stops.map(rgb);
   return Array.from({ length: STEPS }, (_, step) => {
     const place = (step / (STEPS - 1)) * (colors.length - 1);
     const low = Math.min(Math.floor(place), colors.length - 2);
-    const mixed = (/** @type {0 | 1 | 2} */ i) =>
-      Math.round(colors[low][i] + (place - low) * (colors[low + 1][i] - colors[low][i]));
-    return [mixed(0), mixed(1), mixed(2)];
+    return mixed(colors[low], colors[low + 1], place - low);
   });
 }
 
@@ -203,7 +205,7 @@ function luminance(/** @type {Rgb} */ color) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** Fewer cells by the largest of each block, so that a single spike is never lost.
+/** Fewer cells by the number of the largest amount of each block, with its sign, so that a single spike is never lost.
  * @template {Values} Given
  * @param {Given} values @param {number} height @param {number} width @param {number} toHeight @param {number} toWidth
  * @returns {{ values: Given | Float32Array, height: number, width: number }} */
@@ -218,7 +220,7 @@ export function shrink(values, height, width, toHeight, toWidth) {
     for (let col = 0; col < width; col++) {
       const value = values[from + col];
       const at = to + columns[col];
-      if (!(out[at] >= value) && !Number.isNaN(value)) out[at] = value;
+      if (!(Math.abs(out[at]) >= Math.abs(value)) && !Number.isNaN(value)) out[at] = value;
     }
   }
   return { values: out, height: h, width: w };

@@ -1,8 +1,8 @@
 // Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
 
-import { byRow, CHANGE, inkOn, picture, rooted, shade, shrink, theme } from "../core/colors.js";
+import { byRow, CHANGE, inkOn, picture, pixelCanvas, rooted, shade, shrink, theme } from "../core/colors.js";
 import { context2d, css } from "../core/dom.js";
-import { shrinkSigned, signedColors } from "../core/signed_colors.js";
+import { signedColors } from "../core/signed_colors.js";
 import { signedPixels } from "../views/matrix.js";
 
 /** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
@@ -32,13 +32,9 @@ export function paint(tile, scale, colors = theme(), pixels = tile.shape, signed
  * @type {(changes: Float32Array, shape: number[], pixels: number[], most: number,
  *   color?: (value: number) => Rgb) => HTMLCanvasElement} */
 export function changePicture(changes, [height, width], pixels, most, color = signedColors()) {
-  const small = shrinkSigned(changes, height, width, pixels[0], pixels[1]);
+  const small = shrink(changes, height, width, pixels[0], pixels[1]);
   const shares = small.values.map((value) => rooted(Math.max(-1, Math.min(1, value / (most || 1)))));
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [small.width, small.height];
-  const packed = new Uint8ClampedArray(signedPixels(shares, color).buffer);
-  context2d(canvas).putImageData(new ImageData(packed, small.width, small.height), 0, 0);
-  return canvas;
+  return pixelCanvas(signedPixels(Float32Array.from(shares), color), small.height, small.width);
 }
 
 /** Rectangle of a part, in pixels. @type {(map: AttentionMap) => Rectangle} */

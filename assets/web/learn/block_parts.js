@@ -1,6 +1,6 @@
 // The parts of a block in the order in which a vector meets them, as its stages tell, and what each gives.
 
-import { shrinkSigned } from "../core/signed_colors.js";
+import { shrink } from "../core/colors.js";
 
 /** @import { Stage, TokenNumbers } from "./types.d.ts" */
 /** @typedef {{ kind: "box" | "add" | "fork" | "dropout", id: string }} Part a fork is where a bypass begins */
@@ -34,7 +34,7 @@ export function stripsOf({ stages, projection, attention }) {
   });
   return new Map(
     found.map(({ id, values: all }) => {
-      const { values } = shrinkSigned(all, 1, all.length, 1, CELLS);
+      const { values } = shrink(all, 1, all.length, 1, CELLS);
       return [id, { values, largest: Math.max(...Array.from(values, (value) => Math.abs(value) || 0)) || 1 }];
     }),
   );

@@ -1,6 +1,6 @@
 // Cells as pixels: those of a mask that are in sight, in blocks where they are smaller than a pixel, or all of a map.
 
-import { pack, pixelCanvas } from "../core/colors.js";
+import { mixed, pack, pixelCanvas } from "../core/colors.js";
 import { context2d } from "../core/dom.js";
 
 /** @import { Range } from "../core/viewport.js" */
@@ -57,13 +57,10 @@ export class BitImage {
 
 /** The pixel of a block by the share of its cells that may attend. @type {(colors: Colors) => (share: number) => number} */
 function shader({ allowed, forbidden }) {
-  const pixel = (/** @type {number} */ share) => {
-    const mixed = allowed.map((part, i) => Math.round(part * share + forbidden[i] * (1 - share)));
-    return pack(/** @type {Rgb} */ (mixed));
-  };
+  const pixel = (/** @type {number} */ share) => pack(mixed(forbidden, allowed, share));
   const [none, all] = [pixel(0), pixel(1)];
-  const mixed = Array.from({ length: STEPS + 1 }, (_, at) => pixel(LEAST + ((1 - 2 * LEAST) * at) / STEPS));
-  return (share) => (share === 0 ? none : share === 1 ? all : mixed[Math.round(share * STEPS)]);
+  const between = Array.from({ length: STEPS + 1 }, (_, at) => pixel(LEAST + ((1 - 2 * LEAST) * at) / STEPS));
+  return (share) => (share === 0 ? none : share === 1 ? all : between[Math.round(share * STEPS)]);
 }
 
 /** The blocks that a range of cells touches. @type {(range: Range, size: number) => Range} */

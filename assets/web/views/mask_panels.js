@@ -1,6 +1,6 @@
 // Three maps on the same axes, intended, passed and observed: pointed at, chosen and walked through as one.
 
-import { largest, makeScale, rgb, rgbText, shade } from "../core/colors.js";
+import { largest, makeScale, mixed, rgb, rgbText, shade } from "../core/colors.js";
 import { caption, css, el, isDark, number } from "../core/dom.js";
 import { walked } from "./cells.js";
 import { fullScreen } from "./full_screen.js";
@@ -166,9 +166,7 @@ const TINTS = { light: [rgb("#fca5a5"), rgb("#7f1d1d")], dark: [rgb("#8f2222"), 
 /** @type {(value: number, scale: Scale) => Rgb} */
 function leakTint(value, scale) {
   const [weak, strong] = TINTS[isDark() ? "dark" : "light"];
-  const share = Math.min(1, Math.max(0, scale.share(value)));
-  const part = (/** @type {0 | 1 | 2} */ i) => Math.round(weak[i] + (strong[i] - weak[i]) * share);
-  return [part(0), part(1), part(2)];
+  return mixed(weak, strong, Math.min(1, Math.max(0, scale.share(value))));
 }
 
 /** The style of a square that shows all tints of leaking cells. */
