@@ -26,8 +26,8 @@ const TILT = -Math.PI / 3;
 let measure;
 const measuring = () => (measure ??= context2d(document.createElement("canvas")));
 
-/** A name at 12 pixels, cut to a room. @type {(text: string, room: number) => string} */
-export const fitted = (text, room) => short(measuring(), text, room, false);
+/** A name at 12 pixels, cut to a room. @type {(text: string, room: number, strong?: boolean) => string} */
+export const fitted = (text, room, strong = false) => short(measuring(), text, room, strong);
 
 // Room for the names, measured on the longest.
 export function labelRoom(/** @type {Named[]} */ shown) {
@@ -125,13 +125,18 @@ function backdrop(context, x, y, width, height) {
 /** @type {(context: Context, text: string, room: number, strong: boolean) => string} */
 function short(context, text, room, strong) {
   context.font = strong ? `600 ${FONT}` : FONT;
-  if (context.measureText(text).width <= room) return text;
+  return shortened(text, (cut) => context.measureText(cut).width <= room);
+}
+
+/** As many of its first letters as fit, if not all. @type {(text: string, isFit: (text: string) => boolean) => string} */
+export function shortened(text, isFit) {
+  if (isFit(text)) return text;
   const kept = [...text];
   const cut = (/** @type {number} */ length) => `${kept.slice(0, length).join("")}…`;
   let [fits, over] = [1, kept.length]; // halving, for a name may be long
   while (over - fits > 1) {
     const middle = (fits + over) >> 1;
-    if (context.measureText(cut(middle)).width <= room) fits = middle;
+    if (isFit(cut(middle))) fits = middle;
     else over = middle;
   }
   return cut(fits);

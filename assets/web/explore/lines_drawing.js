@@ -1,6 +1,7 @@
 // Draws the two columns of tokens and the lines between them, only as far as they are in sight.
 
 import { context2d, css, el, fit, isDark } from "../core/dom.js";
+import { fitted } from "../core/labels.js";
 import { isolated } from "../core/token_names.js";
 import { eachAt } from "./strongest_lines.js";
 
@@ -36,7 +37,6 @@ export function parts(color) {
 /** `starts` holds the first row of each text of a pair; it is empty for a single text.
  * @type {(names: string[], width: number, height: number, starts: number[]) => Plan} */
 export function arrange(names, width, height, starts) {
-  ruler.font = `600 ${FONT}`;
   const left = Math.min(150, Math.floor(width * 0.3));
   const room = left - 2 * GAP - (starts.length ? TAG : 0);
   return {
@@ -45,18 +45,9 @@ export function arrange(names, width, height, starts) {
     right: width - left,
     height,
     scroll: 0,
-    names: names.map((name) => shorten(name, room)),
+    names: names.map((name) => fitted(name, room, true)),
     starts,
   };
-}
-
-function shorten(/** @type {string} */ name, /** @type {number} */ room) {
-  const wide = ruler.measureText(name).width;
-  if (wide <= room) return name;
-  const kept = [...name];
-  let length = Math.min(kept.length - 1, Math.ceil((kept.length * room) / wide));
-  while (length > 1 && ruler.measureText(`${kept.slice(0, length).join("")}…`).width > room) length--;
-  return `${kept.slice(0, length).join("")}…`;
 }
 
 /** Draw one canvas: `sets` are the lines by head, `only` one token of one side, or null for all;

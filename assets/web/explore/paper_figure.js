@@ -3,7 +3,7 @@
 import { bordered } from "../core/border.js";
 import { CHANGE, inkOn, paperColors, rgbText, rooted, shade } from "../core/colors.js";
 import { context2d, el, svg } from "../core/dom.js";
-import { thin } from "../core/labels.js";
+import { shortened, thin } from "../core/labels.js";
 import { paperSigned, signedColors } from "../core/signed_colors.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { isolated } from "../core/token_names.js";
@@ -220,11 +220,7 @@ const round = (/** @type {number} */ value) => Math.round(value * 100) / 100;
 /** @type {(text: string, x: number, y: number, more?: Attributes) => SVGElement} */
 const say = (text, x, y, more = {}) => svg("text", { x: round(x), y: round(y), ...more }, text);
 
-function cut(/** @type {string} */ name, /** @type {number} */ room) {
-  let text = name;
-  while ([...text].length > 1 && wide(text) > room) text = `${[...text.replace(/…$/, "")].slice(0, -1).join("")}…`;
-  return text;
-}
+const cut = (/** @type {string} */ name, /** @type {number} */ room) => shortened(name, (text) => wide(text) <= room);
 
 /** Words in lines no longer than the width, as `wide` measures it.
  * @type {(words: string, width: number, measured?: (text: string) => number) => string[]} */
