@@ -100,7 +100,7 @@ export class Selection extends Emitter {
     const run = { tokens, words, segments };
     const placed = typeof this.held === "object";
     const { why: _, ...place } = opening ?? {}; // which is said, not chosen
-    const anew = !placed && (this.held ? !this.#carry(run) : !this.#chosen || other || !this.#follow(run));
+    const anew = !placed && (this.held ? !this.#follow(run, true) : !this.#chosen || other || !this.#follow(run));
     if (placed) Object.assign(this, this.held);
     else if (opening && anew) Object.assign(this, place, this.#measured && { measure: this.measure });
     else if (anew && !this.held && this.#key) Object.assign(this, NOWHERE); // for another run
@@ -128,24 +128,16 @@ export class Selection extends Emitter {
     this.#chosen = chosen;
   }
 
-  // Keep query and key on the tokens they are on, wherever these stand now; false where one of them is gone.
-  #carry(/** @type {Tokens} */ run) {
-    if (!this.#tokens) return true;
-    const found = partners(this.#tokens, run);
-    const [query, key] = [found[this.query], found[this.key]];
-    if (query < 0 || key < 0) return false;
-    [this.query, this.key] = [query, key];
-    return true;
-  }
-
-  // Keep query and key as above; where one of them is gone, its position; false, and both as they were, where both are.
-  #follow(/** @type {Tokens} */ run) {
+  // Keep query and key on the tokens they are on, wherever these stand now; where one of them is gone, its position. False,
+  // and both as they were, where none is left, or not `both`.
+  #follow(/** @type {Tokens} */ run, both = false) {
     if (!this.#tokens) return true;
     const found = partners(this.#tokens, run);
     const [query, key] = [found[this.query] ?? -1, found[this.key] ?? -1];
+    if (both ? query < 0 || key < 0 : query < 0 && key < 0) return false;
     if (query >= 0) this.query = query;
     if (key >= 0) this.key = key;
-    return query >= 0 || key >= 0;
+    return true;
   }
 
   // A token is asked about: what stands out of it is chosen, too, once it is known.
