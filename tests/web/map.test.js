@@ -233,7 +233,8 @@ test("exact cells in sight, and what lies over them, are at their places", async
 test("the pointer hovers, chooses, drags, marks and fits", () => {
   const { map } = shownMap(10);
   const [canvas, done] = [new EventTarget(), []];
-  Object.assign(canvas, { setPointerCapture: () => {}, getBoundingClientRect: () => ({ left: 1000, top: 500 }) });
+  canvas.setPointerCapture = () => {};
+  map.pixel = (event) => [event.clientX - 1000, event.clientY - 500];
   const visibleWeight = { end: null, anchor: null, marked: null };
   Object.assign(map, { canvas, visibleWeight, mark: (...cells) => done.push(["mark", ...cells]) });
   Object.assign(map, {

@@ -33,6 +33,9 @@ export function svg(tag, attributes, ...children) {
 export const button = (text, onclick, more) =>
   el("button", { type: "button", class: "viz-small", onclick, ...more }, text);
 
+/** One whose text is a sign: its label says what it does. @type {(text: string, label: string, onclick: Pressed) => HTMLButtonElement} */
+export const labelled = (text, label, onclick) => button(text, onclick, { "aria-label": label, title: label });
+
 /** A control behind its label. @type {(label: string, ...nodes: (string | Node)[]) => HTMLLabelElement} */
 export const control = (label, ...nodes) => el("label", { class: "viz-control" }, label, ...nodes);
 

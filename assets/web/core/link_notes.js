@@ -16,7 +16,8 @@ export function inLink(name, field) {
   const linked = selection.noted(name);
   const fill = (/** @type {string} */ value) => {
     if (field.type === "checkbox") /** @type {HTMLInputElement} */ (field).checked = value === "1";
-    else if (!(field instanceof HTMLSelectElement) || has(field, value)) field.value = value;
+    else if (field instanceof HTMLSelectElement) choose(field, value);
+    else field.value = value;
     if (field.type === "range") field.dispatchEvent(new Event("input")); // what it says beside it
   };
   if (linked) fill(linked);
@@ -33,5 +34,9 @@ export function inLink(name, field) {
  * @type {(run: Run, name: string) => string} */
 export const linkedOf = ({ key }, name) => (key === current.selection.opened ? current.selection.noted(name) : "");
 
-/** @type {(select: HTMLSelectElement, value: string) => boolean} */
-const has = (select, value) => [...select.options].some((option) => option.value === value);
+/** Choose what a link has, if it is offered; whether it is. @type {(select: HTMLSelectElement, value: string | null) => boolean} */
+export function choose(select, value) {
+  const offered = value !== null && [...select.options].some((option) => option.value === value);
+  if (offered) select.value = value;
+  return offered;
+}

@@ -1,6 +1,7 @@
 // What the answer is asked against: nothing, another answer, a text, or a run, which the maps are compared with, too.
 
 import { control, el, options } from "../core/dom.js";
+import { choose } from "../core/link_notes.js";
 import { quoted } from "../core/token_names.js";
 import { unshared } from "./reference_words.js";
 
@@ -159,12 +160,4 @@ function swapped({ swap, link, unsplit }) {
   if (!swap || !link.a || link.b || unsplit) return [];
   const [old, twin] = swap;
   return [[link.a.replace(old, twin), `the same with ${quoted(twin)} for ${quoted(old)}`]];
-}
-
-/** Choose what a link has, if it is offered; whether it is.
- * @type {(select: HTMLSelectElement, value: string | null) => boolean} */
-export function choose(select, value) {
-  const offered = value !== null && [...select.options].some((option) => option.value === value);
-  if (offered) select.value = value;
-  return offered;
 }

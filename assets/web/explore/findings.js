@@ -6,7 +6,7 @@ import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { isChanged } from "../core/run.js";
 import { oneStop } from "../views/one_stop.js";
-import { signed } from "./pair_links.js";
+import { signedText } from "./legend.js";
 import { quoted, toldApart } from "../core/token_names.js";
 import { partSaid, placeSaid } from "./routes_layout.js";
 
@@ -228,4 +228,4 @@ export function sentence({ layer, head, weight, ratio, was, removed }, query, ke
 
 const isSame = (/** @type {number} */ change) => Math.abs(change) < 5e-5; // as far as weights are printed anywhere
 /** A change of a weight, with its sign. @type {(change: number) => string} */
-export const changeSaid = (change) => (isSame(change) ? "unchanged" : signed(change));
+export const changeSaid = (change) => (isSame(change) ? "unchanged" : signedText(change));

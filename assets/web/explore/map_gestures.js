@@ -1,6 +1,6 @@
 // Mouse, touch, keys and buttons of the big map: hover, choose, zoom, drag, pinch and arrows.
 
-import { button, el } from "../core/dom.js";
+import { el, labelled } from "../core/dom.js";
 import { walked } from "../views/cells.js";
 
 /** @import { AttentionMap } from "./types.d.ts" */
@@ -36,12 +36,6 @@ export class Gestures {
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** @returns {Point} */
-  #at(/** @type {MouseEvent} */ event) {
-    const box = this.map.canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
   #place(/** @type {Point} */ [x, y]) {
     return this.map.view.place(x, y, this.map);
   }
@@ -49,7 +43,7 @@ export class Gestures {
   #down(/** @type {PointerEvent} */ event) {
     if (!this.map.run) return;
     this.map.canvas.setPointerCapture(event.pointerId);
-    this.#start = this.#at(event);
+    this.#start = this.map.pixel(event);
     this.#points.set(event.pointerId, this.#start);
     this.#dragged = false;
     this.#corner = event.shiftKey ? this.#place(this.#start) : null;
@@ -58,7 +52,7 @@ export class Gestures {
   #move(/** @type {PointerEvent} */ event) {
     const { map } = this;
     if (!map.run) return;
-    const to = this.#at(event);
+    const to = this.map.pixel(event);
     const from = this.#points.get(event.pointerId);
     if (!from) return map.hover(this.#place(to));
     if (this.#points.size === 2) this.#pinch(event.pointerId, from, to);
@@ -91,7 +85,7 @@ export class Gestures {
 
   #up(/** @type {PointerEvent} */ event) {
     const { map } = this;
-    const place = map.run && this.#place(this.#at(event));
+    const place = map.run && this.#place(this.map.pixel(event));
     if (place && !this.#dragged && this.#points.has(event.pointerId)) {
       const { query, key } = map.selection;
       if (event.timeStamp - this.#chose >= TWICE) this.#before = { query, key };
@@ -113,7 +107,7 @@ export class Gestures {
   #wheel(/** @type {WheelEvent} */ event) {
     const { map } = this;
     if (!map.run || !(event.ctrlKey || event.metaKey || document.activeElement === map.canvas)) return;
-    const place = this.#place(this.#at(event));
+    const place = this.#place(this.map.pixel(event));
     if (!place) return;
     event.preventDefault();
     map.view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), ...place);
@@ -161,8 +155,6 @@ export function zoomButtons(/** @type {AttentionMap} */ map) {
     else view.fit();
     map.moved();
   };
-  const buttons = ZOOM_BUTTONS.map(([text, title, factor]) =>
-    button(text, () => zoom(factor), { "aria-label": title, title }),
-  );
+  const buttons = ZOOM_BUTTONS.map(([text, title, factor]) => labelled(text, title, () => zoom(factor)));
   return el("span", { class: "viz-zoom" }, ...buttons);
 }

@@ -5,6 +5,7 @@ import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { switched } from "../core/run.js";
 import { quoted } from "../core/token_names.js";
+import { signedText } from "./legend.js";
 
 /** @import { HeadStatistics, Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
@@ -152,7 +153,7 @@ export class PairLinksView extends Emitter {
     const cut = Number.isNaN(weight);
     bar.style.width = `${most && !cut ? (100 * weight) / most : 0}%`;
     const ratioText = ratio == null ? "" : `${ratio.toFixed(1)} ×`;
-    const said = was == null ? ratioText : cut ? `was ${rounded(was)}` : signed(weight - was);
+    const said = was == null ? ratioText : cut ? `was ${rounded(was)}` : signedText(weight - was);
     const times = el("span", { class: "viz-pair-ratio" }, said);
     times.classList.toggle("viz-selective", was == null && ratio != null && ratio >= SELECTIVE);
     const line = button("", () => this.selection.set({ layer, head }), {
@@ -227,9 +228,6 @@ export function mostChanged(links, most) {
     .sort((a, b) => moved(b) - moved(a))
     .slice(0, most);
 }
-
-/** A change with its sign: "−0.37". */
-export const signed = (/** @type {number} */ change) => `${change < 0 ? "−" : "+"}${rounded(Math.abs(change))}`;
 
 /** The heads with the largest weights, in their order. @type {(links: HeadLink[], most: number) => HeadLink[]} */
 export const strongest = (links, most) =>

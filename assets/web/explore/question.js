@@ -2,10 +2,10 @@
 
 import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
-import { linkedOf } from "../core/link_notes.js";
+import { choose, linkedOf } from "../core/link_notes.js";
 import { QUESTION } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
-import { Against, choose } from "./against.js";
+import { Against } from "./against.js";
 
 /** @import { Reference } from "./reference.js" */
 

@@ -1,6 +1,6 @@
 // Finds a token by its name or number, and walks the query or the key through its occurrences.
 
-import { button, count, el, options } from "../core/dom.js";
+import { count, el, labelled, options } from "../core/dom.js";
 
 /** @import { AttentionMap, Shown } from "./types.d.ts" */
 
@@ -24,7 +24,10 @@ export class TokenSearch {
     { id: "viz-search-side", "aria-label": "What jumps there", onchange: () => this.show() },
     ...options(Object.entries(SIDES)),
   );
-  steps = [this.#step("↑", "Previous occurrence (Shift + Enter)", -1), this.#step("↓", "Next occurrence (Enter)", 1)];
+  steps = [
+    labelled("↑", "Previous occurrence (Shift + Enter)", () => this.#go(-1)),
+    labelled("↓", "Next occurrence (Enter)", () => this.#go(1)),
+  ];
   told = el("span", { class: "viz-caption viz-search-count", role: "status" });
   node = el(
     "div",
@@ -81,11 +84,6 @@ export class TokenSearch {
     map.selection.set({ [side]: map.shown[found[next]].tokens[0] });
     map.lookAt();
     this.told.textContent = `${count(next + 1)} of ${count(found.length)}`;
-  }
-
-  /** @type {(text: string, label: string, by: number) => HTMLButtonElement} */
-  #step(text, label, by) {
-    return button(text, () => this.#go(by), { "aria-label": label, title: label });
   }
 }
 

@@ -1,6 +1,6 @@
 // The painter: a mask as a grid of cells, painted by mouse, touch and keys, with undo.
 
-import { button, caption, controls, count, el } from "../core/dom.js";
+import { button, caption, controls, count, el, labelled } from "../core/dom.js";
 import { Viewport } from "../core/viewport.js";
 import { numbered } from "../core/token_names.js";
 import { fullScreen } from "../views/full_screen.js";
@@ -158,6 +158,3 @@ export class Painter {
     for (const choice of this.choices) choice.setAttribute("aria-pressed", String(choice.dataset.tool === name));
   }
 }
-
-/** @type {(text: string, label: string, act: () => unknown) => HTMLButtonElement} */
-const labelled = (text, label, act) => button(text, act, { "aria-label": label, title: label });

@@ -1,6 +1,6 @@
 // The layer player: play, pause, step or slide through the layers; the head stays.
 
-import { button, el } from "../core/dom.js";
+import { el, labelled } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest, rest } from "../core/latest.js";
 
@@ -100,6 +100,3 @@ export class Player {
     this.said.textContent = `Layer ${this.selection.layer} (0–${this.nLayers - 1})`;
   }
 }
-
-/** @type {(text: string, label: string, act: () => unknown) => HTMLButtonElement} */
-const labelled = (text, label, act) => button(text, act, { "aria-label": label, title: label });
