@@ -345,7 +345,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.wait_for_selector("#viz-learned .viz-pool-shares[data-painted*='run/']", timeout=30_000)
     numbers = page.locator("#viz-learned .viz-pool-number").all_inner_texts()
     assert sum(map(float, numbers)) == pytest.approx(1, abs=0.0005 * len(numbers))
-    assert page.locator("#viz-learned polyline").count() == 3
+    assert page.locator("#viz-learned .viz-hidden-line").count() == 3
     answer = page.inner_text("#viz-learned .viz-pool-answer")
     assert "the set above" in answer and "after 6 blocks" in answer
     page.wait_for_selector("#viz-vectors [data-method=attention]", timeout=30_000)

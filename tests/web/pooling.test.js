@@ -4,7 +4,6 @@ import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ItemMatrix, ordered } from "../../assets/web/vectors/cosine_matrix.js";
-import { lossScale } from "../../assets/web/vectors/loss_curves.js";
 import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
 import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
@@ -69,19 +68,6 @@ test("the table is sorted either way, and what is not known comes last", () => {
   assert.deepEqual(by("state", false), ["max", "last", "mean", "cls"]);
   assert.deepEqual(by("method", false), ["cls", "last", "max", "mean"]);
   assert.equal(rows[0].method, "mean"); // what was given stays as it is
-});
-
-test("losses go from the largest at the top to 0 at the bottom, steps from left to right", () => {
-  const losses = [
-    [2, 1, null],
-    [1.5, 4, 0],
-  ];
-  const { high, x, y } = lossScale(losses, 254);
-  assert.equal(high, 4);
-  assert.deepEqual([x(0), x(1), x(2)], [46, 146, 246]);
-  assert.deepEqual([y(4), y(2), y(0)], [8, 94, 180]);
-  const flat = lossScale([[0]], 254); // one step, no loss
-  assert.deepEqual([flat.high, flat.x(0), flat.y(0)], [1, 46, 180]);
 });
 
 test("numbers keep their digits, their minus and their size", () => {

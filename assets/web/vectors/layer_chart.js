@@ -1,16 +1,18 @@
-// A chart of lines over layers, in SVG: axes with titles, the current layer, and its values in words.
+// A chart of lines over layers or steps, in SVG: axes with titles, the chosen one, and its values in words.
 
 import { el, onWidth, svg } from "../core/dom.js";
-import { layerNear, layerPlace, roundEnds, TICKS } from "../views/scales.js";
+import { layerNear, layerPlace, roundEnds, roundStep, TICKS } from "../views/scales.js";
 import { digits } from "./wording.js";
 
-/** @typedef {{ name: string, values: number[], kind: string }} Line a value a layer, NaN where it is not defined */
+/** @typedef {{ name: string, values: number[], kind?: string, hue?: string }} Line a value a layer, NaN where it is not
+ *   defined; in the color of a kind, or in any */
 /** @typedef {{ lines: Line[], at: number, low: number | null, high: number | null }} Shown */
 /** @typedef {(value: number) => number} Along to a place on the screen */
 /** @typedef {{ xTitle: string, yTitle: string, choose: (layer: number) => unknown }} Axes `choose` gets the layer of a click */
 
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [170, 58, 12, 8, 38];
 const LABEL = 26; // pixels for a layer's number
+const DOTTED = 60; // values of a line, up to which each has a dot
 
 export class LineChart {
   drawing = svg("svg", { class: "viz-hidden-chart", role: "img", height: HEIGHT });
@@ -54,15 +56,17 @@ export class LineChart {
       ...(at < count && at >= 0 ? [svg("line", now)] : []),
       ...lines.flatMap((line) => curve(line, x, y, at)),
     );
-    const key = (/** @type {Line} */ { kind, name, values: each }) =>
-      el("li", {}, el("i", { class: `viz-hidden-key ${kind}` }), `${name}: `, el("strong", {}, digits(each[at])));
+    const key = (/** @type {Line} */ { kind = "", hue = "", name, values: each }) => {
+      const line = el("i", { class: `viz-hidden-key ${kind}`, style: `color: ${hue}` });
+      return el("li", {}, line, `${name}: `, el("strong", {}, digits(each[at])));
+    };
     this.legend.replaceChildren(...lines.map(key));
   }
 
   /** @type {(x: Along, y: Along, low: number, high: number) => SVGElement[]} */
   #axes(x, y, low, high) {
     const { count, right } = this.layers;
-    const every = Math.ceil(count / Math.max(2, Math.floor((right - LEFT) / LABEL)));
+    const every = Math.max(1, roundStep(count / Math.max(2, Math.floor((right - LEFT) / LABEL))));
     const layers = Array.from({ length: Math.ceil(count / every) }, (_, at) => at * every);
     const levels = Array.from({ length: TICKS + 1 }, (_, step) => low + (step / TICKS) * (high - low));
     const middle = (TOP + HEIGHT - BOTTOM) / 2;
@@ -87,12 +91,15 @@ export class LineChart {
 }
 
 /** One line; it is broken where a value is not defined. @type {(line: Line, x: Along, y: Along, at: number) => SVGElement[]} */
-function curve({ values, kind }, x, y, at) {
+function curve({ values, kind = "", hue = "" }, x, y, at) {
   const defined = (/** @type {number} */ layer) => Number.isFinite(values[layer]);
   const layers = values.map((_, layer) => layer).filter(defined);
   const path = layers.map((layer) => `${defined(layer - 1) ? "L" : "M"}${x(layer)},${y(values[layer])}`).join("");
-  const dots = layers.map((layer) =>
-    svg("circle", { class: `viz-hidden-dot ${kind}`, cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 }),
-  );
-  return [svg("path", { class: `viz-hidden-line ${kind}`, d: path }), ...dots];
+  const dotted = layers.filter((layer) => values.length <= DOTTED || layer === at);
+  const style = `color: ${hue}`;
+  const dots = dotted.map((layer) => {
+    const place = { cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 };
+    return svg("circle", { class: `viz-hidden-dot ${kind}`, style, ...place });
+  });
+  return [svg("path", { class: `viz-hidden-line ${kind}`, style, d: path }), ...dots];
 }

@@ -1,16 +1,16 @@
 // A learned query: how its training went, what it is worth, and what it weighs the tokens with.
 
 import { current } from "../core/app_state.js";
-import { control, controls, el, onTheme, onWidth, tableRow } from "../core/dom.js";
+import { control, controls, el, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { numbered } from "../core/token_names.js";
+import { LineChart } from "./layer_chart.js";
 import { learned } from "./learned_query.js";
-import { lossCurves } from "./loss_curves.js";
 import { listed } from "./neighbors.js";
-import { fixed } from "./results.js";
+import { fixed, HUES } from "./results.js";
 import { Shares } from "./token_shares.js";
 
 // Called by the page once; `read` gives what was learned, `watch` tells when it changes.
@@ -24,7 +24,9 @@ class LearnView {
   /** @type {LearnedDescription | null} */
   found = null;
   said = el("p", { class: "viz-pool-answer", role: "status" });
-  curves = el("div", { class: "viz-learn-curves" });
+  losses = new LineChart("Loss of each seed", {
+    ...{ xTitle: "Step", yTitle: "Cross-entropy (nats)", choose: (step) => this.#lose(step) },
+  });
   table = el("table", { class: "viz-pool-table" });
   where = el("select", { id: "viz-learn-item", onchange: () => this.#weigh() });
   label = el("span", { class: "viz-caption" });
@@ -36,7 +38,7 @@ class LearnView {
     el(
       "div",
       { class: "viz-pool-columns" },
-      el("section", { "aria-label": "Loss" }, el("h3", {}, "Loss of each seed"), this.curves),
+      this.losses.node,
       el(
         "section",
         { "aria-label": "Accuracy" },
@@ -55,25 +57,20 @@ class LearnView {
   #asked = new Latest((sentence) => this.shares.fail(sentence));
 
   constructor(/** @type {HTMLElement} */ root) {
-    this.root = root;
     root.replaceChildren(this.body);
     current.on(() => this.#weigh());
-    onTheme(() => this.#draw());
-    onWidth(root, () => this.#draw());
   }
 
   show(/** @type {LearnedDescription} */ found) {
     this.found = found;
     this.body.hidden = false;
     this.where.replaceChildren(el("option", { value: "run" }, "the current input"), ...listed(found.names));
-    this.#draw();
+    this.#draw(found);
     this.#weigh();
     learned.set(found);
   }
 
-  #draw() {
-    const [{ found }, width] = [this, this.root.clientWidth];
-    if (!found || !width) return;
+  #draw(/** @type {LearnedDescription} */ found) {
     const { seeds, accuracy, chance, names, groups } = found;
     const mean = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0) / seeds.length;
     const [attention, plain, cls] = [accuracy.attention, accuracy.mean, accuracy.cls].map((each) => fixed(mean(each)));
@@ -82,7 +79,7 @@ class LearnView {
       `attention ${attention}, mean ${plain}, cls ${cls}; chance ${fixed(chance)}. ` +
       `Learned from ${found.set} (${names.length} items, ${groups.length} labels) by ${found.model} ` +
       `${afterBlocks(found.layer)}, ${found.folds} folds.`;
-    this.curves.replaceChildren(lossCurves(found.losses, seeds, Math.min(460, width)));
+    this.#lose(found.losses[0].length - 1);
     const heads = ["Pooling", ...seeds.map((seed) => `seed ${seed}`), "mean"];
     const rows = Object.entries({ ...accuracy, chance: seeds.map(() => chance) }).map(([name, values]) =>
       tableRow(name, ...[...values, mean(values)].map((value) => fixed(value))),
@@ -92,6 +89,16 @@ class LearnView {
       el("tbody", {}, ...rows),
     );
     this.body.dataset.painted = found.key;
+  }
+
+  // Its losses, with those after a step in words.
+  #lose(/** @type {number} */ step) {
+    const { losses = [], seeds = [] } = this.found ?? {};
+    const lines = losses.map((values, at) => {
+      const first = `seed ${seeds[at]} (${fixed(values[0])} at first)`;
+      return { name: first, hue: HUES[at % HUES.length], values: values.map((loss) => loss ?? NaN) };
+    });
+    this.losses.show(lines, step);
   }
 
   async #weigh() {

@@ -15,11 +15,15 @@ export function roundEnds(low, high) {
   return [start(step), start(step) + TICKS * step];
 }
 
+/** The first of … 1, 2, 5, 10 … that is no less. @param {number} least */
+export function roundStep(least) {
+  const unit = 10 ** Math.floor(Math.log10(least));
+  return ([1, 2, 5].find((each) => each * unit >= least) ?? 10) * unit;
+}
+
 /** Round numbers between two ends. @type {(low: number, high: number) => number[]} */
 export function ticks(low, high) {
-  const rough = (high - low) / TICKS;
-  const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = ([1, 2, 5].find((each) => each * unit >= rough) ?? 10) * unit;
+  const step = roundStep((high - low) / TICKS);
   const first = Math.ceil(low / step);
   return Array.from({ length: 2 * TICKS + 1 }, (_, at) => (first + at) * step).filter((value) => value <= high);
 }
