@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stepped } from "../../assets/web/explore/head_keys.js";
+import { stepped } from "../../assets/web/explore/head_choice.js";
 import { tabOf } from "../../assets/web/core/tab_link.js";
 
 const RUN = { nLayers: 3, nHeads: 4 };

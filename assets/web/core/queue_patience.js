@@ -1,7 +1,10 @@
-// A run that finds the queue full waits and asks again; Gradio by itself would show an error over the old run.
+// Between Gradio's client and the server: a run that finds the queue full waits and asks again, where Gradio by itself
+// would show an error over the old run; and a page that closes says so, and the server lets its runs go, where Gradio
+// would hold a connection open to know it.
 
 import { rest } from "./latest.js";
 import { sayOverPage } from "./page_note.js";
+import { address } from "./server.js";
 
 /** @typedef {(input: RequestInfo | URL, init?: RequestInit) => Promise<Response>} Fetch */
 
@@ -36,3 +39,21 @@ export function patient(fetch, say = sayOverPage, wait = rest) {
 
 /** @type {(input: RequestInfo | URL) => string} */
 export const addressOf = (input) => new URL(input instanceof Request ? input.url : input, document.baseURI).pathname;
+
+const STREAM = "/queue/data";
+
+/** fetch, which remembers the session that Gradio's results come by, and names it as the page closes.
+ * @type {(fetch: Fetch, page?: EventTarget, send?: (session: string) => unknown) => Fetch} */
+export function closing(fetch, page = window, send = told) {
+  let session = "";
+  page.addEventListener("pagehide", (event) => {
+    if (session && !(/** @type {PageTransitionEvent} */ (event).persisted)) send(session); // else it may come back
+  });
+  return (input, init) => {
+    const { pathname, searchParams } = new URL(input instanceof Request ? input.url : input, document.baseURI);
+    if (pathname.endsWith(STREAM)) session = searchParams.get("session_hash") ?? session;
+    return fetch(input, init);
+  };
+}
+
+const told = (/** @type {string} */ session) => navigator.sendBeacon(address("viz/closed"), session);

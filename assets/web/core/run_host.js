@@ -2,12 +2,11 @@
 
 import { current } from "./app_state.js";
 import { ChangedBanner } from "./changed_banner.js";
-import { closing } from "./closed_page.js";
 import { Connection } from "./connection.js";
 import { built } from "./form.js";
 import { followForm } from "./form_ahead.js";
 import { MaskedBanner } from "./masked_banner.js";
-import { patient } from "./queue_patience.js";
+import { closing, patient } from "./queue_patience.js";
 import { placed } from "./queue_place.js";
 import { Run } from "./run.js";
 import { offerLink } from "./share.js";

@@ -1,10 +1,11 @@
-// Step 8: the model's answer for the token after each block, one block after the other when played.
+// Step 8: the model's answer for the token after each block, one block after the other when played; and how far its
+// vector turns if the chosen one is hidden from all.
 
-import { button, caption, el } from "../core/dom.js";
+import { button, caption, el, tableRow } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, quoted } from "./printed.js";
-import { TurnedStates } from "./turned_states.js";
+import { turnedStates } from "./requests.js";
 
 /** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 
@@ -125,3 +126,41 @@ export class DepthStep {
 }
 
 const keyOf = (/** @type {Run} */ run, /** @type {number} */ query) => `${run.key}:${query}`;
+
+class TurnedStates {
+  #asked = new Latest(() => {
+    this.node.hidden = true;
+  });
+  title = el("h4");
+  table = el("table", { class: "viz-learn-plain viz-learn-beside" });
+  said = el("p", { class: "viz-learn-equation", role: "status" });
+  node = el(
+    "section",
+    { hidden: true },
+    this.title,
+    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+    this.said,
+  );
+
+  /** @param {Shown} shown */
+  show({ run, place, texts }) {
+    const words = texts.turned;
+    this.#asked.run(async (fresh) => {
+      const found = place.query === place.key ? null : await fresh(turnedStates(run, place, fresh.signal));
+      this.node.hidden = !found || !("turned" in found);
+      if (!found || !("turned" in found)) return;
+      const [query, key] = [place.query, place.key].map((at) => quoted(run.tokens[at]));
+      this.title.textContent = words.title(key, query);
+      this.table.replaceChildren(
+        el("tbody", {}, tableRow(texts.depth.blocks, ...found.turned.map((_, at) => String(at)))),
+        el("tfoot", {}, tableRow(words.turns, ...found.turned.map((by) => fixed(by, 3)))),
+      );
+      const last = found.turned.length - 1;
+      this.said.textContent = words.said(key, query, last, fixed(found.turned[last], 3));
+    });
+  }
+
+  leave() {
+    this.#asked.stop();
+  }
+}

@@ -1,4 +1,4 @@
-// A set of items: which pooling at which layer, in numbers; its cosines, and each item's neighbors.
+// A set of items: which pooling at which layer, in numbers; its cosines, each item's neighbors, and its files.
 
 import { current } from "../core/app_state.js";
 import { dataset } from "../core/dataset.js";
@@ -13,9 +13,9 @@ import { ItemPlane } from "./item_plane.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
 import { called, OWN, ownOrNot } from "./results.js";
-import { SetExport } from "./set_export.js";
 import { SetLink } from "./set_link.js";
 import { SideBySide } from "./side_by_side.js";
+import { fileAt, saves } from "../views/save_row.js";
 
 // Called by the page once; `read` gives the set's description, `watch` tells when it changes.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
@@ -211,5 +211,33 @@ class SetView {
     this.neighbors.show(this.set, method, layer, item);
     this.matrix.mark(item);
     this.plane.mark(item);
+  }
+}
+
+/** @type {[text: string, title: string, path: string][]} */
+const FILES = [
+  ["Table (CSV)", "All methods at all layers with their numbers", "table.csv"],
+  ["Vectors of this row (CSV)", "The vectors of the chosen method and layer, to check a number by hand", "csv?"],
+  ["All vectors (CSV)", "Every method at every layer, one row per item", "csv"],
+  ["All vectors (npz)", "The same for NumPy", "npz"],
+  ["All vectors (Parquet)", "The same for pandas, Polars or DuckDB; needs pyarrow on the server", "parquet"],
+];
+
+class SetExport {
+  key = "";
+  row = ""; // which vectors are those of the chosen row
+  files = saves(
+    "Export",
+    FILES.map(([text, title, path]) => [text, title, () => fileAt(this.#path(path))]),
+  );
+  node = el("section", { class: "viz-take", "aria-label": "Export" }, this.files.node);
+
+  show(/** @type {SetDescription} */ { key, table }) {
+    this.key = key;
+    this.files.buttons[0].hidden = !table.length;
+  }
+
+  #path(/** @type {string} */ path) {
+    return `viz/set/${this.key}/take/${path}${path.endsWith("?") ? this.row : ""}`;
   }
 }
