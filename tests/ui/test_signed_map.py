@@ -91,7 +91,7 @@ def test_all_heads_share_one_symmetric_scale(opened, maps):
     for (row, col), color in zip(cells, drawn, strict=True):
         share = float(expected(maps, 3, 1)[row, col] / most)
         rooted = math.copysign(math.sqrt(abs(share)), share)  # so that small changes show
-        wanted = opened.imported("core/signed_colors.js", "m.signedColors()(given)", rooted)
+        wanted = opened.imported("core/colors.js", "m.signedColors()(given)", rooted)
         assert color == pytest.approx(wanted, abs=3)
     assert drawn[0][2] > drawn[0][0] + 40 and drawn[1][0] > drawn[1][2] + 40  # less, more
 

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as colors from "../../assets/web/core/colors.js";
-import { signedColors } from "../../assets/web/core/signed_colors.js";
 import { laidOut } from "../../assets/web/views/figure_layout.js";
 import { gradient, pairOf, tintOf } from "../../assets/web/views/shading.js";
 
-const { paperColors } = colors;
+const paperColors = colors.paper();
 const unpacked = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255, pixel >>> 24];
 const painted = (value, scale) => unpacked(colors.pixels(Float32Array.of(value), scale, paperColors)[0]);
 const step = (number) => [...paperColors.ramp[number], 255];
@@ -119,24 +118,19 @@ test("ink stands out from every color of the ramp by 4.5 : 1", () => {
 });
 
 test("signed colors: −1, 0 and 1 are the outer and the middle stop, and halves lie between", () => {
-  const stops = [
-    [0, 0, 0],
-    [20, 20, 20],
-    [40, 40, 40],
-    [80, 80, 80],
-    [120, 120, 120],
-  ];
-  const color = signedColors({ stops, none: [1, 2, 3] });
-  const found = [-1, -0.75, -0.5, 0, 0.25, 0.5].map((value) => color(value)[0]);
-  assert.deepEqual(found, [0, 10, 20, 40, 60, 80]);
-  assert.deepEqual([color(1)[0], color(7)[0], color(-7)[0]], [120, 120, 0]);
-  assert.deepEqual(
-    [color(null), color(NaN)],
-    [
-      [1, 2, 3],
-      [1, 2, 3],
-    ],
-  );
+  const stops = colors.signedStops("light");
+  for (const name of [colors.SIGNED, colors.CHANGE]) {
+    const scale = colors.makeScale(name, 2);
+    const color = (value) => colors.shade(value, scale, colors.paper(scale));
+    assert.deepEqual(
+      [-2, 0, 2, 7, -7].map(color),
+      [0, 2, 4, 4, 0].map((at) => stops[at]),
+    );
+    assert.deepEqual(color(NaN), paperColors.masked);
+    const half = color(name === colors.SIGNED ? 1 : 0.5); // of a change, by the root of its share
+    assert.ok(half.every((part, at) => Math.abs(part - stops[3][at]) <= 1));
+    assert.deepEqual(unpacked(colors.pixels([1], scale, colors.paper(scale))[0]).slice(0, 3), color(1));
+  }
 });
 
 test("chips have their color and ink in 64 steps, from the first to the last of the ramp", () => {
@@ -165,7 +159,7 @@ test("on a dark page the zero of a figure's signed scale is dark, as that of the
   assert.deepEqual(dark.map(([at]) => at), [0, 0.25, 0.5, 0.75, 1]); // biome-ignore format: a row
   assert.deepEqual(
     dark.map(([, color]) => color.match(/\d+/g).map(Number)),
-    [-1, -0.5, 0, 0.5, 1].map(signedColors()),
+    colors.signedStops("dark"),
   );
   assert.equal(dark[2][1], "rgb(28,32,40)");
   const other = signs.with(1, [0.25, "#00ff00"]);

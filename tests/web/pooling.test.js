@@ -7,7 +7,7 @@ import { ItemMatrix, ordered } from "../../assets/web/vectors/cosine_matrix.js";
 import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
 import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
-import { band, signedPixels } from "../../assets/web/views/matrix.js";
+import { band } from "../../assets/web/views/matrix.js";
 import { agreement, answer, meanCosine } from "../../assets/web/vectors/side_by_side.js";
 
 test("items stand by label, then as they were given", () => {
@@ -38,21 +38,6 @@ test("a frame is its cell's, at least three pixels, and inside the square", () =
       [97, 3],
     ],
   );
-});
-
-test("cosines have the color of their nearest of 512 steps, and none its own", () => {
-  const color = (value) =>
-    Number.isNaN(value) ? [1, 2, 3] : [Math.round(((value + 1) / 2) * 511) >> 1, 0, value < 0 ? 9 : 7];
-  const pixels = signedPixels(Float32Array.of(-1, 1, -0.25, 0.75, NaN), color);
-  const bytes = [...new Uint8Array(pixels.buffer)];
-  const wanted = [
-    [0, 0, 9, 255],
-    [255, 0, 7, 255],
-    [96, 0, 9, 255], // step 192 of 511
-    [223, 0, 7, 255], // step 447
-    [1, 2, 3, 255],
-  ];
-  assert.deepEqual(bytes, wanted.flat());
 });
 
 test("the table is sorted either way, and what is not known comes last", () => {

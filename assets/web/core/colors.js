@@ -21,7 +21,7 @@ const STOPS = [
   "#a0dfb9",
   "#def5e5",
 ];
-const SIGNED = "signed"; // from −largest by 0 to largest
+export const SIGNED = "signed"; // from −largest by 0 to largest
 export const CHANGE = "change"; // the same by the square root of the amount, so that small changes show
 const LOG_FLOOR = 1e-4;
 const BETWEEN = [0.01, 0.99]; // the shares of the weights that the scale by percentiles leaves out, below and above
@@ -39,29 +39,40 @@ export const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) |
 export const mixed = (from, to, share) =>
   /** @type {Rgb} */ (from.map((part, i) => Math.round(part + share * (to[i] - part))));
 
-/** @type {(stops: string[]) => Rgb[]} */
-function ramp(stops) {
-  const colors = stops.map(rgb);
-  return Array.from({ length: STEPS }, (_, step) => {
-    const place = (step / (STEPS - 1)) * (colors.length - 1);
-    const low = Math.min(Math.floor(place), colors.length - 2);
-    return mixed(colors[low], colors[low + 1], place - low);
-  });
-}
-
-/** @type {(stops: string[], masked: string, zero: string) => Colors} */
+/** @type {(stops: Rgb[], masked: Rgb, zero: Rgb) => Colors} */
 function themed(stops, masked, zero) {
-  const colors = ramp(stops);
-  return { ramp: colors, packed: Uint32Array.from(colors, pack), masked: rgb(masked), zero: rgb(zero) };
+  const ramp = Array.from({ length: STEPS }, (_, step) => {
+    const place = (step / (STEPS - 1)) * (stops.length - 1);
+    const low = Math.min(Math.floor(place), stops.length - 2);
+    return mixed(stops[low], stops[low + 1], place - low);
+  });
+  return { ramp, packed: Uint32Array.from(ramp, pack), masked, zero };
 }
 
+const [LIGHT, DARK] = [rgb("#d8cfc4"), rgb("#57493c")]; // of masked cells
 const THEMES = {
-  light: themed(["#fafdfb", ...STOPS.toReversed()], "#d8cfc4", "#ffffff"),
-  dark: themed(STOPS, "#57493c", "#000000"),
+  light: themed(["#fafdfb", ...STOPS.toReversed()].map(rgb), LIGHT, rgb("#ffffff")),
+  dark: themed(STOPS.map(rgb), DARK, rgb("#000000")),
+};
+// Of numbers from −1 by 0 to 1; on a dark page 0 is dark, so that what is strong is bright.
+const SIGNED_STOPS = {
+  light: ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"].map(rgb),
+  dark: ["#92bef0", "#3e689e", "#1c2028", "#a04e34", "#ffa882"].map(rgb),
+};
+const SIGNED_THEMES = {
+  light: themed(SIGNED_STOPS.light, LIGHT, SIGNED_STOPS.light[2]),
+  dark: themed(SIGNED_STOPS.dark, DARK, SIGNED_STOPS.dark[2]),
 };
 
-export const paperColors = THEMES.light;
-export const theme = () => THEMES[isDark() ? "dark" : "light"];
+const kind = () => (isDark() ? "dark" : "light");
+
+/** The colors of a scale, on the page as it is now or on paper.
+ * @type {(scale?: { name: string } | null, on?: "light" | "dark") => Colors} */
+export const theme = (scale = null, on = kind()) =>
+  (scale && [SIGNED, CHANGE].includes(scale.name) ? SIGNED_THEMES : THEMES)[on];
+export const paper = (/** @type {Scale | null} */ scale = null) => theme(scale, "light");
+/** @type {(on?: "light" | "dark") => Rgb[]} */
+export const signedStops = (on = kind()) => SIGNED_STOPS[on];
 export const rgbText = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r} ${g} ${b})`;
 
 /** A change as the colors take it: by the square root of its amount. @type {(share: number) => number} */
@@ -74,7 +85,8 @@ export const rooted = (share) => Math.sign(share) * Math.sqrt(Math.abs(share));
 export function makeScale(name, largest, shared = null, values = null) {
   if (name === SIGNED) {
     const high = largest || 1;
-    return { name, low: -high, high, share: (value) => (value / high + 1) / 2, at: (share) => (2 * share - 1) * high };
+    const share = (/** @type {number} */ value) => (value / high + 1) / 2;
+    return { name, low: -high, high, linear: true, share, at: (share) => (2 * share - 1) * high };
   }
   if (name === CHANGE) {
     const high = largest || 1;
@@ -153,7 +165,7 @@ export function anyMasked(/** @type {Values} */ values) {
 }
 
 /** Packed pixels for a block of weights. @type {(values: Values, scale: Scale, colors?: Colors) => Uint32Array<ArrayBuffer>} */
-export function pixels(values, scale, colors = theme()) {
+export function pixels(values, scale, colors = theme(scale)) {
   const { packed } = colors;
   const masked = pack(colors.masked);
   const zero = pack(colors.zero);
@@ -183,14 +195,22 @@ export function pixelCanvas(packed, height, width) {
 }
 
 /** Weights with a pixel a cell. @type {(values: Values, height: number, width: number, scale: Scale, colors?: Colors) => HTMLCanvasElement} */
-export const picture = (values, height, width, scale, colors = theme()) =>
+export const picture = (values, height, width, scale, colors = theme(scale)) =>
   pixelCanvas(pixels(values, scale, colors), height, width);
 
 /** The color of one weight. @type {(value: number, scale: Scale, colors?: Colors) => Rgb} */
-export function shade(value, scale, colors = theme()) {
+export function shade(value, scale, colors = theme(scale)) {
   if (Number.isNaN(value)) return colors.masked;
   if (value === 0) return colors.zero;
   return colors.ramp[Math.min(STEPS - 1, Math.max(0, Math.round(scale.share(value) * (STEPS - 1))))];
+}
+
+/** A function from a number from −1 to 1 to its color, for the theme as it is now; null and NaN have that of masked.
+ * @returns {(value: number | null) => Rgb} */
+export function signedColors() {
+  const scale = makeScale(SIGNED, 1);
+  const colors = theme(scale);
+  return (value) => shade(value ?? NaN, scale, colors);
 }
 
 // Black or white, whichever stands out more: at least 4.58 : 1 on any color (WCAG 2.2, 1.4.3).

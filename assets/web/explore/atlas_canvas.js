@@ -1,10 +1,9 @@
 // The atlas's canvas: the thumbnails of all heads where the order has them, and the axes beside them.
 
-import { byRow, largest, makeScale, picture, shrink, topsOf } from "../core/colors.js";
+import { byRow, CHANGE, largest, makeScale, picture, shrink, topsOf } from "../core/colors.js";
 import { context2d, css, el, fit } from "../core/dom.js";
 
 import { headNamed } from "./head_statistics.js";
-import { changePicture } from "./map_drawing.js";
 
 /** @import { HeadOrder, HeadValue, MapChanges, Selection } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, height: number, width: number }} Thumbnail */
@@ -87,19 +86,11 @@ export class AtlasCanvas {
     }
     const pixels = Math.max(1, Math.round(side * (window.devicePixelRatio || 1)));
     context.imageSmoothingEnabled = false;
-    if (changed) {
-      const shape = [found.height, found.width];
-      return context.drawImage(changePicture(found.values, shape, [pixels, pixels], changed.largest), x, y, side, side);
-    }
     const { values, height, width } = shrink(found.values, found.height, found.width, pixels, pixels);
-    const { scale } = this.selection;
+    const scale = changed ? CHANGE : this.selection.scale;
     const shown = scale === "row" ? byRow(Float32Array.from(values), width, topsOf(values, width)) : values;
-    const scaled = makeScale(
-      scale,
-      scale === "row" ? 1 : largest(values),
-      run.largest(scale, layer, this.selection),
-      found.values,
-    );
+    const top = changed ? changed.largest : scale === "row" ? 1 : largest(values);
+    const scaled = makeScale(scale, top, run.largest(scale, layer, this.selection), found.values);
     context.drawImage(picture(shown, height, width, scaled), x, y, side, side);
   }
 

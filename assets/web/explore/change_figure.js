@@ -1,7 +1,6 @@
 // Paper figure of all heads' changes, laid out like the atlas.
 
-import { CHANGE, makeScale, rooted } from "../core/colors.js";
-import { paperSigned } from "../core/signed_colors.js";
+import { CHANGE, makeScale, paper, rooted, signedStops } from "../core/colors.js";
 import { signedText } from "./legend.js";
 
 /** @typedef {{ values: Float32Array, height: number, width: number }} Small a head's changes, the strongest of each block */
@@ -10,7 +9,7 @@ const GAP = 1;
 const rgb = (/** @type {number[]} */ color) => `rgb(${color.join(",")})`;
 const TITLE = "All layers and heads, change from the reference; each cell is the strongest change in its block";
 const SAME = { type: "heatmap", zmin: -1, zmax: 1, hoverinfo: "skip" };
-const NONE = [0, 1].map((at) => [at, rgb(paperSigned.none)]);
+const NONE = [0, 1].map((at) => [at, rgb(paper().masked)]);
 const UNIT = "now − before, share of a query's total (square-root scale)";
 
 /** The atlas's figure with the changes in place of the weights; null where not all of them are here.
@@ -50,7 +49,7 @@ export function changeFigure(atlas, { nLayers, nHeads }, largest, of) {
 
 /** @type {(z: Maybe[][], largest: number) => object} */
 function heatmap(z, largest) {
-  const { stops } = paperSigned;
+  const stops = signedStops("light");
   const scale = makeScale(CHANGE, largest);
   const ticks = [-1, -0.5, 0, 0.5, 1];
   return {

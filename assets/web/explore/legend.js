@@ -2,7 +2,6 @@
 
 import { CHANGE, rgbText, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
-import { noChange, signedColors } from "../core/signed_colors.js";
 
 /** @import { Signed } from "./types.d.ts" */
 
@@ -20,14 +19,11 @@ export class Legend {
    * @type {(scale: Scale, scales: Vocabulary["scales"], hasMasked: boolean, most: number,
    *   more?: { alone?: boolean, signed?: Signed | null }) => void} */
   draw(scale, scales, hasMasked, most, { alone = false, signed: shown = null } = {}) {
-    const colors = theme();
-    const signed = signedColors();
-    const ramp = (/** @type {number} */ share) =>
-      shown ? signed(2 * share - 1) : colors.ramp[Math.round(share * (colors.ramp.length - 1))];
+    const colors = theme(scale);
     const context = fit(this.canvas, WIDTH, 30);
     for (let x = LEFT; x < RIGHT; x++) {
       const share = (x - LEFT) / (RIGHT - LEFT - 1);
-      context.fillStyle = rgbText(ramp(share));
+      context.fillStyle = rgbText(colors.ramp[Math.round(share * (colors.ramp.length - 1))]);
       context.fillRect(x, 0, 1, 12);
     }
     context.fillStyle = css("--body-text-color");
@@ -38,7 +34,7 @@ export class Legend {
     }
     this.title.textContent = shown ? shown.legend : sentence(scale, scales, most);
     this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
-    const beside = shown ? (hasMasked ? [[shown.empty, noChange()]] : []) : outside(colors, hasMasked);
+    const beside = shown ? (hasMasked ? [[shown.empty, colors.masked]] : []) : outside(colors, hasMasked);
     const named = /** @type {[string, Rgb][]} */ (beside);
     this.swatches.replaceChildren(
       ...named.map(([name, color]) => swatch(name, color)),

@@ -1,9 +1,7 @@
 // Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
 
-import { byRow, CHANGE, inkOn, picture, pixelCanvas, rooted, shade, shrink, theme } from "../core/colors.js";
+import { byRow, CHANGE, inkOn, picture, shade, shrink, theme } from "../core/colors.js";
 import { context2d, css } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
-import { signedPixels } from "../views/matrix.js";
 
 /** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Rectangle */
@@ -20,21 +18,11 @@ export const scaled = (tile, row, value, scale) =>
 /** A tile as a picture of one pixel a cell, in the scale's colors; where the screen has fewer pixels, each is
  * the largest of its cells, so that no spike is lost.
  * @param {Tile} tile @param {Scale} scale @param {number[]} [pixels] */
-export function paint(tile, scale, colors = theme(), pixels = tile.shape, signed = signedColors()) {
+export function paint(tile, scale, colors = theme(scale), pixels = tile.shape) {
   const [height, width] = tile.shape;
-  if (scale.name === CHANGE) return changePicture(tile.values, tile.shape, pixels, scale.high, signed);
   const values = scale.name === "row" ? byRow(tile.values, width, tile.tops) : tile.values;
   const small = shrink(values, height, width, pixels[0], pixels[1]);
   return picture(small.values, small.height, small.width, scale, colors);
-}
-
-/** Changes as a picture of at most so many pixels, ±most at the ends of the colors; each is the strongest of its cells.
- * @type {(changes: Float32Array, shape: number[], pixels: number[], most: number,
- *   color?: (value: number) => Rgb) => HTMLCanvasElement} */
-export function changePicture(changes, [height, width], pixels, most, color = signedColors()) {
-  const small = shrink(changes, height, width, pixels[0], pixels[1]);
-  const shares = small.values.map((value) => rooted(Math.max(-1, Math.min(1, value / (most || 1)))));
-  return pixelCanvas(signedPixels(Float32Array.from(shares), color), small.height, small.width);
 }
 
 /** Rectangle of a part, in pixels. @type {(map: AttentionMap) => Rectangle} */
@@ -66,7 +54,7 @@ export function drawTiles(/** @type {AttentionMap} */ map) {
         Math.min(side, Math.max(1, Math.floor(side * tile.step[axis] * cell * (window.devicePixelRatio || 1)))),
       );
       const painted = `${scale.name}:${scale.low}:${scale.high}:${css("--body-text-color")}:${pixels}`;
-      if (tile.painted !== painted) tile.picture = paint(tile, scale, theme(), pixels);
+      if (tile.painted !== painted) tile.picture = paint(tile, scale, theme(scale), pixels);
       tile.painted = painted;
       const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis]);
       if (tile.picture) context.drawImage(tile.picture, ...box(tile.rows[0], tile.keys[0], width, height));
@@ -114,7 +102,7 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   for (const { row, col, tile, value } of exactCells(map)) {
     const text = written(map, value, fits, cell < PRINTED);
     if (!fits(text)) continue;
-    context.fillStyle = inkOn(colorOf(tile, row, value, scale));
+    context.fillStyle = inkOn(shade(scaled(tile, row, value, scale), scale));
     context.fillText(text, ...view.middle(row, col, map));
   }
 }
@@ -127,10 +115,6 @@ export function written({ signed }, value, fits, small = false) {
   const text = small ? brief(amount) : printed(amount, (text) => fits(sign + text));
   return text && sign + text;
 }
-
-/** @type {(tile: Tile, row: number, value: number, scale: Scale) => Rgb} */
-const colorOf = (tile, row, value, scale) =>
-  scale.name === CHANGE ? signedColors()(rooted(value / scale.high)) : shade(scaled(tile, row, value, scale), scale);
 
 // The cells in sight whose own value is here, but for masked ones.
 export function* exactCells(/** @type {AttentionMap} */ map) {

@@ -1,10 +1,9 @@
 // The visible part of the big map as a figure for a paper: vector text around embedded pixels.
 
 import { bordered } from "../core/border.js";
-import { CHANGE, inkOn, paperColors, rgbText, rooted, shade } from "../core/colors.js";
+import { CHANGE, inkOn, paper, rgbText, shade } from "../core/colors.js";
 import { context2d, el, svg } from "../core/dom.js";
 import { shortened, thin } from "../core/labels.js";
-import { paperSigned, signedColors } from "../core/signed_colors.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { isolated } from "../core/token_names.js";
 import { exactCells, paint, scaled, written } from "./map_drawing.js";
@@ -30,8 +29,6 @@ const PRINTED = 15; // cells at least so wide show their value
 const FONT = "Helvetica, Arial, sans-serif";
 const [INK, QUIET] = ["#111827", "#4b5563"];
 const TILT = 60;
-
-const paperChanges = signedColors(paperSigned);
 
 const ruler = context2d(el("canvas"));
 
@@ -111,7 +108,7 @@ function pixels(/** @type {Shown} */ { map, rows, cols }) {
   for (const tile of map.tiles) {
     const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis] * each);
     const [x, y] = [(tile.keys[0] - cols[0]) * each, (tile.rows[0] - rows[0]) * each];
-    context.drawImage(paint(tile, map.scale, paperColors, tile.shape, paperChanges), x, y, width, height);
+    context.drawImage(paint(tile, map.scale, paper(map.scale)), x, y, width, height);
   }
   return canvas.toDataURL("image/png");
 }
@@ -139,8 +136,7 @@ function values({ map, rows, cols }, { left, top, cell }) {
     const { scale } = map;
     const text = written(map, value, fits);
     if (!text) return [];
-    const usual = () => shade(scaled(tile, row, value, scale), scale, paperColors);
-    const fill = inkOn(scale.name === CHANGE ? paperChanges(rooted(value / scale.high)) : usual());
+    const fill = inkOn(shade(scaled(tile, row, value, scale), scale, paper(scale)));
     const [x, y] = [left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3];
     return [say(text, x, y, { "text-anchor": "middle", fill })];
   });
@@ -180,11 +176,11 @@ function axes({ left, top, bottom, axis }) {
  * @type {(shown: Shown, place: Place) => { nodes: SVGElement[], height: number }} */
 function legend({ run, map, width }, { left, foot }) {
   const { scale, tiles } = map;
-  const change = scale.name === CHANGE;
+  const [change, colors] = [scale.name === CHANGE, paper(scale)];
   const long = Math.min(160, width - left - 20);
   const stops = Array.from({ length: 17 }, (_, at) => {
-    const color = rgbText(change ? paperChanges(at / 8 - 1) : paperColors.ramp[Math.round((at / 16) * 255)]);
-    return svg("stop", { offset: at / 16, "stop-color": color });
+    const color = colors.ramp[Math.round((at / 16) * (colors.ramp.length - 1))];
+    return svg("stop", { offset: at / 16, "stop-color": rgbText(color) });
   });
   const gradient = svg("defs", {}, svg("linearGradient", { id: "ramp" }, ...stops));
   const y = foot + 2 * GAP;
@@ -198,8 +194,7 @@ function legend({ run, map, width }, { left, foot }) {
   const words = lines(`${map.signed?.legend ?? sentence(scale, run.vocabulary.scales, most)}.`, width);
   const said = words.map((text, at) => say(text, 0, below + (at + 1) * LINE));
   const last = below + (words.length + 1) * LINE;
-  const usual = outside(paperColors, tiles[0].masked);
-  const beside = change ? noChanges(tiles) : usual;
+  const beside = change ? noChanges(tiles, colors) : outside(colors, tiles[0].masked);
   const swatches = beside.flatMap(([name, color], at) => {
     const square = { x: 0.5 + at * 50, y: round(last - 5.5), width: 6, height: 6, fill: rgbText(color) };
     return [svg("rect", { ...square, stroke: QUIET, "stroke-width": 0.4 }), say(name, at * 50 + 9, last)];
@@ -207,12 +202,12 @@ function legend({ run, map, width }, { left, foot }) {
   return { nodes: [gradient, bar, ...numbers, ...said, ...swatches], height: last + GAP };
 }
 
-/** Meaning of the color of unchanged cells. @type {(tiles: Tile[]) => [string, Rgb][]} */
-function noChanges(tiles) {
+/** Meaning of the color of unchanged cells. @type {(tiles: Tile[], colors: Colors) => [string, Rgb][]} */
+function noChanges(tiles, { masked: none }) {
   const alone = tiles.some(({ about }) => about?.rows?.length || about?.keys?.length);
   const why = [tiles.some(({ masked }) => masked) && "masked in a run", alone && "token in one run only"];
   const said = why.filter(Boolean).join(", or ");
-  return said ? [[said, paperChanges(NaN)]] : [];
+  return said ? [[said, none]] : [];
 }
 
 const round = (/** @type {number} */ value) => Math.round(value * 100) / 100;

@@ -1,9 +1,8 @@
 // How it got there: tokens across, blocks upward, shares as nodes and links as curves.
 
-import { inkOn, rgbText } from "../core/colors.js";
+import { inkOn, rgbText, signedColors } from "../core/colors.js";
 import { el, onWidth, slider, svg } from "../core/dom.js";
 import { fitted } from "../core/labels.js";
-import { signedColors } from "../core/signed_colors.js";
 import { afterBlocks } from "../core/states.js";
 import { isolated } from "../core/token_names.js";
 import { amountSaid, curves, folded, linkSaid, roomy, shareSaid, widthOf } from "./routes_layout.js";

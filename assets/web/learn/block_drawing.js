@@ -1,9 +1,8 @@
 // The block as a drawing, in the order that the model has: what bypasses attention and the FFN, where norms stand, and
 // the followed token's vector on its way.
 
-import { rgbText } from "../core/colors.js";
+import { rgbText, signedColors } from "../core/colors.js";
 import { el, svg } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
 import { BlockFlow } from "./block_flow.js";
 import { INSIDE, isOf, partsOf, stripsOf } from "./block_parts.js";
 import { quoted } from "./printed.js";

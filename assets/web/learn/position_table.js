@@ -1,9 +1,8 @@
 // The vectors of all positions as a heat map: a row for each position, a column for each dimension.
 
-import { rgbText } from "../core/colors.js";
+import { rgbText, signedColors } from "../core/colors.js";
 import { caption, el, fit, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { signedColors } from "../core/signed_colors.js";
 import { asksFor } from "./cover.js";
 import { fixed } from "./printed.js";
 import { sinusoids } from "./untrained.js";

@@ -1,8 +1,7 @@
 // A product of two vectors, number by number: one above the other, their product as a bar under them, and the sum.
 
-import { inkOn, rgbText } from "../core/colors.js";
+import { inkOn, rgbText, signedColors } from "../core/colors.js";
 import { el } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
 import { addingUp, fixed, signedText } from "./printed.js";
 
 /** @import { Texts } from "./types.d.ts" */

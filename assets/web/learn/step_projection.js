@@ -1,8 +1,7 @@
 // Step 3: query, key and value, and how one number of the query comes about.
 
-import { inkOn, rgbText } from "../core/colors.js";
+import { inkOn, rgbText, signedColors } from "../core/colors.js";
 import { caption, el } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
 import { asksFor } from "./cover.js";
 import { fixed, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";

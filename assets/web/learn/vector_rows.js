@@ -1,8 +1,7 @@
 // Vectors under one another on one scale of colors, with some of their numbers; a sum adds up as it is printed.
 
-import { rgbText } from "../core/colors.js";
+import { rgbText, signedColors } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
 import { asksFor } from "./cover.js";
 import { addingUp, fitting, fixed, lengthOf, signedText, windowStart } from "./printed.js";
 import { EN } from "./texts_en.js";

@@ -1,8 +1,7 @@
 // Numbers, cells and color scales as poolings are shown.
 
-import { inkOn, rgbText } from "../core/colors.js";
+import { inkOn, rgbText, signedColors, signedStops } from "../core/colors.js";
 import { el, enumerated } from "../core/dom.js";
-import { signed, signedColors } from "../core/signed_colors.js";
 import { toldApart } from "../core/token_names.js";
 
 // For labels and seeds; repeats after eight.
@@ -38,7 +37,7 @@ export function bar(colors, low, high, unit) {
  * Color bar of the signed scale, or of its upper half if it starts at 0.
  * @type {(low: string, high: string, unit: string) => (string | Node)[]}
  */
-export const signedBar = (low, ...more) => bar(signed().slice(low === "0" ? 2 : 0), low, ...more);
+export const signedBar = (low, ...more) => bar(signedStops().slice(low === "0" ? 2 : 0), low, ...more);
 
 /** @type {(text: string, most: number) => string} */
 export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -1,7 +1,7 @@
 // Similarity of all tokens after some blocks, as a matrix.
 
+import { rgbText, signedStops } from "../core/colors.js";
 import { el } from "../core/dom.js";
-import { signed } from "../core/signed_colors.js";
 import { isolated } from "../core/token_names.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 
@@ -61,7 +61,7 @@ export class SimilarityMatrix extends SquareMatrix {
 
   /** @override */
   picture() {
-    const stops = signed().map((color) => `rgb(${color})`);
+    const stops = signedStops().map(rgbText);
     this.bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     return signedPicture(this.values, this.view.n);
   }

@@ -1,8 +1,8 @@
 // Numbers over the tokens of an input: chips with their numbers, or the patches of its picture; one may be chosen.
 
+import { signedColors } from "../core/colors.js";
 import { caption, context2d, count, css, el, loadPicture, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { signedColors } from "../core/signed_colors.js";
 import { oneStop } from "../views/one_stop.js";
 import { PatchCanvas } from "../views/patch_canvas.js";
 import { fixed, signedBar, tint } from "./results.js";

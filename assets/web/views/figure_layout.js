@@ -1,8 +1,7 @@
 // A figure as the page shows it: in the page's colors, as wide as there is room, text beside it.
 
-import { rgb } from "../core/colors.js";
+import { rgb, signedStops } from "../core/colors.js";
 import { css, isDark } from "../core/dom.js";
-import { paperSigned, signed } from "../core/signed_colors.js";
 import { heatmapOf, isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
 
 const NARROW = 600;
@@ -130,13 +129,13 @@ function shown(trace, narrow, below, width) {
 /** Reverse for dark mode: a signed scale with 0 dark, and a light-to-dark one starting dark.
  * @type {(colorscale: [number, string][]) => [number, string][]} */
 function onDark(colorscale) {
-  if (isSigned(colorscale)) return signed().map((color, i) => [colorscale[i][0], `rgb(${color})`]);
+  if (isSigned(colorscale)) return signedStops().map((color, i) => [colorscale[i][0], `rgb(${color})`]);
   return isOneWay(colorscale) ? turned(colorscale) : colorscale;
 }
 
 /** @type {(colorscale: [number, string][]) => boolean} */
 function isSigned(colorscale) {
-  const { stops } = paperSigned;
+  const stops = signedStops("light");
   return colorscale.length === stops.length && stops.every((stop, i) => `${rgb(colorscale[i][1])}` === `${stop}`);
 }
 

@@ -1,9 +1,8 @@
 // All heads as a grid, a row a layer: each in the color of its number, which is written where there is room.
 
-import { inkOn, makeScale, rgbText, shade } from "../core/colors.js";
+import { inkOn, makeScale, rgbText, shade, SIGNED } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { headsOf } from "../core/selection_address.js";
-import { signedColors } from "../core/signed_colors.js";
 import { HeadCells } from "./head_cells.js";
 
 /** @import { Options } from "./head_cells.js" */
@@ -15,12 +14,8 @@ import { HeadCells } from "./head_cells.js";
  * @type {(values: Maybe[][], signed?: boolean) => { high: number, scale: Scale, of: (value: Maybe) => Rgb }} */
 function coloring(values, signed = false) {
   const high = Math.max(0, ...values.flat().map((value) => Math.abs(value ?? 0)));
-  const [diverging, scale] = [signedColors(), makeScale("head", high)];
-  return {
-    high,
-    scale,
-    of: (value) => (signed ? diverging(value && value / (high || 1)) : shade(value ?? NaN, scale)),
-  };
+  const scale = makeScale(signed ? SIGNED : "head", high);
+  return { high, scale, of: (value) => shade(value ?? NaN, scale) };
 }
 
 export class HeadGrid {

@@ -1,15 +1,13 @@
 // A number for every two of many things, as a square of colors to point at and to walk through.
 
-import { pack, pixelCanvas } from "../core/colors.js";
+import { makeScale, picture, SIGNED } from "../core/colors.js";
 import { context2d, css, el, fit, onWidth } from "../core/dom.js";
-import { signedColors } from "../core/signed_colors.js";
 import { CellCanvas } from "./cell_canvas.js";
 import { walked } from "./cells.js";
 
 /** @import { Context } from "../core/labels.js" */
 /** @typedef {[place: number, color: string, width: number]} Framed a row with its column; -1 where it is not there */
 
-const STEPS = 512;
 const TITLE_FONT = "12px system-ui, sans-serif";
 
 export class SquareMatrix extends CellCanvas {
@@ -153,15 +151,5 @@ export function band(place, each, side) {
   return [Math.min(side - thick, Math.max(0, (place + 0.5) * each - thick / 2)), thick];
 }
 
-/** A packed pixel for each number from −1 to 1; a color is mixed once for all that look alike, for there may be
- * millions. @type {(values: Float32Array, color?: (value: number) => Rgb) => Uint32Array<ArrayBuffer>} */
-export function signedPixels(values, color = signedColors()) {
-  const steps = Uint32Array.from({ length: STEPS }, (_, step) => pack(color((2 * step) / (STEPS - 1) - 1)));
-  const none = pack(color(NaN));
-  return Uint32Array.from(values, (value) =>
-    Number.isNaN(value) ? none : steps[Math.round(((value + 1) / 2) * (STEPS - 1))],
-  );
-}
-
-/** A canvas of them. @type {(values: Float32Array, side: number) => HTMLCanvasElement} */
-export const signedPicture = (values, side) => pixelCanvas(signedPixels(values), side, side);
+/** Numbers from −1 to 1 with a pixel each. @type {(values: Float32Array, side: number) => HTMLCanvasElement} */
+export const signedPicture = (values, side) => picture(values, side, side, makeScale(SIGNED, 1));
