@@ -1,14 +1,14 @@
 // Every head by a statistic or by a difference, with its role, and the legend of the colors.
 
-import { rgbText } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { HeadGrid } from "../views/head_grid.js";
+import { scaleBar } from "../views/shading.js";
 import { decimalsOf, shown, signed } from "./tables.js";
 
 /** @typedef {{ values: Maybe[][], change: boolean, title: string, about: (place: HeadPlace) => string,
  *   label: (place: HeadPlace) => string }} Drawn `label` of a head's role; "" where it has none */
 
-const [SIDES, IN_CELL] = [9, 3]; // colors of the legend; decimals for which a cell has room
+const IN_CELL = 3; // decimals for which a cell has room
 
 /** A number whose zero before the point goes where there is no room for it. @param {string} text */
 function withZero(text) {
@@ -30,13 +30,10 @@ export class HeadMap extends HeadGrid {
     const write = (/** @type {Maybe} */ value) => (change ? signed(value, decimals()) : shown(value));
     this.show({ values, signed: change, said: about, write: (value) => withZero(write(value)), label });
     this.node.setAttribute("aria-label", `Heads by ${title}. Arrow keys move, Enter chooses a head.`);
-    const high = this.colors.high || 1;
-    const low = change ? -high : 0;
-    const side = (/** @type {number} */ at) => low + (at / (SIDES - 1)) * (high - low);
-    const bar = Array.from({ length: SIDES }, (_, at) => rgbText(this.colors.of(side(at) || 1e-9)));
+    const { high } = this.colors.scale;
     this.legend.replaceChildren(
-      el("span", {}, change ? write(low) : "0"),
-      el("i", { style: `background: linear-gradient(to right, ${bar.join(", ")})` }),
+      el("span", {}, change ? write(-high) : "0"),
+      scaleBar(this.colors.scale),
       el("span", {}, write(high)),
       el("span", {}, "rows are layers, columns are heads"),
     );

@@ -5,7 +5,7 @@ import { amount, button, el } from "../core/dom.js";
 import { headsOf } from "../core/selection_address.js";
 import { headName } from "../views/cells.js";
 import { HeadGrid } from "../views/head_grid.js";
-import { gradient } from "../views/shading.js";
+import { scaleBar } from "../views/shading.js";
 import { headNamed, rank } from "./head_statistics.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, Selection } from "./types.d.ts" */
@@ -87,7 +87,7 @@ export class StatisticMap {
     this.#map(measures.run, heads, complete, unit);
     const unknown = el("i", { class: "viz-swatch", style: `background: ${rgbText(theme().masked)}` });
     this.scale.replaceChildren(
-      ...["0", el("i", { class: "viz-stat-bar", style: `background: ${gradient("right", this.grid.colors.scale)}` })],
+      ...["0", scaleBar(this.grid.colors.scale)],
       ...[complete ? `${amount(highest, 2)} ${unit}` : "…"],
       ...(complete && known.length < heads.length ? [unknown, "not known"] : []),
     );

@@ -3,7 +3,7 @@
 import { button, caption, el, number, tableRow } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { section, table } from "../views/headed.js";
-import { descending, gradient, tintGradient, TOLD } from "../views/shading.js";
+import { descending, scaleBar, tintGradient, TOLD } from "../views/shading.js";
 import { OPACITY, TokenChoice } from "../views/token_choice.js";
 
 /** @typedef {{ run: Run, result: MaskResult, query: number }} Shown */
@@ -95,10 +95,9 @@ class ShadedInput {
     const { scale } = this.tokens;
     const background = run.grid
       ? `${tintGradient("right", scale, OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)`
-      : gradient("right", scale);
-    const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
+      : undefined;
     const most = run.grid ? " (the largest on a patch; shown on dark and on light)" : "";
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(scale.high)}${most}, ${unit}.`);
+    this.scaleNode.replaceChildren("0 ", scaleBar(scale, background), ` ${number(scale.high)}${most}, ${unit}.`);
     this.told.textContent = summary(shown);
   }
 }

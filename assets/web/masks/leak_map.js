@@ -5,7 +5,7 @@ import { control, el, number, options } from "../core/dom.js";
 import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { HeadGrid } from "../views/head_grid.js";
-import { colorBar } from "../views/mask_panels.js";
+import { scaleBar } from "../views/shading.js";
 
 /** @typedef {{ layer: number, head: Head }} Place */
 
@@ -55,7 +55,7 @@ export class Leaks {
     const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
     const none = el("span", { class: "viz-mask-key" }, zero, "exactly 0");
     const range = most
-      ? ["0 ", colorBar(this.grid.colors.scale), ` ${number(most)} `, none, ": "]
+      ? ["0 ", scaleBar(this.grid.colors.scale), ` ${number(most)} `, none, ": "]
       : [none, ` in all ${this.result.scope.heads} heads: `];
     const hatched = el("i", { class: "viz-swatch viz-mask-outside" });
     const apart = el("span", { class: "viz-mask-key" }, hatched, "out of scope: not checked");

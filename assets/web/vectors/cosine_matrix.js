@@ -1,6 +1,6 @@
 // Cosines of all items of a set as a square: ordered by label, then as they were given.
 
-import { makeScale, picture, theme } from "../core/colors.js";
+import { makeScale, picture } from "../core/colors.js";
 import { control, controls, css, el, options } from "../core/dom.js";
 import { isolated, numbered } from "../core/token_names.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
@@ -91,10 +91,10 @@ export class ItemMatrix extends SquareMatrix {
       return signedPicture(values, n);
     }
     const low = range === "own" ? values.reduce((least, value) => (value < least ? value : least), 1) : 0;
-    const colors = [0, 64, 128, 192, 255].map((step) => theme().ramp[step]);
-    this.scale.replaceChildren(...bar(colors, low ? fixed(low) : "0 or less", "1", "cosine"));
+    const scale = makeScale("shared", 1);
+    this.scale.replaceChildren(...bar(scale, low ? fixed(low) : "0 or less", "1", "cosine"));
     const share = (/** @type {number} */ value) => Math.max(0, (value - low) / Math.max(1e-9, 1 - low));
-    return picture(values.map(share), n, n, makeScale("shared", 1));
+    return picture(values.map(share), n, n, scale);
   }
 
   /** Axis titles, a strip of the labels' colors on both sides, and their names on the left.

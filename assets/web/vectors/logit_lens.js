@@ -1,17 +1,19 @@
 // Panel: what the prediction head would say after every number of blocks, as a table of layers × tokens.
 
 import { current } from "../core/app_state.js";
-import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
+import { inkOn, makeScale, rgbText, shade } from "../core/colors.js";
 import { caption, control, controls, count, el, options } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { quoted } from "../core/token_names.js";
 import { Panel } from "./panel.js";
+import { bar } from "./results.js";
 
 /** @import { Acts, Draw, Table } from "./panel.js" */
 /** @typedef {{ run: Run, found: LogitLens }} Shown */
 
 const TASK = "hidden.task"; // in the link
 const WHOLE = -1; // the place of a head that speaks of the whole input
+const PROBABILITY = makeScale("shared", 1);
 
 export class LogitLensPanel extends Panel {
   /** @type {Run | null} */
@@ -28,8 +30,7 @@ export class LogitLensPanel extends Panel {
   task = el("select", { id: "viz-hidden-task", onchange: () => this.#chose() });
   taskNode = controls(control("Prediction head", this.task));
   window = caption();
-  bar = el("i", { class: "viz-stat-bar" });
-  scale = el("p", { class: "viz-caption viz-stat-scale" }, "0 ", this.bar, " 1, probability of the most likely label");
+  scale = el("p", { class: "viz-caption viz-stat-scale" });
 
   constructor(/** @type {Acts} */ acts) {
     super(
@@ -107,8 +108,7 @@ export class LogitLensPanel extends Panel {
     const masked =
       task === "masked" ? " At tokens that are not masked, this head may have had little or no training." : "";
     this.scale.hidden = unit !== "probability";
-    const stops = [0, 64, 128, 192, 255].map((at) => rgbText(theme().ramp[at]));
-    this.bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    this.scale.replaceChildren(...bar(PROBABILITY, "0", "1", "probability of the most likely label"));
     this.window.textContent = `Each cell: the most likely label and its ${unit}.${part}${masked}`;
   }
 
@@ -170,7 +170,7 @@ const cellOf = ({ target }, selector) => (target instanceof Element ? target.clo
 function cell({ labels, shares, tokens, unit }, layer, place) {
   const [[label], [share]] = [labels[layer][place], shares[layer][place]];
   const token = tokens[place] === WHOLE ? null : tokens[place];
-  const color = unit === "probability" && share !== null ? shade(share, makeScale("shared", 1)) : null;
+  const color = unit === "probability" && share !== null ? shade(share, PROBABILITY) : null;
   const style = color && `background:${rgbText(color)};color:${inkOn(color)}`;
   const said = el("small", {}, share === null ? "?" : share.toFixed(2));
   return el("td", { "data-token": token, "data-layer": layer, "data-place": place, style }, el("bdi", {}, label), said);

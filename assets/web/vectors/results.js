@@ -1,8 +1,9 @@
 // Numbers, cells and color scales as poolings are shown.
 
-import { inkOn, rgbText, signedColors, signedStops } from "../core/colors.js";
-import { el, enumerated } from "../core/dom.js";
+import { inkOn, makeScale, rgbText, SIGNED, signedColors } from "../core/colors.js";
+import { enumerated } from "../core/dom.js";
 import { toldApart } from "../core/token_names.js";
+import { scaleBar } from "../views/shading.js";
 
 // For labels and seeds; repeats after eight.
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"];
@@ -27,17 +28,17 @@ export function tint(node, value) {
   return node;
 }
 
-/** A bar of colors between two numbers. @type {(colors: Rgb[], low: string, high: string, unit: string) => (string | Node)[]} */
-export function bar(colors, low, high, unit) {
-  const style = `background: linear-gradient(to right, ${colors.map(rgbText).join(", ")})`;
-  return [`${low} `, el("i", { class: "viz-stat-bar", style }), ` ${high}, ${unit}`];
-}
+/** A bar of colors between two numbers. @type {(scale: Scale, low: string, high: string, unit: string) => (string | Node)[]} */
+export const bar = (scale, low, high, unit) => [`${low} `, scaleBar(scale), ` ${high}, ${unit}`];
+
+export const COSINES = makeScale(SIGNED, 1);
 
 /**
  * Color bar of the signed scale, or of its upper half if it starts at 0.
  * @type {(low: string, high: string, unit: string) => (string | Node)[]}
  */
-export const signedBar = (low, ...more) => bar(signedStops().slice(low === "0" ? 2 : 0), low, ...more);
+export const signedBar = (low, ...more) =>
+  bar(low === "0" ? { ...COSINES, at: (share) => share } : COSINES, low, ...more);
 
 /** @type {(text: string, most: number) => string} */
 export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

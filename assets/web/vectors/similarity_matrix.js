@@ -1,9 +1,10 @@
 // Similarity of all tokens after some blocks, as a matrix.
 
-import { rgbText, signedStops } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
+import { gradient } from "../views/shading.js";
+import { COSINES } from "./results.js";
 
 /** @import { Framed } from "../views/matrix.js" */
 /** @import { Acts } from "./panel.js" */
@@ -61,8 +62,7 @@ export class SimilarityMatrix extends SquareMatrix {
 
   /** @override */
   picture() {
-    const stops = signedStops().map(rgbText);
-    this.bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    this.bar.style.background = gradient("right", COSINES);
     return signedPicture(this.values, this.view.n);
   }
 

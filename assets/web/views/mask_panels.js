@@ -5,7 +5,7 @@ import { caption, css, el, isDark, number } from "../core/dom.js";
 import { walked } from "./cells.js";
 import { fullScreen } from "./full_screen.js";
 import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
-import { gradient } from "./shading.js";
+import { scaleBar } from "./shading.js";
 
 /** @typedef {"intended" | "passed" | "observed"} Panel */
 /** @typedef {ArrayLike<number | boolean | null>} Flags by cell, row by row: whether it may attend; null = no such pair */
@@ -97,7 +97,7 @@ export class MaskPanels {
   explain(squares, scale, unit) {
     this.legend.replaceChildren(swatches(squares));
     if (!scale) return;
-    const line = caption("Observed: 0 ", colorBar(scale), ` ${number(scale.high)}, ${unit}`);
+    const line = caption("Observed: 0 ", scaleBar(scale), ` ${number(scale.high)}, ${unit}`);
     line.classList.add("viz-stat-scale");
     this.legend.append(line);
   }
@@ -176,6 +176,3 @@ export const leakTints = () => {
 };
 
 const made = () => new Grid({ maxSide: 380, maxCell: 30 });
-
-export const colorBar = (/** @type {Scale} */ scale) =>
-  el("i", { class: "viz-stat-bar", style: `background: ${gradient("right", scale)}` });

@@ -1,7 +1,7 @@
 // Shading of words and images: the measures with their units, and color scales.
 
 import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
-import { number } from "../core/dom.js";
+import { el, number } from "../core/dom.js";
 
 /** @typedef {"weight" | "value" | "rollout" | "share"} Measure */
 /** @typedef {{ title: string, unit: string, says: string, own?: boolean }} MeasureText */
@@ -79,9 +79,13 @@ export function tintOf(value, scale, opacity) {
 
 /** CSS gradients of the scale: as the words show it, and as a tint lies on a picture.
  * @type {(to: string, scale: Scale, colors?: Colors) => string} */
-export function gradient(to, scale, colors = theme()) {
+export function gradient(to, scale, colors = theme(scale)) {
   return ramped(to, (share) => rgbText(shade(scale.at(share), scale, colors)));
 }
+
+/** A scale's colors as a bar within a line. @type {(scale: Scale, background?: string) => HTMLElement} */
+export const scaleBar = (scale, background = gradient("right", scale)) =>
+  el("i", { class: "viz-stat-bar", style: `background: ${background}` });
 
 /** @type {(to: string, scale: Scale, opacity: number) => string} */
 export function tintGradient(to, scale, opacity) {
