@@ -218,16 +218,17 @@ def test_what_a_patch_has_of_itself_is_counted_in_the_whole_alone(bare):
 
 SHARES = """async (values) => {
   const { Shares } = await import("/vectors/token_shares.js");
+  const { tokensOf } = await import("/views/token_choice.js");
   const shares = new Shares("Shares");
   document.querySelector("main").replaceChildren(shares.node);
   const tokens = values.map((_, at) => `t${at}`);
   const grid = { rows: 2, cols: 3, prefix: 2 };
   const say = (at) => `said of ${at}`;
-  shares.show({ tokens, values, grid, picture: "", unit: "share", say });
+  shares.show({ run: tokensOf(tokens, grid, ""), values, unit: "share", say });
   window.shares = shares;
 }"""
 STRONG = """() => {
-  const { canvas, patch, context } = shares.patches;
+  const { canvas, patch, context } = shares.tokens.patches;
   if (!patch) return null;
   const middle = (at) => [(at % 3) * patch + patch / 2, Math.floor(at / 3) * patch + patch / 2];
   const opaque = (at) => context.getImageData(...middle(at), 1, 1).data[3];

@@ -17,6 +17,7 @@ from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.ui.tabs.vectors.results import pooled_plain
 
 TEXT = SENTENCES[0]
+NUMBERS = "#viz-vectors .viz-pool-chosen [data-number]"
 
 
 def ask(site, path, status=200):
@@ -128,7 +129,7 @@ def test_the_page_shows_these_numbers_and_the_models_own_pooling_first(tab, trac
     cells = page.locator(".viz-pool-methods [data-method=mean] td").all_inner_texts()
     assert cells[1:] == ["384", f"{np.linalg.norm(mean):.3f}", "1.0000"]
     shares = [row @ mean / len(hidden) / (mean @ mean) for row in hidden]
-    shown = page.locator("#viz-vectors .viz-pool-chosen .viz-pool-number").all_inner_texts()
+    shown = page.eval_on_selector_all(NUMBERS, "all => all.map((one) => one.dataset.number)")
     assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(shares, abs=6e-4)
     page.click(".viz-pool-methods [data-method=max]")
     assert said.inner_text() == (f"The chosen row is max, not the model's own pooling: {words}.")
@@ -167,7 +168,7 @@ def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
     assert "only its lower right patch" in page.inner_text("#viz-vectors .viz-notes >> nth=0")
     hidden = trace.output.double().numpy()
     mean = hidden.mean(axis=0)
-    chip = page.inner_text("#viz-vectors .viz-pool-chosen .viz-pool-number")
+    chip = page.get_attribute(NUMBERS, "data-number")
     share = hidden[0] @ mean / len(hidden) / (mean @ mean)
     assert float(chip.replace("−", "-")) == pytest.approx(share, abs=6e-4)
     page.evaluate("vizTab.selection.set({ query: 1 })")

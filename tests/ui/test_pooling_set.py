@@ -343,7 +343,9 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.click("#viz-learn-train")
     page.wait_for_selector("#viz-learned .viz-pool[data-painted]", timeout=120_000)
     page.wait_for_selector("#viz-learned .viz-pool-shares[data-painted*='run/']", timeout=30_000)
-    numbers = page.locator("#viz-learned .viz-pool-number").all_inner_texts()
+    numbers = page.eval_on_selector_all(
+        "#viz-learned [data-number]", "all => all.map((one) => one.dataset.number)"
+    )
     assert sum(map(float, numbers)) == pytest.approx(1, abs=0.0005 * len(numbers))
     assert page.locator("#viz-learned .viz-hidden-line").count() == 3
     answer = page.inner_text("#viz-learned .viz-pool-answer")

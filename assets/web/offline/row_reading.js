@@ -1,14 +1,12 @@
 // One query's row of a map: shaded words or patches, a sentence, and a list.
 
-import { el, loadPicture, number, query } from "../core/dom.js";
+import { el, number, query } from "../core/dom.js";
 import { readRow, sentenceOf, shortName, weight } from "./reading.js";
 import { WordStrip } from "./word_strip.js";
 import { largest } from "../core/colors.js";
-import { numbered } from "../core/token_names.js";
-import { TokenChoice } from "../views/token_choice.js";
+import { TokenChoice, tokensOf } from "../views/token_choice.js";
 
 /** @import { KeptMap } from "./maps.js" */
-/** @import { Chosen } from "../views/token_choice.js" */
 /** @import { StripActs } from "./word_strip.js" */
 /** @typedef {{ choose: (row: number) => unknown, pointKey: (key: number | null) => unknown }} Acts */
 
@@ -93,12 +91,7 @@ class PictureStrip {
 
   /** @param {StripFacts & { grid: Grid }} facts @param {StripActs} acts */
   constructor({ grid, tokens, picture }, { preview, choose }) {
-    const units = tokens.map((name, at) => ({ name, tokens: [at] }));
-    /** @type {Chosen} */
-    this.run = {
-      ...{ grid, segments: [], shown: () => units, picture: () => loadPicture(picture) },
-      named: (token) => numbered(token, tokens[token]),
-    };
+    this.run = tokensOf(tokens, grid, picture);
     this.tokens = new TokenChoice({ hover: preview, choose }, SIZE);
     this.node = el("div", {}, this.tokens.node, this.said);
   }

@@ -6,12 +6,14 @@ import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
-import { numbered } from "../core/token_names.js";
+import { tokensOf } from "../views/token_choice.js";
 import { LineChart } from "./layer_chart.js";
 import { learned } from "./learned_query.js";
 import { listed } from "./neighbors.js";
 import { fixed, HUES } from "./results.js";
 import { Shares } from "./token_shares.js";
+
+/** @import { Chosen } from "../views/token_choice.js" */
 
 // Called by the page once; `read` gives what was learned, `watch` tells when it changes.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
@@ -112,21 +114,21 @@ class LearnView {
         /** @type {Pooled} */
         const { weights, leftOut } = await fresh(run.json(asked));
         if (!weights) throw new Error(leftOut.attention);
-        this.#show(`run/${run.key}/${asked}`, run, weights, run.url("picture.png"));
+        this.#show(`run/${run.key}/${asked}`, run, weights);
       } else {
         const asked = `learned/${found.key}/item/${over}`;
         /** @type {WeighedItem} */
-        const item = await fresh(json(`viz/${asked}`));
-        this.#show(asked, item, item.weights, address(`viz/${asked}/picture.png`));
+        const { tokens, grid, weights } = await fresh(json(`viz/${asked}`));
+        this.#show(asked, tokensOf(tokens, grid, address(`viz/${asked}/picture.png`)), weights);
       }
     });
   }
 
-  /** @type {(asked: string, of: { tokens: string[], grid: Grid | null }, values: Maybe[], picture: string) => void} */
-  #show(asked, { tokens, grid }, values, picture) {
-    const say = (/** @type {number} */ at) => `${numbered(at, tokens[at])}: ${fixed(values[at], 4)}`;
+  /** @type {(asked: string, run: Chosen, values: Maybe[]) => void} */
+  #show(asked, run, values) {
+    const say = (/** @type {number} */ at) => `${run.named(at)}: ${fixed(values[at], 4)}`;
     const unit = "weight of the token; the weights sum to 1";
-    this.shares.show({ tokens, values, grid, picture, say, unit });
+    this.shares.show({ run, values, say, unit });
     this.shares.node.dataset.painted = asked;
   }
 }

@@ -11,7 +11,7 @@ import { besideOthers, called, fixed, madeOf, OWN, ownOrNot, signedBar, tint } f
 import { Shares } from "./token_shares.js";
 import { TwoTexts } from "./two_texts.js";
 
-/** @import { Acts } from "./token_shares.js" */
+/** @import { Acts } from "../views/token_choice.js" */
 
 const [METHOD, SECOND] = ["pool.method", "pool.text"]; // in the link
 const PAUSE = 120; // ms without another choice before the server is asked
@@ -59,7 +59,8 @@ export class Poolings {
     this.#name = "";
     this.#busy(false);
     this.lead.textContent = this.shareTitle.textContent = this.shareText.textContent = "";
-    if (this.run) this.#share(this.run, null, (at) => this.run?.named(at) ?? "", "", sentence);
+    const { run } = this;
+    if (run) this.shares.show({ run, values: [], say: (at) => run.named(at), unit: "", why: sentence });
   });
 
   constructor(/** @type {Acts} */ acts) {
@@ -207,13 +208,7 @@ export class Poolings {
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values?.[at], 4)}`;
     const why = values ? "" : method === OWN ? NO_PARTS : NO_SHARES;
-    this.#share(run, values ?? null, (at) => run.named(at) + (values ? said(at) : ""), unit, why);
-  }
-
-  /** @type {(run: Run, values: Maybe[] | null, say: (at: number) => string, unit: string, why: string) => void} */
-  #share(run, values, say, unit, why) {
-    const { tokens, grid } = run;
-    const each = values ?? tokens.map(() => null);
-    this.shares.show({ tokens, grid, values: each, picture: run.url("picture.png"), say, unit, why });
+    const say = (/** @type {number} */ at) => run.named(at) + (values ? said(at) : "");
+    this.shares.show({ run, values: values ?? [], say, unit, why });
   }
 }

@@ -1,6 +1,6 @@
 // Shading of words and images: the measures with their units, and color scales.
 
-import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
+import { inkOn, largest, makeScale, rgbText, SIGNED, shade, theme } from "../core/colors.js";
 import { el, number } from "../core/dom.js";
 
 /** @typedef {"weight" | "value" | "rollout" | "share"} Measure */
@@ -70,9 +70,13 @@ export function scaleText(scale, unit, values) {
 }
 
 // What lies on a patch: one color, the more opaque the larger the weight, whatever the picture and the
-// page are. Red, green, blue and opacity, each 0 … 255; a masked patch has the color of masked cells.
+// page are; of numbers with a sign, their own colors. Red, green, blue and opacity, each 0 … 255; a masked patch has the color of masked cells.
 /** @type {(value: number, scale: Scale, opacity: number) => [number, number, number, number]} */
 export function tintOf(value, scale, opacity) {
+  if (scale.name === SIGNED) {
+    const amount = Math.abs(value) / scale.high || 0;
+    return [...shade(value, scale), Math.round(255 * opacity * (0.2 + 0.8 * Math.sqrt(amount)))];
+  }
   if (Number.isNaN(value)) return [...theme().masked, Math.round(255 * 0.66 * opacity)];
   return [...TINT, Math.round(255 * opacity * Math.min(1, Math.max(0, value > 0 ? scale.share(value) : 0)))];
 }

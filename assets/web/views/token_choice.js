@@ -1,16 +1,18 @@
 // The tokens of a run, or the patches of its picture beside its prefix tokens: one is chosen, one is pointed at, and
 // each may be shaded by a number.
 
-import { largest, makeScale } from "../core/colors.js";
-import { css, el, number, onWidth } from "../core/dom.js";
+import { largest, makeScale, SIGNED, theme } from "../core/colors.js";
+import { css, el, loadPicture, number, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { numbered } from "../core/token_names.js";
 import { overlay, PatchCanvas } from "./patch_canvas.js";
 import { Words } from "./token_strip.js";
 
 /** @typedef {{ hover: (token: number | null) => unknown, choose: (token: number) => unknown }} Acts */
 /** @typedef {Pick<Run, "grid" | "segments" | "named"> & { shown: (switches: { hide: boolean, words: boolean }) => Unit[],
  *   picture: () => Promise<HTMLImageElement | null> }} Chosen a run, as far as it is chosen from */
-/** @typedef {{ values: Float32Array, say: (token: number) => string }} Shades a number a token, and its sentence */
+/** @typedef {{ values: Float32Array, say: (token: number) => string, write?: (value: number) => string }} Shades a number a
+ *   token, and its sentence; with `write` it may be below 0, and stands on its chip */
 
 const SIZE = { widest: 440, tallest: 260 };
 export const OPACITY = 0.8; // largest opacity of the tint on a picture
@@ -23,6 +25,14 @@ export const CHOICE = {
   picture: (/** @type {string} */ size, /** @type {string} */ chosen) =>
     `Picture of ${size} patches. Chosen: ${chosen}. Arrow keys choose a patch.`,
 };
+
+/** Tokens that no run here has; the picture by its address.
+ * @type {(tokens: string[], grid: Grid | null, picture: string) => Chosen} */
+export function tokensOf(tokens, grid, picture) {
+  const units = tokens.map((name, at) => ({ name, tokens: [at] }));
+  const named = (/** @type {number} */ at) => numbered(at, tokens[at]);
+  return { grid, segments: [], named, shown: () => units, picture: () => loadPicture(picture) };
+}
 
 export class TokenChoice {
   #entering = new Latest();
@@ -66,7 +76,7 @@ export class TokenChoice {
 
   /** @type {(run: Chosen, token: number, shades?: Shades | null) => void} */
   show(run, token, shades = null) {
-    if (this.run !== run) this.#enter(run);
+    if (this.run !== run || (this.shades && !shades)) this.#enter(run);
     Object.assign(this, { token, shades });
     this.words.show(this.units, run.segments, token);
     this.words.mark(token < this.units.length ? token : -1);
@@ -87,6 +97,7 @@ export class TokenChoice {
   /** Color scale of the shading: of the patches of a picture, otherwise of the words. */
   get scale() {
     const values = this.shades?.values ?? new Float32Array();
+    if (this.shades?.write) return makeScale(SIGNED, largest(values.map(Math.abs)));
     return makeScale("head", largest(this.run?.grid ? values.subarray(this.units.length) : values));
   }
 
@@ -106,16 +117,17 @@ export class TokenChoice {
 
   draw() {
     const { run, shades } = this;
-    if (run && shades) this.#shadeWords(shades, Boolean(run.grid));
+    if (run && shades) this.#shadeWords(shades, Boolean(run.grid || shades.write));
     if (run?.grid) this.#drawPicture(run, run.grid);
   }
 
   /** Beside a picture each has its number written below it. @type {(shades: Shades, written: boolean) => void} */
-  #shadeWords({ values, say }, written) {
-    this.words.paint(values, makeScale("head", largest(values)), say);
+  #shadeWords({ values, say, write }, written) {
+    const scale = write ? this.scale : makeScale("head", largest(values));
+    this.words.paint(values, scale, say, theme(scale));
     if (written)
       this.words.colors.tones.forEach((tone, at) => {
-        tone.dataset.number = number(values[at]);
+        tone.dataset.number = (write ?? number)(values[this.words.start + at]);
       });
   }
 
@@ -126,8 +138,7 @@ export class TokenChoice {
     const width = node.clientWidth;
     if (!width) return;
     patches.resize({ rows, cols, prefix }, Math.max(3, Math.min((Math.min(widest, width) - 8) / cols, tallest / rows)));
-    const tint = shades && overlay(shades.values.subarray(prefix), patches.grid, this.scale, OPACITY);
-    patches.draw(this.image, tint);
+    patches.draw(this.image, shades && overlay(shades.values.subarray(prefix), patches.grid, this.scale, OPACITY));
     if (shades) patches.outline(token - prefix, css("--viz-mark", patches.canvas), 3);
     else patches.frame(token - prefix, css("--viz-mark", patches.canvas), 3);
     if (hovered !== null) patches.frame(hovered - prefix, css("--body-text-color"), 2);
