@@ -1,17 +1,14 @@
 // A set's items in one plane, by PCA of their pooled vectors: colored by label, a point to click an item.
 
-import { caption, css, el, fit, onWidth } from "../core/dom.js";
+import { caption, css, el } from "../core/dom.js";
 import { canvasPng, csvFile } from "../views/canvas_png.js";
-import { fullHeight, fullScreen } from "../views/full_screen.js";
-import { component, dot, drawAxes } from "../views/plane_axes.js";
+import { fullScreen } from "../views/full_screen.js";
+import { component, dot, Plane, ring } from "../views/plane.js";
 import { saveRow } from "../views/save_row.js";
-import { PlaneScale } from "../views/scales.js";
 import { cut, fixed, HUES } from "./results.js";
 
 /** @typedef {{ set: SetDescription, points: Float32Array, shares: number[] }} Shown */
 
-const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [420, 58, 12, 10, 40];
-const REACH = 14; // pixels within which a point is meant
 const ABOUT =
   "The first two principal components of the pooled vectors. What lies outside this plane is not shown, " +
   "so items that are close here may be far apart; the cosines use the whole vectors.";
@@ -19,26 +16,21 @@ const HINT = "Point at an item for its name; click it for its nearest neighbors.
 
 export class ItemPlane {
   /** @type {Shown | null} */ #shown = null;
-  /** @type {PlaneScale | null} */ #scale = null;
   #item = -1;
   #pointed = -1;
-  canvas = el("canvas", {
-    class: "viz-set-plane-canvas",
-    tabindex: "0",
-    role: "application",
-    "aria-roledescription": "scatter plot of items",
-    onpointermove: (event) => this.#point(this.#near(event)),
-    onpointerleave: () => this.#point(-1),
-    onclick: (event) => this.#pick(this.#near(event)),
-    onkeydown: (event) => this.#key(event),
-  });
   heading = el("h3");
   legend = el("p", { class: "viz-set-legend" });
   told = el("p", { class: "viz-readout", role: "status" });
-  plot = el("div", {}, this.canvas);
 
   constructor(/** @type {(item: number) => unknown} */ choose) {
     this.choose = choose;
+    const kind = { class: "viz-set-plane-canvas", tabindex: "0", role: "application" };
+    this.plane = new Plane(
+      { ...kind, "aria-roledescription": "scatter plot of items" },
+      { choose, draw: () => this.draw(), point: (at) => this.#point(at) },
+    );
+    this.canvas = this.plane.canvas;
+    this.canvas.addEventListener("keydown", (event) => this.#key(event));
     this.node = el("section", { class: "viz-set-plane", "aria-label": "All items in one plane" });
     const open = fullScreen(this.node, () => this.draw());
     const stem = () => `${this.#shown?.set.model}-${this.node.dataset.painted}-plane`;
@@ -46,8 +38,7 @@ export class ItemPlane {
       ["PNG", "The plane as a picture", () => canvasPng(this.canvas, stem())],
       ["CSV", "Each item with its label and its place", () => csvFile(stem(), this.#table())],
     ]);
-    this.node.append(open, this.heading, this.plot, this.told, this.legend, caption(ABOUT), save);
-    onWidth(this.plot, () => requestAnimationFrame(() => this.draw()));
+    this.node.append(open, this.heading, this.plane.node, this.told, this.legend, caption(ABOUT), save);
   }
 
   /** @type {(set: SetDescription, found: Numbers<{ shares: number[] }>, title: string, item: number) => void} */
@@ -80,14 +71,10 @@ export class ItemPlane {
   }
 
   draw() {
-    const width = this.plot.clientWidth;
-    if (!width || !this.#shown) return;
-    const { set, points, shares } = this.#shown;
-    const height = fullHeight(this.plot) || Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
-    const scale = new PlaneScale(points, { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM });
-    const context = fit(this.canvas, width, height);
-    this.#scale = scale;
-    drawAxes(context, scale, height, shares);
+    const shown = this.#shown;
+    const plane = shown && this.plane.enter(shown.points, shown.shares);
+    if (!plane) return;
+    const [{ set }, { context, scale }] = [shown, plane];
     const labels = labelsOf(set);
     context.globalAlpha = 0.85;
     for (let item = 0; item < set.names.length; item++) {
@@ -96,25 +83,10 @@ export class ItemPlane {
       dot(context, scale.place(item), set.names.length > 600 ? 3 : 5);
     }
     context.globalAlpha = 1;
-    this.#ring(context, this.#pointed, css("--body-text-color"), 1.5);
-    this.#ring(context, this.#item, css("--viz-mark", this.canvas), 2.5);
+    if (this.#pointed >= 0) ring(context, scale.place(this.#pointed), css("--body-text-color"), 1.5);
+    if (this.#item >= 0) ring(context, scale.place(this.#item), css("--viz-mark", this.canvas), 2.5);
     const { box, low, each } = scale;
     this.canvas.dataset.box = JSON.stringify([box.left, box.bottom, ...low, each]); // where points are, for tests
-  }
-
-  /** @type {(context: CanvasRenderingContext2D, item: number, color: string, width: number) => void} */
-  #ring(context, item, color, width) {
-    if (item < 0 || !this.#scale) return;
-    [context.strokeStyle, context.lineWidth] = [color, width];
-    context.beginPath();
-    context.arc(...this.#scale.place(item), 8, 0, 2 * Math.PI);
-    context.stroke();
-  }
-
-  /** The item that is meant; -1 where there is none. @type {(event: MouseEvent) => number} */
-  #near(event) {
-    const page = this.canvas.getBoundingClientRect();
-    return this.#scale?.nearest(event.clientX - page.left, event.clientY - page.top, REACH, () => true) ?? -1;
   }
 
   #point(/** @type {number} */ item) {
@@ -125,10 +97,6 @@ export class ItemPlane {
     const at = [points[2 * item], points[2 * item + 1]].map((value) => fixed(value)).join(", ");
     this.told.textContent = item < 0 ? HINT : `${item} “${cut(set.names[item], 90)}”${label} at (${at})`;
     this.draw();
-  }
-
-  #pick(/** @type {number} */ item) {
-    if (item >= 0) this.choose(item);
   }
 
   #key(/** @type {KeyboardEvent} */ event) {

@@ -1,43 +1,37 @@
 // Panel: all layers' states in one plane; this layer's points strong, one token's way through all of them.
 
-import { caption, context2d, control, controls, css, el, fit, onWidth, options } from "../core/dom.js";
+import { caption, context2d, control, controls, css, el, options } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
-import { fullHeight } from "../views/full_screen.js";
 import { afterBlocks } from "../core/states.js";
 import { Panel } from "./panel.js";
-import { component, dot, drawAxes } from "../views/plane_axes.js";
-import { PlaneScale } from "../views/scales.js";
+import { component, dot, Plane, ring } from "../views/plane.js";
 import { digits } from "./wording.js";
 
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @typedef {State & { points: Float32Array, states: number, count: number, shares: number[], kept: number[] }} Shown
  *   points are states × kept tokens × 2; shares of the variance, one an axis */
-/** @typedef {{ scale: PlaneScale, canvas: HTMLCanvasElement, width: number, height: number }} Base without marks */
 
-const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [440, 58, 12, 10, 40];
-const REACH = 12; // pixels within which a point is meant
 const CENTERS = { together: "of all layers together", "each layer": "of each layer on its own" };
 
 export class PcaPanel extends Panel {
-  canvas = el("canvas", {
-    class: "viz-hidden-pca",
-    role: "img",
-    onpointermove: (event) => this.#point(this.#near(event)),
-    onpointerleave: () => this.#point(-1),
-    onclick: (event) => {
-      const near = this.#near(event);
-      if (near >= 0 && this.shown) this.acts.choose(this.shown.kept[near % this.shown.count]);
+  plane = new Plane(
+    { class: "viz-hidden-pca", role: "img" },
+    {
+      draw: () => this.#draw(),
+      point: (at) => this.#point(at),
+      choose: (at) => this.shown && this.acts.choose(this.shown.kept[at % this.shown.count]),
+      favored: (at) => this.shown !== null && Math.floor(at / this.shown.count) === this.shown.layer,
     },
-  });
+  );
+  canvas = this.plane.canvas;
   context = context2d(this.canvas);
-  plot = el("div", {}, this.canvas);
   center = inLink(
     "hidden.center",
     el("select", { id: "viz-hidden-center", onchange: () => this.again() }, ...options(Object.entries(CENTERS))),
   );
   /** @type {Shown | null} */
   shown = null;
-  /** @type {Base | null} */
+  /** @type {HTMLCanvasElement | null} without marks */
   base = null;
 
   constructor(/** @type {Acts} */ acts) {
@@ -48,8 +42,7 @@ export class PcaPanel extends Panel {
       "Follow the line: the chosen token's path from the embeddings to the last block. The axes are the first two principal components of all layers' states, fitted together. What lies outside this plane is not shown, so points that are close here may be far apart.",
     );
     const says = caption("Solid: the current layer; faint: all other layers.");
-    this.body.append(controls(control("Subtract the mean", this.center)), this.plot, says, this.told);
-    onWidth(this.plot, () => requestAnimationFrame(() => this.#draw()));
+    this.body.append(controls(control("Subtract the mean", this.center)), this.plane.node, says, this.told);
   }
 
   /** @override */
@@ -100,35 +93,33 @@ export class PcaPanel extends Panel {
   // Screen position of a token after some blocks, for tests and tools.
   box(/** @type {number} */ token, /** @type {number} */ layer) {
     const page = this.canvas.getBoundingClientRect();
-    if (!this.shown || !this.base) return null;
-    const [x, y] = this.base.scale.place(layer * this.shown.count + this.shown.kept.indexOf(token));
+    if (!this.shown || !this.plane.scale) return null;
+    const [x, y] = this.plane.scale.place(layer * this.shown.count + this.shown.kept.indexOf(token));
     return [page.left + x, page.top + y];
   }
 
   #draw() {
-    const width = this.plot.clientWidth;
-    if (!width || !this.shown) return;
-    const height = fullHeight(this.plot) || Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
-    const box = { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
-    const scale = new PlaneScale(this.shown.points, box);
-    fit(this.canvas, width, height);
-    const canvas = el("canvas");
-    this.base = { scale, canvas, width, height };
-    const context = fit(canvas, width, height);
-    drawAxes(context, scale, height, this.shown.shares);
-    const all = this.shown.states * this.shown.count;
+    const { shown } = this;
+    const plane = shown && this.plane.enter(shown.points, shown.shares);
+    if (!plane) return;
+    const { context, scale } = plane;
+    const all = shown.states * shown.count;
     context.globalAlpha = all > 4000 ? 0.12 : 0.3;
     for (let at = 0; at < all; at++) dot(context, scale.place(at), 2);
+    context.globalAlpha = 1;
+    this.base = el("canvas");
+    [this.base.width, this.base.height] = [this.canvas.width, this.canvas.height];
+    context2d(this.base).drawImage(this.canvas, 0, 0);
     this.#marks();
   }
 
   #marks() {
-    if (!this.base || !this.shown) return;
-    const { context, hovered } = this;
-    const { canvas, width, height, scale } = this.base;
+    const { base, context, hovered } = this;
+    const { scale } = this.plane;
+    if (!base || !scale || !this.shown) return;
     const { kept, layer, token, count } = this.shown;
-    context.clearRect(0, 0, width, height);
-    context.drawImage(canvas, 0, 0, width, height);
+    context.clearRect(0, 0, ...this.plane.size);
+    context.drawImage(base, 0, 0, ...this.plane.size);
     context.fillStyle = css("--color-accent");
     context.globalAlpha = 0.85;
     for (let place = 0; place < count; place++) dot(context, scale.place(layer * count + place), count > 600 ? 2 : 4);
@@ -139,9 +130,10 @@ export class PcaPanel extends Panel {
 
   /** A token's way from the embeddings on, and a ring where it is now. @type {(place: number, color: string, dashed: boolean) => void} */
   #way(place, color, dashed) {
-    const { context, base, shown } = this;
-    if (place < 0 || !base || !shown) return;
-    const way = Array.from({ length: shown.states }, (_, layer) => base.scale.place(layer * shown.count + place));
+    const { context, shown } = this;
+    const { scale } = this.plane;
+    if (place < 0 || !scale || !shown) return;
+    const way = Array.from({ length: shown.states }, (_, layer) => scale.place(layer * shown.count + place));
     context.strokeStyle = context.fillStyle = color;
     context.lineWidth = dashed ? 1 : 2;
     context.setLineDash(dashed ? [4, 3] : []);
@@ -150,10 +142,7 @@ export class PcaPanel extends Panel {
     context.stroke();
     context.setLineDash([]);
     if (!dashed) for (const point of way) dot(context, point, 3);
-    context.lineWidth = 2;
-    context.beginPath();
-    context.arc(...way[shown.layer], 7, 0, 2 * Math.PI);
-    context.stroke();
+    ring(context, way[shown.layer], color, 2);
   }
 
   #point(/** @type {number} */ at) {
@@ -164,15 +153,5 @@ export class PcaPanel extends Panel {
       shown && token !== null
         ? `${shown.run.named(token)} ${afterBlocks(Math.floor(at / shown.count))}: (${digits(shown.points[2 * at])}, ${digits(shown.points[2 * at + 1])})`
         : "";
-  }
-
-  /** The point that is meant: one of this layer before any other in reach; -1 where there is none.
-   * @type {(event: MouseEvent) => number} */
-  #near(event) {
-    const { base, shown } = this;
-    if (!base || !shown) return -1;
-    const page = this.canvas.getBoundingClientRect();
-    const here = (/** @type {number} */ at) => Math.floor(at / shown.count) === shown.layer;
-    return base.scale.nearest(event.clientX - page.left, event.clientY - page.top, REACH, here);
   }
 }

@@ -1,0 +1,87 @@
+// A plane of points by two principal components: its axes, its points, and which is meant by the pointer.
+
+import { css, el, fit, onWidth } from "../core/dom.js";
+import { fullHeight } from "./full_screen.js";
+import { PlaneScale, ticks } from "./scales.js";
+
+/** @typedef {{ draw: () => unknown, point: (at: number) => unknown, choose: (at: number) => unknown,
+ *   favored?: (at: number) => boolean }} Acts `point` is told the point under the pointer, -1 where none is; of points that
+ *   lie as near a favored one is meant */
+
+const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [430, 58, 12, 10, 40];
+const REACH = 13; // pixels within which a point is meant
+
+export class Plane {
+  /** @type {PlaneScale | null} */
+  scale = null;
+  /** @type {[width: number, height: number]} pixels */
+  size = [0, 0];
+
+  /** @param {Record<string, string>} attributes @param {Acts} acts */
+  constructor(attributes, { draw, point, choose, favored = () => true }) {
+    this.canvas = el("canvas", attributes);
+    this.node = el("div", {}, this.canvas);
+    const near = (/** @type {MouseEvent} */ event) => {
+      const page = this.canvas.getBoundingClientRect();
+      return this.scale?.nearest(event.clientX - page.left, event.clientY - page.top, REACH, favored) ?? -1;
+    };
+    this.canvas.addEventListener("pointermove", (event) => point(near(event)));
+    this.canvas.addEventListener("pointerleave", () => point(-1));
+    this.canvas.addEventListener("click", (event) => near(event) >= 0 && choose(near(event)));
+    onWidth(this.node, () => requestAnimationFrame(() => draw()));
+  }
+
+  /** Empty but for its axes, to be drawn on; null where there is no room.
+   * @type {(points: Float32Array, shares: number[]) => { context: CanvasRenderingContext2D, scale: PlaneScale } | null} */
+  enter(points, shares) {
+    const width = this.node.clientWidth;
+    if (!width) return null;
+    const height = fullHeight(this.node) || Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
+    const scale = new PlaneScale(points, { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM });
+    [this.scale, this.size] = [scale, [width, height]];
+    const context = fit(this.canvas, width, height);
+    drawAxes(context, scale, height, shares);
+    return { context, scale };
+  }
+}
+
+/** An axis by the share of the variance that it shows. @type {(shares: number[], number: 0 | 1) => string} */
+export const component = (shares, number) =>
+  `Component ${number + 1}: ${(100 * shares[number]).toFixed(1)}% of the variance`;
+
+/** The frame, numbers along it and what each axis is; the canvas is so many pixels high.
+ * @type {(context: CanvasRenderingContext2D, scale: PlaneScale, height: number, shares: number[]) => void} */
+function drawAxes(context, scale, height, shares) {
+  const { left, right, top, bottom } = scale.box;
+  const digits = (/** @type {number} */ value) => String(Number(value.toPrecision(4)));
+  context.strokeStyle = css("--border-color-primary");
+  context.fillStyle = css("--body-text-color-subdued");
+  context.font = "12px system-ui, sans-serif";
+  context.strokeRect(left, top, right - left, bottom - top);
+  context.textAlign = "right";
+  for (const value of ticks(scale.low[1], scale.high[1])) context.fillText(digits(value), left - 5, scale.y(value) + 4);
+  context.textAlign = "center";
+  for (const value of ticks(scale.low[0], scale.high[0])) context.fillText(digits(value), scale.x(value), bottom + 14);
+  context.font = "12px system-ui, sans-serif";
+  context.fillText(component(shares, 0), (left + right) / 2, height - 6);
+  context.save();
+  context.translate(12, (top + bottom) / 2);
+  context.rotate(-Math.PI / 2);
+  context.fillText(component(shares, 1), 0, 0);
+  context.restore();
+}
+
+/** @type {(context: CanvasRenderingContext2D, place: [x: number, y: number], color: string, width: number) => void} */
+export function ring(context, place, color, width) {
+  [context.strokeStyle, context.lineWidth] = [color, width];
+  context.beginPath();
+  context.arc(...place, 7.5, 0, 2 * Math.PI);
+  context.stroke();
+}
+
+/** @type {(context: CanvasRenderingContext2D, place: [x: number, y: number], radius: number) => void} */
+export function dot(context, [x, y], radius) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fill();
+}
