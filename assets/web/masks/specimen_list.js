@@ -1,6 +1,7 @@
 // The specimens by section, with a search; arrow keys move, Enter opens.
 
 import { el, status } from "../core/dom.js";
+import { oneStop } from "../views/one_stop.js";
 
 /** @import { ZooTab } from "./zoo.js" */
 /** @typedef {{ node: HTMLElement, specimen: Specimen, text: string }} Option */
@@ -28,7 +29,7 @@ export class SpecimenList {
     this.tab = tab;
     this.box = el(
       "div",
-      { class: "viz-zoo-options", role: "listbox", "aria-label": "Specimens", onkeydown: (event) => this.#key(event) },
+      { class: "viz-zoo-options", role: "listbox", "aria-label": "Specimens" },
       ...sections.map((section, at) => this.#group(section, `viz-zoo-section-${at}`)),
     );
     this.node = el(
@@ -36,6 +37,7 @@ export class SpecimenList {
       { class: "viz-zoo-list", "aria-label": "Known mask bugs" },
       ...[this.field, this.told, this.box],
     );
+    oneStop(this.box, "button:not([hidden])");
     this.#filter();
   }
 
@@ -44,9 +46,7 @@ export class SpecimenList {
     for (const option of this.options) {
       const shown = option.specimen === specimen;
       option.node.setAttribute("aria-selected", String(shown));
-      if (!shown) continue;
-      this.#rove(option.node);
-      this.#scroll(option.node);
+      if (shown) this.#scroll(option.node);
     }
   }
 
@@ -55,11 +55,11 @@ export class SpecimenList {
     const nodes = specimens.map((specimen) => {
       const { identifier } = specimen;
       const node = el(
-        "div",
+        "button",
         {
+          type: "button",
           class: "viz-zoo-option",
           role: "option",
-          tabindex: "-1",
           "aria-selected": "false",
           "data-specimen": identifier,
           onclick: () => this.tab.open(identifier),
@@ -80,16 +80,10 @@ export class SpecimenList {
       ? `${seen.length} of ${this.options.length} found; Enter opens the first.`
       : "None found; try another word.";
     this.told.textContent = this.field.value.trim() ? found : `${seen.length} planted bugs`;
-    const first = seen.find(({ node }) => node.tabIndex === 0) ?? seen[0];
-    if (first) this.#rove(first.node);
   }
 
   #seen() {
     return this.options.filter(({ node }) => !node.hidden);
-  }
-
-  #rove(/** @type {HTMLElement} */ to) {
-    for (const { node } of this.options) node.tabIndex = node === to ? 0 : -1;
   }
 
   // Within the list alone, for the page itself must not jump.
@@ -105,25 +99,7 @@ export class SpecimenList {
     if (event.key === "Enter") this.tab.open(first.specimen.identifier);
     if (event.key !== "ArrowDown") return;
     event.preventDefault();
-    this.#focus(first.node);
-  }
-
-  #key(/** @type {KeyboardEvent} */ event) {
-    const seen = this.#seen();
-    const at = seen.findIndex(({ node }) => node === document.activeElement);
-    const last = seen.length - 1;
-    const to = { ArrowDown: Math.min(last, at + 1), ArrowUp: Math.max(0, at - 1), Home: 0, End: last }[event.key];
-    if (at < 0) return;
-    if (event.key === "Enter" || event.key === " ") this.tab.open(seen[at].specimen.identifier);
-    else if (to !== undefined) this.#focus(seen[to].node);
-    else return;
-    event.preventDefault();
-  }
-
-  #focus(/** @type {HTMLElement} */ node) {
-    this.#rove(node);
-    node.focus({ preventScroll: true });
-    this.#scroll(node);
+    first.node.focus();
   }
 }
 

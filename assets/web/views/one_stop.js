@@ -1,10 +1,12 @@
 // A list of buttons, or a table of controls, as one stop of the Tab key: arrows walk through it, Enter presses.
 
-const STEPS = /** @type {Record<string, number>} */ ({ ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 });
+const ENDS = { Home: -Infinity, End: Infinity };
+/** @type {Record<string, number>} */
+const STEPS = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, ...ENDS };
 
-const CURRENT = "[aria-pressed=true], [aria-current=step]";
+const CURRENT = "[aria-pressed=true], [aria-current=step], [aria-selected=true]";
 
-/** The controls in a node become one stop, also those that come later: at first the pressed one, or else the first.
+/** The controls in a node become one stop, also those that come later or are shown again: at first the pressed one, or else the first.
  * @template {HTMLElement} Node @param {Node} node @param {string} selector */
 export function oneStop(node, selector = "button") {
   const all = () => [.../** @type {NodeListOf<HTMLElement>} */ (node.querySelectorAll(selector))];
@@ -16,7 +18,7 @@ export function oneStop(node, selector = "button") {
     if (buttons.filter((one) => one.tabIndex === 0).length !== 1)
       stop(buttons.find((one) => one.matches(CURRENT)) ?? buttons[0]);
   };
-  new MutationObserver(settle).observe(node, { childList: true, subtree: true });
+  new MutationObserver(settle).observe(node, { childList: true, subtree: true, attributeFilter: ["hidden"] });
   node.addEventListener("focusin", ({ target }) => {
     const one = /** @type {HTMLElement} */ (target);
     if (one.matches(selector)) stop(one);
