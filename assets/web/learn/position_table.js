@@ -1,6 +1,6 @@
 // The vectors of all positions as a heat map: a row for each position, a column for each dimension.
 
-import { rgbText, signedColors } from "../core/colors.js";
+import { makeScale, picture, SIGNED } from "../core/colors.js";
 import { caption, el, fit, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { asksFor } from "./cover.js";
@@ -75,11 +75,9 @@ export class PositionTable {
     const high = Math.min(ROW, TALL / rows);
     const wide = Math.min(ROW, (node.clientWidth - LEFT) / columns);
     const context = fit(canvas, LEFT + wide * columns, high * rows + 2);
-    const color = signedColors();
-    found.values.forEach((value, at) => {
-      context.fillStyle = rgbText(color(value / full));
-      context.fillRect(LEFT + (at % columns) * wide, Math.floor(at / columns) * high, wide + 0.5, high + 0.5);
-    });
+    const drawn = picture(found.values, rows, columns, makeScale(SIGNED, full));
+    context.imageSmoothingEnabled = false;
+    context.drawImage(drawn, LEFT, 0, wide * columns, high * rows);
     const style = getComputedStyle(node);
     context.fillStyle = style.color;
     context.font = `12px ${style.fontFamily}`;

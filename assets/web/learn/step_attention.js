@@ -135,8 +135,7 @@ export class AttentionStep {
     const sink =
       found.sink === null ? "" : words.sinkNote(shareText(1 - table.now.weights.reduce((sum, each) => sum + each, 0)));
     this.note.textContent = `${found.v ? "" : words.long} ${sink}`.trim();
-    this.values.node.setAttribute("aria-label", words.outOf);
-    this.values.show(this.#valueRows(shown, found), shown.place.around, shown.texts, 3);
+    this.values.show(words.outOf, this.#valueRows(shown, found), shown.place.around, shown.texts, 3);
   }
 
   /** @type {(shown: Shown, found: SeenAttention) => Row[]} */

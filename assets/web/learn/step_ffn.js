@@ -34,19 +34,17 @@ export class FfnStep {
   show({ place, numbers, texts }) {
     const [found, words] = [numbers.ffn, texts.ffn];
     if (!found) return;
-    this.units.node.setAttribute("aria-label", words.units);
     const [[strongest] = [0]] = found.strongest;
     const before = { name: words.before(found.activation), values: found.before };
     const after = { name: words.after(found.activation), values: found.after, asks: "activation" };
-    this.units.show([before, after], this.unit ?? strongest, texts);
+    this.units.show(words.units, [before, after], this.unit ?? strongest, texts);
     this.title.textContent = words.curve(found.activation);
     this.curve.replaceChildren(curveOf(found, texts));
     this.strongest.replaceChildren(
       el("caption", {}, words.strongest),
       ...found.strongest.map(([at, value]) => tableRow(String(at), fixed(found.before[at], 3), "→", fixed(value, 3))),
     );
-    this.out.node.setAttribute("aria-label", words.out);
-    this.out.show([{ name: words.out, values: found.out }], place.around, texts, 3);
+    this.out.show(words.out, [{ name: words.out, values: found.out }], place.around, texts, 3);
     this.note.textContent = words.note(found.out.length, found.after.length);
   }
 

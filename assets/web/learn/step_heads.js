@@ -34,8 +34,7 @@ export class HeadsStep {
     }));
     if (found.bias) rows.push({ name: words.bias, values: found.bias, part: "addend" });
     rows.push({ name: words.sum, values: found.sum, part: "sum" });
-    this.rows.node.setAttribute("aria-label", words.vectors);
-    this.rows.show(rows, place.around, texts, 3);
+    this.rows.show(words.vectors, rows, place.around, texts, 3);
     this.note.textContent = words.note;
   }
 

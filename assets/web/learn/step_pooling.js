@@ -88,8 +88,7 @@ export class PoolingStep {
     const rows = own.map((token) => ({ name: isolated(run.tokens[token]), values: all[token] }));
     rows.push({ name: words.mean, values: mean }, { name: words.first, values: vectors[0] });
     rows.push({ name: words.max, values: each((values) => Math.max(...values)) });
-    this.rows.node.setAttribute("aria-label", words.vectors);
-    this.rows.show(rows, place.around, texts, 3);
+    this.rows.show(words.vectors, rows, place.around, texts, 3);
     const dim = Math.min(place.around, mean.length - 1);
     const printed = vectors.slice(0, FIRST).map((vector, at) => (at ? signedText : fixed)(vector[dim], 3));
     if (pads.length) this.#tell(mean, run.real(), all, pads.length, words);

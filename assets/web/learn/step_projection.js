@@ -56,8 +56,7 @@ export class ProjectionStep {
       { name: words.column(dim), values: found.column },
       { name: words.product, values: product },
     ];
-    this.rows.node.setAttribute("aria-label", words.vectors);
-    this.rows.show(rows, place.around, texts, 3);
+    this.rows.show(words.vectors, rows, place.around, texts, 3);
     const largest = product.map((_, at) => at).sort((a, b) => Math.abs(product[b]) - Math.abs(product[a]));
     const [first, others] = [largest.slice(0, LARGEST), largest.slice(LARGEST)];
     const rest = others.reduce((sum, at) => sum + product[at], 0);

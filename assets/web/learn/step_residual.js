@@ -44,8 +44,7 @@ export class ResidualStep {
       vector ? [{ name: stageName(texts, { id, title }), values: vector, ...(ASKED[id] && { asks: ASKED[id] }) }] : [],
     );
     if (!rows.length) return;
-    this.rows.node.setAttribute("aria-label", texts.residual.stages);
-    this.rows.show(rows, place.around, texts, 2);
+    this.rows.show(texts.residual.stages, rows, place.around, texts, 2);
     const first = stages.find(({ norm }) => norm); // of which it is said what a norm does
     const worked = stages.flatMap((stage, at) => [
       ...added(stages, at, place.around, texts),

@@ -1,6 +1,6 @@
 // Vectors under one another on one scale of colors, with some of their numbers; a sum adds up as it is printed.
 
-import { rgbText, signedColors } from "../core/colors.js";
+import { makeScale, picture, SIGNED } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
 import { asksFor } from "./cover.js";
 import { addingUp, fitting, fixed, lengthOf, signedText, windowStart } from "./printed.js";
@@ -30,8 +30,9 @@ export class VectorRows {
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 
-  /** @type {(rows: Row[], dim: number, texts: Texts, decimals?: number) => void} */
-  show(rows, dim, { vectors: words }, decimals = 2) {
+  /** @type {(label: string, rows: Row[], dim: number, texts: Texts, decimals?: number) => void} */
+  show(label, rows, dim, { vectors: words }, decimals = 2) {
+    this.node.ariaLabel = label;
     Object.assign(this, { rows, words, dim: Math.min(dim, rows[0].values.length - 1), decimals });
     this.draw();
   }
@@ -44,7 +45,7 @@ export class VectorRows {
     const start = windowStart(this.dim, n, printed);
     const largest = Math.max(...rows.map(({ values }) => Math.max(...Array.from(values, Math.abs)))) || 1;
     const texts = printedTexts(rows, start, printed, fitting(this.decimals, largest));
-    const color = signedColors();
+    const scale = makeScale(SIGNED, largest);
     node.style.setProperty("--printed", String(printed));
     const dims = Array.from({ length: printed }, (_, at) => start + at);
     const head = el(
@@ -56,7 +57,7 @@ export class VectorRows {
       el("span", { role: "columnheader" }, this.words.length),
     );
     const lines = rows.map((row, at) => {
-      const strip = this.#strip(row, start, printed, (value) => rgbText(color(value / largest)));
+      const strip = this.#strip(row, start, printed, scale);
       const cells = texts[at].map((text, i) =>
         el(
           "span",
@@ -72,8 +73,8 @@ export class VectorRows {
     for (const strip of node.querySelectorAll("canvas")) paint(/** @type {Strip} */ (strip));
   }
 
-  /** @type {(row: Row, start: number, printed: number, color: (value: number) => string) => HTMLCanvasElement} */
-  #strip({ name, values, asks }, start, printed, color) {
+  /** @type {(row: Row, start: number, printed: number, scale: Scale) => HTMLCanvasElement} */
+  #strip({ name, values, asks }, start, printed, scale) {
     const n = values.length;
     const strip = el("canvas", {
       role: "cell",
@@ -84,23 +85,21 @@ export class VectorRows {
         event.currentTarget.title = asks ? String(dim) : `${dim}: ${fixed(values[dim], 4)}`;
       },
     });
-    return Object.assign(strip, { drawn: { values, start, printed, color } });
+    return Object.assign(strip, { drawn: { values, start, printed, scale } });
   }
 }
 
-/** @typedef {HTMLCanvasElement & { drawn: { values: Vector, start: number, printed: number, color: (value: number) => string } }} Strip */
+/** @typedef {HTMLCanvasElement & { drawn: { values: Vector, start: number, printed: number, scale: Scale } }} Strip */
 
 function paint(/** @type {Strip} */ strip) {
-  const { values, start, printed, color } = strip.drawn;
+  const { values, start, printed, scale } = strip.drawn;
   const n = values.length;
   const width = strip.parentElement ? strip.getBoundingClientRect().width : 0;
   const context = fit(strip, width, HIGH);
   strip.style.width = "";
   const side = width / n;
-  for (let dim = 0; dim < n; dim++) {
-    context.fillStyle = color(values[dim]);
-    context.fillRect(dim * side, 2, side + 0.5, HIGH - 4);
-  }
+  context.imageSmoothingEnabled = false;
+  context.drawImage(picture(values, 1, n, scale), 0, 2, width, HIGH - 4);
   if (printed >= n) return;
   context.strokeStyle = getComputedStyle(strip).color;
   context.strokeRect(start * side + 0.5, 0.5, Math.max(3, printed * side) - 1, HIGH - 1);

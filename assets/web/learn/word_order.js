@@ -71,8 +71,7 @@ export class WordOrder {
       { name: words.rows[2], values: without },
       { name: words.rows[3], values: both },
     ];
-    this.rows.node.setAttribute("aria-label", this.title.textContent);
-    this.rows.show(rows, place.around, texts, 3);
+    this.rows.show(this.title.textContent ?? "", rows, place.around, texts, 3);
   }
 
   redraw() {
