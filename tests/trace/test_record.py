@@ -565,7 +565,6 @@ def test_layers_of_several_sizes_are_not_taken_for_one():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:.*torch.jit.trace.* is deprecated")  # from torch 2.15 on
 def test_torchscript_is_named():
     traced = torch.jit.trace(Model().eval(), (source(),))
     with record(traced) as recording:
