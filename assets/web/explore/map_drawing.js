@@ -101,7 +101,7 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   const fits = (/** @type {string} */ text) => text.length * letter <= cell - MARGIN;
   for (const { row, col, tile, value } of exactCells(map)) {
     const text = written(map, value, fits, cell < PRINTED);
-    if (!fits(text)) continue;
+    if (!text || !fits(text)) continue;
     context.fillStyle = inkOn(shade(scaled(tile, row, value, scale), scale));
     context.fillText(text, ...view.middle(row, col, map));
   }
