@@ -1,5 +1,6 @@
 """Every answer of the lesson against numpy, its known mistakes, and the numbers of the notes."""
 
+import dataclasses
 import json
 import math
 import re
@@ -16,6 +17,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.config import EncoderConfig
 from viz_encoder.lesson.asked import asked_of
 from viz_encoder.lesson.exercise import Number
+from viz_encoder.lesson.pictured import causal_keys
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.result_code import PLACES
 from viz_encoder.lesson.steps import STEPS
@@ -227,7 +229,9 @@ def test_looking_is_not_doing(grammar):
     """The head that the lesson follows looks at "keys" and may go; another one may not."""
     _, found = posed(grammar, KEYS)
     exercise = found["head-that-acts"]
-    assert "“keys” 0.842" in exercise["question"] and said(exercise) == "3.0"
+    assert said(exercise) == "3.0"
+    asked = found["key-forbidden"]["question"] + exercise["question"]
+    assert "0.84" not in asked  # what the step asks for before
     assert "“is” (0.687)" in exercise["right"] and "without 2.0, “are” (0.996)" in exercise["right"]
     (looks,) = exercise["mistakes"]
     assert exercise["choices"][looks["value"]] == "2.0" and "looking is not doing" in looks["says"]
@@ -655,6 +659,8 @@ def test_a_pictures_own_questions_about_its_patches():
     paper = raised[asked.token(asked.key)] / (sum(raised.values()) + others)
     assert is_right(found["weight-of-key"], paper)
     assert said(found["window-reach"]) == np.tril(np.ones((n, n)))[asked.query].sum()
+    at_first = dataclasses.replace(asked, query=0)  # [CLS]: then of the patch that it attends to
+    assert causal_keys(at_first).answer == asked.key + 1
     rows = np.arange(n_patches) // 10
     pairs = (rows[:, None] == rows).sum() + n_patches * 1
     assert said(found["smallest-window"]) == pairs

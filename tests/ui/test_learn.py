@@ -614,7 +614,7 @@ def test_a_seat_that_is_not_there_has_the_lesson_s_sentence(number):
 def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
     page = learn(12)
     until_said(page, ".viz-learn-headline", "24,034,304")
-    sizes = {"width D": 32, "layers L": 2, "heads h": 4, "FFN width": 64, "vocabulary V": 100}
+    sizes = {"width D": 32, "layers L": 2, "heads h": 4, "FFN width D_ff": 64, "vocabulary V": 100}
     for label, size in sizes.items():
         page.get_by_label(label, exact=True).fill(str(size))
         page.get_by_label(label, exact=True).press("Enter")

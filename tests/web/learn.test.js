@@ -9,6 +9,7 @@ import {
   errorText,
   fitting,
   fixed,
+  listed,
   shareText,
   signedText,
   windowStart,
@@ -38,6 +39,12 @@ test("printed addends add up to the printed sum, each within one unit of its las
       for (const [at, value] of printed.entries()) near(value, addends[at], (1 + 1e-6) / unit);
     }
   }
+});
+
+test("all tokens of a short text have a row, of a longer one the largest and those that are named", () => {
+  const sizes = Array.from({ length: 17 }, (_, at) => at);
+  assert.equal(listed(sizes).length, 17);
+  assert.deepEqual(listed(sizes, [0], 16), [0, 9, 10, 11, 12, 13, 14, 15, 16]);
 });
 
 test("three thirds are not printed as 0.99", () => {
@@ -115,17 +122,18 @@ test("masks: bits as numpy packs them, and whom a token can know of", () => {
 
 test("an answer is right within its tolerance, and a known mistake is named", () => {
   const exercise = {
-    ...{ id: "w", step: 4, level: 1, question: "", kind: "number", unit: "", decimals: 2, choices: null, hint: "" },
+    ...{ id: "w", step: 4, level: 1, question: "", kind: "number", unit: "", decimals: 2, choices: null, hint: "look" },
     ...{ answer: 0.84, tolerance: 0.005, right: "yes", wrong: "no" },
     ...{ cell: null, also: [] },
     mistakes: [{ value: 1, tolerance: 0.005, says: "without the root" }],
   };
-  assert.deepEqual(judged(exercise, 0.845), { right: true, says: "yes" });
-  assert.deepEqual(judged(exercise, 0.85), { right: false, says: "no" });
-  assert.deepEqual(judged(exercise, 0.999), { right: false, says: "without the root" });
-  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 2).right, true);
-  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 1).right, false);
-  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0, also: [0] }, 0).right, true);
+  assert.deepEqual(judged(exercise, 0.845), { became: true, says: "yes" });
+  assert.deepEqual(judged(exercise, 0.85), { became: false, says: "look" });
+  assert.deepEqual(judged(exercise, 0.85, false), { became: "shown", says: "no" }); // it names the answer
+  assert.deepEqual(judged(exercise, 0.999, false), { became: false, says: "without the root" });
+  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 2).became, true);
+  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 1).became, false);
+  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0, also: [0] }, 0).became, true);
 });
 
 test("numbers as people type them", () => {

@@ -105,15 +105,16 @@ def hidden_together(asked: Asked) -> AnswerChoice | None:
 
 
 def causal_keys(asked: Asked) -> Number:
-    """How many tokens a patch may attend to under a causal mask."""
+    """How many tokens a patch may attend to under a causal mask: the chosen or attended one."""
     grid = asked.trace.grid
     assert grid is not None
+    at = asked.query if asked.query >= grid.n_prefix else asked.key
     return Number(
-        asked.query + 1,
-        given={"token": Token(asked.token(asked.query)), "at": asked.query, "n": grid.n_prefix},
+        at + 1,
+        given={"token": Token(asked.token(at)), "at": at, "n": grid.n_prefix},
         mistakes={
-            "not_itself": asked.query,
-            "no_prefix": asked.query + 1 - grid.n_prefix,
+            "not_itself": at,
+            "no_prefix": at + 1 - grid.n_prefix,
             "all": asked.trace.n_tokens,
         },
         variant="picture",

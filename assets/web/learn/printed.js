@@ -4,7 +4,7 @@ import { count, number } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 
 const MINUS = "\u2212";
-const [ALL, FEW] = [40, 8]; // tokens that all have a row; that have one of more
+const [SHORT, FEW] = [40, 8]; // tokens that all have a row; that have one of more
 // In the language of the texts: what is between the whole and its decimals, and around a word.
 let mark = ".";
 let [open, close] = ["“", "”"];
@@ -63,10 +63,10 @@ export function addingUp(addends, decimals, sum = total(Array.from(addends))) {
 const total = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0);
 
 /** Tokens that have a row: all of a short text, of others the largest few and those that are named, in their order.
- * @type {(sizes: number[], ...named: number[]) => number[]} */
-export function listed(sizes, ...named) {
+ * @type {(sizes: number[], named?: number[], short?: number) => number[]} */
+export function listed(sizes, named = [], short = SHORT) {
   const all = sizes.map((_, at) => at);
-  if (all.length <= ALL) return all;
+  if (all.length <= short) return all;
   const largest = [...all].sort((a, b) => sizes[b] - sizes[a]).slice(0, FEW);
   return [...new Set([...largest, ...named])].sort((a, b) => a - b);
 }

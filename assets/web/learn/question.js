@@ -7,19 +7,22 @@ import { EN } from "./texts_en.js";
 
 /** @import { Exercise } from "./requests.js" */
 /** @import { Texts } from "./types.d.ts" */
+/** @typedef {boolean | "shown"} Became of an exercise: whether it was right, or its answer shown */
 
 const THOUSANDS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})*$/;
 const MILLIONS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})+$/;
 const KEPT = "viz-lesson-"; // what became of each exercise, by the seat; in this window alone
 const SHOWN = "shown"; // an answer that was given away counts as not right from then on
 
-/** Judge an answer: a number, or the index of a choice.
- * @type {(exercise: Exercise, given: number) => { right: boolean, says: string }} */
-export function judged({ answer, also, tolerance, mistakes, right, wrong }, given) {
+/** Judge an answer, a number or the index of a choice, after what had become of the exercise before: a mistake that
+ * is not known gets the hint first, and then the answer, which counts as shown.
+ * @type {(exercise: Exercise, given: number, before?: Became) => { became: Became, says: string }} */
+export function judged({ answer, also, tolerance, mistakes, right, wrong, hint }, given, before) {
   const near = (/** @type {number} */ value, /** @type {number} */ within) => Math.abs(value - given) <= within + 1e-9;
-  if (near(answer, tolerance) || also.includes(given)) return { right: true, says: right };
+  if (near(answer, tolerance) || also.includes(given)) return { became: true, says: right };
   const known = mistakes.find((mistake) => near(mistake.value, mistake.tolerance));
-  return { right: false, says: known ? known.says : wrong };
+  if (known) return { became: false, says: known.says };
+  return before === undefined ? { became: false, says: hint } : { became: SHOWN, says: wrong };
 }
 
 /** A number as people type it; of a count, "1,800" and "1.800" are thousands.
@@ -53,7 +56,7 @@ export class Question {
   /** @type {Texts} */
   texts = EN;
   seat = 0;
-  /** @type {Record<string, boolean | "shown">} by step and level, such as "4.1", whether it was right */
+  /** @type {Record<string, Became>} by step and level, such as "4.1", whether it was right */
   answered = {};
 
   /** `changed` is told when other exercises are open. @param {() => unknown} changed */
@@ -135,14 +138,15 @@ export class Question {
   }
 
   #judge(/** @type {Exercise} */ exercise, /** @type {number} */ given) {
-    const { right, says } = judged(exercise, given);
+    const before = this.answered[placeOf(exercise)];
+    const { became, says } = judged(exercise, given, before);
     const words = this.texts.exercise;
-    this.#say(right ? words.right + says : says, right);
-    if (this.answered[placeOf(exercise)] !== SHOWN)
-      this.#keep(exercise, right || this.answered[placeOf(exercise)] === true);
+    const lead = became === true ? words.right : says === exercise.hint ? words.not : "";
+    this.#say(lead + says, became === true);
+    if (!before) this.#keep(exercise, became);
   }
 
-  #keep(/** @type {Exercise} */ exercise, /** @type {boolean | "shown"} */ became) {
+  #keep(/** @type {Exercise} */ exercise, /** @type {Became} */ became) {
     this.answered[placeOf(exercise)] = became;
     sessionStorage.setItem(KEPT + this.seat, JSON.stringify(this.answered));
     this.#count();

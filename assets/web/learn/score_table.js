@@ -12,6 +12,8 @@ import { softmax } from "./softmax.js";
 /** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement,
  *   slider: HTMLElement, minus: HTMLElement }} Cells */
 
+const MOST_LISTED = 16; // keys that all have a row: as many as question 4.2 lists
+
 export class ScoreTable {
   node = el("table", { class: "viz-learn-scores" });
   /** @type {Edited} */
@@ -42,7 +44,7 @@ export class ScoreTable {
     this.ran = attention;
     this.divided = divided;
     this.edited = { scores: this.#scores(), allowed: attention.allowed.map(Boolean) };
-    const keys = listed(attention.weights, place.key);
+    const keys = listed(attention.weights, [place.key], MOST_LISTED);
     const words = texts.attention;
     const { columns } = words;
     const by = divided ? divisor(attention) : words.undivided;

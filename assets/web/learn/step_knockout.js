@@ -119,10 +119,8 @@ export class KnockoutStep {
     const most = Math.max(...found.order.map((at) => Math.abs(effectOf(effects, at)))) || 1;
     const decimals = answers && most < LITTLE ? 5 : 3;
     this.said.textContent = answers ? words.likely(quoted(answer), fixed(share ?? 0, decimals)) : words.turned;
-    const rows = listed(
-      run.tokens.map((_, at) => Math.abs(effectOf(effects, at))),
-      place.key,
-    );
+    const sizes = run.tokens.map((_, at) => Math.abs(effectOf(effects, at)));
+    const rows = listed(sizes, [place.key]);
     const told = found.order.filter((at) => rows.includes(at));
     const order = this.#covered ? told.sort((a, b) => a - b) : told;
     const left = found.order.length - order.length;

@@ -265,7 +265,7 @@ export const DE = {
     product: "Produkt",
     sum: (n, products, rest, bias) =>
       `Die größten der ${n} Produkte: ${products}. Die übrigen ergeben ${rest}${bias === null ? "" : `, der Bias ist ${bias}`}. Zusammen: `,
-    at: (dim) => `Zahl ${dim}:`,
+    at: (dim) => `Zelle ${dim}:`,
     q: (name) => `q von ${name}: wonach es sucht`,
     k: (name) => `k von ${name}: woran es gefunden wird`,
     v: (name) => `v von ${name}: was es weitergibt`,
@@ -287,7 +287,7 @@ export const DE = {
     values: "3 · Die Values addieren, jeder mal sein Gewicht",
     q: (name) => `q von ${name}`,
     k: (name) => `k von ${name}`,
-    number: (at) => `Zahl ${at}`,
+    number: (at) => `Zelle ${at}`,
     point: "Zeig auf eine Spalte, um ihr Produkt mit vier Stellen zu sehen.",
     columns: { key: "Key", dot: "q·k", allowed: "erlaubt", exp: "e^(Score − max)", weight: "Gewicht" },
     drag: "ziehen",
@@ -336,7 +336,7 @@ export const DE = {
       mean
         ? `${kind}: den Mittelwert ${mean} abziehen, durch σ = ${std} teilen, dann mal γ, plus β`
         : `${kind}: durch das quadratische Mittel ${std} teilen, dann mal γ`,
-    one: (dim) => `Zahl ${dim}: `,
+    one: (dim) => `Zelle ${dim}: `,
   },
   placement: {
     title: "Pre-Norm und Post-Norm nebeneinander, untrainiert",
@@ -373,7 +373,7 @@ export const DE = {
       ...(name ? [" für ", name] : [" für die ganze Eingabe"]),
       ` (${share}).`,
     ],
-    note: "Der Vorhersagekopf, angewandt auf den Vektor nach jedem Block. Trainiert wurde er nur auf dem Vektor nach dem letzten Block; die früheren abzulesen, hat er nie gelernt.",
+    note: "Der Vorhersagekopf, angewandt auf den Vektor nach jedem Block, gibt jeder möglichen Antwort einen Wert, ihren Logit; ein Softmax über diese macht daraus Wahrscheinlichkeiten. Trainiert wurde der Kopf nur auf dem Vektor nach dem letzten Block; die früheren abzulesen, hat er nie gelernt.",
     none: "Dieses Modell hat keinen trainierten Vorhersagekopf; nach einem Block ist also keine Antwort abzulesen.",
     mask: "Schreib [MASK] in den Text und klicke es an: Dort gibt das Modell seine Antwort.",
     blocks: "Blöcke",
@@ -404,7 +404,7 @@ export const DE = {
   },
   carried: {
     title: "Was die Antwort getragen hat",
-    note: "Hält man die Attention-Gewichte (und die Divisoren der Normen) fest, wie sie waren, ist der Rest des Modells eine Summe: Jedes Token trägt einen Anteil zum Wert bei.",
+    note: "Hält man die Attention-Gewichte (und die Divisoren der Normen) fest, wie sie waren, ist diese Zahl eine Summe: Jedes Token trägt einen Anteil bei.",
     score: (answer, rival) => `Logit von ${answer} − Logit von ${rival}`,
     vector: "Länge des gepoolten Vektors",
     token: "Token",
@@ -468,7 +468,7 @@ export const DE = {
       d_model: "Breite D",
       n_layers: "Schichten L",
       n_heads: "Köpfe h",
-      d_ff: "Breite des FFN",
+      d_ff: "Breite des FFN D_ff",
       T: "Tokens T",
       positions: "Positionen",
       norm: "Norm",
@@ -511,9 +511,9 @@ export const DE = {
     projections: "q, k, v und W_O: 4·T·D²",
     beside: "Andere Schichten anstelle der Attention",
     besideNote:
-      "Je Schicht der Breite D, wie bei Vaswani et al. (2017, Tabelle 1). Eine Faltung liest k = 3 Nachbarn auf einmal, eine rekurrente Schicht ein Token nach dem anderen. Was warten muss, kann nicht parallel laufen; der längste Weg zählt die Schritte zwischen dem ersten und dem letzten Token.",
+      "Wie die Kosten einer Schicht der Breite D wachsen, ohne konstante Faktoren, wie bei Vaswani et al. (2017, Tabelle 1). Eine Faltung liest k = 3 Nachbarn auf einmal, eine rekurrente Schicht ein Token nach dem anderen. Was nacheinander kommt, kann nicht parallel laufen; der längste Weg zählt die Schichten oder Schritte, die höchstens zwischen zwei Tokens liegen: 1, etwa T/k, T.",
     channels: "Kanäle",
-    besideColumns: ["Schicht", "Multiplikationen", "Schritte, die warten", "längster Weg"],
+    besideColumns: ["Schicht", "Multiplikationen", "Schritte nacheinander", "längster Weg"],
     besideLayers: { attention: "Attention, T²·D", convolution: "Faltung, k·T·D²", recurrent: "rekurrent, T·D²" },
     meet: (equal, T, sign) =>
       `Die Scores und die gewichtete Summe kosten bei T = ${equal} so viel wie das FFN; dein T = ${T} liegt ${["darunter", "genau dort", "darüber"][sign + 1]}.`,
@@ -522,6 +522,7 @@ export const DE = {
     title: "Deine Aufgabe",
     check: "Prüfen",
     right: "Richtig. ",
+    not: "Nicht richtig. ",
     next: "Nächste Frage",
     answer: "Deine Antwort",
     give: "Antwort zeigen",

@@ -178,7 +178,7 @@ export const EN = {
       /** @type {string | null} */ bias,
     ) =>
       `The largest of the ${n} products: ${products}. The others add up to ${rest}${bias === null ? "" : `, and the bias is ${bias}`}. Together: `,
-    at: (/** @type {number} */ dim) => `number ${dim}:`,
+    at: (/** @type {number} */ dim) => `cell ${dim}:`,
     q: (/** @type {string} */ name) => `q of ${name}: what it looks for`,
     k: (/** @type {string} */ name) => `k of ${name}: what others match it by`,
     v: (/** @type {string} */ name) => `v of ${name}: what it passes on`,
@@ -214,7 +214,7 @@ export const EN = {
     values: "3 · Add up the values, each times its weight",
     q: (/** @type {string} */ name) => `q of ${name}`,
     k: (/** @type {string} */ name) => `k of ${name}`,
-    number: (/** @type {number} */ at) => `Number ${at}`,
+    number: (/** @type {number} */ at) => `Cell ${at}`,
     point: "Point at a column to see its product with four decimals.",
     columns: { key: "key", dot: "q·k", allowed: "allowed", exp: "e^(score − max)", weight: "weight" },
     drag: "drag",
@@ -285,7 +285,7 @@ export const EN = {
       mean
         ? `${kind}: subtract the mean ${mean}, divide by σ = ${std}, then multiply by γ and add β`
         : `${kind}: divide by the root mean square ${std}, then multiply by γ`,
-    one: (/** @type {number} */ dim) => `Number ${dim}: `,
+    one: (/** @type {number} */ dim) => `Cell ${dim}: `,
   },
   placement: {
     title: "Pre-norm and post-norm side by side, untrained",
@@ -349,7 +349,7 @@ export const EN = {
       ...(name ? [" for ", name] : [" of the whole input"]),
       ` (${share}).`,
     ],
-    note: "The prediction head, applied to the vector after each block. It was trained on the last block’s vector only; what it says of the earlier ones is a reading it never learned.",
+    note: "The prediction head, applied to the vector after each block, gives every possible answer a score, its logit; a softmax over these turns them into probabilities. The head was trained on the last block’s vector only; what it says of the earlier ones is a reading it never learned.",
     none: "This model has no trained prediction head, so there is no answer to read after each block.",
     mask: "Type [MASK] in the text and click it: the model gives its answer there.",
     blocks: "blocks",
@@ -381,7 +381,7 @@ export const EN = {
   },
   carried: {
     title: "What carried it",
-    note: "Hold the attention weights (and the norms’ divisors) as they were, and the rest of the model is a sum: each token brings a share of the score.",
+    note: "Hold the attention weights (and the norms’ divisors) as they were, and this number is a sum: each token brings a share of it.",
     score: (/** @type {string} */ answer, /** @type {string} */ rival) => `logit of ${answer} − logit of ${rival}`,
     vector: "length of the pooled vector",
     token: "token",
@@ -451,7 +451,7 @@ export const EN = {
       d_model: "width D",
       n_layers: "layers L",
       n_heads: "heads h",
-      d_ff: "FFN width",
+      d_ff: "FFN width D_ff",
       T: "tokens T",
       positions: "positions",
       norm: "norm",
@@ -480,9 +480,9 @@ export const EN = {
     projections: "q, k, v and W_O: 4·T·D²",
     beside: "Other layers in place of attention",
     besideNote:
-      "Per layer of width D, as in Vaswani et al. (2017, table 1). A convolution reads k = 3 neighbors at once, a recurrent layer one token after the other. What must wait cannot run in parallel; the longest path is how many steps lie between the first token and the last.",
+      "How the cost of a layer of width D grows, without constant factors, as in Vaswani et al. (2017, table 1). A convolution reads k = 3 neighbors at once, a recurrent layer one token after the other. Sequential steps cannot run in parallel; the longest path is how many layers or steps lie between two tokens at most: 1, about T/k, T.",
     channels: "channels",
-    besideColumns: ["layer", "multiplications", "steps that wait", "longest path"],
+    besideColumns: ["layer", "multiplications", "sequential steps", "longest path"],
     besideLayers: { attention: "attention, T²·D", convolution: "convolution, k·T·D²", recurrent: "recurrent, T·D²" },
     meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
       `The scores and the weighted sum cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,
@@ -491,6 +491,7 @@ export const EN = {
     title: "Your turn",
     check: "Check",
     right: "Right. ",
+    not: "Not right. ",
     next: "Next question",
     answer: "Your answer",
     give: "Show the answer",

@@ -136,7 +136,6 @@ def head_that_acts(asked: Asked) -> AnswerChoice | None:
         offered.index(best),
         given={
             **_pair(asked),
-            "weight": Shown(asked.row[asked.key], 3),
             "word": Token(word),
             "share": Shown(float(share), 3),
             "then": Token(str(answers[best])),

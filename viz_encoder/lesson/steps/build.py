@@ -33,7 +33,7 @@ def more_heads(asked: Asked) -> AnswerChoice:
 
 
 def equal_cost(asked: Asked) -> Number:
-    """The length at which T² · D is as much as T · D · D_ff."""
+    """The length at which 2 · T² · D is as much as 2 · T · D · D_ff."""
     config = asked.config
     return Number(
         config.d_ff,

@@ -10,7 +10,7 @@ from viz_encoder.lesson.texts import Shown, Token
 
 
 def sum_cell(asked: Asked) -> Number | None:
-    """One cell of the word's row plus its position's."""
+    """One cell of the token's row plus its position's."""
     found = _cell(asked)
     if found is None:
         return None
@@ -26,13 +26,12 @@ def sum_cell(asked: Asked) -> Number | None:
             "terms": tuple((f"{name} =", Shown(value, 2)) for name, value in terms.items()),
         },
         mistakes={
-            "word_alone": terms["E"],
+            "token_alone": terms["E"],
             "multiplied": math.prod(terms.values()),
             "difference": terms["E"] - terms["P"],
         },
         printed=sum(round(value, 2) for value in terms.values()),
         cell=at,
-        variant="" if asked.trace.grid is None else "picture",
     )
 
 
