@@ -330,7 +330,7 @@ export const DE = {
   },
   residual: {
     headline: (name, from, to) => ["Dieser Block ändert die Länge des Vektors von ", name, ` von ${from} auf ${to}.`],
-    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und die anderen Texte darin spielten mit. Post-Norm, wie im ersten Transformer und in BERT, skaliert jede Summe; Pre-Norm lässt den Weg der Residualverbindung frei, sodass sich tiefe Modelle leichter trainieren lassen.",
+    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und dessen andere Eingaben spielten mit. Der erste Transformer und BERT haben Post-Norm.",
     stages: "Der Vektor nach jedem Teil des Blocks",
     norm: (kind, mean, std) =>
       mean

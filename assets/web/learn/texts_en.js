@@ -279,7 +279,7 @@ export const EN = {
       name,
       ` goes from length ${from} to ${to}.`,
     ],
-    note: "Attention and the FFN each add to the vector that came in; they do not replace it. A norm brings the numbers of one token back to a common scale; BatchNorm would take its mean and σ over a batch, so that the other texts in it would matter. Post-norm, as in the first Transformer and in BERT, puts each sum to scale; pre-norm leaves the residual path free, which makes deep models easier to train.",
+    note: "Attention and the FFN each add to the vector that came in; they do not replace it. A norm brings the numbers of one token back to a common scale; BatchNorm would take its mean and σ over a batch, so that its other inputs would matter. The first Transformer and BERT are post-norm.",
     stages: "The vector after each part of the block",
     norm: (/** @type {string} */ kind, /** @type {string} */ mean, /** @type {string} */ std) =>
       mean
@@ -303,7 +303,7 @@ export const EN = {
       /** @type {string} */ grown,
       /** @type {string} */ whole,
     ) =>
-      `Post-norm puts each sum to scale, so every state is √64 = ${length} long, and each norm shrinks what came before: after ${blocks(n)}, only ${left} of the state is left of the embedding of ${token}. Pre-norm leaves the residual path alone: the state grows to ${grown}, and ${whole} of it is still the embedding. A gradient comes back by the same path, which is why deep pre-norm models are easier to train.`,
+      `Post-norm puts each sum to scale, so every state is √64 = ${length} long, and each norm shrinks what came before: after ${blocks(n)}, only ${left} of the state is left of the embedding of ${token}. Pre-norm leaves the residual path alone: the state grows to ${grown}, and ${whole} of it is still the embedding. Gradients come back by the same path, so deep pre-norm models are easier to train.`,
     noResidual: (
       /** @type {string} */ token,
       /** @type {number} */ n,
