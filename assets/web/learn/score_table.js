@@ -12,7 +12,8 @@ import { softmax } from "./softmax.js";
 /** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement,
  *   slider: HTMLElement, minus: HTMLElement }} Cells */
 
-const MOST_LISTED = 16; // keys that all have a row: as many as question 4.2 lists
+const [MOST_LISTED, BELOW_WIDE] = [16, 10]; // keys that all have a row: as many as question 4.2 lists, or as there is room
+const NARROW = 16; // numbers of a head whose products take one line
 
 export class ScoreTable {
   node = el("table", { class: "viz-learn-scores" });
@@ -44,7 +45,7 @@ export class ScoreTable {
     this.ran = attention;
     this.divided = divided;
     this.edited = { scores: this.#scores(), allowed: attention.allowed.map(Boolean) };
-    const keys = listed(attention.weights, [place.key], MOST_LISTED);
+    const keys = listed(attention.weights, [place.key], attention.q.length > NARROW ? BELOW_WIDE : MOST_LISTED);
     const words = texts.attention;
     const { columns } = words;
     const by = divided ? divisor(attention) : words.undivided;

@@ -330,7 +330,7 @@ export const DE = {
   },
   residual: {
     headline: (name, from, to) => ["Dieser Block ändert die Länge des Vektors von ", name, ` von ${from} auf ${to}.`],
-    note: "Attention und FFN addieren beide etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens zurück auf eine gemeinsame Größe; BatchNorm nähme Mittelwert und σ über einen Batch, und dessen andere Eingaben spielten mit. Der erste Transformer und BERT haben Post-Norm.",
+    note: "Attention und FFN addieren etwas zum ankommenden Vektor; sie ersetzen ihn nicht. Eine Norm bringt die Zahlen eines Tokens auf einen Maßstab; BatchNorm nähme Mittelwert und σ über einen Batch, sodass auch andere Eingaben zählten. Der erste Transformer und BERT haben Post-Norm.",
     stages: "Der Vektor nach jedem Teil des Blocks",
     norm: (kind, mean, std) =>
       mean
@@ -345,7 +345,7 @@ export const DE = {
     post: "Post-Norm",
     blocks: "nach Blöcken",
     columns: ["Länge", "Rest", "ähnlich"],
-    note: "Zwei kleine Encoder aus 12 Blöcken, 64 breit, mit denselben Zufallsgewichten (Xavier), lesen diese Tokens; nichts davon ist trainiert. „Rest“ ist die Länge dessen, was vom Embedding übrig ist, allein über die Residualverbindungen, als Teil der Länge des Zustands. „Ähnlich“ ist sein mittlerer Kosinus zu den Zuständen der anderen Tokens.",
+    note: "Zwei Encoder aus 12 Blöcken, 64 breit, mit denselben Zufallsgewichten (Xavier), lesen diese Tokens. „Rest“ ist die Länge dessen, was über die Residualverbindungen vom Embedding bleibt, geteilt durch die des Zustands. „Ähnlich“ ist sein mittlerer Kosinus zu den Zuständen der anderen Tokens.",
     both: (token, length, n, left, grown, whole) =>
       `Post-Norm bringt jede Summe auf einen Maßstab; so ist jeder Zustand √64 = ${length} lang, und jede Norm verkleinert, was vorher da war: Nach ${blocks(n)} sind nur ${left} des Zustands übrig vom Embedding von ${token}. Pre-Norm lässt die Residualverbindung frei: Der Zustand wächst auf ${grown}, und ${whole} davon sind noch das Embedding. Auf demselben Weg kommt der Gradient zurück; darum lassen sich tiefe Pre-Norm-Modelle leichter trainieren.`,
     noResidual: (token, n, pre, post) =>
