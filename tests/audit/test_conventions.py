@@ -102,7 +102,8 @@ def test_the_share_that_a_small_constant_leaves_is_the_one_it_says():
     ("array", "says"),
     [
         (torch.tensor([0, 1]), "flips bits"),
-        (torch.tensor([0.0, -math.inf]), "added to scores"),
+        (torch.tensor([0.0, -math.inf]), "0 and -inf, as a mask that is added to scores"),
+        (torch.tensor([0.0, -1e9]), "write mask == 0"),
         (torch.tensor([0.5, 2.0]), "smallest value is 0.5, its largest 2"),
     ],
 )

@@ -81,7 +81,8 @@ def test_a_file_is_held_against_what_was_chosen_before_and_a_refused_one_has_no_
     send(page, "floats.npy", np.zeros((15, 15), np.float32))
     page.wait_for_selector(".viz-alert:has-text('floats.npy: The mask is float32')")
     assert page.is_hidden(verdict)
-    assert page.inner_text(".viz-mask-file-name") == "floats.npy"
+    assert page.inner_text(".viz-mask-file-name > s") == "floats.npy"
+    assert page.is_visible(".viz-alert:has-text('is not passed: the mask stays as it was.')")
 
 
 def test_what_a_run_found_is_not_said_of_a_mask_that_came_after_it(masks):

@@ -32,8 +32,9 @@ export class PassedFile {
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
   nodes = [this.choose, this.field, this.loaded, control("as", this.convention), this.samples];
   #asked = new Latest((sentence) => {
-    this.acts.tell(NO_VERDICT); // the mask stays as it was
-    this.#say(sentence);
+    this.acts.tell(NO_VERDICT);
+    this.name.replaceChildren(el("s", {}, this.name.textContent));
+    this.#say(`${sentence} The file is not passed: the mask stays as it was.`);
   });
 
   /** `meant` is what a person said is meant, `made` gets the file's mask where that is the file, `tell` what it is,

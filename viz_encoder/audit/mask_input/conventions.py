@@ -168,9 +168,10 @@ def _what_it_holds(given: Tensor) -> str:
             "It holds 0 and 1: say mask == 1 (or mask == 0) first, because ~ on whole numbers "
             "flips bits and is never False. If 1 means keep, choose that convention."
         )
-    if values <= {0.0, -math.inf}:
-        return "It holds 0 and -inf, as a mask that is added to scores does: write mask == 0."
-    return f"Its smallest value is {min(values):g}, its largest {max(values):g}."
+    least, most = min(values), max(values)
+    if values == {least, 0.0} and least < -100:
+        return f"It holds 0 and {least:g}, as a mask that is added to scores does: write mask == 0."
+    return f"Its smallest value is {least:g}, its largest {most:g}."
 
 
 def _kind(given: Tensor) -> str:
