@@ -137,9 +137,7 @@ def test_a_planted_mistake_leaks_what_numpy_says(site, key, minilm, plain, mista
     _, passed, observed, leaking = panels(site, found["run"]["key"], 2, 4)
     np.testing.assert_array_equal(passed > 0, wrong)
     np.testing.assert_array_equal(leaking > 0, (observed > 0) & ~mask)
-    planted = (
-        f"With a planted mistake (the code {Mistake(mistake).words}): Leaks in 72 of 72 heads: "
-    )
+    planted = f"If the code {Mistake(mistake).words}, leaks in 72 of 72 heads: "
     assert found["sentence"].startswith(planted)
 
 

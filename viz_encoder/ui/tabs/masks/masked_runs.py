@@ -144,7 +144,7 @@ def sentence(entry: Entry, masked: Masked, leaks: MaskLeaks) -> str:
         most, where = _largest(entry.trace, leaks)
         share = f"up to {most:.2f} of a query's attention goes to it ({where})"
         return f"If padding is not masked, {many} heads look at it: {share}."
-    return f"With a planted mistake (the code {masked.mistake.words}): {said}"
+    return f"If the code {masked.mistake.words}, {said[0].lower()}{said[1:]}"
 
 
 def _leaks_said(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
