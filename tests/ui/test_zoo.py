@@ -269,6 +269,10 @@ def test_a_bug_is_one_click_away_and_its_correction_another(zoo_tab, client):
     assert page.inner_text(".viz-zoo-sentence").startswith("✓ PASS")
     assert page.locator("tr[data-verdict=FAIL]").count() == 0
     assert page.evaluate("vizZoo.audit.panels.grids.observed.outlined") == []
+    page.get_by_role("option", name="A6-tiny").click()
+    page.wait_for_selector(AUDITED.format("A6-tiny:wrong:0"))
+    page.go_back()
+    page.wait_for_selector(AUDITED.format("C2-transposed:wrong:0"))
 
 
 def test_the_list_by_search_and_keys_and_the_last_choice_wins(zoo_tab):

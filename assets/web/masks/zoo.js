@@ -62,6 +62,9 @@ export class ZooTab {
     this.detail = el("div", { class: "viz-zoo-detail" }, ...parts);
     root.replaceChildren(el("div", { class: "viz-zoo" }, this.list.node, this.detail));
     onTheme(() => this.audit.draw());
+    const back = () =>
+      this.quiz.node.hidden && this.open(current.selection.noted(NOTE) || this.specimens[0].identifier);
+    current.selection.restored(NOTE, back);
   }
 
   // Begin with the bug of the link, or with the quiz; either stays where it was until then.
