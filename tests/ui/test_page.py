@@ -168,6 +168,7 @@ def test_share_copies_the_link_or_shows_it(shared):
     page.wait_for_selector("#viz-tries", state="hidden")
     page.focus("#viz-text-a textarea")
     page.wait_for_selector("#viz-tries")
+    page.click("#viz-tab-corpus-button", trial=True)  # the panel leaves the tabs free
     page.evaluate(AS_FOLDED, False)
     page.evaluate("() => (navigator.clipboard.writeText = () => Promise.reject()) && 0")
     page.click("#viz-link")
