@@ -216,6 +216,7 @@ interface FigureLayout {
   title?: Titled;
   annotations?: { name?: string; text?: string }[];
   margin?: object;
+  modebar?: object;
   font?: object;
   width?: number;
   height?: number;

@@ -32,6 +32,7 @@ export function laidOut(figure, width, room = 0) {
     annotations: (figure.layout.annotations ?? []).filter(
       (each) => !isCaption(each) && !(narrow && each.name === "link"),
     ),
+    modebar: { bgcolor: "transparent" }, // Plotly's half of a transparent paper is gray
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
     font: { ...figure.layout.font, color: css("--body-text-color-subdued") },
   };
