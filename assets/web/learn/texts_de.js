@@ -345,7 +345,7 @@ export const DE = {
     post: "Post-Norm",
     blocks: "nach Blöcken",
     columns: ["Länge", "Rest", "ähnlich"],
-    note: "Zwei Encoder aus 12 Blöcken, 64 breit, mit denselben Zufallsgewichten (Xavier), lesen diese Tokens. „Rest“ ist die Länge dessen, was über die Residualverbindungen vom Embedding bleibt, geteilt durch die des Zustands. „Ähnlich“ ist sein mittlerer Kosinus zu den Zuständen der anderen Tokens.",
+    note: "Zwei Encoder aus 12 Blöcken, 64 breit, mit denselben Zufallsgewichten (Xavier), lesen diese Tokens. „Rest“ ist die Länge dessen, was über die Residualverbindungen vom Embedding bleibt, geteilt durch die des Zustands. „Ähnlich“ ist sein mittlerer Kosinus zu den anderen Tokens.",
     both: (token, length, n, left, grown, whole) =>
       `Post-Norm bringt jede Summe auf einen Maßstab; so ist jeder Zustand √64 = ${length} lang, und jede Norm verkleinert, was vorher da war: Nach ${blocks(n)} sind nur ${left} des Zustands übrig vom Embedding von ${token}. Pre-Norm lässt die Residualverbindung frei: Der Zustand wächst auf ${grown}, und ${whole} davon sind noch das Embedding. Auf demselben Weg kommt der Gradient zurück; darum lassen sich tiefe Pre-Norm-Modelle leichter trainieren.`,
     noResidual: (token, n, pre, post) =>
