@@ -64,6 +64,7 @@ export class Poolings {
   });
 
   constructor(/** @type {Acts} */ acts) {
+    current.selection.restored(METHOD, () => this.#noted());
     this.shares = new Shares("Each token's share", acts);
     const parts = [this.shareTitle, this.shareText, this.shares.node];
     this.chosen = el("section", { class: "viz-pool-chosen", "aria-label": "Each token's contribution" }, ...parts);
@@ -154,8 +155,12 @@ export class Poolings {
   }
 
   #pick(/** @type {string} */ name) {
-    this.picked = name;
     current.selection.note({ [METHOD]: name });
+    this.#noted();
+  }
+
+  #noted() {
+    this.picked = current.selection.noted(METHOD);
     this.draw();
   }
 
