@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
@@ -38,14 +39,16 @@ class Cached(nn.Module):
                 square[-n_new:, 0] = True
             if self.wrong == "of three" and past and n_new == 3:
                 square[-n_new:, -n_new:] = True
+            if self.wrong == "filling" and past:
+                seen, square = F.pad(seen, (0, 0, 1, 0)), F.pad(square, (1, 0, 1, 0), value=True)
             x = x + layer(seen, square.expand(len(x), -1, -1))[:, -n_new:]
-            lost = self.wrong == "short" and cache is not None
+            lost = self.wrong in ("short", "filling") and cache is not None
             held.append(seen[:, 1 if lost else 0 :])
         return x, (past + n_new, held)
 
 
 @pytest.mark.parametrize("kind", ["fused", "unseen"])
-@pytest.mark.parametrize("wrong", ["rows", "short", "of one", "of three", ""])
+@pytest.mark.parametrize("wrong", ["rows", "short", "of one", "of three", "filling", ""])
 def test_what_a_step_sees_too_much_or_too_little_is_named(wrong, kind):
     model = Cached(wrong, kind).eval()
     options = {"d_model": 8, "n_layers": 2, "scope": AuditScope(step=model.step)}
@@ -55,6 +58,7 @@ def test_what_a_step_sees_too_much_or_too_little_is_named(wrong, kind):
         "short": "cache_short",
         "of one": "one_sample_step",
         "of three": "open_piece",
+        "filling": "open_slots" if kind == "fused" else "",
         "": "",
     }
     assert (found.verdict, found.code) == ("FAIL" if wrong else "PASS", codes[wrong]), found

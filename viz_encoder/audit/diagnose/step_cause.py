@@ -20,7 +20,10 @@ from viz_encoder.trace import record
 from viz_encoder.trace.recorded_call import RecordedCall
 
 KeptRows = Bool[Tensor, "batch #head row key"]
-IN_STEPS = "Compare the positions (position_ids, rotary) that a step gets with those of one run."
+IN_STEPS = (
+    "Compare the positions (position_ids, rotary) that a step gets with those of one run, and see "
+    "that slots of the cache that are free as yet are closed."
+)
 NOT_THE_MASK = Diagnosis(
     "", "not known: each layer of each step looks where it may, so it is not the mask.", IN_STEPS
 )
@@ -33,6 +36,7 @@ class StepRows(NamedTuple):
     start: int  # tokens before this step
     opened: KeptRows
     meant: Bool[Tensor, "batch row key"]  # of all tokens so far
+    opens_filling: bool = False  # whether slots of the cache that hold no token yet are open
 
     @property
     def is_short(self) -> bool:
@@ -41,7 +45,8 @@ class StepRows(NamedTuple):
 
     def is_open_as(self, pairs: Tensor) -> bool:
         """Whether each head is open there, and nowhere else."""
-        return self.opened.shape[3] == pairs.shape[-1] and bool((self.opened == pairs).all())
+        fits = not self.opens_filling and self.opened.shape[3] == pairs.shape[-1]
+        return fits and bool((self.opened == pairs).all())
 
 
 def of_steps(context: AuditContext, case: Case, sizes: Sequence[int], row: int) -> Diagnosis | None:
@@ -84,6 +89,8 @@ def _n_meant(one: StepRows) -> int:
 
 def _cause(context: AuditContext, case: Case, wrong: StepRows) -> Diagnosis:
     """The mask that these rows would have under each cause."""
+    if wrong.opens_filling:
+        return diagnose("open_slots")
     n_rows, n_keys = wrong.meant.shape[1:]
     cornered = context.intent(case, wrong.layer)[:, :n_rows, :n_keys]
     itself = torch.ones_like(wrong.meant).tril(wrong.start).triu(wrong.start)
@@ -130,8 +137,20 @@ def _rows(
     start, size = at
     ran = call.attention
     n_queries = ran.shape[2]
-    if ran.ragged or n_queries < size or ran.shape[3] > start + size:
+    if ran.ragged or n_queries < size:
         raise LookupError
     opened = LayerRun(call.name, ran, len(case.valid)).looked_at(MASS)[:, :, n_queries - size :]
+    filling = _filling(ran.v, ran.shape[3] - start - size, ran.shape[3])
     meant = context.intent(case, number)[:, start : start + size, : start + size]
-    return StepRows(number, start, opened, meant)
+    open_ = bool(opened[..., filling].any())
+    return StepRows(number, start, opened[..., ~filling], meant, open_)
+
+
+def _filling(values: Tensor, n_free: int, n_keys: int) -> Bool[Tensor, " key"]:
+    """The slots of a cache that hold no token: their values are the same in all samples."""
+    if n_free <= 0:
+        return torch.zeros(n_keys, dtype=torch.bool, device=values.device)
+    found = (values == values[:1]).all(dim=3).all(dim=1).all(dim=0)
+    if len(values) < 2 or len(found) != n_keys or int(found.sum()) != n_free:
+        raise LookupError
+    return found
