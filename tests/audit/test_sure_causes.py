@@ -43,17 +43,20 @@ def test_the_mask_of_the_call_before_is_called_so_by_both_audits(kept):
 class Translator(nn.Module):
     """torch's own encoder and decoder, over the same tokens."""
 
-    def __init__(self, *, masks_memory):
+    def __init__(self, *, masks_memory, masks_queries=False):
         super().__init__()
         torch.manual_seed(0)
         self.both = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
-        self.masks_memory = masks_memory
+        self.masks_memory, self.masks_queries = masks_memory, masks_queries
 
     def forward(self, x, ignored):
         ahead = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
         memory = ignored if self.masks_memory else None
+        queries = ignored[:, :, None].expand(-1, -1, x.shape[1]) * -1e9
+        across = queries.repeat_interleave(2, 0) if self.masks_queries else None
         given = {"src_key_padding_mask": ignored, "tgt_key_padding_mask": ignored}
-        return self.both(x, x, tgt_mask=ahead, memory_key_padding_mask=memory, **given)
+        across_too = {"memory_mask": across, "memory_key_padding_mask": memory}
+        return self.both(x, x, tgt_mask=ahead, **across_too, **given)
 
 
 @pytest.mark.parametrize("masks_memory", [True, False])
@@ -65,6 +68,15 @@ def test_memory_that_is_not_masked_is_not_called_two_paths(masks_memory, scope):
     assert path.code == "" if masks_memory else path.cause.startswith("consistent with")
     if scope.cross is not None:
         assert own(report) == ([] if masks_memory else ["cross_attention"])
+
+
+@pytest.mark.parametrize("code, masks_queries", [("transposed", True), ("ignored", False)])
+def test_memory_that_is_open_is_not_surely_unmasked_where_queries_are_masked(code, masks_queries):
+    model = Translator(masks_memory=False, masks_queries=masks_queries).eval()
+    intents, scope = [padding, causal], AuditScope(cross=padding)
+    report = vz.audit_mask(model, intents, lambda valid: ~valid, d_model=8, scope=scope)
+    found = report.check("cross_attention")
+    assert (found.code, found.cause.startswith("consistent with")) == (code, masks_queries)
 
 
 @pytest.mark.parametrize("masked", [True, False])
