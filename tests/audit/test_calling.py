@@ -164,6 +164,9 @@ def test_a_call_that_does_not_fit_is_an_error_of_the_audit():
     with pytest.raises(InputError, match=r"AuditInputs\(vocab_size=50\)"):
         vz.audit_mask(OfIds(), padding, d_model=8)
     assert vz.audit_mask(OfBoth(), padding, lambda v: v, d_model=8).verdict == "ERROR"
+    by_keys = lambda x, valid: Attention()(x, valid[:, None].expand(-1, x.shape[1], -1))  # noqa: E731
+    found = vz.audit_mask(by_keys, padding, d_model=8).check("runs")
+    assert (found.verdict, found.code) == ("ERROR", "make_mask")
     with pytest.raises(InputError, match=r"model\(ids=x, valid=passed\)"):
         vz.audit_mask(ByName(), padding, d_model=8)
     with pytest.raises(InputError, match=r"lambda x, passed: model\("):

@@ -85,7 +85,8 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     with suppress(ModelFault):
         found = _mended(context, context.base)
         if found is not None:
-            wrong = Verdict.ERROR if found.code == "ids" else Verdict.FAIL  # so called by the audit
+            by_audit = found.code in ("ids", "make_mask")  # which called it so
+            wrong = Verdict.ERROR if by_audit else Verdict.FAIL
             return answer._replace(verdict=wrong).because(found)
     if (length := _other_length(context)) is not None:
         text = f"{answer.evidence} It runs with {length} tokens."
@@ -121,9 +122,11 @@ def _scope_of(length: int) -> str:
 
 
 def _mended(
-    context: AuditContext, case: Case, codes: tuple[str, ...] = ("head_axis", "mask_batch", "ids")
+    context: AuditContext,
+    case: Case,
+    codes: tuple[str, ...] = ("head_axis", "mask_batch", "make_mask", "ids"),
 ) -> Diagnosis | None:
-    """What makes it run: a head axis in the mask, one mask per sample, or ids for vectors."""
+    """What makes it run: another shape of the mask, or ids for vectors."""
     subject = context.subject
     ids = torch.ones_like(case.valid, dtype=torch.long)
     headed = replace(case, passed=_with_heads(case.passed))
@@ -131,6 +134,8 @@ def _mended(
     tried: list[tuple[str, Case, Tensor | None]] = []
     tried += [("head_axis", headed, None)] if _has_pairs(case.passed) else []
     tried += [("mask_batch", replace(case, passed=whole), None)]
+    is_intent = isinstance(case.passed, Tensor) and torch.equal(case.passed, case.allowed[0])
+    tried += [("make_mask", replace(case, passed=case.valid), None)] if is_intent else []
     tried += [("ids", case, ids)] if case.x.is_floating_point() else []
     for code, each, x in tried:
         if code not in codes:

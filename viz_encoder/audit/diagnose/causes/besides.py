@@ -111,6 +111,11 @@ BESIDES = {
         "the model takes token ids, and the audit gave it vectors",
         "inputs=viz_encoder.audit.AuditInputs(vocab_size=…), in place of d_model=.",
     ),
+    "make_mask": Cause(
+        "the model takes a mask (batch, token); without make_mask it is given the intent, (batch, "
+        "query, key)",
+        "make_mask=lambda valid: valid, or whatever your code passes.",
+    ),
     "length": Cause(
         "the model does not take as many tokens as the audit chose",
         "scope=viz_encoder.audit.AuditScope(lengths=[…]), with the numbers of tokens it takes.",
