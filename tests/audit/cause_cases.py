@@ -496,6 +496,7 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),
     ("constant of -4", causal, added(-4.0, causal), ("constant",), ()),
     ("0 and 1 added", causal, lambda v: causal(v).float(), ("zero_one_added",), ()),
+    ("lengths two too long", padding, longer(2), ("lengths", "shifted"), ()),
 )
 # What nobody foresaw, with its causes: a mask that is passed wrong, whatever is wrong with it.
 STRANGE: tuple[tuple[str, Any, Mask, tuple[str, ...]], ...] = (

@@ -14,7 +14,7 @@ from viz_encoder.audit import AuditInputs, AuditScope
 
 
 class Pooled(Stack):
-    """One vector a sample, by weights of a softmax over its tokens, or by the mean."""
+    """One vector a sample, by weights of a softmax over its tokens, the mean or the last row."""
 
     def __init__(self, by, masked):
         super().__init__()
@@ -25,12 +25,17 @@ class Pooled(Stack):
         hidden = super().forward(x, padding(valid))
         hidden = hidden * self.gate(hidden).softmax(dim=-1).amax(-1, keepdim=True)  # of experts
         keep = valid[..., None] if self.masked else torch.ones_like(valid)[..., None]
+        if self.by == "last":
+            return hidden[torch.arange(len(x)), (valid.sum(1) if self.masked else 0) - 1]
         if self.by == "mean":
             return (hidden * keep).sum(1) / keep.sum(1)
         return (self.score(hidden).masked_fill(~keep, -torch.inf).softmax(dim=1) * hidden).sum(1)
 
 
-@pytest.mark.parametrize("by, code", [("softmax", "pooling_weights"), ("mean", "pooling")])
+POOLINGS = [("softmax", "pooling_weights"), ("mean", "pooling"), ("last", "pooled_row")]
+
+
+@pytest.mark.parametrize("by, code", POOLINGS)
 def test_the_cure_of_unmasked_pooling_is_that_of_its_kind(by, code):
     assert audit(Pooled(by, masked=True).eval(), padding, own_mask).ok
     found = audit(Pooled(by, masked=False).eval(), padding, own_mask).failed[0]

@@ -77,8 +77,9 @@ def _shifted(valid: Valid, step: int) -> Iterator[Valid]:
 
 
 def _other_counts(counts: Counts, n_tokens: int) -> Iterator[tuple[str, Counts, str, str]]:
-    yield "lengths", counts + 1, ": one too many", "1"
-    yield "lengths", counts - 1, ": one too few", "-1"
+    for by, number in ((1, "one"), (2, "two")):
+        yield "lengths", counts + by, f": {number} too many", f"{by}"
+        yield "lengths", counts - by, f": {number} too few", f"{-by}"
     for other in _by_fractions(counts, n_tokens):
         changed = [*zip(counts.tolist(), other.tolist(), strict=True)]
         told = [f" (here {a} of {n_tokens} became {b})" for a, b in changed if a != b]

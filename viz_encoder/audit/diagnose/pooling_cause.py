@@ -23,6 +23,8 @@ def by_pooling(context: AuditContext, *, sure: bool) -> Diagnosis:
         if weights is not None:
             masked = not bool((weights[~context.base.valid] > MASS).any())
             return diagnose("pooling_beside" if masked else "pooling_weights", sure=sure)
+        if _is_of_one_place(context, context.base):
+            return diagnose("pooled_row", sure=sure)
     return diagnose("pooling", sure=sure)
 
 
@@ -36,6 +38,15 @@ def _weights(context: AuditContext, case: Case) -> Float[Tensor, "batch token"] 
     pooled = pooling_weights(lambda: context.subject.run(case), case.valid)
     found += [pooled] if pooled is not None else []
     return torch.stack(found).amax(dim=0) if found else None
+
+
+def _is_of_one_place(context: AuditContext, case: Case) -> bool:
+    """Whether each vector is made of one row, of the same place in all samples."""
+    amounts = amounts_of(context, case)
+    if amounts is None:
+        return False
+    read = amounts > GRADIENT
+    return bool((read.sum(dim=1) == 1).all() and (read == read[:1]).all())
 
 
 def amounts_of(context: AuditContext, case: Case) -> Float[Tensor, "batch token"] | None:

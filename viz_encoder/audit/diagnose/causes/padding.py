@@ -4,9 +4,10 @@ from viz_encoder.audit.diagnose.causes.cause import Cause
 
 PADDING = {
     "lengths": Cause(
-        "the lengths of the samples are off by one",
+        "the lengths of the samples are off",
         "torch.arange(n_tokens) < lengths[:, None], with lengths that count every real token "
-        "([CLS] and [SEP] too) and nothing else.",
+        "([CLS] and [SEP] too) and nothing else; behind convolutions (length - kernel) // stride + "
+        "1 of each sample, not slices of the padded mask.",
     ),
     "fraction": Cause(
         "lengths are stored as shares of the longest, and come back off by one",
@@ -96,6 +97,11 @@ PADDING = {
         "token",
         "Count real tokens: place = valid.cumsum(dim=1) - 1; of the real ones, the first n are "
         "place < n, and the last is place == valid.sum(1, keepdim=True) - 1.",
+    ),
+    "pooled_row": Cause(
+        "each vector is the row of one fixed place, which is padding in some samples",
+        "h[torch.arange(len(h)), place], of the first real token place = valid.int().argmax(1), of "
+        "the last valid.shape[1] - 1 - valid.flip(1).int().argmax(1).",
     ),
     "pooled_max": Cause(
         "padding takes part in a maximum over tokens, as where its scores are 0",

@@ -97,7 +97,8 @@ PARTS = {
     "document_edges": Cause(
         "the edges of the documents, or of other groups of tokens, are off by one token",
         "torch.searchsorted(cu_seqlens, place, right=True) - 1: without right=True the first token "
-        "of a document or group is counted with the one before it.",
+        "of a document or group is counted with the one before it. Of tokens that end one, "
+        "end.cumsum(1) - end.",
     ),
     "padding_numbered": Cause(
         "padding has the number of a document, which therefore sees it",
