@@ -44,12 +44,11 @@ def test_no_cause_is_wrong_and_nearly_all_are_right():
 
 @pytest.mark.parametrize("name", slow_but(BUGS[:2], BUGS))
 def test_the_same_bug_gets_the_same_words_whatever_the_kernel(name):
-    said = {(found.code, found.cause, found.cure) for found in _each(name)}
-    assert len(said) == 1, said
-
-
-def _each(name):
-    return [first_of(f"{name}, {kind}") for kind in KERNELS]
+    cases = [f"{name}, {kind}" for kind in KERNELS]
+    found = [first_of(case) for case in cases if case not in HIDDEN]
+    said = {(one.code, one.cause, one.cure) for one in found}
+    near = CASES[cases[0]].near  # what it is told where a kernel makes something else of it
+    assert len({one for one in said if one[0] not in near} or said) == 1, said
 
 
 @pytest.mark.parametrize("case", slow_but(MENDED[::16], MENDED), ids=lambda one: one.name)

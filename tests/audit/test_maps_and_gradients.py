@@ -16,7 +16,7 @@ from viz_encoder.audit.measure.reach import reach
     [
         slow(lambda valid: ~causal(valid), "inverted"),  # test_causes.py has each of them, too
         slow(lambda valid: causal(valid).mT, "transposed"),
-        slow(lambda valid: torch.ones_like(causal(valid)), "ignored"),
+        slow(lambda valid: torch.ones_like(causal(valid)), "closes_nothing"),
         slow(padding, "pattern_ignored"),
         slow(
             lambda valid: padding(valid) & torch.ones(2 * valid.shape[1:]).tril(1).bool(),
