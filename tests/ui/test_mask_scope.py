@@ -72,7 +72,7 @@ def test_a_mistake_leaks_in_scope_alone(site, key, minilm, plain):
             continue
         forbidden = ran.attention(layer, head).numpy()[~mask]
         assert leak == pytest.approx(float(forbidden.max()), abs=1e-6)
-    said = f"Leaks in 6 of the 6 heads that the mask applies to ({WORDS}): the largest"
+    said = f"leaks in 6 of the 6 heads that the mask applies to ({WORDS}): the largest"
     assert said in answer["sentence"]
     assert answer["extra"] == [0, 0, 0, *[int((~mask).sum())] * 3]
     assert answer["run"]["masked"].endswith(

@@ -577,7 +577,8 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     page.set_input_files("#viz-mask-file", files=[sent])
     said = page.wait_for_selector("#viz-masks .viz-alert:visible").inner_text()
     assert said == (
-        "my mask.csv is for 2 tokens; this run has 15, including padding and special tokens."
+        "my mask.csv is for 2 tokens; this run has 15, including padding and special tokens. "
+        "The file is not passed: the mask stays as it was."
     )
     np.testing.assert_array_equal(painted_mask(page), mask)
 

@@ -54,14 +54,7 @@ export class Poolings {
     { of: (run) => linkedOf(run, SECOND), note: (text) => current.selection.note({ [SECOND]: text }) },
     (name) => this.#pick(name),
   );
-  #asked = new Latest((sentence) => {
-    Object.assign(this, { found: null });
-    this.#name = "";
-    this.#busy(false);
-    this.lead.textContent = this.shareTitle.textContent = this.shareText.textContent = "";
-    const { run } = this;
-    if (run) this.shares.show({ run, values: [], say: (at) => run.named(at), unit: "", why: sentence });
-  });
+  #asked = new Latest((sentence) => this.#refused(sentence));
 
   constructor(/** @type {Acts} */ acts) {
     current.selection.restored(METHOD, () => this.#noted());
@@ -109,6 +102,7 @@ export class Poolings {
     if (name === this.#name) return this.#follow();
     const pause = this.run === run ? PAUSE : 0;
     Object.assign(this, { run });
+    if (!run.hasModel) return this.#refused(run.unsplit);
     this.#name = name;
     this.#busy(true);
     return this.#asked.run(
@@ -120,6 +114,15 @@ export class Poolings {
       },
       { pause },
     );
+  }
+
+  #refused(/** @type {string} */ sentence) {
+    const { run } = this;
+    Object.assign(this, { found: null });
+    this.#name = "";
+    this.#busy(false);
+    this.lead.textContent = this.shareTitle.textContent = this.shareText.textContent = "";
+    if (run) this.shares.show({ run, values: [], say: (at) => run.named(at), unit: "", why: sentence });
   }
 
   // The questions that are in sight.
