@@ -145,7 +145,7 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     said = page.inner_text("#viz-found")
     assert "weights need" in said and "are free" in said and "3 layers × 4 heads" in said
     page.fill("#viz-text-a textarea", TEXT)
-    page.click("#viz-load")
+    page.press("#viz-open-name input, #viz-open-name textarea", "Enter")  # as Load
     page.wait_for_selector("text=tiny-bert is loaded")
     page.click("text=Run your text on it")
     page.wait_for_function("window.vizTab.run.tasks.includes('masked')")

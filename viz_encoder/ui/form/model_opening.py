@@ -46,14 +46,11 @@ class Opening:
 
         chosen = box.cached.input(_itself, box.cached, box.name, **QUICK)
         inspecting = [
-            chosen.then(self.begin, None, box.stop, **QUICK),
-            *(
-                each(self.begin, None, box.stop, **QUICK)
-                for each in (box.look.click, box.name.submit)
-            ),
+            each(self.begin, None, box.stop, **QUICK) for each in (chosen.then, box.look.click)
         ]
         done = [run(begun, self.look, looked, HUB_QUEUE) for begun in inspecting]
-        for click, work in ((box.load.click, self.find), (box.download.click, self.download)):
+        loading = [(each, self.find) for each in (box.load.click, box.name.submit)]
+        for click, work in (*loading, (box.download.click, self.download)):
             begun = click(self.begin, None, box.stop, **QUICK)
             there = run(begun, work, looked, HUB_QUEUE)
             done.append(there.then(self.load, box.part, loaded, **showing, **model_queue))
