@@ -124,8 +124,7 @@ class Operations:
     def soften(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A softmax over the last of three or more axes may become attention."""
         weights = func(*args, **kwargs)
-        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        if weights.ndim >= 3 and dim in (-1, weights.ndim - 1):
+        if weights.ndim >= 3 and over_last_axis(weights, args, kwargs):
             seen = SeenSoftmax(tuple(weights.shape), self.n_heads is not None or self.caller.eager)
             self.caller.softened(seen)
             if seen.followed:
@@ -236,6 +235,12 @@ class Operations:
         if self.softmax is None or (weights := self.softmax.among(_flat(args))) is None:
             return None
         return self.softmax, weights
+
+
+def over_last_axis(weights: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the softmax that gave these weights, called with these arguments, went over it."""
+    dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    return dim in (-1, weights.ndim - 1)
 
 
 def _flat(args: tuple[Any, ...]) -> list[Any]:

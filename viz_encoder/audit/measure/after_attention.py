@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.trace.torch_ops import SOFTMAX
+from viz_encoder.trace.torch_ops import SOFTMAX, over_last_axis
 
 
 class Used(NamedTuple):
@@ -47,7 +47,7 @@ class _Leaves(TorchFunctionMode):
             return (self._with(out[0].transpose(0, 1), len(args[1])).transpose(0, 1), *out[1:])
         if func is F.scaled_dot_product_attention:
             return self._with(out, args[1].shape[-2] if len(args) > 1 else 0)
-        if func in SOFTMAX and self._is_last(out, *args[1:2], **(kwargs or {})):
+        if func in SOFTMAX and over_last_axis(out, args, kwargs or {}):
             return self._with(out, out.shape[-1], out)
         return out
 
@@ -59,10 +59,6 @@ class _Leaves(TorchFunctionMode):
         self.leaves.append(leaf)
         self.calls.append((n_keys, None if weights is None else weights.detach()))
         return out + leaf
-
-    @staticmethod
-    def _is_last(out: Tensor, dim: int | None = None, **_more: Any) -> bool:
-        return dim in (-1, out.ndim - 1)
 
 
 def used_results(subject: Subject, case: Case) -> list[Used]:

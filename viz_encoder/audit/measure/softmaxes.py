@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.trace.attention_call import AttentionCall, from_maps
 from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.trace.torch_ops import SOFTMAX
+from viz_encoder.trace.torch_ops import SOFTMAX, over_last_axis
 
 
 class _Noted(TorchFunctionMode):
@@ -31,13 +31,13 @@ class _Noted(TorchFunctionMode):
     ) -> Any:
         """Run it, and keep what it gives if that is a map."""
         out = func(*args, **(kwargs or {}))
-        if func in SOFTMAX and self._is_map(out, *args[1:2], **(kwargs or {})):
+        if func in SOFTMAX and over_last_axis(out, args, kwargs or {}) and self._is_map(out):
             self.maps.append(out.detach().clone())
         return out
 
-    def _is_map(self, out: Tensor, dim: int | None = None, **more: Any) -> bool:
+    def _is_map(self, out: Tensor) -> bool:
         square = out.shape[-2:] == (self.n_tokens, self.n_tokens)
-        return square and out.ndim > 3 and len(out) == self.n_samples and dim in (-1, out.ndim - 1)
+        return square and out.ndim > 3 and len(out) == self.n_samples
 
 
 def softmaxes_of(subject: Subject, case: Case, *, grad: bool | None = None) -> list[LayerRun]:
