@@ -27,12 +27,14 @@ def find_thrown_away(context: AuditContext, case: Case) -> Answer | None:
     if subject.reorders or not (maps.layers or maps.cross or maps.left_out):
         return None
     used = used_results(subject, case)
+    found = _first(context, case, used)
     for seed in () if context.setting.fixed else range(1, MORE + 1):
-        if _first(context, case, used) is None:
+        if found is None:
             break
         other = used_results(subject, context.setting.case(case.valid, seed=seed))
         used = [one.or_in(more) for one, more in zip(used, other, strict=False)]
-    return _first(context, case, used)
+        found = _first(context, case, used)
+    return found
 
 
 def _first(context: AuditContext, case: Case, used: Sequence[Used]) -> Answer | None:
