@@ -1,5 +1,6 @@
 """Routes of the Learn tab: numbers of tokens, exercises, word order, what carried the answer."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -96,16 +97,13 @@ def _shares(found: Attribution) -> dict[str, Any]:
 @ROUTER.get("/run/{run}/learn/order")
 async def order_route(entry: Held, query: Query, key: int, request: Request) -> Response:
     """The query's outputs, two and two, and how far all of them moved; or a message."""
-    return await ONE_PLACE.answer(request, lambda: answers.plain(_order(entry, query, key), FRESH))
+    return await _or_message(request, lambda: _order(entry, query, key))
 
 
 def _order(entry: Entry, query: int, key: int) -> dict[str, Any]:
-    try:
-        encoder, inputs = runnable(entry)
-        with ONE_PASS:
-            found = word_order(encoder, inputs, query, key)
-    except SelectionError as fault:
-        return {"message": str(fault)}
+    encoder, inputs = runnable(entry)
+    with ONE_PASS:
+        found = word_order(encoder, inputs, query, key)
     at = min(query, found.vectors.shape[2] - 1)
     vectors = found.vectors[:, :, at].astype(float).round(6)
     return {"one": found.one, "two": found.two, "vectors": vectors.tolist(), "apart": found.apart}
@@ -114,24 +112,31 @@ def _order(entry: Entry, query: int, key: int) -> dict[str, Any]:
 @ROUTER.get("/run/{run}/learn/turned")
 async def turned_route(entry: Held, query: Query, key: int, request: Request) -> Response:
     """How far the query's state turns after each block (1 - cosine) if the key is hidden."""
-    return await ONE_PLACE.answer(request, lambda: answers.plain(_turned(entry, query, key), FRESH))
+    return await _or_message(request, lambda: _turned(entry, query, key))
 
 
 def _turned(entry: Entry, query: int, key: int) -> dict[str, Any]:
-    try:
-        encoder, inputs = runnable(entry)
-        n = entry.trace.n_tokens
-        allowed = torch.ones(n, n, dtype=torch.bool)
-        allowed[:, parse_index("key", key, n)] = False
-        with ONE_PASS:
-            whole, without = (capture(encoder, inputs, mask=mask)[0] for mask in (None, allowed))
-    except SelectionError as fault:
-        return {"message": str(fault)}
+    encoder, inputs = runnable(entry)
+    n = entry.trace.n_tokens
+    allowed = torch.ones(n, n, dtype=torch.bool)
+    allowed[:, parse_index("key", key, n)] = False
+    with ONE_PASS:
+        whole, without = (capture(encoder, inputs, mask=mask)[0] for mask in (None, allowed))
     turned = []
     for at in range(whole.n_layers + 1):
         one, two = (run.hidden(at)[query].double() for run in (whole, without))
         turned.append(1 - float(torch.cosine_similarity(one, two, dim=0)))
     return {"turned": turned}
+
+
+async def _or_message(request: Request, make: Callable[[], dict[str, Any]]) -> Response:
+    def work() -> Response:
+        try:
+            return answers.plain(make(), FRESH)
+        except SelectionError as fault:
+            return answers.plain({"message": str(fault)}, FRESH)
+
+    return await ONE_PLACE.answer(request, work)
 
 
 @ROUTER.get("/learn/seat")
