@@ -24,7 +24,8 @@ export class HeadGrid {
   colors = coloring([]);
   #shape = "";
 
-  /** Where nobody is told of the head under the pointer, its cell has a title. @param {string} label @param {Options} options */
+  /** Each cell has a tooltip, unless `options.tell` is told which head is under the pointer.
+   * @param {string} label @param {Options} options */
   constructor(label, options) {
     this.told = Boolean(options.tell);
     this.node = el("div", { class: `${options.kind}-grid`, role: "group", "aria-label": label });

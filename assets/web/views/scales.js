@@ -15,7 +15,7 @@ export function roundEnds(low, high) {
   return [start(step), start(step) + TICKS * step];
 }
 
-/** The first of … 1, 2, 5, 10 … that is no less. @param {number} least */
+/** The smallest round step (1, 2 or 5 times a power of 10) of at least this size. @param {number} least */
 export function roundStep(least) {
   const unit = 10 ** Math.floor(Math.log10(least));
   return ([1, 2, 5].find((each) => each * unit >= least) ?? 10) * unit;

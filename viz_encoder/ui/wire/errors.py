@@ -1,4 +1,4 @@
-"""Faults as sentences: on the page, in an answer, where nobody foresaw them, and in the log."""
+"""Errors as plain sentences on the page, in responses and in the log, unexpected ones too."""
 
 import html
 import json
