@@ -1,7 +1,7 @@
 """Saved attributions: what a file holds of a split score, and of the runs that it is of."""
 
-import math
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,51 +13,65 @@ from viz_encoder.attribution.readout import Of, Score
 from viz_encoder.attribution.rules import Through
 from viz_encoder.errors import TraceError
 from viz_encoder.trace.recomputed import allowed
-from viz_encoder.trace.saved import facts_of, tensors_of
-from viz_encoder.trace.saved_file import (
-    Damaged,
-    FileKind,
-    NamedTensors,
-    all_of_kind,
-    exactly,
-    one_of_kind,
-    pop_tensor,
-    read,
-    write,
-)
+from viz_encoder.trace.saved import TraceFacts, facts_of, tensors_of, unpack
+from viz_encoder.trace.saved_file import Damaged, FileKind, NamedTensors, pop_tensor, read, write
 from viz_encoder.trace.trace import Trace
-from viz_encoder.trace.unpack import unpack
 
 KIND = FileKind(
     "viz_encoder.attribution", "an attribution", "saved attribution", "found.save(path)"
 )
 ARRAYS = ("states", "brought", "before", "after")  # of a flow
-WORDS = ("words", "unit", "through")
+
+
+@dataclass(frozen=True)
+class _AskedFacts:
+    of: Of
+    token: int | None
+    less: float
+
+
+@dataclass(frozen=True)
+class _RunFacts:
+    trace: TraceFacts
+    sign: float
+    read: float
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is no tensor of an attribution."""
+
+    score: float
+    names: tuple[str, ...]
+    runs: tuple[_RunFacts, ...]
+    asked: _AskedFacts
+    words: str
+    unit: str
+    through: Through
 
 
 @public(fault=TraceError)
 def save(found: Attribution, path: AnyPath) -> None:
     """See `Attribution.save`."""
-    named: NamedTensors = {}
-    runs = []
+    named: NamedTensors = {"direction": found.asked.direction.cpu()}
     for number, part in enumerate(found.parts):
         run = {**tensors_of(part.flow.trace), **_tensors(part)}
         named |= {f"{number}.{name}": tensor for name, tensor in run.items()}
-        runs.append({
-            "trace": facts_of(part.flow.trace), "sign": part.sign, "read": part.flow.read,
-        })  # fmt: skip
-    words = {name: getattr(found, name) for name in WORDS}
     asked = found.asked
-    named["direction"] = asked.direction.cpu()
-    read_as = {"of": asked.of, "token": asked.token, "less": asked.less}
-    facts = {"score": found.score, "names": found.names, "runs": runs, "asked": read_as, **words}
+    facts = _Facts(
+        found.score,
+        found.names,
+        tuple(_RunFacts(facts_of(p.flow.trace), p.sign, p.flow.read) for p in found.parts),
+        _AskedFacts(asked.of, asked.token, asked.less),
+        *(found.words, found.unit, found.through),
+    )
     write(KIND, named, facts, path)
 
 
 @public(fault=TraceError)
 def load(path: AnyPath) -> Attribution:
     """See `Attribution.load`."""
-    return read(KIND, path, _unpack)
+    return read(KIND, path, _Facts, _unpack)
 
 
 def _tensors(part: ScorePart) -> NamedTensors:
@@ -69,34 +83,23 @@ def _tensors(part: ScorePart) -> NamedTensors:
     }
 
 
-def _unpack(named: NamedTensors, facts: Any) -> Attribution:
+def _unpack(named: NamedTensors, facts: _Facts) -> Attribution:
     """Build it from the tensors and facts of an untrusted file; its sums must hold."""
-    exactly(facts, "its description", f"score names runs asked {' '.join(WORDS)}")
-    names = all_of_kind(facts["names"], str, "names")
-    words, unit, through = (one_of_kind(facts[name], str, name) for name in WORDS)
-    runs = all_of_kind(facts["runs"], dict, "runs")
-    if len(runs) not in (1, 2) or through not in get_args(Through):
-        raise Damaged("it is of no run that can be split")
-    asked = _asked(pop_tensor(named, "direction"), facts["asked"])
-    parts = tuple(_part(_of_run(named, number), run, len(names)) for number, run in enumerate(runs))
+    direction, n = pop_tensor(named, "direction"), len(facts.names)
+    if len(facts.runs) not in (1, 2) or direction.ndim != 1:
+        raise Damaged("it is of no run, or of no direction, that can be split")
+    asked = Score(facts.asked.of, facts.asked.token, direction, facts.asked.less)
+    runs = enumerate(facts.runs)
+    parts = tuple(_part(_of_run(named, number), run, n) for number, run in runs)
     if named:
         raise Damaged(f"it holds tensors of no run, such as {min(named)[:40]!r}")
     found = put_together(
-        _number(facts["score"], "score"), parts, names, words, unit, through, asked
+        facts.score, parts, facts.names, facts.words, facts.unit, facts.through, asked
     )
     off = not found.unexplained <= allowed(parts[0].flow.gradients[0].dtype)
     if off and found.through == "values":
         raise Damaged("its shares do not add up to its score")
     return found
-
-
-def _asked(direction: Tensor, about: Any) -> Score:
-    exactly(about, "its question", "of token less")
-    if about["of"] not in get_args(Of) or direction.ndim != 1:
-        raise Damaged("it is of no known question")
-    token = about["token"]
-    token = None if token is None else one_of_kind(token, int, "token")
-    return Score(about["of"], token, direction, _number(about["less"], "less"))
 
 
 def _of_run(named: NamedTensors, number: int) -> NamedTensors:
@@ -106,10 +109,9 @@ def _of_run(named: NamedTensors, number: int) -> NamedTensors:
     return {name.removeprefix(start): named.pop(name) for name in mine}
 
 
-def _part(named: NamedTensors, about: Any, n_columns: int) -> ScorePart:
-    exactly(about, "a run", "trace sign read")
+def _part(named: NamedTensors, about: _RunFacts, n_columns: int) -> ScorePart:
     flow = {name: named.pop(name) for name in list(named) if name.startswith("flow.")}
-    trace = unpack(named, about["trace"])
+    trace = unpack(named, about.trace)
     if trace.layers[0].cross:
         raise Damaged("it is of cross-attention, of which no score is split")
     columns = _array(flow, "columns", (trace.n_tokens,), torch.int64)
@@ -117,10 +119,9 @@ def _part(named: NamedTensors, about: Any, n_columns: int) -> ScorePart:
     apart = len(set(places.tolist())) == len(places)
     if not apart or columns.min() < -1 or columns.max() >= n_columns:
         raise Damaged("its tokens do not stand at columns of their own")
-    sign = _number(about["sign"], "sign")
-    if abs(sign) != 1:
-        raise Damaged(f"a run has the sign {sign}")
-    return ScorePart(sign, _flow(flow, trace, _number(about["read"], "read")), columns)
+    if abs(about.sign) != 1:
+        raise Damaged(f"a run has the sign {about.sign}")
+    return ScorePart(about.sign, _flow(flow, trace, about.read), columns)
 
 
 def _flow(named: NamedTensors, trace: Trace, read: float) -> Flow:
@@ -154,10 +155,3 @@ def _array(named: NamedTensors, name: str, shape: tuple[int, ...], dtype: torch.
     if found.shape != shape or found.dtype != dtype or not bool(found.isfinite().all()):
         raise Damaged(f"{name} is not of its tokens and layers")
     return found.numpy()
-
-
-def _number(value: Any, name: str) -> float:
-    found = float(one_of_kind(value, (int, float), name))
-    if not math.isfinite(found):
-        raise Damaged(f"{name} is not a number")
-    return found

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Set
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from pathlib import Path
-from reprlib import (
-    repr as shown,  # truncates: untrusted input can be of any length
-)
-from typing import Any, NamedTuple, TypeVar
+from reprlib import repr as shown  # truncates: untrusted input can be of any length
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import torch
 from safetensors.torch import save_file
@@ -19,7 +19,6 @@ from viz_encoder.errors import CheckpointError, TraceError
 from viz_encoder.whole_file import is_file, shortened, write_beside
 
 MOST = 2**31  # no count in a file is larger; JSON allows larger only in Python
-Types = type | tuple[type, ...]
 
 
 class Foreign(ValueError):
@@ -41,46 +40,49 @@ def pop_tensor(named: dict[str, Tensor], name: str) -> Tensor:
     return named.pop(name)
 
 
-def exactly(about: Any, what: str, names: str, usual: Set[str] = frozenset()) -> None:
-    """Require these parts and no others; the usual ones have defaults and may be missing.
+def decoded(hint: Any, value: Any, what: str) -> Any:
+    """The value as an annotation says, of exactly its types: in JSON, true is not a number.
 
     Raises:
-        Damaged: it has no parts.
-        Foreign: it has others.
+        Damaged: it is of other types, or a number too large.
+        Foreign: a dataclass lacks a part, or has another.
     """
-    if not isinstance(about, dict):
-        raise Damaged(f"{what} is a {type(about).__name__}")
-    missing, unknown = set(names.split()) - usual - set(about), set(about) - set(names.split())
-    if missing:
-        raise Foreign(f"{what} lacks {', '.join(sorted(missing))}")
-    if unknown:
-        raise Foreign(f"{what} has the unknown part {shown(min(unknown))}")
-
-
-def one_of_kind(value: Any, kind: Types, what: str) -> Any:
-    """Return the value if it is exactly of that type: in JSON, true is not a number.
-
-    Raises:
-        Damaged: it is not, or a number too large.
-    """
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    if type(value) not in kinds:
+    inner, origin = get_args(hint), get_origin(hint)
+    if is_dataclass(hint):
+        return _object(hint, value, what)
+    if type(None) in inner:
+        return None if value is None else decoded(inner[0], value, what)
+    if origin is tuple and type(value) is list:
+        kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        if len(value) != len(kinds):
+            raise Damaged(f"{what} holds {len(value)} values for {len(kinds)}")
+        return tuple(decoded(kind, each, what) for kind, each in zip(kinds, value, strict=True))
+    if origin is Literal and value in inner:
+        return value
+    if type(value) is not hint and (hint, type(value)) != (float, int):
         raise Damaged(f"{what} holds a {type(value).__name__}")
     if type(value) is int and abs(value) >= MOST:
         raise Damaged(f"{what} holds a number of {MOST:,} or more")
-    return value
+    if type(value) is float and not math.isfinite(value):
+        raise Damaged(f"{what} is {value}, which is not a number")
+    return float(value) if hint is float else value
 
 
-def all_of_kind(values: Any, kind: Types, what: str) -> tuple[Any, ...]:
-    """Return the entries of a list if each is exactly of that type.
+def _object(kind: Any, value: Any, what: str) -> Any:
+    """A dataclass with these parts and no others; those with defaults may be missing."""
+    if not isinstance(value, dict):
+        raise Damaged(f"its {what} is a {type(value).__name__}")
+    parts = {part.name: part for part in fields(kind)}
+    missing = [n for n, part in parts.items() if part.default is MISSING and n not in value]
+    unknown = set(value) - set(parts)
+    if missing:
+        raise Foreign(f"its {what} lacks {', '.join(missing)}")
+    if unknown:
+        raise Foreign(f"its {what} has the unknown part {shown(min(unknown))}")
+    return kind(**{name: decoded(parts[name].type, each, name) for name, each in value.items()})
 
-    Raises:
-        Damaged: one is not.
-    """
-    return tuple(one_of_kind(value, kind, what) for value in one_of_kind(values, list, what))
 
-
-Made = TypeVar("Made")
+Made, Facts = TypeVar("Made"), TypeVar("Facts")
 NamedTensors = dict[str, Tensor]
 VERSION = 1
 SUFFIX = ".safetensors"
@@ -118,17 +120,15 @@ def require_name(path: AnyPath, kind: FileKind) -> None:
         )
 
 
-def write(
-    kind: FileKind, named: Mapping[str, Tensor], facts: Mapping[str, Any], path: AnyPath
-) -> None:
-    """Write tensors and facts; an existing file is replaced only once the new one is complete.
+def write(kind: FileKind, named: Mapping[str, Tensor], facts: Any, path: AnyPath) -> None:
+    """Write tensors and facts, a dataclass; an existing file is replaced by the whole new one.
 
     Raises:
         TraceError: no such path, or it cannot be written.
     """
     require_name(path, kind)
     kept, same = _each_once(named)
-    content = json.dumps({**facts, "same": same})
+    content = json.dumps({**asdict(facts), "same": same})
     about = {
         "format": kind.format,
         "version": str(VERSION),
@@ -138,8 +138,13 @@ def write(
     write_beside(lambda beside: save_file(kept, beside, about), path)
 
 
-def read(kind: FileKind, path: AnyPath, unpack: Callable[[NamedTensors, Any], Made]) -> Made:
-    """What `unpack` makes of a file's tensors and facts; it raises Damaged or Foreign.
+def read(
+    kind: FileKind,
+    path: AnyPath,
+    about: type[Facts],
+    unpack: Callable[[NamedTensors, Facts], Made],
+) -> Made:
+    """What `unpack` makes of a file's tensors and of its facts, which are `about`.
 
     Raises:
         TraceError: no such file, of another kind or version, or damaged.
@@ -158,7 +163,8 @@ def read(kind: FileKind, path: AnyPath, unpack: Callable[[NamedTensors, Any], Ma
     _require_kind(kind, path, metadata)
     again = f"Save the {kind.noun} again with this version."
     try:
-        return unpack(*_whole(tensors, metadata))
+        named, facts = _whole(tensors, metadata)
+        return unpack(named, decoded(about, facts, "description"))
     except Foreign as fault:
         raise TraceError(
             f"{path.name} was written by another version of viz_encoder: {fault}. {again}"
