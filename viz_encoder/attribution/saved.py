@@ -1,7 +1,7 @@
 """Saved attributions: what a file holds of a split score, and of the runs that it is of."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -63,7 +63,9 @@ def save(found: Attribution, path: AnyPath) -> None:
         found.names,
         tuple(_RunFacts(facts_of(p.flow.trace), p.sign, p.flow.read) for p in found.parts),
         _AskedFacts(asked.of, asked.token, asked.less),
-        *(found.words, found.unit, found.through),
+        found.words,
+        found.unit,
+        cast("Through", found.through),
     )
     write(KIND, named, facts, path)
 

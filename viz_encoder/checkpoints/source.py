@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from torch import Tensor
 
@@ -18,6 +18,11 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model.declared import Declared
 
+if TYPE_CHECKING:
+    from viz_encoder.checkpoints.memory import InMemory
+
+# What `plan` and `fill` read: names and shapes first, the tensors themselves last.
+ModelSource: TypeAlias = "Folder | InMemory"
 MAX_BYTES = 100_000
 # license: mit, or "mit", or a list whose first entry is on the next line.
 STATED = re.compile(
@@ -38,32 +43,6 @@ def licence_of(folder: Path) -> str:
     return stated[1] if stated else ""
 
 
-class ModelSource(Protocol):
-    """Interface of `plan` and `fill`: names and shapes first, the tensors themselves last."""
-
-    @property
-    def folder(self) -> Path | None:
-        """Folder of the files; None for a model in memory."""
-
-    def config(self) -> Json:
-        """config.json, or what would stand in it."""
-
-    def shapes(self) -> Shapes:
-        """The shape of every tensor by its name, without reading one."""
-
-    def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
-        """The wanted tensors, on the CPU, finite, floats as float32; no one else writes to them."""
-
-    def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
-        """How its inputs are made."""
-
-    def declared(self, d_model: int, most: int) -> Declared | None:
-        """How sentence-transformers makes its vectors; see `read_declared`."""
-
-    def license(self) -> str:
-        """License stated outside config.json; "" if none."""
-
-
 @dataclass(frozen=True)
 class Folder:
     """A folder with config.json, safetensors and, as a rule, a tokenizer."""
@@ -75,21 +54,21 @@ class Folder:
         return read_json(self.folder, "config.json")
 
     def shapes(self) -> Shapes:
-        """Read only the headers."""
+        """The shape of every tensor by its name, from the headers alone."""
         return shapes(self.folder)
 
     def tensors(self, wanted: Collection[str], tell: Progress) -> dict[str, Tensor]:
-        """Copies of what the files hold."""
+        """Copies of what the files hold, on the CPU, finite, floats as float32."""
         return read_weights(self.folder, wanted, tell)
 
     def reading(self, config: EncoderConfig, file: Json, family: Family) -> InputReading:
-        """Read the tokenizer's or image processor's files."""
+        """How its inputs are made, by the tokenizer's or image processor's files."""
         return folder_reading(self.folder, config, file, family)
 
     def declared(self, d_model: int, most: int) -> Declared | None:
-        """Read modules.json and its folders."""
+        """How sentence-transformers makes its vectors; see `read_declared`."""
         return read_declared(self.folder, d_model, most)
 
     def license(self) -> str:
-        """Read the README's header."""
+        """The license that the README's header states; "" if none."""
         return licence_of(self.folder)

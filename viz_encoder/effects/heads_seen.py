@@ -4,7 +4,6 @@ This is how an ablation is proved: whoever took a head out, by whatever way, her
 reached W_O.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,35 +11,25 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
 
-class HeadMode(TorchFunctionMode):
-    """Gives every attention call's output to `heads`, and what that returns to the model."""
+class HeadMode(Operations):
+    """Gives every attention call's output to `heads`, and what that returns to the model.
+
+    Attention comes out of the fused function, or of weights times values.
+    """
 
     def __init__(self) -> None:
-        """Models that compute their softmax themselves are seen until another kind attends."""
         super().__init__()
-        self.masks, self.eager = GivenMasks(), True
-        self.by_softmax = False  # whether a softmax by hand has attended
-        self._operations = _Outputs(self)
+        self.fused = False  # whether the fused function has attended
+        self.by_softmax = False  # whether a softmax by hand has
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Run func, by way of what looks at it if it is part of attention."""
-        handler = self._operations.handler(func)
-        return handler(func, args, kwargs or {}) if handler else func(*args, **(kwargs or {}))
-
-    def tell(self, make: Callable[[], Any]) -> None:
-        """Ignore calls: nothing is kept of them."""
-
-    def softened(self, seen: SeenSoftmax) -> None:
-        """Nor of a softmax."""
+    @property
+    def eager(self) -> bool:
+        """As record has it: a softmax beside the fused function is no attention."""
+        return not self.fused
 
     def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:
         """Replace the heads' outputs before W_O; n_heads if known."""
@@ -49,25 +38,19 @@ class HeadMode(TorchFunctionMode):
     def mixed_kinds(self) -> None:
         """The fused function attends after a softmax by hand, which record then leaves out."""
 
-
-class _Outputs(Operations):
-    """The two places where attention comes out: the fused function, and weights times values."""
-
-    caller: HeadMode
-
     def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """scaled_dot_product_attention: its result is the heads."""
-        self.caller.eager = False  # as record has it: a softmax beside it is no attention
-        if self.caller.by_softmax:
-            self.caller.mixed_kinds()
-        return self.caller.heads(func(*args, **kwargs), self.n_heads)
+        self.fused = True
+        if self.by_softmax:
+            self.mixed_kinds()
+        return self.heads(func(*args, **kwargs), self.n_heads)
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Weights times values, after a softmax."""
         attends = self._weights_in(args) is not None
         out = super().multiply(func, args, kwargs)
-        self.caller.by_softmax |= attends and self.n_heads is None
-        return self.caller.heads(out, self.n_heads) if attends else out
+        self.by_softmax |= attends and self.n_heads is None
+        return self.heads(out, self.n_heads) if attends else out
 
 
 def by_head(

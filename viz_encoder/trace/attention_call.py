@@ -1,13 +1,13 @@
-"""AttentionCall: copies of the tensors one attention call ran on; Listener: who is told of them."""
+"""AttentionCall: copies of the tensors one attention call ran on."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from viz_encoder.model.attention import sign_off
 from viz_encoder.model.masks import Mask
@@ -166,32 +166,3 @@ def from_maps(
         folded=folded,
         signature=widely_signed(batch_and_heads(mixed)),
     )
-
-
-@runtime_checkable
-class Listener(Protocol):
-    """Receives the calls of a running model; implemented by recordings."""
-
-    modules: Mapping[str, nn.Module]  # every recorded module, by name
-    copies: LastCopy
-    eager: bool
-
-    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """Called when a module starts."""
-
-    def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
-    ) -> None:
-        """Called when a module ends or fails (`out` and `kwargs` are then None)."""
-
-    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
-        """Called when the running module, or part of it, has attended."""
-
-    def softened(self, seen: SeenSoftmax) -> None:
-        """Called when the running module called a softmax shaped like a map."""
-
-    def fail(self, fault: Exception) -> None:
-        """Called when something could not be captured."""
-
-    def elsewhere(self, module: nn.Module) -> None:
-        """Called when a module ran on another thread."""

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch._C import _len_torch_dispatch_stack
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
-from torch.overrides import _get_current_function_mode as top_mode
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -78,13 +77,6 @@ class ModePlace:
     def push(self) -> None:
         """Push the mode on top of the stack."""
         _push_mode(self._mode)
-
-    def popped(self) -> bool:
-        """Pop the mode if it is on top; return whether it was."""
-        if top_mode() is not self._mode:
-            return False
-        _pop_mode()
-        return True
 
     def step_out(self) -> None:
         """Leave the stack, even from under modes the model pushed."""

@@ -8,47 +8,36 @@ only while a recording is open, and act only on the thread that opened it.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident, local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 from torch._C import _current_graph_task_id
 from torch.compiler import is_dynamo_compiling
-from torch.overrides import TorchFunctionMode
 
-from viz_encoder.trace.attention_call import AttentionCall, LaterCall, Listener
+from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.callers_state import PLAIN, ModePlace, detached_from_caller
 from viz_encoder.trace.fused import LAYER, KernelWatch, fused_call, takes_fused_kernel
-from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.module_hooks import hook, mark, unhook, unmark
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
+if TYPE_CHECKING:
+    from viz_encoder.trace.record import Recording
+
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
-# Torch's own modules that never run attention; our mode is suspended in them.
-SILENT: dict[type[nn.Module], Any] = {
-    kind: kind.forward
-    for kind in (
-        *(nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity),
-        *(nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh),
-    )
-}
 _here = local()
 
 
-class Interceptor(TorchFunctionMode):
+class Interceptor(Operations):
     """Sits between a model and torch on one thread, and runs every call unchanged."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.listeners: list[Listener] = []
-        self.masks = GivenMasks()
-        self.operations = Operations(self)
-        self._handler = self.operations.handler
+        self.listeners: list[Recording] = []
         self._thread = get_ident()
         self._watch = KernelWatch(self._saw_fused)
         self._place = ModePlace(self)
         self._away = False
-        self._rests = False
         self._was_away: list[bool] = []
         self._marked: dict[int, nn.Module] = {}
         self._plain: set[type[nn.Module]] = set()  # never runs a fused kernel
@@ -58,7 +47,7 @@ class Interceptor(TorchFunctionMode):
     ) -> Any:
         """Run `func`, through a handler if it is part of attention."""
         # While dynamo compiles, it traces this very code; the calls it runs are seen anyway.
-        handler = None if is_dynamo_compiling() else self._handler(func)
+        handler = None if is_dynamo_compiling() else self.handler(func)
         # Leave the model's own tensor subclasses alone.
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
@@ -95,15 +84,13 @@ class Interceptor(TorchFunctionMode):
 
     def close(self) -> None:
         """Remove the mode and the hooks."""
-        if self._rests:
-            self._wake()
         self._go(False)
         self._place.step_out()
         unhook(self)
         for module in self._marked.values():
             unmark(module)
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: "Recording") -> None:
         """Add a listener; its nn.MultiheadAttention modules now expose their keyword arguments."""
         self.listeners.append(listener)
         for module in listener.modules.values():
@@ -118,23 +105,17 @@ class Interceptor(TorchFunctionMode):
     def enter(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> None:
-        """Called when a module starts."""
+        """Called when a module starts; keywords are passed for marked modules only."""
         if get_ident() != self._thread:
             for listener in self.listeners:
                 listener.elsewhere(module)
             return
-        if self._rests:
-            self._wake()
         if not _is_backward():
             for listener in self.listeners:
                 try:
                     listener.enter(module, args)
                 except Exception as fault:
                     listener.fail(fault)
-        if type(module) in SILENT and self._may_rest(module):
-            self._rests = self._place.popped()
-            if self._rests:
-                return
         self._was_away.append(self._away)
         if type(module) not in self._plain:
             self._go(self._must_be_away(module, args, kwargs))
@@ -144,13 +125,10 @@ class Interceptor(TorchFunctionMode):
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """Called when a module ends."""
+        """Called when a module ends or fails (`out` and `kwargs` are then None)."""
         if get_ident() != self._thread:
             return
-        if self._rests:
-            self._wake()
-        else:
-            self._go(self._was_away.pop() if self._was_away else False)
+        self._go(self._was_away.pop() if self._was_away else False)
         if _is_backward():
             return
         for listener in self.listeners:
@@ -158,16 +136,6 @@ class Interceptor(TorchFunctionMode):
                 listener.leave(module, args, kwargs, out)
             except Exception as fault:
                 listener.fail(fault)
-
-    def _may_rest(self, module: nn.Module) -> bool:
-        """Whether it runs only torch's own code, with no softmax pending."""
-        kind = type(module)
-        patched = "forward" in module.__dict__ or kind.forward is not SILENT[kind]
-        return not (patched or module._forward_pre_hooks or self._away or self.operations.busy)
-
-    def _wake(self) -> None:
-        self._place.push()
-        self._rests = False
 
     def _must_be_away(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
@@ -217,7 +185,7 @@ def is_listening() -> bool:
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: "Recording") -> Iterator[None]:
     """Report everything this thread runs in the block to the listener.
 
     Blocks may end in any order, as in coroutines; the last one removes the hooks.

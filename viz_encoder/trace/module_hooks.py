@@ -5,34 +5,22 @@ once under record(), not at every block.
 """
 
 import threading
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 from torch.compiler import is_dynamo_compiling
 from torch.nn.modules import module as torch_module
 
+if TYPE_CHECKING:
+    from viz_encoder.trace.intercept import Interceptor
+
 KEY = "viz_encoder"  # cannot collide: torch's keys are numbers
 _lock = threading.Lock()
-_told: "tuple[Hooked, ...]" = ()
+_told: "tuple[Interceptor, ...]" = ()
 
 
-@runtime_checkable
-class Hooked(Protocol):
-    """Receives the modules that run, on any thread."""
-
-    def enter(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
-    ) -> None:
-        """Called when a module starts; keywords are passed for marked modules only."""
-
-    def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
-    ) -> None:
-        """Called when a module ends or fails (`out` and `kwargs` are then None)."""
-
-
-def hook(one: Hooked) -> None:
-    """Start reporting to `one`."""
+def hook(one: "Interceptor") -> None:
+    """Start reporting to `one` the modules that run, on any thread."""
     global _told
     with _lock:
         _told = (*_told, one)
@@ -42,7 +30,7 @@ def hook(one: Hooked) -> None:
         torch_module._global_forward_hooks_always_called[KEY] = True  # type: ignore[index]
 
 
-def unhook(one: Hooked) -> None:
+def unhook(one: "Interceptor") -> None:
     """Stop reporting to `one`."""
     global _told
     with _lock:

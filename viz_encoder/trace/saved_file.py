@@ -82,7 +82,8 @@ def _object(kind: Any, value: Any, what: str) -> Any:
     return kind(**{name: decoded(parts[name].type, each, name) for name, each in value.items()})
 
 
-Made, Facts = TypeVar("Made"), TypeVar("Facts")
+Made = TypeVar("Made")
+Facts = TypeVar("Facts")
 NamedTensors = dict[str, Tensor]
 VERSION = 1
 SUFFIX = ".safetensors"

@@ -7,16 +7,22 @@ never multiplied (a classifier's) is not attention.
 
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import FunctionType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
-from viz_encoder.trace.attention_call import AttentionCall, CallKind, from_maps, from_tensors
+from viz_encoder.trace.attention_call import (
+    AttentionCall,
+    CallKind,
+    LaterCall,
+    from_maps,
+    from_tensors,
+)
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
@@ -28,33 +34,35 @@ SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale",
 MHA = inspect.signature(F.multi_head_attention_forward)
 
 
-@runtime_checkable
-class Caller(AbstractContextManager[Any, Any], Protocol):
-    """Receives each attention call; while entered, torch's functions are routed through it."""
-
-    masks: GivenMasks
-
-    @property
-    def eager(self) -> bool:
-        """Whether maps of models that compute their own softmax are wanted."""
-
-    def tell(self, make: Callable[[], AttentionCall]) -> None:
-        """Pass on make()'s result."""
-
-    def softened(self, seen: SeenSoftmax) -> None:
-        """Report a softmax that may be attention."""
-
-
-class Operations:
+class Operations(TorchFunctionMode):
     """Handles each torch function while it runs, without changing its result."""
 
-    def __init__(self, caller: Caller) -> None:
-        self.caller = caller
+    def __init__(self) -> None:
+        super().__init__()
+        self.masks = GivenMasks()
         self.softmax: Softmax | None = None
         self.rest: Rest | None = None  # from the softmax before
         self.n_heads: int | None = None  # inside multi_head_attention_forward
         self.cross: bool | None = None
         self.scores: tuple[Any, ...] = ()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run `func`, through a handler if it is part of attention."""
+        handler = self.handler(func)
+        return handler(func, args, kwargs or {}) if handler else func(*args, **(kwargs or {}))
+
+    @property
+    def eager(self) -> bool:
+        """Whether maps of models that compute their own softmax are wanted."""
+        return True
+
+    def tell(self, make: Callable[[], AttentionCall | LaterCall], part: str = "") -> None:
+        """Called for each attention call, which make() gives."""
+
+    def softened(self, seen: SeenSoftmax) -> None:
+        """Called for a softmax that may be attention, followed or not."""
 
     @property
     def busy(self) -> bool:
@@ -77,17 +85,16 @@ class Operations:
         """scaled_dot_product_attention: everything is in its arguments."""
         mixed = func(*args, **kwargs)
         given = {**dict(zip(SDPA, args, strict=False)), **kwargs}
-        self.caller.tell(lambda: self._from_sdpa(given, mixed))
+        self.tell(lambda: self._from_sdpa(given, mixed))
         return mixed
 
     def _from_sdpa(self, given: dict[str, Any], mixed: Tensor) -> AttentionCall:
         q, k, v = (given[name].to(mixed.dtype) for name in SDPA[:3])  # in autocast's dtype
         mask, is_causal = given.get("attn_mask"), bool(given.get("is_causal"))
-        masks = self.caller.masks
         if is_causal:
-            split = masks.causal(q.shape[-2], k.shape[-2], q.device)
+            split = self.masks.causal(q.shape[-2], k.shape[-2], q.device)
         else:
-            split = masks.split(_all_axes(mask, q), q.ndim)
+            split = self.masks.split(_all_axes(mask, q), q.ndim)
         kind: CallKind = "sdpa" if self.n_heads is None else "multi_head_attention"
         return from_tensors(kind, q, k, v, mixed, split, given.get("scale"))._replace(
             dropout=float(given.get("dropout_p") or 0.0),
@@ -98,7 +105,7 @@ class Operations:
     def flex(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """flex_attention, uncompiled or with a backend that runs torch's own operators."""
         outputs = func(*args, **kwargs)
-        self.caller.tell(lambda: from_flex(args, kwargs, outputs[0], self.caller.masks))
+        self.tell(lambda: from_flex(args, kwargs, outputs[0], self.masks))
         return outputs
 
     def multi_head(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -116,7 +123,7 @@ class Operations:
             func.__code__, names, func.__name__, func.__defaults__, func.__closure__
         )
         try:
-            with self.caller:
+            with self:
                 return body(*args, **kwargs)
         finally:
             self.n_heads, self.cross, self.scores, self.softmax = None, None, (), None
@@ -125,8 +132,8 @@ class Operations:
         """A softmax over the last of three or more axes may become attention."""
         weights = func(*args, **kwargs)
         if weights.ndim >= 3 and over_last_axis(weights, args, kwargs):
-            seen = SeenSoftmax(tuple(weights.shape), self.n_heads is not None or self.caller.eager)
-            self.caller.softened(seen)
+            seen = SeenSoftmax(tuple(weights.shape), self.n_heads is not None or self.eager)
+            self.softened(seen)
             if seen.followed:
                 self.softmax, self.rest = Softmax(weights, seen), None
         return weights
@@ -206,7 +213,7 @@ class Operations:
                 return out  # rows are keys here: what is mixed is not what the softmax weighs
             elif weights.turned:
                 v, mixed = args[0].mT, out.mT
-            self.caller.tell(lambda: self._from_product(weights, softmax.seen, v, mixed))
+            self.tell(lambda: self._from_product(weights, softmax.seen, v, mixed))
             softmax.seen.met_values = True
             self.softmax, self.rest = None, None if weights.whole is None else softmax.rest
             return out
@@ -225,7 +232,7 @@ class Operations:
             return call._replace(**found, softmax=seen)
         *bias, q, k = self.scores  # q is already scaled; k is transposed
         heads = (-1, self.n_heads)
-        split = self.caller.masks.split(_heads_of(bias[0], heads) if bias else None)
+        split = self.masks.split(_heads_of(bias[0], heads) if bias else None)
         q, k, v, mixed = (x.unflatten(0, heads) for x in (q, k.mT, v, mixed))
         return from_tensors("multi_head_attention", q, k, v, mixed, split, 1.0)._replace(
             **found, cross=self.cross, softmax=seen
