@@ -40,6 +40,7 @@ function shownMap(n) {
   const node = { dataset: {} };
   const drawn = { run, selection, shown, node, view: new Viewport(n), left: 30, top: 20, side: 100, chosen: [1, 2] };
   Object.assign(drawn, { arrivals: 0, moves: 0, arrived: () => drawn.arrivals++, moved: () => drawn.moves++ });
+  Object.assign(drawn, { prepared: [], prepare: (tile) => drawn.prepared.push(tile) });
   drawn.parts = new Tiles(drawn);
   return { map: drawn, run, asked };
 }
@@ -52,11 +53,11 @@ test("a small map comes whole and exact", async () => {
   assert.deepEqual([...map.parts.list[0].tops], [3, 13, 23, 33]);
   assert.equal(map.parts.list[0].most, 33);
   await map.parts.load(run, fresh);
-  map.parts.expect(2, 7);
-  assert.deepEqual(asked, ["5 0,4 0,4", "7 0,4 0,4"]);
-  map.selection.name = "0.1";
+  await map.parts.expect(2, 7);
+  assert.deepEqual([asked, map.prepared.length, map.arrivals], [["5 0,4 0,4", "7 0,4 0,4"], 1, 1]);
+  Object.assign(map.selection, { name: "2.7", layer: 2, head: 7 });
   await map.parts.load(run, fresh);
-  assert.equal(map.parts.list.length, 1);
+  assert.deepEqual([asked.length, map.parts.list], [2, map.prepared]); // as it was prepared
   assert.equal(await shownMap(0).map.parts.at(0, 0).tile, undefined);
 });
 

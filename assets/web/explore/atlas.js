@@ -35,7 +35,7 @@ export class Atlas {
   kept = el("p", { class: "viz-caption" });
   caption = el("p", { class: "viz-caption viz-atlas-caption" });
 
-  /** `expect` is told which head is being pressed, before the click that chooses it.
+  /** `expect` is told which head the next click may choose.
    * @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order
    * @param {(place: HeadPlace) => unknown} expect */
   constructor(selection, measures, order, expect) {

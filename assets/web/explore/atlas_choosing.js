@@ -1,5 +1,6 @@
 // Choosing heads in the atlas: a click or the arrows choose one, Ctrl or Shift a set of a layer's.
 
+import { aims } from "../views/head_cells.js";
 import { moved } from "../views/patch_canvas.js";
 import { toggled } from "./head_choice.js";
 import { headNamed } from "./head_statistics.js";
@@ -7,14 +8,11 @@ import { headNamed } from "./head_statistics.js";
 /** @import { Atlas } from "./atlas.js" */
 /** @import { Selection } from "./types.d.ts" */
 
-/** Make the atlas's cells choose heads; `expect` gets the pressed head before the click chooses it.
+/** Make the atlas's cells choose heads; `expect` gets the one that the next click may choose.
  * @type {(atlas: Atlas, expect: (place: HeadPlace) => unknown) => void} */
 export function choosing(atlas, expect) {
   const { grid, selection } = atlas;
-  // A finger that goes down may be about to scroll.
-  grid.onpointerdown = ({ target, pointerType, ctrlKey, metaKey }) => {
-    if (nameOf(target) && pointerType !== "touch" && !ctrlKey && !metaKey) expect(headNamed(nameOf(target)));
-  };
+  aims(grid, expect);
   grid.onclick = ({ target, ctrlKey, metaKey }) => {
     const name = nameOf(target);
     if (name && (ctrlKey || metaKey)) toggle(selection, name);

@@ -51,8 +51,8 @@ export class Explained extends Emitter {
   told = el("p", { class: "viz-caption viz-explained-told", role: "status" });
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {Reference} reference
-   * @param {(place: HeadPlace) => unknown} press a head of which the click will choose the map */
-  constructor(selection, pair, reference, press) {
+   * @param {(place: HeadPlace) => unknown} aim at a head whose map the next click may choose */
+  constructor(selection, pair, reference, aim) {
     super();
     this.question = new Question(() => this.ask(), reference);
     this.selection = selection;
@@ -67,7 +67,7 @@ export class Explained extends Emitter {
       selection.set({ layer, head, query, key });
     this.routes = new RoutesView({ token, link, say });
     this.pictures = new PictureRoutes(token);
-    this.heads = new MeasuredHeads(selection, pair, say, press);
+    this.heads = new MeasuredHeads(selection, pair, say, aim);
     this.saves = routesSaves(() => {
       const { drawing } = this.run?.grid ? this.pictures : this.routes;
       return { drawing, title: this.#headline, run: this.run, options: this.question.options() };

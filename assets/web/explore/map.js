@@ -7,7 +7,7 @@ import { drawLabels } from "../core/labels.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Legend } from "./legend.js";
-import { drawOver, drawTiles } from "./map_drawing.js";
+import { drawOver, drawTiles, paintTile } from "./map_drawing.js";
 import { Gestures, zoomButtons } from "./map_gestures.js";
 import { cellSaid, heading } from "./map_heading.js";
 import { MapSheet } from "./map_sheet.js";
@@ -18,7 +18,7 @@ import { TokenSearch } from "./token_search.js";
 import { VisibleWeight } from "./visible_weight.js";
 
 /** @import { Emitter } from "../core/emitter.js" */
-/** @import { Selection, Shown, Signed } from "./types.d.ts" */
+/** @import { Selection, Shown, Signed, Tile } from "./types.d.ts" */
 
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for
@@ -139,9 +139,8 @@ export class AttentionMap extends MapSheet {
     const title = heading(selection, this.tiles, signed);
     this.title.textContent = title;
     if (!found) return this.#drawOver();
-    const top = signed ? Math.max(signed.most, found.most) : selection.scale === "row" ? 1 : found.most;
-    const shared = this.run.largest(selection.scale, selection.layer, selection);
-    this.scale = makeScale(signed ? CHANGE : selection.scale, top, shared, found.values);
+    const top = this.#top(found);
+    this.scale = this.#scaleOf(found);
     drawTiles(this);
     drawBorders(this);
     drawLabels(this);
@@ -156,6 +155,22 @@ export class AttentionMap extends MapSheet {
     this.canvas.setAttribute("aria-label", said);
     this.canvas.style.touchAction = this.view.zoomed ? "none" : "pan-y";
     this.#drawOver();
+  }
+
+  // A map that may be chosen next is painted by now.
+  prepare(/** @type {Tile} */ tile) {
+    if (this.#laid === this.shown) paintTile(this, tile, this.#scaleOf(tile));
+  }
+
+  #top(/** @type {Tile} */ { most }) {
+    const { signed, selection } = this;
+    return signed ? Math.max(signed.most, most) : selection.scale === "row" ? 1 : most;
+  }
+
+  #scaleOf(/** @type {Tile} */ tile) {
+    const { scale, layer } = this.selection;
+    const shared = this.run?.largest(scale, layer, this.selection);
+    return makeScale(this.signed ? CHANGE : scale, this.#top(tile), shared, tile.values);
   }
 
   hover(/** @type {Cell | null} */ place) {

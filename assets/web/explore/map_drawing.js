@@ -1,7 +1,7 @@
 // Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
 
 import { byRow, CHANGE, inkOn, picture, shade, shrink, theme } from "../core/colors.js";
-import { context2d, css } from "../core/dom.js";
+import { context2d, css, isDark } from "../core/dom.js";
 
 /** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Rectangle */
@@ -44,18 +44,24 @@ function clipped(map, context, beyond, draw) {
   context.restore();
 }
 
+/** A tile's picture, as its pixels on the screen need it. @type {(map: AttentionMap, tile: Tile, scale: Scale) => void} */
+export function paintTile({ side, view }, tile, scale) {
+  const pixel = (side / view.span) * (window.devicePixelRatio || 1);
+  const pixels = tile.shape.map((cells, axis) =>
+    Math.min(cells, Math.max(1, Math.floor(cells * tile.step[axis] * pixel))),
+  );
+  const painted = `${scale.name}:${scale.low}:${scale.high}:${isDark()}:${pixels}`;
+  if (tile.painted !== painted) tile.picture = paint(tile, scale, theme(scale), pixels);
+  tile.painted = painted;
+}
+
 export function drawTiles(/** @type {AttentionMap} */ map) {
   const { context, view, scale } = map;
   const cell = map.side / view.span;
   clipped(map, context, 0, (box) => {
     context.imageSmoothingEnabled = false;
     for (const tile of map.tiles) {
-      const pixels = tile.shape.map((side, axis) =>
-        Math.min(side, Math.max(1, Math.floor(side * tile.step[axis] * cell * (window.devicePixelRatio || 1)))),
-      );
-      const painted = `${scale.name}:${scale.low}:${scale.high}:${css("--body-text-color")}:${pixels}`;
-      if (tile.painted !== painted) tile.picture = paint(tile, scale, theme(scale), pixels);
-      tile.painted = painted;
+      paintTile(map, tile, scale);
       const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis]);
       if (tile.picture) context.drawImage(tile.picture, ...box(tile.rows[0], tile.keys[0], width, height));
     }

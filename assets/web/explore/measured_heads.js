@@ -17,19 +17,22 @@ export class MeasuredHeads {
   /** @type {Run | null} */ #run = null;
   /** @type {Explained | null} */ #shown = null;
   #doing = "removing";
+  /** @type {HeadLink[]} */ #weighed = []; // of the pair whose weights stand there
   title = el("h3");
 
   /** @param {Selection} selection @param {PairLinksView} pair @param {(sentence: string) => unknown} say
-   * @param {(place: HeadPlace) => unknown} press */
-  constructor(selection, pair, say, press) {
+   * @param {(place: HeadPlace) => unknown} aim */
+  constructor(selection, pair, say, aim) {
     this.selection = selection;
     this.pair = pair;
-    this.grid = shareGrid((place) => selection.set(place), say, press);
+    this.grid = shareGrid((place) => selection.set(place), say, aim);
     this.section = el("section", { class: "viz-shares", "aria-label": "All heads" }, this.title, this.grid.node);
     selection.on((changed) => {
       if (changed.has("layer") || changed.has("head")) this.grid.mark(selection.layer, selection.head);
     });
-    pair.on(() => selection.measure === "attention" && this.draw());
+    pair.on(() => {
+      if (selection.measure === "attention" && this.#weighed !== pair.links) this.draw();
+    });
   }
 
   /** `doing`: what is done to each head for its effect. @type {(run: Run, shown: Explained, doing: string) => void} */
@@ -63,9 +66,11 @@ export class MeasuredHeads {
   /** @type {(run: Run) => HeadNumbers} */
   #weights(run) {
     const [from, to] = this.#names(run);
+    this.#weighed = this.pair.links;
+    const values = table(run, this.pair.of(this.selection));
     return {
-      values: table(run, this.pair.of(this.selection)),
-      write: written((weight) => weight.toFixed(2).replace(/^0/, ""), table(run, this.pair.of(this.selection))),
+      values,
+      write: written((weight) => weight.toFixed(2).replace(/^0/, ""), values),
       said: headSaid((weight) => `gives ${to} ${weight.toFixed(4)} of the attention of ${from}`),
     };
   }
@@ -80,15 +85,15 @@ const sharesOf = (shown, verb) => ({
 });
 
 /** All heads as small cells with their numbers.
- * @type {(choose: (place: HeadPlace) => unknown, say: (sentence: string) => unknown, press?: (place: HeadPlace) => unknown) => HeadGrid} */
-export function shareGrid(choose, say, press) {
+ * @type {(choose: (place: HeadPlace) => unknown, say: (sentence: string) => unknown, aim?: (place: HeadPlace) => unknown) => HeadGrid} */
+export function shareGrid(choose, say, aim) {
   const tell = (/** @type {HeadPlace | null} */ place) => place && grid.numbers && say(grid.said(place));
   const cells = {
     kind: "viz-share",
     sizes: /** @type {[number, number]} */ ([30, 22]),
     parts: /** @type {["span"]} */ (["span"]),
   };
-  const grid = new HeadGrid(LABEL, { ...cells, numbered: true, choose, tell, press });
+  const grid = new HeadGrid(LABEL, { ...cells, numbered: true, choose, tell, aim });
   return grid;
 }
 

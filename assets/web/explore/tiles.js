@@ -1,6 +1,7 @@
 // The parts of one head's map that are here: the atlas's coarse one at once, then the finer, then exact cells.
 
 import { anyMasked, largest, topsOf } from "../core/colors.js";
+import { Latest } from "../core/latest.js";
 import { largestAmount } from "./map_changes.js";
 
 /** @import { Alone, AttentionMap, Range, Signed } from "./types.d.ts" */
@@ -11,6 +12,8 @@ import { largestAmount } from "./map_changes.js";
  *   picture?: HTMLCanvasElement }} Tile */
 
 export const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
+const AHEAD = 1024; // and up to so many the map of a head that is aimed at is asked for
+const KNOWN = 24; // maps that are kept as they were drawn
 const THUMBNAIL = 64; // most cells a side of a thumbnail, as the server makes them
 
 /** A part of a map, by itself the whole; pooled where it is large, and of a long map with its rows' largest.
@@ -23,6 +26,9 @@ export function mapPart(run, view, rows, keys) {
 export class Tiles {
   /** @type {Tile[]} */ list = [];
   asked = ""; // of which map
+  /** @type {Map<string, Tile>} */ #known = new Map(); // the latest parts, by what was asked
+  #aiming = new Latest(() => {}); // whoever clicks is told
+  /** @type {Promise<unknown>} */ #ahead = Promise.resolve(); // what was asked for last, one at a time
 
   /** @param {AttentionMap} map is told of each part that comes (`arrived`) */
   constructor(map) {
@@ -34,8 +40,7 @@ export class Tiles {
   async load(run, fresh) {
     const { map } = this;
     const { selection, view } = map;
-    const signed = map.signed ? `:${map.signed.shows}` : "";
-    const asked = `${run.key}:${selection.name}:${selection.kept}${signed}`;
+    const asked = this.#naming(run, selection);
     if (this.asked !== asked) this.list = [];
     this.asked = asked;
     if (!view.n) {
@@ -44,7 +49,7 @@ export class Tiles {
     }
     /** @type {Range} */ const whole = [0, view.n];
     const near = view.n > WHOLE && view.zoomed;
-    if (!this.list.length) this.#sketch(run);
+    if (!this.list.length && !this.#known.has(`${asked}:${whole}:${whole}`)) this.#sketch(run);
     if (!this.list.length || (this.list[0].sketch && !near)) await this.#fetch(run, fresh, whole, whole);
     if (near) await this.#fetch(run, fresh, ...around(view));
     map.node.dataset.painted = asked;
@@ -52,13 +57,40 @@ export class Tiles {
     return true;
   }
 
-  // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
+  // Have a head's whole map here, painted, ahead of the click that may choose it.
   expect(/** @type {number} */ layer, /** @type {number} */ head) {
-    const { run, view, selection, signed } = this.map;
-    if (!run || !view.n || view.n > WHOLE) return;
+    const { map } = this;
+    const { run, view, selection } = map;
+    if (!run || !view.n || view.n > AHEAD || map.signed?.ahead === false) return;
     const [asked, whole] = [{ ...selection, layer, head }, /** @type {Range} */ ([0, view.n])];
-    mapPart(run, asked).catch(() => {});
-    if (signed?.ahead) signed.part(run, asked, whole, whole).catch(() => {});
+    return this.#aiming.run(async (fresh) => {
+      await fresh(this.#ahead);
+      const coming = this.#part(run, { ...asked, name: `${layer}.${head}`, kept: selection.kept }, whole, whole);
+      this.#ahead = coming.catch(() => {});
+      map.prepare(await fresh(coming));
+    });
+  }
+
+  /** @type {(run: Run, view: { name: string, kept: string }) => string} */
+  #naming(run, { name, kept }) {
+    const { signed } = this.map;
+    return `${run.key}:${name}:${kept}${signed ? `:${signed.shows}` : ""}`;
+  }
+
+  /** A part, as it is known. @type {(run: Run, view: MapView & { name: string, kept: string }, rows: Range, keys: Range) => Promise<Tile>} */
+  async #part(run, view, rows, keys) {
+    const { signed } = this.map;
+    const name = `${this.#naming(run, view)}:${rows}:${keys}`;
+    const tile =
+      this.#known.get(name) ??
+      (signed
+        ? await inPlace(run, signed, view, rows, keys)
+        : surveyed({ ...(await mapPart(run, view, rows, keys)), rows, keys }));
+    this.#known.delete(name);
+    this.#known.set(name, tile);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > KNOWN) this.#known.delete(oldest);
+    return tile;
   }
 
   /** The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for; where
@@ -89,10 +121,8 @@ export class Tiles {
   async #fetch(run, fresh, rows, keys) {
     const { map } = this;
     if (this.list.some((tile) => !tile.sketch && `${tile.rows}:${tile.keys}` === `${rows}:${keys}`)) return;
-    const { signed, selection } = map;
-    const tile = signed
-      ? await fresh(inPlace(run, signed, selection, rows, keys))
-      : surveyed({ ...(await fresh(mapPart(run, selection, rows, keys))), rows, keys });
+    const { selection } = map;
+    const tile = await fresh(this.#part(run, selection, rows, keys));
     // The whole lies below the window that was zoomed into, whichever comes first.
     const whole = rows[1] - rows[0] === map.view.n;
     this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];

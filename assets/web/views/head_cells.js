@@ -5,10 +5,12 @@ import { headName, walked } from "./cells.js";
 
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
  *   numbered?: boolean, walks?: boolean, choose: (place: HeadPlace, event: Event) => unknown, tell?: (place: HeadPlace | null) => unknown,
- *   press?: (place: HeadPlace) => unknown }} Options
+ *   aim?: (place: HeadPlace) => unknown }} Options
  *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two
- *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `walks`: arrows choose as they move; `tell` of the head under the pointer or the focus; `press` of one
- *   that is pressed, before the click that chooses it */
+ *   sizes; `parts` of a cell below its name; `numbered`: heads have their numbers above them; `walks`: arrows choose as they move; `tell` of the head under the pointer or the focus; `aim` of one
+ *   that the next click may choose */
+
+const REST = 50; // milliseconds on a head, after which it is aimed at: not while the pointer sweeps over others
 
 export class HeadCells {
   /** @type {HTMLButtonElement[][]} */
@@ -19,16 +21,13 @@ export class HeadCells {
   constructor(node, options) {
     this.node = node;
     this.options = options;
-    const { choose, tell = () => {}, press } = options;
+    const { choose, tell = () => {}, aim } = options;
     node.classList.add("viz-heads");
     node.addEventListener("click", (event) => {
       const place = placeOf(event.target);
       if (place) choose(place, event);
     });
-    node.addEventListener("pointerdown", ({ target, pointerType }) => {
-      const place = pointerType === "touch" ? null : placeOf(target); // a finger may be about to scroll
-      if (place) press?.(place);
-    });
+    if (aim) aims(node, aim);
     for (const event of ["pointerover", "focusin"]) node.addEventListener(event, (e) => tell(placeOf(e.target)));
     for (const event of ["pointerleave", "focusout"]) node.addEventListener(event, () => tell(null));
     node.addEventListener("keydown", (event) => this.#key(event));
@@ -58,7 +57,10 @@ export class HeadCells {
    * @param {HeadPlace[]} chosen */
   mark(chosen) {
     const names = new Set(chosen.map(headName));
-    for (const cell of this.cells.flat()) cell.setAttribute("aria-pressed", String(names.has(cell.dataset.head ?? "")));
+    for (const cell of this.cells.flat()) {
+      const pressed = String(names.has(cell.dataset.head ?? ""));
+      if (cell.ariaPressed !== pressed) cell.ariaPressed = pressed;
+    }
     const [first] = chosen;
     if (first && !this.node.contains(document.activeElement)) this.goTo(first);
   }
@@ -99,6 +101,21 @@ export class HeadCells {
     this.goTo(to);
     this.#of(to)?.focus({ preventScroll: this.options.walks });
   }
+}
+
+/** Tell of the head that the pointer or the focus rests on, or that is pressed: a click may choose it next.
+ * @type {(node: HTMLElement, aim: (place: HeadPlace) => unknown) => void} */
+export function aims(node, aim) {
+  let timer = 0;
+  const leave = () => clearTimeout(timer);
+  const rest = (/** @type {Event & { pointerType?: string }} */ { type, target, pointerType }) => {
+    const place = pointerType === "touch" ? null : placeOf(target); // a finger may be about to scroll
+    leave();
+    if (place && type === "pointerdown") aim(place);
+    else if (place) timer = setTimeout(aim, REST, place);
+  };
+  for (const event of ["pointerover", "focusin", "pointerdown"]) node.addEventListener(event, rest);
+  node.addEventListener("pointerleave", leave);
 }
 
 /** The head of the cell that something is in. @type {(target: EventTarget | null) => HeadPlace | null} */
