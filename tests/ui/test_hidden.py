@@ -381,6 +381,9 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
         close(held["cosines"], kept)
     page.get_by_role("button", name="Previous layer").last.click()
     until(opened, ".viz-hidden-where", "After 1 of 4 blocks")
+    page.wait_for_url("**hidden.layer=1**")
+    page.go_back()
+    until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
 
 
 @pytest.mark.slow

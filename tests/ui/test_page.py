@@ -86,15 +86,6 @@ def test_two_texts_and_control_enter(shared, minilm):
     assert value_in(opened.hover(3, 17)) == pytest.approx(expected, abs=5e-5)
 
 
-@pytest.mark.slow
-def test_the_kind_picture_has_a_picture_to_run(shared):
-    opened = shared()
-    opened.page.get_by_label("Picture", exact=True).check()
-    opened.page.wait_for_selector("#viz-picture img")
-    opened.page.click("#viz-run")
-    opened.page.wait_for_function("vizTab.run.grid")
-
-
 def test_a_cell_of_the_map_marks_its_patches(shared, wide_trace):
     opened = shared(kind="image", example="a wide scene")
     opened.painted()

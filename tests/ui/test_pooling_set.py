@@ -26,6 +26,7 @@ from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.vectors.results import item_plain, pooled_plain
 from viz_encoder.ui.tabs.vectors.set_items import example, given_items, given_name
 from viz_encoder.ui.tabs.vectors.set_runs import answer, compare, learn, state_after
+from viz_encoder.ui.tabs.vectors.tab import BEGINNING
 
 MODEL = "all-MiniLM-L6-v2"
 TOPICS = asset("examples/sets/topics.csv").read_text()
@@ -73,6 +74,7 @@ def test_the_table_is_sorted_and_its_first_row_is_the_answer(site, client, topic
     first = topics["table"][0]
     start = f"Best by silhouette: {first['method']} after {first['state']} blocks, {values[0]:.3f};"
     assert topics["answer"].startswith(start)
+    assert topics["answer"] == BEGINNING  # which the page shows before it asks
     by = client.predict(topics["key"], "recall_at_1", api_name="/set_table")
     recalls = [row["recall_at_1"] for row in by if row["recall_at_1"] is not None]
     assert recalls == sorted(recalls, reverse=True)

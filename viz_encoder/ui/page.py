@@ -14,7 +14,14 @@ from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.built import Built
-from viz_encoder.ui.state.examples import EXAMPLES, PICTURES, FormExample, as_linked, opening_of
+from viz_encoder.ui.state.examples import (
+    EXAMPLES,
+    FIRST_PICTURE,
+    PICTURES,
+    FormExample,
+    as_linked,
+    opening_of,
+)
 from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.run_description import RunDescription, for_component
@@ -36,6 +43,12 @@ MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"
 SESSIONS_KEPT = 8
 ASKED = itertools.count()  # how often a run was asked for
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
+# Who chooses Picture sees one at once: that of the box, or the first example.
+RUN_PICTURE = f"""(kind, picture) => {{
+  if (kind !== "image") return;
+  const examples = document.querySelectorAll(".viz-example");
+  (picture ? document.getElementById("viz-run") : examples[{FIRST_PICTURE}]).click();
+}}"""
 SHARED_ENDPOINTS = (
     *form_endpoints.ENDPOINTS,
     *run_facts.ENDPOINTS,
@@ -116,6 +129,7 @@ class _Events:
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
         form.kind.change(reveal, form.kind, form.shown, **quick)
         form.kind.change(_first_picture, [form.kind, form.picture], form.picture, **quick)
+        form.kind.input(None, [form.kind, form.picture], None, js=RUN_PICTURE, **quick)
         for button, example in zip(form.examples, EXAMPLES, strict=True):
             filled = button.click(_filler(example), None, form.filled, **quick)
             self._connect_run(filled, example)

@@ -97,6 +97,10 @@ class VectorsTab extends TabShell {
       current.selection.note({ [LAYER]: layer === this.shown?.nLayers ? "" : String(layer) });
       this.refresh();
     });
+    current.selection.restored(LAYER, () => {
+      const { shown } = this;
+      if (shown?.key === current.selection.opened) this.acts.layer(depthOf(shown));
+    });
     this.parts.openLinked();
     this.open();
   }
@@ -143,7 +147,7 @@ class VectorsTab extends TabShell {
     current.selection.note({ [EARLIER]: "", [LAYER]: linked });
     const usual = run.grid ? "One picture" : run.kind === "pair" ? "The pair" : PARTS.titles.one;
     this.parts.offer(run.grid ? ["two", "padding"] : [], usual);
-    this.depth.layer = linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
+    this.depth.layer = depthOf(run);
     this.player.show({ nLayers: run.nLayers + 1 });
     const [all, inner] = [run.real().length, run.real(true).length];
     this.special.disabled = inner === 0 || inner === all;
@@ -153,4 +157,10 @@ class VectorsTab extends TabShell {
       : `This run has no ${inner ? "special" : "other"} tokens`;
     this.tokens.textContent = `${count(all)} tokens, ${count(all - inner)} of them special; ${run.model}`;
   }
+}
+
+// After how many blocks the link says; else at the output.
+function depthOf(/** @type {Run} */ run) {
+  const linked = linkedOf(run, LAYER);
+  return linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
 }

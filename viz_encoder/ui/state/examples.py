@@ -64,6 +64,7 @@ EXAMPLES = (
     ),
 )
 OPENING = EXAMPLES[0]
+FIRST_PICTURE = next(at for at, each in enumerate(EXAMPLES) if each.kind == "image")
 
 
 def opening_of(model: str) -> FormExample:

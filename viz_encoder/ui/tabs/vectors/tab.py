@@ -9,7 +9,7 @@ from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.vectors.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.vectors.events import PoolingEvents
 from viz_encoder.ui.tabs.vectors.routes import ROUTER
-from viz_encoder.ui.tabs.vectors.set_items import EXAMPLES
+from viz_encoder.ui.tabs.vectors.set_items import BUILT_IN, EXAMPLES
 from viz_encoder.ui.tabs.vectors.set_runs import ALL, MAX_SEEDS, MAX_STEPS
 from viz_encoder.ui.tabs.vectors.states import hidden_states
 
@@ -20,12 +20,20 @@ QUICK: dict[str, Any] = {
     "api_visibility": "private",
 }
 FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"]
+SHIPPED = "all-MiniLM-L6-v2"
 SET_WHAT = "What can be given, and who keeps it"
 SET_HELP = (
     "One text per line, or a CSV whose first line is text,label (and word, to pool one word of "
     "each text). Texts are read by the text model chosen above, pictures by the picture model; "
     "pictures named like cat_1.png have the label cat. All tabs share this box; its texts "
     "stay in this browser tab, also after a reload or Back. A file of texts fills it."
+)
+# Of the set that the page begins with, on the model that ships: what is seen before it is made.
+BEGINNING = (
+    "Best by silhouette: last after 3 blocks, 0.294; nearest-centroid accuracy 0.900 (best: the "
+    "model's own pooling after 6 blocks and 13 more, 0.975), recall@1 0.900 (best: received after "
+    "6 blocks, 0.975). The model's own pooling after 6 blocks: silhouette 0.144, nearest-centroid "
+    "accuracy 0.975, recall@1 0.950."
 )
 LEARN_HELP = (
     "Training learns a query so that the weighted mean of the tokens tells the labels apart; "
@@ -68,7 +76,9 @@ def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
         buttons = [gr.Button(title, size="sm", elem_classes="viz-set-example") for title in titles]
     help_ = f"<details><summary>{SET_WHAT}</summary><p class='viz-caption'>{SET_HELP}</p></details>"
     gr.HTML(help_, elem_classes="viz-set-help", apply_default_css=False)
-    notice = gr.HTML("", elem_id="viz-set-notice", apply_default_css=False)
+    first = f'<p class="viz-pool-answer">{BUILT_IN}, {SHIPPED}. {BEGINNING}</p>'
+    first = first if place.form.text_model.value == SHIPPED else ""
+    notice = gr.HTML(first, elem_id="viz-set-notice", apply_default_css=False)
     shown = script_view("vectors/set.js", elem_id="viz-set")
     models = [place.form.text_model, place.form.picture_model]
     _connect(start.click, stop, events.compare, [lines, *models], [shown, notice], events)
