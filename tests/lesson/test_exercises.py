@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.lesson.by_hand import N_HEADS, VOCABULARY, WEIGHTS, WIDTH, Run, windowed, without
+from tests.lesson.by_hand import VOCABULARY, WEIGHTS, Run, windowed, without
 from tests.lesson.web_numbers import FILE
 from viz_encoder.analyses import padding_drift
 from viz_encoder.bundled import asset
@@ -20,7 +20,6 @@ from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.pictured import causal_keys
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.result_code import PLACES
-from viz_encoder.lesson.steps import STEPS
 
 KEYS = "the keys to the cabinet [MASK] old"
 TEXTS = (
@@ -248,13 +247,10 @@ def test_choices_hold_the_plausible_mistakes_and_what_is_as_right(grammar):
         assert followed[asked] == found[asked]
 
 
-def test_each_step_has_one_exercise_a_level_and_all_are_asked_of_the_first_sentence(grammar):
-    assert [step.number for step in STEPS] == list(range(1, 13))
-    every = [each for step in STEPS for each in step.exercises]
-    assert [(step.number, each.level) for step in STEPS for each in step.exercises] == [*PLACES]
-    assert len({each.identifier for each in every}) == len(every) == 39
+def test_all_are_asked_of_the_first_sentence_in_their_order(grammar):
     _, found = posed(grammar, KEYS)
-    assert list(found) == [each.identifier for each in every]
+    assert [(each["step"], each["level"]) for each in found.values()] == [*PLACES]
+    assert len(PLACES) == 39
 
 
 @pytest.mark.parametrize("seat", [0, 5])
@@ -275,7 +271,7 @@ def test_a_number_as_it_is_printed_is_right_and_each_known_mistake_is_wrong(gram
 
 def test_paper_arithmetic_with_the_printed_numbers_is_right(grammar):
     """The question's own numbers, put into the formula that it teaches, for many seats' cells."""
-    for seat in range(30):
+    for seat in range(10):
         _, found = posed(grammar, KEYS, seat=seat)
         sums = found["sum-cell"]
         terms = numbers(sums["question"].split(":")[1])
@@ -395,37 +391,6 @@ def test_the_numbers_of_the_first_sentence(grammar):
         found["window-reach"]["answer"] == 2 and "window of 2" in found["window-reach"]["question"]
     )
     assert found["total-weights"]["answer"] == 24_034_304
-
-
-@pytest.mark.parametrize(
-    ("reach", "word", "share"),
-    [(1, "is", 0.990), (2, "is", 0.941), (3, "is", 0.877), (4, "are", 0.998)],
-)
-def test_what_the_model_says_in_each_window(reach: int, word: str, share: float):
-    run = windowed(KEYS, reach)
-    assert run.said(6) == word and run.share(word, 6) == pytest.approx(share, abs=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("joined", "who", "share"), [("because", "she", 0.998), ("so", "he", 0.999)]
-)
-def test_because_and_so_decide_who_is_meant(grammar, joined: str, who: str, share: float):
-    text = f"the girl saw the boy {joined} [MASK] was tired"
-    _, found = posed(grammar, text)
-    assert Run(text).said(7) == who
-    assert Run(text).share(who, 7) == pytest.approx(share, abs=6e-4)
-    assert said(found["other-word"]) == {"she": "he", "he": "she"}[who]
-
-
-def test_words_that_swap_without_positions_take_their_outputs_with_them():
-    one = Run("the cat sees the dog", positions=False).output
-    two = Run("the dog sees the cat", positions=False).output
-    order = [0, 1, 5, 3, 4, 2, 6]
-    assert abs(one[order] - two).max() < 1e-6 * abs(one).max()
-    assert (
-        abs(Run("the cat sees the dog").output[order] - Run("the dog sees the cat").output).max()
-        > 1
-    )
 
 
 def test_the_known_numbers_of_minilm(minilm):
@@ -551,18 +516,6 @@ def test_a_model_without_answers_is_asked_what_turns_its_vector(minilm):
     assert "other-word" not in found
 
 
-def test_untrained_states_keep_their_length_with_post_norm_and_grow_with_pre_norm():
-    sizes = {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "vocab_size": 100}
-    lengths = {}
-    for placement in ("pre", "post"):
-        config = EncoderConfig(**sizes, norm_placement=placement, dropout=0.0)
-        encoder = vz.load(config, seed=0, device="cpu")
-        hidden = vz.capture(encoder, torch.arange(12)).hidden_states
-        lengths[placement] = [float(state.norm(dim=-1).mean()) for state in hidden]
-    assert lengths["post"] == pytest.approx([512**0.5] * 7, abs=0.01)
-    assert all(a < b for a, b in zip(lengths["pre"], lengths["pre"][1:], strict=False))
-
-
 def test_a_rotary_model_has_no_position_to_add():
     config = EncoderConfig(
         n_layers=2, n_heads=4, d_model=32, d_ff=64, vocab_size=50, norm="rms", activation="silu",
@@ -591,10 +544,6 @@ def test_the_tolerance_reaches_what_paper_gives_and_counts_have_none():
     assert Number(0.84, 2, mistakes={"a": 0.845, "b": 0.3, "c": 0.301}).distinct_mistakes == {
         "b": 0.3
     }
-
-
-def test_heads_of_the_file_are_those_of_the_model(grammar):
-    assert (grammar.config.n_heads, grammar.config.d_model) == (N_HEADS, WIDTH)
 
 
 def test_the_numbers_of_the_plan_for_teachers():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.texts import TextValue
@@ -61,18 +62,14 @@ class AnswerChoice:
 Question = Number | AnswerChoice
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """One exercise; `ask` makes its question from a run, or None if the model cannot answer."""
-
-    identifier: str
-    level: int
-    ask: Callable[[Asked], Question | None]
+Ask = Callable[[Asked], Question | None]  # None: this model cannot answer it
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step of the lesson: its exercises in the order of their levels, counted from 1."""
+def at_mask(ask: Ask) -> Ask:
+    """The same exercise, but of [MASK], whatever token is followed."""
 
-    number: int
-    exercises: tuple[Exercise, ...]
+    @wraps(ask)
+    def of_mask(asked: Asked) -> Question | None:
+        return ask(asked.at_mask)
+
+    return of_mask

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Question
+from viz_encoder.lesson.exercise import AnswerChoice, Ask, Number, Question
 from viz_encoder.lesson.steps import STEPS
 from viz_encoder.lesson.texts import FIRST, Shown, Texts, TextValue, Token, texts_of
 
@@ -32,10 +32,11 @@ def exercises(asked: Asked, step: int | None = None, language: str = FIRST) -> l
 
 
 class Asking(NamedTuple):
-    """An exercise, its step, and its question of one run."""
+    """A question of one run, the name of its exercise, and the place of that in the lesson."""
 
-    exercise: Exercise
+    identifier: str
     step: int
+    level: int
     question: Question
 
 
@@ -50,34 +51,34 @@ def questions(asked: Asked, step: int | None = None) -> list[Asking]:
     """
     if step is not None and step not in range(1, len(STEPS) + 1):
         raise SelectionError(f"There is no step {step}; the lesson has steps 1 to {len(STEPS)}.")
-    chosen = STEPS if step is None else STEPS[step - 1 : step]
-    found = ((each, one.number, _question(asked, each)) for one in chosen for each in one.exercises)
     return [
-        Asking(each, number, question) for each, number, question in found if question is not None
+        Asking(ask.__name__.replace("_", "-"), number, level, question)
+        for number in ([step] if step else range(1, len(STEPS) + 1))
+        for level, ask in enumerate(STEPS[number - 1], 1)
+        if (question := _question(asked, ask)) is not None
     ]
 
 
-def _question(asked: Asked, exercise: Exercise) -> Question | None:
+def _question(asked: Asked, ask: Ask) -> Question | None:
     try:
-        return exercise.ask(asked)
+        return ask(asked)
     except VizEncoderError:  # this run keeps no such part
         return None
 
 
 def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
     """A question in words, as `exercises` gives it."""
-    exercise, step, question = asking
-    told = texts.exercises[exercise.identifier]
-    told = _of_variant(told, question.variant)
+    identifier, step, level, question = asking
+    told = _of_variant(texts.exercises[identifier], question.variant)
     given = {**question.given, "answer": _answer(question, told, texts)}
 
     def say(template: str) -> str:
         return texts.say(template, given)
 
     return {
-        "id": exercise.identifier,
+        "id": identifier,
         "step": step,
-        "level": exercise.level,
+        "level": level,
         "question": say(told["question"]),
         **(_number if isinstance(question, Number) else _choice)(question, told, say),
         "cell": question.cell,

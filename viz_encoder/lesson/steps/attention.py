@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Number, at_mask
 from viz_encoder.lesson.texts import Shown, Token
 
 MOST_LISTED = 16  # keys whose numbers a question lists
@@ -113,6 +113,7 @@ def key_forbidden(asked: Asked) -> Number | None:
     )
 
 
+@at_mask
 def head_that_acts(asked: Asked) -> AnswerChoice | None:
     """The head whose removal changes the answer, or the vector, the most: looking is not doing."""
     found = None if asked.contrast is None else asked.contrast.heads
@@ -177,14 +178,3 @@ def _softmax(scores: Float[np.ndarray, " key"], allowed: np.ndarray) -> Float[np
 def _pair(asked: Asked) -> dict[str, Token | str]:
     one, two = asked.token(asked.query), asked.token(asked.key)
     return {"query": Token(one), "key": Token(two), "head": asked.name}
-
-
-STEP = Step(
-    4,
-    (
-        Exercise("score", 1, score),
-        Exercise("weight-of-key", 2, weight_of_key),
-        Exercise("key-forbidden", 3, key_forbidden),
-        Exercise("head-that-acts", 4, lambda asked: head_that_acts(asked.at_mask)),
-    ),
-)

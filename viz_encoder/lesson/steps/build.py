@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from viz_encoder.config import EncoderConfig
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Number
 
 N_POSITIONS = 512  # for the mistake of counting a position table
 
@@ -84,13 +84,3 @@ def _sizes(asked: Asked) -> Sizes:
 
 def _encoder(sizes: Sizes, n_heads: int = 8) -> EncoderConfig:
     return EncoderConfig.named("original", **sizes._asdict(), n_heads=n_heads)
-
-
-STEP = Step(
-    12,
-    (
-        Exercise("more-heads", 1, more_heads),
-        Exercise("equal-cost", 2, equal_cost),
-        Exercise("total-weights", 3, total_weights),
-    ),
-)

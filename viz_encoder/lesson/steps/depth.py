@@ -5,7 +5,7 @@ import numpy as np
 from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.config import Task
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.texts import Blocks, Shown, Token
 
 
@@ -75,13 +75,3 @@ def settled(asked: Asked) -> Number | None:
         mistakes={"first": first, "counted_from_0": after - 1, "all": asked.trace.n_layers},
         variant="" if asked.answer else "whole",
     )
-
-
-STEP = Step(
-    8,
-    (
-        Exercise("n-states", 1, n_states),
-        Exercise("cosine", 2, cosine),
-        Exercise("settled", 3, settled),
-    ),
-)

@@ -5,7 +5,7 @@ import math
 from viz_encoder.analyses.step import embedding_step
 from viz_encoder.config import Embedding
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Number
 from viz_encoder.lesson.texts import Shown, Token
 
 
@@ -80,13 +80,3 @@ def sine(asked: Asked) -> Number:
         },
         printed=math.sin(place * round(rate, 4)),
     )
-
-
-STEP = Step(
-    2,
-    (
-        Exercise("sum-cell", 1, sum_cell),
-        Exercise("swap-words", 2, swap_words),
-        Exercise("sine", 3, sine),
-    ),
-)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from viz_encoder.config import Activation
 from viz_encoder.config.anatomy import FORMULAS, NAMES
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.texts import Shown, Token
 from viz_encoder.model.block import ACTIVATIONS
 
@@ -94,13 +94,3 @@ def _before(asked: Asked) -> Float[np.ndarray, " unit"] | None:
         return None
     found = asked.way.feed_forward
     return found.before if found.gate is None else found.gate
-
-
-STEP = Step(
-    7,
-    (
-        Exercise("units-on", 1, units_on),
-        Exercise("ffn-weights", 2, ffn_weights),
-        Exercise("activation", 3, activation),
-    ),
-)

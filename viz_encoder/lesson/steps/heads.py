@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from viz_encoder.analyses.step import heads_step
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.texts import Blocks, Shown, Token
 
 MOST_LISTED = 16
@@ -69,13 +69,3 @@ def longest_sum(asked: Asked) -> Number | None:
 def _head_parts(asked: Asked) -> Float[np.ndarray, "head d_model"]:
     """Each head's part of the query's attention output through W_O, without the bias."""
     return heads_step(asked.parts, asked.trace, asked.layer, asked.query).parts.astype(float)
-
-
-STEP = Step(
-    5,
-    (
-        Exercise("n-maps", 1, n_maps),
-        Exercise("output-weights", 2, output_weights),
-        Exercise("longest-sum", 3, longest_sum),
-    ),
-)

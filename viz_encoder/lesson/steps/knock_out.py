@@ -5,8 +5,7 @@ import numpy as np
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config import Task
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.carried import sum_of_shares, twin_share
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Number, at_mask
 from viz_encoder.lesson.grammar import CONJUNCTIONS
 from viz_encoder.lesson.grammar import other_word as other_word_of
 from viz_encoder.lesson.pictured import deciding_patch, flipping_patches, hidden_together
@@ -17,6 +16,7 @@ N_CHOICES = 6
 MOST_LISTED = 16
 
 
+@at_mask
 def deciding_word(asked: Asked) -> AnswerChoice | None:
     """A word without which the answer is another; where there is none, what costs it the most."""
     if asked.turned is not None:
@@ -80,6 +80,7 @@ def _turning_word(asked: Asked, turned: dict[int, float]) -> AnswerChoice | None
     )
 
 
+@at_mask
 def flips(asked: Asked) -> Number | None:
     """Number of words that change the answer when removed alone."""
     if asked.turned is not None:
@@ -128,6 +129,7 @@ def _median(printed: dict[int, Shown]) -> float:
     return float(np.median([by.rounded for by in printed.values()]))
 
 
+@at_mask
 def other_word(asked: Asked) -> AnswerChoice | None:
     """The prediction at [MASK] if the deciding word is replaced."""
     if asked.trace.grid is not None:
@@ -170,15 +172,3 @@ def _n_flipping(asked: Asked) -> int:
     found = asked.without
     assert found is not None
     return int(np.sum([bool(said) and said != asked.answer for said in found.answers]))
-
-
-STEP = Step(
-    9,
-    (
-        Exercise("deciding-word", 1, lambda asked: deciding_word(asked.at_mask)),
-        Exercise("flips", 2, lambda asked: flips(asked.at_mask)),
-        Exercise("other-word", 3, lambda asked: other_word(asked.at_mask)),
-        Exercise("sum-of-shares", 4, sum_of_shares),
-        Exercise("twin-share", 5, twin_share),
-    ),
-)

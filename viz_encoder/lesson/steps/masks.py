@@ -4,7 +4,7 @@ import torch
 
 from viz_encoder.config import Embedding
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.pictured import causal_keys, pairs_of_rows
 from viz_encoder.lesson.texts import Token
 from viz_encoder.model.masks import sliding_window
@@ -73,13 +73,3 @@ def smallest_window(asked: Asked) -> Number | None:
             "one_less": smallest - 1,
         },
     )
-
-
-STEP = Step(
-    10,
-    (
-        Exercise("causal-cells", 1, causal_cells),
-        Exercise("window-reach", 2, window_reach),
-        Exercise("smallest-window", 3, smallest_window),
-    ),
-)

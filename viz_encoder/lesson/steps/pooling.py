@@ -6,7 +6,7 @@ from viz_encoder.analyses.padding_drift import padding_drift
 from viz_encoder.config import Embedding, Positions
 from viz_encoder.inputs import TextReader
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Number
 from viz_encoder.lesson.pictured import no_padding
 from viz_encoder.lesson.texts import Shown, Token
 
@@ -99,13 +99,3 @@ def forgotten_mask(asked: Asked) -> AnswerChoice | None:
         },
         mistakes={"cls": 1, "both": 2, "neither": 3},
     )
-
-
-STEP = Step(
-    11,
-    (
-        Exercise("mean-cell", 1, mean_cell),
-        Exercise("patches", 2, patches),
-        Exercise("forgotten-mask", 3, forgotten_mask),
-    ),
-)

@@ -4,7 +4,7 @@ import numpy as np
 
 from viz_encoder.analyses.step import projection_step
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.texts import Shown, Token
 
 N_LARGEST = 3  # products that are written out
@@ -75,13 +75,3 @@ def one_number(asked: Asked) -> Number | None:
 
 def _inner(asked: Asked) -> int:
     return asked.config.n_heads * asked.config.d_head
-
-
-STEP = Step(
-    3,
-    (
-        Exercise("head-width", 1, head_width),
-        Exercise("qkv-weights", 2, qkv_weights),
-        Exercise("one-number", 3, one_number),
-    ),
-)

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.exercise import Number
 from viz_encoder.lesson.texts import Blocks, Shown, Token
 
 
@@ -84,13 +84,3 @@ def _where(asked: Asked) -> dict[str, Token | Blocks | int]:
 def _there(vector: Float[np.ndarray, " d_model"] | None) -> Float[np.ndarray, " d_model"]:
     assert vector is not None
     return vector
-
-
-STEP = Step(
-    6,
-    (
-        Exercise("residual-cell", 1, residual_cell),
-        Exercise("normed-cell", 2, normed_cell),
-        Exercise("norm-length", 3, norm_length),
-    ),
-)

@@ -2,7 +2,7 @@
 
 from viz_encoder.config import Embedding, EncoderConfig, Positions
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import AnswerChoice, Exercise, Number, Step
+from viz_encoder.lesson.exercise import AnswerChoice, Number
 from viz_encoder.lesson.texts import Token
 
 
@@ -111,13 +111,3 @@ def _place_of_patch(asked: Asked) -> Number | None:
         },
         variant="picture",
     )
-
-
-STEP = Step(
-    1,
-    (
-        Exercise("n-tokens", 1, n_tokens),
-        Exercise("table", 2, table),
-        Exercise("equal-words", 3, equal_words),
-    ),
-)
