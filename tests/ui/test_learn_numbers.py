@@ -56,13 +56,9 @@ def test_every_number_comes_back_exactly(site, masked, grammar, trace):
     for name in ("q", "v", "dots", "scores", "weights", "out"):
         same(told["attention"][name], getattr(row, name))
     same(told["attention"]["k"], row.k[2])
-    same(told["attention"]["v_key"], row.v[2])
-    assert told["attention"]["max"] == pytest.approx(row.max, rel=1e-7)
-    assert told["attention"]["sum"] == pytest.approx(row.sum, rel=1e-7)
     assert told["attention"]["scale"] == 0.25 and told["attention"]["allowed"] == [1] * 9
     same(told["heads"]["parts"], block.heads.parts)
     same(told["heads"]["lengths"], block.heads.lengths)
-    assert told["heads"]["length"] == pytest.approx(47.09, abs=0.005)
     assert [stage["id"] for stage in told["stages"]] == [stage.name for stage in block]
     for stage, expected in zip(told["stages"], block, strict=True):
         if expected.vector is None:
@@ -73,12 +69,11 @@ def test_every_number_comes_back_exactly(site, masked, grammar, trace):
             assert stage["length"] == pytest.approx(length, rel=1e-6)
     same(told["ffn"]["after"], block.feed_forward.after)
     assert told["ffn"]["on"] == int((block.feed_forward.before > 0).sum())
-    assert told["ffn"]["gate"] is None and told["ffn"]["activation"] == "gelu"
+    assert told["ffn"]["activation"] == "gelu"
     assert [unit for unit, _ in told["ffn"]["strongest"]][:3] == [183, 242, 137]
     found = projection_step(grammar, trace, 2, 0, 6, 2)
     same(told["projection"]["column"], found.weight[3])
     assert told["projection"]["sum"] == pytest.approx(float(found.q[3]), rel=1e-5)
-    same(told["projection"]["x_key"], found.x_key)
     embedded = embedding_step(grammar, trace, 6)
     same(told["embedding"]["token"], embedded.token)
     assert told["embedding"]["id"] == embedded.id and told["embedding"]["segment"] is None
@@ -88,11 +83,11 @@ def test_every_number_comes_back_exactly(site, masked, grammar, trace):
 def test_a_norm_as_it_is_told(site, masked):
     told = ask(site, masked).json()
     norm = next(stage["norm"] for stage in told["stages"] if stage["id"] == "norm_ffn")
-    before = np.array(norm["in"])
+    before = np.array(norm["before"])
     assert norm["kind"] == "LayerNorm" and norm["mean"] == pytest.approx(before.mean(), abs=1e-6)
-    scaled = (before - norm["mean"]) / np.sqrt(norm["std"] ** 2 + norm["eps"])
+    scaled = (before - norm["mean"]) / norm["std"]
     out = np.array(norm["weight"]) * scaled + np.array(norm["bias"])
-    assert np.abs(out - norm["out"]).max() < 1e-5 * np.abs(out).max()
+    assert np.abs(out - norm["after"]).max() < 1e-5 * np.abs(out).max()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +105,7 @@ def test_a_place_that_is_not_there(site, masked, place, says):
 def test_a_run_with_a_head_removed_shows_it_as_nothing(runner):
     key = changed_run(runner, text_key(runner), ["h2.1"])
     told = token_numbers(runner.store.get(key), WHOLE)
-    assert told["missing"] == {} and told["heads"]["removed"] == [1] and told["agrees"] < 1e-6
+    assert told["missing"] == {} and told["agrees"] < 1e-6
     assert told["heads"]["lengths"][1] == 0 and not any(told["heads"]["parts"][1])
 
 
@@ -129,7 +124,6 @@ def test_a_picture_and_a_long_text(runner):
     long = runner.text("all-MiniLM-L6-v2", "word " * 300)["key"]
     told = token_numbers(runner.store.get(long), NumbersAsked(0, 0, 3, 299, 0))
     assert told["attention"]["v"] is None and len(told["attention"]["dots"]) > 256
-    same(told["attention"]["v_key"], runner.store.get(long).trace.layers[0].v[0, 299])
 
 
 def test_a_saved_run_says_what_is_missing_and_why(runner, trace):

@@ -44,7 +44,7 @@ export class EmbeddingStep {
     if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum", asks: "sum-cell" });
     if (found.norm || rows.length < 1) rows.push({ name: found.token ? words.out : words.entering, values: found.out });
     this.rows.show(words.vectors, rows, place.around, texts, 3);
-    this.says.textContent = spoken(texts, found.says ?? "");
+    this.says.textContent = spoken(texts, found.says);
     this.order.show(shown);
     this.table.show(shown, Boolean(found.position));
     const note = found.position ? words.note : found.token ? words.noteAlone : "";

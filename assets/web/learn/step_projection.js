@@ -65,7 +65,7 @@ export class ProjectionStep {
       `${words.at(at)} ${fixed(found.x[at], 2)} · ${factor(found.column[at])}`;
     const said = words.sum(product.length, first.map(factors).join("; "), fixed(rest, 2), bias);
     this.sum.replaceChildren(said, el("span", asksFor(ASKED, { cell: dim }), `q[${dim}] = ${fixed(found.sum, 2)}`));
-    this.says.textContent = spoken(texts, found.says ?? "");
+    this.says.textContent = spoken(texts, found.says);
     this.note.textContent = words.note(found.x.length);
   }
 

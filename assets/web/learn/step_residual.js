@@ -97,8 +97,8 @@ function normed(
   /** @type {boolean} */ explained,
 ) {
   const words = texts.residual;
-  const at = Math.min(around, norm.in.length - 1);
-  const [given, out] = [norm.in[at], norm.out[at]];
+  const at = Math.min(around, norm.before.length - 1);
+  const [given, out] = [norm.before[at], norm.after[at]];
   const mean = norm.mean === null ? "" : fixed(norm.mean, 4);
   const x = asked(into, at, fixed(given, 3));
   const centered = norm.mean === null ? [x] : ["(", x, ` ${signedText(-norm.mean, 4)})`];

@@ -8,22 +8,20 @@ export interface Norm {
   kind: string;
   mean: Maybe;
   std: number;
-  eps: number;
   weight: number[] | null;
   bias: number[] | null;
-  in: number[];
-  out: number[];
+  before: number[];
+  after: number[];
 }
 export interface EmbeddingNumbers {
   id: Maybe;
   token: number[] | null;
   position: number[] | null;
   segment: number[] | null;
-  scale: number;
   sum: number[];
   norm: Norm | null;
   out: number[];
-  says: string | null;
+  says: string;
 }
 export interface ProjectionNumbers {
   x: number[];
@@ -36,14 +34,13 @@ export interface ProjectionNumbers {
   v: number[];
   q_before: number[] | null;
   k_before: number[] | null;
-  says: string | null;
+  says: string;
 }
-/** q, k, dots, scores, max and sum are null of a model that computes its own softmax. */
+/** q, k, dots and scores are null of a model that computes its own softmax. */
 export interface AttentionNumbers {
   q: number[] | null;
   k: number[] | null;
   v: number[][] | null;
-  v_key: number[];
   dots: number[] | null;
   scale: number;
   bias: number[] | null;
@@ -52,8 +49,6 @@ export interface AttentionNumbers {
   scores: Maybe[] | null;
   weights: number[];
   out: number[];
-  max: Maybe;
-  sum: Maybe;
 }
 /** Of a model whose queries and keys were seen. */
 export interface SeenAttention extends AttentionNumbers {
@@ -66,7 +61,6 @@ export interface HeadsNumbers {
   parts: number[][];
   bias: number[] | null;
   sum: number[];
-  length: number;
 }
 export interface Stage {
   id: string;
@@ -74,12 +68,10 @@ export interface Stage {
   vector: number[] | null;
   length: Maybe;
   norm: Norm | null;
-  says: string | null;
 }
 export interface FfnNumbers {
   before: number[];
   after: number[];
-  gate: number[] | null;
   activation: string;
   on: number;
   strongest: [unit: number, value: number][];

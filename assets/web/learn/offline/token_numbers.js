@@ -1,7 +1,7 @@
 // Every number of one token's way through one layer, as the server tells it to the steps of the lesson.
 
-import { softmax } from "../softmax.js";
-import { added, dot, lengthOf, rowOf } from "../arithmetic.js";
+import { weighted } from "../softmax.js";
+import { added, lengthOf, rowOf } from "../arithmetic.js";
 import { tensorOf } from "./forward.js";
 
 /** @import * as Told from "../types.d.ts" */
@@ -36,11 +36,10 @@ function embedding(model, { ids, positions, states }, token) {
     token: rowOf(tensorOf(model, "embed.tokens.word.weight"), ids[token]),
     position: positions ? rowOf(tensorOf(model, "embed.position"), token) : null,
     segment: null,
-    scale: 1,
     sum: out,
     norm: null,
     out,
-    says: positions ? null : NO_ORDER,
+    says: positions ? "" : NO_ORDER,
   };
 }
 
@@ -64,18 +63,16 @@ function projection(model, { first, heads }, { layer, head, query, key, dim }) {
     v: v[key],
     q_before: null,
     k_before: null,
-    says: null,
+    says: "",
   };
 }
 
 /** @type {(head: Head, allowed: boolean[], asked: Asked) => Told.AttentionNumbers} */
 function attention({ q, k, v, dots, scores, weights }, allowed, { query, key }) {
-  const { max, sum } = softmax(scores[query], allowed);
   return {
     q: q[query],
     k: k[key],
     v,
-    v_key: v[key],
     dots: dots[query],
     scale: 1 / Math.sqrt(q[query].length),
     bias: null,
@@ -83,14 +80,7 @@ function attention({ q, k, v, dots, scores, weights }, allowed, { query, key }) 
     sink: null,
     scores: scores[query].map((score, at) => (allowed[at] ? score : null)),
     weights: weights[query],
-    out: v[0].map((_, at) =>
-      dot(
-        weights[query],
-        v.map((value) => value[at]),
-      ),
-    ),
-    max: Number.isFinite(max) ? max : null,
-    sum,
+    out: weighted(weights[query], v),
   };
 }
 
@@ -109,7 +99,6 @@ function heads(model, block, { layer, query }) {
     parts,
     bias: Array.from(tensorOf(model, `layers.${layer}.attn.o.bias`).values),
     sum: block.attention[query],
-    length: lengthOf(block.attention[query]),
   };
 }
 
@@ -119,7 +108,7 @@ function stages(model, ran, { layer, query }) {
   const last = layer === model.config.n_layers - 1;
   /** @type {(id: string, title: string, vector?: Vector | null, norm?: Told.Norm | null) => Told.Stage} */
   const stage = (id, title, vector = null, norm = null) => {
-    return { id, title, vector, length: vector && lengthOf(vector), norm, says: null };
+    return { id, title, vector, length: vector && lengthOf(vector), norm };
   };
   /** @type {(id: string, title: string, name: string, given: Vector, found: Normed) => Told.Stage} */
   const norm = (id, title, name, given, found) => stage(id, title, found.out, normNumbers(model, name, given, found));
@@ -149,7 +138,7 @@ function stages(model, ran, { layer, query }) {
 function normNumbers(model, name, given, { out, mean, std }) {
   const learned = (/** @type {string} */ part) => Array.from(tensorOf(model, `${name}.${part}`).values);
   const both = { weight: learned("weight"), bias: learned("bias") };
-  return { kind: "LayerNorm", mean, std, eps: model.config.norm_eps, ...both, in: given, out };
+  return { kind: "LayerNorm", mean, std, ...both, before: given, after: out };
 }
 
 /** @type {(block: Block, query: number) => Told.FfnNumbers} */
@@ -159,7 +148,6 @@ function ffn({ before, after, added: down }, query) {
   return {
     before: before[query],
     after: units,
-    gate: null,
     activation: "gelu",
     on: units.filter((value) => value > 0).length,
     strongest: order.slice(0, STRONGEST).map((at) => [at, units[at]]),

@@ -8,10 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.step import (
-    FeedForwardStep,
-    HeadsStep,
     NormStep,
-    Stage,
     attention_step,
     block_step,
     embedding_step,
@@ -29,6 +26,7 @@ MAPS_ALONE = (
     "This model computes its softmax itself: only its maps are kept, without queries and keys."
 )
 PURPOSE = "see its embeddings, projections and blocks"
+HEADS = "lengths parts bias sum"
 OF_THE_BLOCK = ("heads", "stages", "ffn")
 ToldNumbers = tuple[dict[str, Any], float | None]  # and how far it is from what ran
 
@@ -89,42 +87,17 @@ class _Parts:
 
 def _attention(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     found = attention_step(entry.trace, asked.layer, asked.head, asked.query)
-    few = len(found.weights) <= MOST_VALUES
-    told = {
-        "q": _told(found.q),
-        "k": None if found.k is None else _told(found.k[asked.key]),
-        "v": _told(found.v) if few else None,
-        "v_key": _told(found.v[asked.key]),
-        "dots": _told(found.dots),
-        "scale": _number(found.scale),
-        "bias": _told(found.bias),
-        "allowed": found.allowed.astype(int).tolist(),
-        "sink": _number(found.sink),
-        "scores": _told(found.scores),
-        "weights": _told(found.weights),
-        "out": _told(found.out),
-        "max": _number(found.max),
-        "sum": _number(found.sum),
-    }
-    return told, found.apart
+    told = _some(found, "q dots scale bias sink scores weights out")
+    told["k"] = None if found.k is None else _told(found.k[asked.key])
+    told["v"] = _told(found.v) if len(found.weights) <= MOST_VALUES else None
+    return {**told, "allowed": found.allowed.astype(int).tolist()}, found.apart
 
 
 def _embedding(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     encoder = entry.source(PURPOSE)
     found = embedding_step(encoder, entry.trace, asked.query, entry.inputs)
-    told = {
-        "id": found.id,
-        "token": None if isinstance(encoder, RecordedParts) else _told(found.token),
-        "position": _told(found.position),
-        "segment": _told(found.segment),
-        "scale": 1.0,
-        "sum": _told(found.sum),
-        "norm": _norm(found.norm),
-        "out": _told(found.out),
-        "projected": found.projected,
-        "says": found.says or None,
-    }
-    return told, found.apart
+    told = _some(found, "id token position segment sum norm out says")
+    return told | ({"token": None} if isinstance(encoder, RecordedParts) else {}), found.apart
 
 
 def positions(entry: Entry) -> Float[np.ndarray, "token d_model"]:
@@ -138,29 +111,20 @@ def positions(entry: Entry) -> Float[np.ndarray, "token d_model"]:
 def _projection(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     places = (asked.layer, asked.head, asked.query, asked.key)
     found, dim = projection_step(entry.source(PURPOSE), entry.trace, *places), asked.dim
-    told = {
-        "x": _told(found.x),
-        "x_key": _told(found.x_key),
-        "dim": dim,
-        "column": _told(found.weight[dim]),
-        "bias": None if found.bias is None else _number(found.bias[dim]),
-        "sum": _number(found.sums[dim]),
-        "q": _told(found.q),
-        "k": _told(found.k),
-        "v": _told(found.v),
-        "q_before": _told(found.q_before),
-        "k_before": _told(found.k_before),
-        "says": found.says or None,
-    }
-    return told, found.apart
+    bias = None if found.bias is None else found.bias[dim]
+    one = {"column": found.weight[dim], "bias": bias, "sum": found.sums[dim]}
+    told = _some(found, "x q k v q_before k_before says")
+    return {**told, "dim": dim, **{name: _told(value) for name, value in one.items()}}, found.apart
 
 
 def _block(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     found = block_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
+    network = found.feed_forward
+    strongest = [[unit, _told(value)] for unit, value in network.strongest(STRONGEST)]
     told = {
-        "heads": _heads(found.heads),
-        "stages": [_stage(one) for one in found],
-        "ffn": _network(found.feed_forward),
+        "heads": _some(found.heads, HEADS),
+        "stages": [{"id": one.name, **_some(one, "title vector length norm")} for one in found],
+        "ffn": {**_some(network, "before after activation on out"), "strongest": strongest},
     }
     return told, found.apart
 
@@ -168,69 +132,23 @@ def _block(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
 def _heads_alone(entry: Entry, asked: NumbersAsked) -> ToldNumbers:
     """For a recorded model of which only attention was read."""
     found = heads_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
-    return _heads(found), None
+    return _some(found, HEADS), None
 
 
-def _stage(found: Stage) -> dict[str, Any]:
-    return {
-        "id": found.name,
-        "title": found.title,
-        "vector": _told(found.vector),
-        "length": _number(found.length),
-        "norm": _norm(found.norm),
-        "says": found.says or None,
-    }
+def _some(found: Any, names: str) -> dict[str, Any]:
+    """These parts of a result, for the page."""
+    return {name: _told(getattr(found, name)) for name in names.split()}
 
 
-def _network(found: FeedForwardStep) -> dict[str, Any]:
-    return {
-        "before": _told(found.before),
-        "after": _told(found.after),
-        "gate": _told(found.gate),
-        "activation": str(found.activation),
-        "on": found.on,
-        "strongest": [[unit, _number(value)] for unit, value in found.strongest(STRONGEST)],
-        "out": _told(found.out),
-    }
-
-
-def _heads(found: HeadsStep) -> dict[str, Any]:
-    return {
-        "lengths": _told(found.lengths),
-        "parts": _told(found.parts),
-        "bias": _told(found.bias),
-        "sum": _told(found.sum),
-        "length": _number(np.linalg.norm(found.sum)),
-        "removed": list(found.removed),
-    }
-
-
-def _norm(found: NormStep | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "kind": found.kind,
-        "mean": _number(found.mean),
-        "std": _number(found.std),
-        "eps": found.eps,
-        "weight": _told(found.weight),
-        "bias": _told(found.bias),
-        "in": _told(found.before),
-        "out": _told(found.after),
-    }
-
-
-def _told(values: np.ndarray | None) -> list[Any] | None:
+def _told(value: Any) -> Any:
     """Float32 with as many digits as bring the same float32 back; null for what is no number."""
-    if values is None:
-        return None
-    if values.ndim > 1:
-        return [_told(row) for row in values]
-    return [float(f"{x:.9g}") if np.isfinite(x) else None for x in values.tolist()]
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else _told(np.array([value], np.float32))[0]  # type: ignore[index]
+    if isinstance(value, NormStep):
+        return _some(value, "kind mean std weight bias before after")
+    if isinstance(value, np.ndarray) and value.ndim:
+        return [_told(part) for part in value]
+    if isinstance(value, float | np.number | np.ndarray):
+        return float(f"{np.float32(value):.9g}") if np.isfinite(value) else None
+    return value
 
 
 NumbersWork = Callable[[Entry, NumbersAsked], ToldNumbers]
