@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.lesson.by_hand import VOCABULARY, Run, windowed, without
+from tests.lesson.by_hand import VOCABULARY, Run, windowed
 from tests.slow import slow
 from tests.ui.axe import AXE, findings
 from tests.ui.firefox import firefox_path, running
@@ -68,12 +68,6 @@ def go(page, step):
     shown(page, step)
 
 
-def numbers(page, selector):
-    """The numbers of these elements as they are printed."""
-    texts = page.eval_on_selector_all(selector, "all => all.map(each => each.textContent)")
-    return [float(text.replace("\u2212", "-").replace("+", "")) for text in texts]
-
-
 def headline(page, said):
     """Wait until the sentence over the step says this."""
     until(
@@ -127,78 +121,18 @@ def test_all_steps_by_keyboard(opened):
         assert page.locator(".viz-learn-missing").is_hidden()
         if step < 12:
             page.keyboard.press("Space")
-    page.keyboard.press("Shift+Space")
-    shown(page, 11)
-    page.keyboard.press("ArrowRight")
-    until(page, "() => location.search.includes('layer=3')")
-
-
-def test_the_first_steps_show_numpys_numbers(opened):
-    run, page = Run(OWN_SENTENCE), opened()
-    block = run.blocks[LAYER]
-    shown(page, 1)
-    ids = page.eval_on_selector_all(
-        ".viz-learn-card small:last-child", "all => all.map(each => each.textContent)"
-    )
-    assert [int(text.split()[-1]) for text in ids] == run.ids
-    go(page, 2)
-    wanted = run.states[0][QUERY, :8]
-    np.testing.assert_allclose(
-        numbers(page, ".viz-learn-sum .viz-learn-number"), wanted, atol=0.00051
-    )
-    go(page, 3)
-    cells = numbers(page, ".viz-learn-cells button")
-    np.testing.assert_allclose(cells, block["q"][HEAD, QUERY], atol=0.0051)
-    go(page, 4)
-    near(weights(page), block["weights"][HEAD, QUERY])
-    headline(page, "[MASK] attends most to keys")
-    go(page, 5)
-    lengths = numbers(page, ".viz-learn-vectors [role=row]:not(.viz-learn-dims) .viz-learn-length")
-    wanted = np.linalg.norm(block["parts"][:, QUERY], axis=-1)
-    np.testing.assert_allclose(lengths[:4], wanted, atol=0.051)
-    go(page, 6)
-    ends = [np.linalg.norm(run.states[LAYER + at][QUERY]) for at in (0, 1)]
-    headline(page, f"from length {ends[0]:.1f} to {ends[1]:.1f}")
-    go(page, 7)
-    headline(page, f"{(block['before'][QUERY] > 0).sum()} of the 256 units")
-
-
-def test_the_last_steps_show_numpys_numbers(opened, grammar):
-    run, page = Run(OWN_SENTENCE), opened("?learn=8")
-    headline(page, f"says “are” for [MASK] ({run.shares(QUERY).max():.3f})")
-    first = page.eval_on_selector_all(
-        ".viz-learn-depth tbody bdi:first-child", "all => all.map(each => each.textContent)"
-    )
-    assert first[::4] == [run.said(QUERY, state) for state in range(5)]
-    go(page, 9)
-    page.wait_for_selector("[data-effect]")
-    until(page, "() => vizLearn.question.exercises.length === 5")
-    effects = page.eval_on_selector_all(
-        "[data-effect]", "all => all.map(each => Number(each.dataset.effect))"
-    )
-    own = run.share("are", QUERY)
-    gone = [without(OWN_SENTENCE, at) for at in range(9) if at != QUERY]
-    near(effects, np.array([each.share("are", QUERY) - own for each in gone]))
-    page.wait_for_selector(".viz-learn-carried tfoot")
-    split = vz.attribute(grammar, OWN_SENTENCE, token=QUERY, against="is")
-    sums = page.locator(".viz-learn-carried tfoot b").all_text_contents()
-    assert sums[0] == f"+{split.score:.2f}"
-    go(page, 10)
-    page.select_option("#viz-learn-mask", "window")
-    share = windowed(OWN_SENTENCE, 2).share("is", QUERY)
-    headline(page, f"says “is” ({share:.3f}); without it, “are”")
-    go(page, 11)
-    mean = run.output[:, 0].mean()
-    until(
-        page,
-        "said => document.querySelector('.viz-learn-equation').textContent.endsWith(said)",
-        f"÷ 9 = {mean:.3f}".replace("-", "\u2212"),
-    )
-    go(page, 12)
     headline(page, "24,034,304 weights")
     assert page.locator("text=use viz-encoder").first.is_visible()
     assert page.get_by_role("button", name="Run it untrained").is_disabled()
     assert page.locator("a[download]").is_hidden()
+    go(page, 10)
+    page.select_option("#viz-learn-mask", "window")
+    share = windowed(OWN_SENTENCE, 2).share("is", QUERY)
+    headline(page, f"says “is” ({share:.3f}); without it, “are”")
+    go(page, 9)
+    page.wait_for_selector(".viz-learn-carried tfoot")
+    page.keyboard.press("ArrowRight")
+    until(page, "() => location.search.includes('layer=3')")
 
 
 def test_another_sentence_gives_the_weights_of_pytorch(opened, grammar):
