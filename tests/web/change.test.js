@@ -114,9 +114,9 @@ test("a signed part comes with the weights now, and what only one run has is no 
   assert.deepEqual([value, now, parts.list[0].most, parts.list[0].masked], [-0.5, 0.25, 0.5, false]);
   assert.equal(map.node.dataset.painted, "r:3.1:all:change:b");
   answers[0] = part([-0.5, NaN, NaN, NaN], { rows: [], keys: [1] });
-  parts.asked = "";
-  await parts.load(run, async (answer) => answer);
-  assert.equal(parts.list[0].masked, true);
+  const others = new Tiles(map);
+  await others.load(run, async (answer) => answer);
+  assert.equal(others.list[0].masked, true);
 });
 
 test("all heads' changes as a figure: each at its place, by the square root, gaps and masked cells empty", () => {

@@ -21,6 +21,7 @@ import {
 } from "../../assets/web/explore/routes_layout.js";
 import { partsOf } from "../../assets/web/explore/fewest_words.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
+import { ranksSaid } from "../../assets/web/explore/yardstick.js";
 import { Run } from "../../assets/web/core/run.js";
 import { tabIn } from "../../assets/web/core/selection_address.js";
 
@@ -282,4 +283,22 @@ test("views stand where they say, in their order; a view without a place stands 
 
 test("what is hidden to change an answer is patches of a picture and words of a text", () => {
   assert.deepEqual([partsOf({ grid: { rows: 2, cols: 2, prefix: 1 } }), partsOf({ grid: null })], ["patches", "words"]);
+});
+
+test("the effect of what was removed stands beside that of all others", () => {
+  const effect = {
+    ...FOUND,
+    tokens: [0.5, 0, -2],
+    heads: [
+      [0.2, -0.4],
+      [null, 0.1],
+    ],
+    names: ["a", "b", "a"],
+    large: false,
+  };
+  assert.equal(
+    ranksSaid(effect, ["h0.0", "t2", "t1", "h1.0"]),
+    "Removing 0.0 alone changes the result by +0.20 (50% of the largest, rank 2 of 3). " +
+      "Hiding “a” (token 2) alone changes the result by −2.00 (100% of the largest, rank 1 of 2).",
+  );
 });

@@ -23,6 +23,7 @@ import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
 import { StandIn } from "./stand_in.js";
 import { WHOLE } from "./tiles.js";
+import { Yardstick } from "./yardstick.js";
 
 /** @import { Found, PairLinksView, Range, Selection } from "./types.d.ts" */
 /** @import { Reference } from "./reference.js" */
@@ -44,6 +45,7 @@ export class Explained extends Emitter {
   token = -1; // whose final state is asked about; -1 where something else is
   /** @type {Found | null} */ effect = null; // and what changes without each head, once it is measured
   /** @type {Map<string, Found>} */ #measured = new Map(); // slow answers of this run, by measure and question
+  yardstick = new Yardstick(() => this.tell());
   standIn = new StandIn(() => this.ask(0));
   fewest = new FewestWords();
   said = el("h2", { class: "viz-lead viz-answer", "aria-live": "polite" });
@@ -156,6 +158,7 @@ export class Explained extends Emitter {
     const shown = await fresh(this.#measure(run, measure, of, found));
     if (!shown) return void this.selection.set({ measure: "contribution" }); // canceled, or refused with its reason
     this.effect = this.#measured.get(`effect:${asked}`) ?? null;
+    this.yardstick.show(run, options);
     this.tell();
     this.#draw(run, shown, "token" in options ? Number(options.token) : -1);
     this.several.show(run, measure === "effect" ? shown : null, of);
@@ -176,6 +179,7 @@ export class Explained extends Emitter {
       await this.#work.run(working, (tell, signal) => streamed(url, tell, { signal }))
     );
     if (shown) this.#measured.set(`${name}:${asked}`, shown);
+    if (shown) this.yardstick.keep(run, asked, shown);
     return shown;
   }
 

@@ -22,6 +22,7 @@ export class FindingsView {
   /** @type {Explained | null} */ #answer = null;
   /** @type {Explained | null} */ #effect = null;
   #of = -1; // the token whose state the answer is of
+  #rank = ""; // of what was removed, among all heads or words
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
   actions = el("span", { class: "viz-finding-actions" });
   chips = el("p", { class: "viz-finding-chips" });
@@ -51,7 +52,7 @@ export class FindingsView {
   // Another run is on its way to the page: what is here is of the one before, and keeps only its room.
   clear() {
     this.#latest.stop();
-    [this.#run, this.#found, this.#answer, this.#effect] = [null, null, null, null];
+    [this.#run, this.#found, this.#answer, this.#effect, this.#rank] = [null, null, null, null, ""];
     for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
   }
 
@@ -76,7 +77,7 @@ export class FindingsView {
     const chips = found.map((finding) => this.#chip(finding));
     this.chips.replaceChildren(el("span", { class: "viz-caption viz-finding-of" }), ...chips);
     this.#qualify();
-    this.weigh(this.#answer, this.#effect, this.#of);
+    this.weigh(this.#answer, this.#effect, this.#of, this.#rank);
   }
 
   // Choose like `opening_of` for a short text.
@@ -96,9 +97,10 @@ export class FindingsView {
 
   // Beside where a head looks: what it brought to the answer that is shown.
   /** `of` is the token whose state is told: what a head brings to it says nothing of another token's link.
-   * @type {(found: Explained | null, effect?: Explained | null, of?: number) => void} */
-  weigh(found, effect = null, of = -1) {
-    [this.#answer, this.#effect, this.#of] = [found, effect, of];
+   * `rank` says that of what was removed.
+   * @type {(found: Explained | null, effect?: Explained | null, of?: number, rank?: string) => void} */
+  weigh(found, effect = null, of = -1, rank = "") {
+    [this.#answer, this.#effect, this.#of, this.#rank] = [found, effect, of, rank];
     this.#say();
     const chips = this.chips.querySelectorAll("button");
     for (const [at, { layer, head, query, chip }] of (this.#found?.found ?? []).entries()) {
@@ -186,7 +188,7 @@ export class FindingsView {
     const removed = this.#removed(layer, head);
     const place =
       this.#answer && typeof head === "number" ? placeSaid(this.#answer, this.#effect, layer, head, removed) : "";
-    const more = [why, place].filter(Boolean).map((each) => ` ${each}`);
+    const more = [why, place, this.#rank].filter(Boolean).map((each) => ` ${each}`);
     if (patches && !isChanged(this.selection)) return [patches.sentence, ...more];
     if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), ...more];
     if (typeof head === "number") return null;

@@ -6,7 +6,7 @@ import { canvasPng } from "../views/canvas_png.js";
 import { saveRow } from "../views/save_row.js";
 import { lines } from "./paper_figure.js";
 
-const [LINE, LETTER] = [18, 6.8]; // pixels of the title's lines, and of its letters as they are wrapped
+const [LINE, LETTER, EDGE] = [18, 6.8, 8]; // pixels of the title's lines, of its letters as they are wrapped, and around all
 const SHARP = 2; // pixels of a PNG for each of the drawing
 const STYLED = ["fill", "stroke", "font-size", "font-family", "font-weight", "text-anchor", "opacity", "stroke-width"];
 
@@ -57,12 +57,14 @@ function svgFile({ drawing, title: answer, run }) {
 function above(copy, title) {
   const [width, height] = ["width", "height"].map((name) => Number(copy.getAttribute(name)));
   const words = lines(title, width, (text) => text.length * LETTER);
-  const room = LINE * words.length + 8;
-  copy.setAttribute("viewBox", `0 ${-room} ${width} ${height + room}`);
-  copy.setAttribute("height", String(height + room));
+  const room = LINE * words.length + EDGE;
+  const [wide, high] = [width + 2 * EDGE, height + room + EDGE];
+  copy.setAttribute("viewBox", `${-EDGE} ${-room} ${wide} ${high}`);
+  copy.setAttribute("width", String(wide));
+  copy.setAttribute("height", String(high));
   const { color, fontFamily } = getComputedStyle(document.body);
   const style = { "font-size": 14, "font-family": fontFamily, fill: color };
-  return words.map((line, at) => svg("text", { x: 8, y: LINE * (at + 0.8) - room, ...style }, line));
+  return words.map((line, at) => svg("text", { x: 0, y: LINE * (at + 0.8) - room, ...style }, line));
 }
 
 /** The same as a PNG. @type {(file: File, stem: string) => Promise<Saved>} */

@@ -129,7 +129,7 @@ export function effectSaid(found, name, doing = "removing") {
 }
 
 /** A change as a part of the score where that says much. @type {(change: number, found: Explained) => string} */
-const changed = (change, found) => {
+export const changed = (change, found) => {
   const part = shareSaid(change, found) || (found.large ? "0%" : "0.00");
   return change > 0 && !part.startsWith("+") ? `+${part}` : part;
 };

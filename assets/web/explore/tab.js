@@ -116,7 +116,9 @@ class ExploreTab extends TabShell {
       ...[explained.said, findings.node, this.how, this.more],
     );
     this.more.addEventListener("toggle", () => this.run && this.#showMore(this.run));
-    explained.on(() => this.findings.weigh(explained.found, explained.effect, explained.token));
+    explained.on(() =>
+      this.findings.weigh(explained.found, explained.effect, explained.token, explained.yardstick.said),
+    );
     this.selection.on(() => this.run && this.#sync(this.run));
     this.layer.title = this.head.select.title = HINT;
     followKeys(root, this.selection, () => this.run);
