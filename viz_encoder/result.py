@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
 from itertools import product
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, get_args, overload
 
 import numpy as np
 from jaxtyping import Float
@@ -18,12 +18,26 @@ Member = TypeVar("Member")
 Columns = dict[str, list[Any]]
 FEW, WIDE = 10, 40  # lines, and letters of a cell, that print() shows
 LARGE = 10_000  # cells, of which no table is made to be printed
-TABLE_NAMES = {"state": "blocks"}  # a state is named by the blocks before it
+# A state is named by the blocks before it.
+TABLE_NAMES = {"state": "blocks", "d_pooled": "dimension"}
 FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
 
 
 class TableResult(OneLine):
-    """A frozen result that is a table: columns(), to_frame() for pandas, print() in short."""
+    """A frozen result that is a table: columns(), to_frame() for pandas, print() in short.
+
+    `table` names the fields of its columns, arrays over the same axes. Where the last axis has
+    columns of its own, they stand together: {("query", "key"): "at"}.
+    """
+
+    _table: ClassVar[Mapping[str | tuple[str, ...], str]] = {}
+
+    def __init_subclass__(
+        cls, table: Mapping[str | tuple[str, ...], str] | None = None, **named: Any
+    ) -> None:
+        """What a class says beside its bases."""
+        super().__init_subclass__(**named)
+        cls._table = cls._table if table is None else table
 
     def __str__(self) -> str:
         """The first lines of the table."""
@@ -34,8 +48,36 @@ class TableResult(OneLine):
         printer.text(str(self))
 
     def columns(self) -> Columns:
-        """Each column by its name, plain lists of one length."""
-        raise NotImplementedError
+        """Each column by its name, plain lists of one length: a line for each cell.
+
+        Cells are placed by the axes that the annotation of the first field names. An axis's own
+        labels are taken, where a field holds them: those of "token" from `tokens`.
+        """
+        values: dict[str, np.ndarray] = {}
+        for names, field in self._table.items():
+            array = np.asarray(getattr(self, field))
+            if isinstance(names, str):
+                values[names] = array
+            else:
+                values |= dict(zip(names, np.moveaxis(array, -1, 0), strict=True))
+        return long_columns(self._places(next(iter(values.values()))), values)
+
+    def _places(self, array: np.ndarray) -> dict[str, Iterable[Any]]:
+        first = next(iter(self._table.values()))
+        annotation = next(field.type for field in fields(self) if field.name == first)  # type: ignore[arg-type]
+        named = [each.removeprefix("*") for each in annotation.dim_str.split()]  # type: ignore[union-attr]
+        named = [name for name in named if not name.isdigit()][-array.ndim :]
+        axes = [TABLE_NAMES.get(name, name) for name in named]
+        if len(set(axes)) < len(axes):  # "block block"
+            axes = [f"{name}_{letter}" for name, letter in zip(axes, "abc", strict=False)]
+        labels = map(self._labels, named, array.shape)
+        return dict(zip(axes, labels, strict=True))
+
+    def _labels(self, axis: str, size: int) -> Iterable[Any]:
+        name = f"{axis}s"
+        own = None if name in self._table.values() else getattr(self, name, None)
+        there = isinstance(own, tuple | np.ndarray) and len(own) == size
+        return own if there else range(size)
 
     def to_frame(self) -> Any:
         """The table as a pandas.DataFrame.
@@ -60,8 +102,8 @@ class ArrayResult(TableResult):
     _main: ClassVar[str]
 
     def __init_subclass__(cls, main: str = "", **named: Any) -> None:
-        """`main` names the field."""
-        super().__init_subclass__(**named)
+        """`main` names the field; it is the table, where none is named."""
+        super().__init_subclass__(**({"table": {main: main}} if main else {}) | named)
         cls._main = main or cls._main
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -72,27 +114,32 @@ class ArrayResult(TableResult):
         """The first lines of the table; of a large one, its sizes."""
         return super().__str__() if np.size(getattr(self, self._main)) <= LARGE else repr(self)
 
-    def columns(self) -> Columns:
-        """A line for each cell, placed by the axes that the field's annotation names."""
-        array = np.asarray(self)
-        annotation = next(field.type for field in fields(self) if field.name == self._main)  # type: ignore[arg-type]
-        named = annotation.dim_str.split()  # type: ignore[union-attr]
-        axes = [TABLE_NAMES.get(name, name.removeprefix("*")) for name in named][-array.ndim :]
-        if len(set(axes)) < len(axes):  # "block block"
-            axes = [f"{name}_{letter}" for name, letter in zip(axes, "abc", strict=False)]
-        places = {name: range(size) for name, size in zip(axes, array.shape, strict=True)}
-        return long_columns(places, {self._main: array})
-
 
 class SeriesResult(TableResult, Sequence[Member]):
     """A frozen result that is a series of smaller ones: result[0], len(result), for … in result."""
 
     _items: ClassVar[str]
+    _number: ClassVar[str]
 
-    def __init_subclass__(cls, items: str = "", **named: Any) -> None:
-        """`items` names the field that holds them, a tuple."""
+    def __init_subclass__(cls, items: str = "", number: str = "", **named: Any) -> None:
+        """`items` names the field that holds them, a tuple.
+
+        Where they are tables, `number` names the column of the item's own number.
+        """
         super().__init_subclass__(**named)
-        cls._items = items or cls._items
+        cls._items, cls._number = items or cls._items, number
+
+    def columns(self) -> Columns:
+        """One line per item, its fields as columns; of items that are tables, all their lines."""
+        if not self._number:
+            return item_columns(get_args(type(self).__orig_bases__[0])[0], self)  # type: ignore[attr-defined]
+        found: Columns = {}
+        for at, one in enumerate(self):
+            own = one.columns()  # type: ignore[attr-defined]
+            numbers = {self._number: [at] * len(next(iter(own.values())))}
+            for name, values in (numbers | own).items():
+                found.setdefault(name, []).extend(values)
+        return found
 
     @overload
     def __getitem__(self, at: int) -> Member: ...
@@ -110,6 +157,13 @@ class SeriesResult(TableResult, Sequence[Member]):
     def __iter__(self) -> Iterator[Member]:
         """Each, in order."""
         return iter(getattr(self, self._items))
+
+
+def item_columns(kind: Any, items: Iterable[Any]) -> Columns:
+    """One line per item; the columns are the fields of their class, a dataclass or named tuple."""
+    names = getattr(kind, "_fields", None) or [field.name for field in fields(kind)]
+    rows = list(items)
+    return {TABLE_NAMES.get(name, name): [getattr(row, name) for row in rows] for name in names}
 
 
 def long_columns(axes: Mapping[str, Iterable[Any]], values: Mapping[str, np.ndarray]) -> Columns:

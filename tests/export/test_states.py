@@ -74,18 +74,15 @@ def test_changes_and_parts_come_back(minilm, padded):
     count = len(found.tokens)
     header, rows = read(padded, moved)
     assert header == ["blocks", "token", "token_name", "norm", "cosine", "change"]
-    values = np.array([[number(cell) for cell in row[3:]] for row in rows])
-    values = values.reshape(7, count, 3)
+    values = np.array([[number(cell) for cell in row[3:]] for row in rows]).reshape(7, count, 3)
     assert np.array_equal(values[..., 0], moved.norms)
     assert np.isnan(values[0, :, 1:]).all()  # no block comes before the embeddings
-    assert np.array_equal(values[1:, :, 1], moved.cosines)
-    assert np.array_equal(values[1:, :, 2], moved.changes)
+    assert np.array_equal(values[1:], np.stack([moved.norms[1:], moved.cosines, moved.changes], 2))
     header, rows = read(padded, found)
     names = ["attention", "feed_forward", "attention_shares", "feed_forward_shares"]
-    assert header == ["block", "token", "token_name", *names]
+    assert header == ["layer", "token", "token_name", *names]
     values = np.array([[number(cell) for cell in row[3:]] for row in rows]).reshape(6, count, 4)
-    for column, name in enumerate(names):
-        assert np.array_equal(values[..., column], getattr(found, name))
+    assert np.array_equal(values, np.stack([getattr(found, name) for name in names], axis=2))
     assert [row[1] for row in rows[:count]] == [str(at) for at in found.tokens]
 
 
@@ -101,10 +98,10 @@ def test_the_plane_comes_back(trace):
 def test_neighbors_come_back(trace):
     found = nearest_tokens(trace, 3, 2, among=(1, 2), n=4)
     header, rows = read(trace, found)
-    assert header == ["rank", "blocks", "token", "token_name", "cosine"] and len(rows) == 4
+    assert header == ["rank", "token", "token_name", "blocks", "cosine"] and len(rows) == 4
     for rank, row in enumerate(rows):
         at = int(found.neighbors[rank])
-        assert row[:4] == [str(rank), str(found.states[rank]), str(at), trace.tokens[at]]
+        assert row[:4] == [str(rank), str(at), trace.tokens[at], str(found.states[rank])]
         assert float(row[4]) == found.cosines[rank]
 
 
@@ -112,10 +109,7 @@ def test_the_lens_comes_back(grammar):
     trace = vz.capture(grammar, ["the dog [MASK] .", "the keys to the cabinet [MASK] old ."])[0]
     found = logit_lens(grammar, trace, n=2)
     header, rows = read(trace, found)
-    assert header == [
-        *("blocks", "token", "token_name", "rank", "label", "probability"),
-        "probability of the answer",
-    ]
+    assert header == ["blocks", "token", "token_name", "rank", "label", "probability", "answer"]
     shape = found.labels.shape
     assert [row[4] for row in rows] == found.labels.ravel().tolist()
     shares = np.array([np.float32(row[5]) for row in rows]).reshape(shape)

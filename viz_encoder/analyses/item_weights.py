@@ -27,24 +27,17 @@ class ItemWeights(ArrayResult, main="weights"):
     sample: Sample
     weights: Float[np.ndarray, " token"]
 
+    def columns(self) -> Columns:
+        """One line per token."""
+        names, weights = list(self.sample.tokens), self.weights.tolist()
+        return {"token": list(range(len(names))), "token_name": names, "weight": weights}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SetWeights(SeriesResult[ItemWeights], items="items"):
+class SetWeights(SeriesResult[ItemWeights], items="items", number="item"):
     """The weights of every item, in the order of the items."""
 
     items: tuple[ItemWeights, ...]
-
-    def columns(self) -> Columns:
-        """One line per token of each item."""
-        each = [
-            (number, at, token, weight)
-            for number, item in enumerate(self.items)
-            for at, (token, weight) in enumerate(
-                zip(item.sample.tokens, item.weights.tolist(), strict=True)
-            )
-        ]
-        names = "item", "token", "token_name", "weight"
-        return {name: [line[place] for line in each] for place, name in enumerate(names)}
 
 
 @public

@@ -9,13 +9,15 @@ from torch import Tensor
 
 from viz_encoder.arguments import public
 from viz_encoder.errors import InputError
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.intended import known_empty, require_fits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MaskLeaks(ArrayResult, main="leak"):
+class MaskLeaks(
+    ArrayResult, main="leak", table={"leak": "leak", "mass": "mass", ("query", "key"): "at"}
+):
     """Weights that a run's maps put where an intended mask forbids.
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
@@ -31,13 +33,6 @@ class MaskLeaks(ArrayResult, main="leak"):
     extra: Int[np.ndarray, " layer"]  # pairs that the layer's mask allows and the intent forbids
     missing: Int[np.ndarray, " layer"]  # pairs that the intent allows and the layer's mask forbids
     empty: tuple[int, ...]  # real queries that the intent leaves without any key
-
-    def columns(self) -> Columns:
-        """One line per layer and head; query and key of the largest leak, -1 for none."""
-        n_layers, n_heads = self.leak.shape
-        values = {"leak": self.leak, "mass": self.mass}
-        at = {"query": self.at[..., 0], "key": self.at[..., 1]}
-        return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values | at)
 
 
 @public

@@ -8,14 +8,16 @@ from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Count, Token, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import Columns, TableResult
+from viz_encoder.result import TableResult
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token, real_token_numbers, state_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NearestTokens(TableResult):
+class NearestTokens(
+    TableResult, table={"token": "neighbors", "blocks": "states", "cosine": "cosines"}
+):
     """The nearest first: neighbors[r] after states[r] blocks has cosine cosines[r], −1 … 1."""
 
     neighbors: Int[np.ndarray, " rank"]  # their numbers in the run
@@ -23,15 +25,6 @@ class NearestTokens(TableResult):
     cosines: Float[np.ndarray, " rank"]
     token: int
     state: int
-
-    def columns(self) -> Columns:
-        """One line per neighbor, the nearest first."""
-        return {
-            "rank": list(range(len(self.neighbors))),
-            "token": self.neighbors.tolist(),
-            "blocks": self.states.tolist(),
-            "cosine": self.cosines.tolist(),
-        }
 
 
 @public

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.arguments import Most, OneOf, Token, public
-from viz_encoder.result import ArrayResult, Columns, largest, long_columns
+from viz_encoder.result import ArrayResult, largest
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.map_view import MapView
@@ -22,7 +22,11 @@ By = Annotated[str, OneOf(BY)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pair(ArrayResult, main="weights"):
+class Pair(
+    ArrayResult,
+    main="weights",
+    table={"weight": "weights", "mean": "means", "ratio": "ratios"},
+):
     """One cell in every head. np.asarray(pair) gives the weights, columns() one line per head.
 
     weights: the query's weight on the key, a share of the query's total; NaN where the mask
@@ -58,12 +62,6 @@ class Pair(ArrayResult, main="weights"):
         """
         values = self.weights if by == "weight" else self.ratios
         return largest(values, n)
-
-    def columns(self) -> Columns:
-        """One line per layer and head."""
-        n_layers, n_heads = self.weights.shape
-        values = {"weight": self.weights, "mean": self.means, "ratio": self.ratios}
-        return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values)
 
 
 @public

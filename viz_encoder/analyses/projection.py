@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.arguments import OneOf, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, state_of
 
@@ -18,7 +18,7 @@ Center = Annotated[str, OneOf(CENTERS)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(ArrayResult, main="points"):
+class Projection(ArrayResult, main="points", table={("component_1", "component_2"): "points"}):
     """points[s, i] is where token tokens[i] lies after states[s] blocks, in the states' units.
 
     All states share one plane, so that distances in it may be compared. shares are the parts of
@@ -31,12 +31,6 @@ class Projection(ArrayResult, main="points"):
     states: tuple[int, ...]
     tokens: Int[np.ndarray, " token"]
     center: str
-
-    def columns(self) -> Columns:
-        """One line per state and token."""
-        axes = {"blocks": self.states, "token": self.tokens}
-        first, second = np.moveaxis(self.points, -1, 0)
-        return long_columns(axes, {"component_1": first, "component_2": second})
 
 
 @public

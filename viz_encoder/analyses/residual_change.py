@@ -41,7 +41,13 @@ class HiddenChange(TableResult):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ResidualChange(TableResult):
+class ResidualChange(
+    TableResult,
+    table={
+        name: name
+        for name in ("attention", "feed_forward", "attention_shares", "feed_forward_shares")
+    },
+):
     """Lengths of both parts that each block adds, alone and divided by what they are added to.
 
     attention[l, i] is the length of what the attention layer of block l adds to token tokens[i]
@@ -62,12 +68,6 @@ class ResidualChange(TableResult):
     tokens: Int[np.ndarray, " token"]
     pre_norm: bool
     apart: float  # largest difference of the blocks' outputs from those that ran, as a share
-
-    def columns(self) -> Columns:
-        """One line per block and token."""
-        names = "attention", "feed_forward", "attention_shares", "feed_forward_shares"
-        axes = {"layer": range(len(self.attention)), "token": self.tokens}
-        return long_columns(axes, {name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

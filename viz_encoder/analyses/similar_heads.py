@@ -9,14 +9,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from viz_encoder.arguments import Count, Most, public, read_index
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.head_rows import rows_at_once
 from viz_encoder.trace.row_measures import entropies, js_distances, shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimilarHeads(ArrayResult, main="distances"):
+class SimilarHeads(ArrayResult, main="distances", table={"distance": "distances"}):
     """Every head's distance to one head, 0 (the same rows) … 1 (no key in common).
 
     distances: NaN where a layer has no such head, or looks at other keys (cross-attention).
@@ -37,12 +37,6 @@ class SimilarHeads(ArrayResult, main="distances"):
         places = zip(layers.tolist(), heads.tolist(), strict=True)
         others = [place for place in places if place != (self.layer, self.head)]
         return tuple(others[:n])
-
-    def columns(self) -> Columns:
-        """One line per layer and head."""
-        n_layers, n_heads = self.distances.shape
-        axes = {"layer": range(n_layers), "head": range(n_heads)}
-        return long_columns(axes, {"distance": self.distances})
 
 
 @public

@@ -56,19 +56,10 @@ class LayerSurvey(TableResult):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Survey(SeriesResult[LayerSurvey], items="layers"):
+class Survey(SeriesResult[LayerSurvey], items="layers", number="layer"):
     """All layers, in order: survey(trace)[3].statistics["entropy"]."""
 
     layers: tuple[LayerSurvey, ...]
-
-    def columns(self) -> Columns:
-        """One line per layer and head, one column per statistic."""
-        found: Columns = {name: [] for name in ("layer", "head", *STATISTICS)}
-        for number, layer in enumerate(self.layers):
-            own = layer.columns()
-            for name, values in (own | {"layer": [number] * len(own["head"])}).items():
-                found[name] += values
-        return found
 
 
 @public

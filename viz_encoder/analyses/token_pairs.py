@@ -10,7 +10,7 @@ from viz_encoder.arguments import Most, public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.model.pooling import METHODS
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 from viz_encoder.shown import OneLine, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.states import States, choose_states, states_of, unlike_declared
@@ -50,7 +50,7 @@ class Match(OneLine):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TokenPairs(ArrayResult, main="parts"):
+class TokenPairs(ArrayResult, main="parts", table={"part": "parts"}):
     """parts[i, j] is what token i of the first text and token j of the second add to the cosine.
 
     Their sum is the cosine of the two pooled vectors, −1 … 1; single parts may be negative. They
@@ -58,7 +58,7 @@ class TokenPairs(ArrayResult, main="parts"):
     says that two outputs point the same way, not that two words mean the same. Padding has 0.
     """
 
-    parts: Float[np.ndarray, "token_a token_b"]  # no unit; float64
+    parts: Float[np.ndarray, "token other"]  # no unit; float64
     cosine: float
     method: str
     state: int
@@ -115,11 +115,6 @@ class TokenPairs(ArrayResult, main="parts"):
         if not words:
             return f"{said}; the vectors hold no other tokens."
         return f"{said}{';' if named else ':'} the largest word pairs are {', '.join(words)}."
-
-    def columns(self) -> Columns:
-        """One line per pair of tokens, by position."""
-        axes = {"token": range(len(self.parts)), "other": range(self.parts.shape[1])}
-        return long_columns(axes, {"part": self.parts})
 
 
 @public

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.arguments import Count, public
 from viz_encoder.errors import SelectionError, TooLong
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, state_of
 
@@ -33,7 +33,9 @@ class TokenSimilarity(ArrayResult, main="cosines"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OverSmoothing(TableResult):
+class OverSmoothing(
+    TableResult, table={"cosine": "cosine", "apart": "apart", "centered": "centered"}
+):
     """Three numbers for the embeddings (0) and after each block; no units.
 
     cosine is the mean over all pairs of different tokens, −1 … 1; 1 = all point one way.
@@ -49,11 +51,6 @@ class OverSmoothing(TableResult):
     apart: Float[np.ndarray, " state"]
     centered: Float[np.ndarray, " state"]
     tokens: Int[np.ndarray, " token"]
-
-    def columns(self) -> Columns:
-        """One line per state."""
-        values = {"cosine": self.cosine, "apart": self.apart, "centered": self.centered}
-        return long_columns({"blocks": range(len(self.cosine))}, values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from viz_encoder.effects import Effect
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 
 LARGE = 0.2  # an effect is large from this part of the largest
 LITTLE = 0.25  # of what a head that carries as much as it changes would carry
@@ -15,7 +15,7 @@ FEW = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beside(ArrayResult, main="shares"):
+class Beside(ArrayResult, main="shares", table={"share": "shares", "effect": "effects"}):
     """What each head carried, and what changes when it is removed.
 
     A head with a large effect and a small share does not carry the answer: it steers where later
@@ -47,11 +47,6 @@ class Beside(ArrayResult, main="shares"):
         said = f"{heads} {', '.join(named)} {carry} little of it, but removing {them} changes much"
         steers = "it steers" if one else "they steer"
         return f"{said}: {steers} where later heads look.".replace("-", "−")
-
-    def columns(self) -> Columns:
-        """One line a head."""
-        axes = {"layer": range(self.shares.shape[0]), "head": range(self.shares.shape[1])}
-        return long_columns(axes, {"share": self.shares, "effect": self.effects})
 
 
 def beside(shares: Float[np.ndarray, "layer head"], effect: Effect) -> Beside:

@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.errors import TraceError
-from viz_encoder.result import Columns, TableResult
+from viz_encoder.result import TableResult
 
 PARTS = ("n", "total", "squares", "n_units", "units")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VectorSpread(TableResult):
+class VectorSpread(TableResult, table={"mean": "mean", "sd": "sd"}):
     """The pooled vectors of a corpus; each text counts once.
 
     sd: of each dimension over texts (n − 1); NaN for a single text.
@@ -26,11 +26,6 @@ class VectorSpread(TableResult):
     sd: Float[np.ndarray, " d_pooled"]
     mean_cosine: float
     n_texts: int
-
-    def columns(self) -> Columns:
-        """One line per dimension."""
-        dimensions = list(range(len(self.mean)))
-        return {"dimension": dimensions, "mean": self.mean.tolist(), "sd": self.sd.tolist()}
 
 
 @dataclass(eq=False)

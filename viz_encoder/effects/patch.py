@@ -15,14 +15,14 @@ from viz_encoder.effects.measure import Measure, MeasureArguments
 from viz_encoder.effects.measures import NamedMeasure, measure_of, require_number
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError
-from viz_encoder.result import ArrayResult, Columns, largest, long_columns
+from viz_encoder.result import ArrayResult, largest
 from viz_encoder.trace.prediction_heads import masked_tokens
 
 Direction = Literal["noising", "denoising"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Patch(ArrayResult, main="shares"):
+class Patch(ArrayResult, main="shares", table={"share": "shares", "value": "values"}):
     """Each head alone, patched from a twin text. np.asarray(patch) gives the shares.
 
     shares: the change, as a share of the whole difference between the two runs: 0 = as if nothing
@@ -53,11 +53,6 @@ class Patch(ArrayResult, main="shares"):
     def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:
         """The n heads with the largest share on average, as (layer, head)."""
         return largest(self.mean, n)
-
-    def columns(self) -> Columns:
-        """One line per pair, layer and head."""
-        axes = dict(zip(("pair", "layer", "head"), map(range, self.shares.shape), strict=True))
-        return long_columns(axes, {"share": self.shares, "value": self.values})
 
 
 @public

@@ -1,14 +1,14 @@
 """Separation: how well cosines of vectors tell labels apart; Plane: their principal components."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from viz_encoder.arguments import public
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.result import TABLE_NAMES, ArrayResult, Columns, SeriesResult, TableResult
+from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 
 ItemVectors = Float[np.ndarray, "item d_pooled"]
 Square = Float[np.ndarray, "item item"]
@@ -45,13 +45,6 @@ class SeparationTable(SeriesResult[Separation], items="rows"):
     """Every method at every state, the best first."""
 
     rows: tuple[Separation, ...]
-
-    def columns(self) -> Columns:
-        """One line per method and state."""
-        names = [field.name for field in fields(Separation)]
-        return {
-            TABLE_NAMES.get(name, name): [getattr(row, name) for row in self.rows] for name in names
-        }
 
 
 @public
@@ -157,7 +150,7 @@ def _why_not(vectors: ItemVectors, groups: Groups) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemPlane(ArrayResult, main="points"):
+class ItemPlane(ArrayResult, main="points", table={("component_1", "component_2"): "points"}):
     """points[i] is where item i lies along two components, in the vectors' units.
 
     shares are the fractions of the variance, 0 … 1, that the two axes show. The rest is not shown,
@@ -167,12 +160,6 @@ class ItemPlane(ArrayResult, main="points"):
     points: Float[np.ndarray, "item 2"]
     shares: Float[np.ndarray, " 2"]
     axes: Float[np.ndarray, "2 d_pooled"]  # unit length; zeros if there is no such component
-
-    def columns(self) -> Columns:
-        """One line per item."""
-        first, second = self.points.T.tolist()
-        items = list(range(len(self.points)))
-        return {"item": items, "component_1": first, "component_2": second}
 
 
 def item_plane(vectors: Float[np.ndarray, "item d_pooled"]) -> ItemPlane:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Annotated
 
@@ -49,11 +49,6 @@ class Neighbors(SeriesResult[Neighbor], items="nearest"):
     """The nearest items of one, the nearest first."""
 
     nearest: tuple[Neighbor, ...]
-
-    def columns(self) -> Columns:
-        """One line per item."""
-        names = [field.name for field in fields(Neighbor)]
-        return {name: [getattr(each, name) for each in self.nearest] for name in names}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CellChange(ArrayResult, main="change"):
+class CellChange(
+    ArrayResult, main="change", table={"now": "now", "was": "was", "change": "change"}
+):
     """One query's weight on one key in every head, 0 … 1, here and in the reference.
 
     NaN where the mask forbids the key, and in `was` and `change` where the query or the key has
@@ -19,11 +21,6 @@ class CellChange(ArrayResult, main="change"):
     now: Float[np.ndarray, "layer head"]
     was: Float[np.ndarray, "layer head"]
     change: Float[np.ndarray, "layer head"]  # now − was
-
-    def columns(self) -> Columns:
-        """One line per layer and head."""
-        axes = {"layer": range(self.now.shape[0]), "head": range(self.now.shape[1])}
-        return long_columns(axes, {"now": self.now, "was": self.was, "change": self.change})
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """Finding: one thing that stands out in a run, as a sentence with its numbers; of pictures too."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
 from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
 from viz_encoder.inputs import Grid
-from viz_encoder.result import Columns, SeriesResult
+from viz_encoder.result import SeriesResult
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 
@@ -75,11 +75,6 @@ class Findings(SeriesResult[Finding], items="found"):
     def __str__(self) -> str:
         """The first lines of the table; the sentence where nothing stands out."""
         return super().__str__() if self.found else self.sentence
-
-    def columns(self) -> Columns:
-        """One line per finding."""
-        names = [field.name for field in fields(Finding)]
-        return {name: [getattr(finding, name) for finding in self.found] for name in names}
 
 
 HALF = 0.5

@@ -12,7 +12,7 @@ from viz_encoder.analyses.findings.reading import RunTokens, n_linked, pronouns_
 from viz_encoder.analyses.findings.sweep import QuerySums, blocks, sums_of
 from viz_encoder.arguments import OneOf, public, read_index
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, long_columns
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 
 BY_OFFSET = {"previous": -1, "same": 0, "next": 1}
@@ -66,7 +66,7 @@ RoleName = Annotated[str, OneOf(ROLES)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RoleShares(ArrayResult, main="shares"):
+class RoleShares(ArrayResult, main="shares", table={"share": "shares"}):
     """Every head's share, 0 … 1; NaN in cross-attention, and where it is a mean over no query.
 
     shares: of the weight of the queries that have such a key; of "pronoun", of the pronouns.
@@ -78,11 +78,6 @@ class RoleShares(ArrayResult, main="shares"):
     role: str
     offset: int
     n_queries: int
-
-    def columns(self) -> Columns:
-        """One line per layer and head."""
-        axes = {"layer": self.layers, "head": range(self.shares.shape[1])}
-        return long_columns(axes, {"share": self.shares})
 
 
 @public
