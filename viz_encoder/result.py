@@ -75,7 +75,7 @@ class TableResult(OneLine):
 
     def _labels(self, axis: str, size: int) -> Iterable[Any]:
         name = f"{axis}s"
-        own = None if name in self._table.values() else getattr(self, name, None)
+        own: Any = None if name in self._table.values() else getattr(self, name, None)
         there = isinstance(own, tuple | np.ndarray) and len(own) == size
         return own if there else range(size)
 

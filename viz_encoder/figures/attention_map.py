@@ -7,9 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
-from viz_encoder.arguments import public
 from viz_encoder.figures.theme import (
-    COLORED,
     PLACE,
     MapScale,
     add_masked,
@@ -20,15 +18,8 @@ from viz_encoder.figures.theme import (
     weight_colors,
 )
 from viz_encoder.figures.view import (
-    HEAD,
-    HIDE_SPECIAL,
-    LAYER,
-    RENORMALIZE,
-    WORDS,
-    Control,
     Place,
-    View,
-    marked,
+    drawn,
 )
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
@@ -38,8 +29,12 @@ MAX_SIDE = 512
 BORDER = "#d97706"
 
 
-@marked
-@public
+@drawn(
+    "Map of one head",
+    place=Place("explore", "map"),
+    look="Look along a row: which keys one query attends to. A column that stands out is a key "
+    "that many queries attend to.",
+)
 def attention_map(
     trace: Trace,
     *,
@@ -141,16 +136,3 @@ def _name(tokens: Sequence[str], units: Sequence[tuple[int, ...]]) -> str:
         return number
     more = (re.sub(r"^##", "", tokens[at]) for at in units[0][1:])
     return f"{number} {plain(tokens[first] + ''.join(more))}"
-
-
-VIEW = View(
-    "Map of one head",
-    attention_map,
-    (
-        *(LAYER, HEAD, Control("scale", "Color scale", tuple(COLORED))),
-        *(HIDE_SPECIAL, RENORMALIZE, WORDS),
-    ),
-    place=Place("explore", "map"),
-    look="Look along a row: which keys one query attends to. A column that stands out is a key "
-    "that many queries attend to.",
-)

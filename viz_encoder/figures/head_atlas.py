@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
-from viz_encoder.arguments import OneOf, public
+from viz_encoder.arguments import OneOf
 from viz_encoder.figures.theme import add_masked, apply, weight_colors
-from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View, marked
+from viz_encoder.figures.view import drawn
 from viz_encoder.trace import Trace
 
 SIZE = 32
@@ -17,8 +17,11 @@ COLORED = ("all", "percentile", "sqrt", "shared")  # one scale for all heads
 AtlasScale = Annotated[str, OneOf(COLORED)]
 
 
-@marked
-@public
+@drawn(
+    "Atlas of all heads",
+    look="Look for heads unlike their neighbors: diagonals (nearby tokens), single columns (one "
+    "key for all), blocks (a part of the text).",
+)
 def head_atlas(
     trace: Trace,
     *,
@@ -69,12 +72,3 @@ def head_atlas(
         **plain_axis,
     )
     return figure
-
-
-VIEW = View(
-    "Atlas of all heads",
-    head_atlas,
-    (Control("scale", "Color scale", COLORED), HIDE_SPECIAL, RENORMALIZE),
-    look="Look for heads unlike their neighbors: diagonals (nearby tokens), single columns (one "
-    "key for all), blocks (a part of the text).",
-)

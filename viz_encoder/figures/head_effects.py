@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.arguments import OneOf, public
+from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import effect
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.figures.theme import SIGNED, apply, caption, head_axes, plain, weight_bar
-from viz_encoder.figures.view import Control, View, marked
+from viz_encoder.figures.view import drawn
 
 USUAL = "usual"
 EffectMeasure = Annotated[str, OneOf((USUAL, *NAMES))]
@@ -25,8 +25,14 @@ NOT_MEASURED = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Effect of removing each head",
+    takes=("encoder", "inputs"),
+    look="Look for the strongest color: removing that head changes the output most.",
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Michel, Levy & Neubig, 2019, arXiv:1905.10650",
+)
 def head_effects(
     encoder: LoadedEncoder, inputs: Any, *, measure: EffectMeasure = "usual"
 ) -> go.Figure:
@@ -64,15 +70,3 @@ def head_effects(
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     head_axes(figure)
     return figure
-
-
-VIEW = View(
-    "Effect of removing each head",
-    head_effects,
-    (Control("measure", "EffectMeasure", (USUAL, *NAMES)),),
-    takes=("encoder", "inputs"),
-    look="Look for the strongest color: removing that head changes the output most.",
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source="Michel, Levy & Neubig, 2019, arXiv:1905.10650",
-)

@@ -2,16 +2,21 @@
 
 import plotly.graph_objects as go
 
-from viz_encoder.arguments import public
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.theme import apply, caption, head_axes, plain, signed_colors, weight_bar
-from viz_encoder.figures.view import MEASURED, NOT_MEASURED, SOURCE, View, marked, share_bar
+from viz_encoder.figures.view import MEASURED, NOT_MEASURED, SOURCE, drawn, share_bar
 
 WRITTEN = 16  # most heads of a layer whose shares are written into the cells
 
 
-@marked
-@public
+@drawn(
+    "What each head brought",
+    takes=("attribution",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source=SOURCE,
+    look="Look for the strongest color: that head brought most of the score.",
+)
 def head_shares(attribution: Attribution) -> go.Figure:
     """The share that came through each head, its values' biases included.
 
@@ -32,14 +37,3 @@ def head_shares(attribution: Attribution) -> go.Figure:
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     head_axes(figure)
     return figure
-
-
-VIEW = View(
-    "What each head brought",
-    head_shares,
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
-    look="Look for the strongest color: that head brought most of the score.",
-)

@@ -6,16 +6,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
-from viz_encoder.arguments import OneOf, public
+from viz_encoder.arguments import OneOf
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, head_axes, weight_bar
-from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View, marked
+from viz_encoder.figures.view import drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.head_statistics import STATISTICS, said
 from viz_encoder.trace.token_selection import shown_tokens
 
 
-@marked
-@public
+@drawn(
+    "A head statistic, by layer and head",
+    look="Look for the heads that stand out; the color is one number per head.",
+)
 def head_statistics(
     trace: Trace,
     *,
@@ -55,12 +57,3 @@ def head_statistics(
         caption(figure, f"{words['over']} {words['edge']}".strip())
     head_axes(figure)
     return figure
-
-
-CHOICE = Control("statistic", "Statistic", tuple(STATISTICS))
-VIEW = View(
-    "A head statistic, by layer and head",
-    head_statistics,
-    (CHOICE, HIDE_SPECIAL, RENORMALIZE),
-    look="Look for the heads that stand out; the color is one number per head.",
-)

@@ -5,10 +5,7 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from viz_encoder.figures.theme import caption
-from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
-from viz_encoder.figures.view import Control
 
-STATE = Control("state", "After n blocks (0 = embeddings)", counts="state")
 STATE_AXIS = "After n blocks (0 = embeddings)"
 BLOCK_AXIS = "Block"
 MAX_KEYS = 2048

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from viz_encoder.arguments import public, read_index
+from viz_encoder.arguments import read_index
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.theme import (
     PLACE,
@@ -17,14 +17,11 @@ from viz_encoder.figures.theme import (
     weight_bar,
 )
 from viz_encoder.figures.view import (
-    LAYER,
     MEASURED,
     NOT_MEASURED,
     SOURCE,
-    Control,
     HeadOrSum,
-    View,
-    marked,
+    drawn,
     share_bar,
 )
 
@@ -32,8 +29,14 @@ MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # shares before they are added up
 
 
-@marked
-@public
+@drawn(
+    "What each link of a head brought",
+    takes=("attribution",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source=SOURCE,
+    look="Look for the strongest cells, and compare them with the head's attention map.",
+)
 def link_shares(attribution: Attribution, *, layer: int = 0, head: HeadOrSum = 0) -> go.Figure:
     """Weight × ⟨gradient at the head's output, value⟩ of each link of a head.
 
@@ -85,15 +88,3 @@ def _summed(
         narrow = np.add.reduceat(shares, range(0, n_tokens, step), axis=1)
         parts.append(np.add.reduceat(narrow, range(0, len(narrow), step), axis=0))
     return np.concatenate(parts)
-
-
-VIEW = View(
-    "What each link of a head brought",
-    link_shares,
-    (LAYER, Control("head", "Head", words=("sum",), counts="head")),
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
-    look="Look for the strongest cells, and compare them with the head's attention map.",
-)

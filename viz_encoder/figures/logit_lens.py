@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
 from viz_encoder.analyses.logit_lens import logit_lens as compute
-from viz_encoder.arguments import OneOf, public
+from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, cell_name, plain, weight_bar
-from viz_encoder.figures.view import Control, Place, View, marked
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
 
@@ -27,8 +27,13 @@ CAPTION = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Logit lens: predictions at each layer",
+    takes=("encoder", "trace"),
+    needs=("answer",),
+    place=Place("vectors", "logit_lens", 5),
+    look="Look for the first row where the final answer appears, and whether it stays.",
+)
 def logit_lens(
     encoder: LoadedEncoder, trace: Trace, *, show: ShowAnswer = "most likely label"
 ) -> go.Figure:
@@ -97,15 +102,3 @@ def _lists(found: LogitLens) -> np.ndarray:
         )
     ]
     return np.array(lines, dtype=object).reshape(found.finals.shape)
-
-
-SHOW = Control("show", "ShowAnswer", (BEST, ANSWER))
-VIEW = View(
-    "Logit lens: predictions at each layer",
-    logit_lens,
-    (SHOW,),
-    takes=("encoder", "trace"),
-    needs=("answer",),
-    place=Place("vectors", "logit_lens", 5),
-    look="Look for the first row where the final answer appears, and whether it stays.",
-)

@@ -1,16 +1,14 @@
 """All views by name, and their options as text, from an address or a command line."""
 
 import inspect
-import pkgutil
 from collections.abc import Mapping
-from importlib import import_module
-from pathlib import Path
 from reprlib import repr as shown  # truncates: client input can be of any length
 from typing import Any
 
 from viz_encoder.arguments.public import written_heads, written_number
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.view import SWITCH, Control, View
+from viz_encoder.figures.view import VIEWS as VIEWS
 from viz_encoder.trace import Trace
 
 
@@ -85,12 +83,6 @@ def _value(control: Control, text: str) -> Any:
         also = "".join(f", or {word}" for word in control.words)
         raise SelectionError(f"{control.label} is {shown(text)}; give a whole number{also}.")
     return text
-
-
-_FILES = pkgutil.iter_modules([str(Path(__file__).parent)])
-# Not by attribute: there, a view's function has replaced its module.
-_MODULES = [import_module(f"{__package__}.{file.name}") for file in _FILES]
-VIEWS: dict[str, View] = {m.VIEW.name: m.VIEW for m in _MODULES if hasattr(m, "VIEW")}
 
 
 def placed(tab: str, slot: str) -> list[View]:

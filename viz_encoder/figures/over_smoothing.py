@@ -6,10 +6,9 @@ from plotly.subplots import make_subplots
 
 from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
-from viz_encoder.arguments import public
-from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below, most_tokens
+from viz_encoder.figures.hidden import FEW, STATE_AXIS, caption_below, most_tokens
 from viz_encoder.figures.theme import apply
-from viz_encoder.figures.view import Place, View, marked
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 
 COLORS = "#348ba6", "#c2571a", "#7a5ba8", "#40498e"
@@ -23,8 +22,12 @@ CAPTION = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Over-smoothing and norms",
+    place=Place("vectors", "change", 3),
+    look="Watch whether the mean cosine rises toward 1 with depth, while the spread "
+    "falls toward 0.",
+)
 def over_smoothing(trace: Trace, *, hide_special: bool = False) -> go.Figure:
     """Mean cosine, share apart from the mean, centered cosine, and norms of every layer.
 
@@ -66,13 +69,3 @@ def _add_norms(figure: go.Figure, layers: list[int], norms: np.ndarray) -> None:
     mean = norms.mean(axis=1)
     line = {"x": layers, "y": mean, "name": "mean length", "line": {"color": COLORS[3]}}
     figure.add_scatter(**line, error_y=most_tokens(norms, mean), row=2, col=1)
-
-
-VIEW = View(
-    "Over-smoothing and norms",
-    over_smoothing,
-    (HIDE_SPECIAL,),
-    place=Place("vectors", "change", 3),
-    look="Watch whether the mean cosine rises toward 1 with depth, while the spread "
-    "falls toward 0.",
-)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.arguments import public
 from viz_encoder.attribution.pair_shares import PairShares, attribute_pair
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import (
@@ -17,7 +16,7 @@ from viz_encoder.figures.theme import (
     token_axes,
     weight_bar,
 )
-from viz_encoder.figures.view import Control, View, marked
+from viz_encoder.figures.view import drawn
 
 BIASES = "biases"
 MEASURED = (
@@ -28,8 +27,14 @@ MEASURED = (
 NOT_MEASURED = "what would happen without a word, and whether the two texts mean the same."
 
 
-@marked
-@public
+@drawn(
+    "Which words of two texts met",
+    takes=("encoder", "inputs"),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="after Eberle et al., 2022, arXiv:2003.05009",
+    look="Look for the strongest cells: these two words make the two vectors alike, or unlike.",
+)
 def pair_shares(encoder: LoadedEncoder, inputs: Any, *, other: Any = "") -> go.Figure:
     """The share of each pair of words in the dot product of two texts' pooled vectors.
 
@@ -71,15 +76,3 @@ def _with_biases(found: PairShares) -> np.ndarray:
         [found.shares, found.first[:, None]],
         [found.second[None, :], np.array([[found.biases]])],
     ])  # fmt: skip
-
-
-VIEW = View(
-    "Which words of two texts met",
-    pair_shares,
-    (Control("other", "Other text", counts="name"),),
-    takes=("encoder", "inputs"),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source="after Eberle et al., 2022, arXiv:2003.05009",
-    look="Look for the strongest cells: these two words make the two vectors alike, or unlike.",
-)

@@ -4,10 +4,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import row
-from viz_encoder.arguments import Token, public
+from viz_encoder.arguments import Token
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import (
-    COLORED,
     MapScale,
     add_masked,
     apply,
@@ -16,15 +15,8 @@ from viz_encoder.figures.theme import (
     weight_colors,
 )
 from viz_encoder.figures.view import (
-    HEAD,
-    HIDE_SPECIAL,
-    LAYER,
-    QUERY,
-    RENORMALIZE,
-    Control,
     Place,
-    View,
-    marked,
+    drawn,
 )
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
@@ -36,8 +28,12 @@ OPACITY = 0.66
 QUERY_COLOR = "#e11d48"
 
 
-@marked
-@public
+@drawn(
+    "Where a patch looks",
+    needs=("picture",),
+    place=Place("explore", "overlay"),
+    look="Look at which patches the chosen query attends to.",
+)
 def patch_overlay(
     trace: Trace,
     *,
@@ -117,16 +113,3 @@ def _frame(figure: go.Figure, grid: Grid, query: int, tall: float, wide: float) 
 
 def _share(weight: float) -> str:
     return "masked" if np.isnan(weight) else f"{weight:.3f}"
-
-
-VIEW = View(
-    "Where a patch looks",
-    patch_overlay,
-    (
-        *(LAYER, HEAD, QUERY, Control("scale", "Color scale", tuple(COLORED))),
-        *(HIDE_SPECIAL, RENORMALIZE),
-    ),
-    needs=("picture",),
-    place=Place("explore", "overlay"),
-    look="Look at which patches the chosen query attends to.",
-)

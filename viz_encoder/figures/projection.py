@@ -5,15 +5,14 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.projection import CENTERS, Center, Projection
 from viz_encoder.analyses.projection import projection as compute
-from viz_encoder.arguments import Token, public
+from viz_encoder.arguments import Token
 from viz_encoder.figures.hidden import (
     FEW,
-    HIDE_SPECIAL,
     STATE_AXIS,
     caption_below,
 )
 from viz_encoder.figures.theme import apply, cell_name, plain, weight_bar
-from viz_encoder.figures.view import Control, Place, View, marked
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token
@@ -28,8 +27,12 @@ CAPTION = (
 )
 
 
-@marked
-@public
+@drawn(
+    "PCA of hidden states, all layers",
+    place=Place("vectors", "pca", 4),
+    look="Follow one token's line from the embeddings to the last block, and see "
+    "which points it ends near.",
+)
 def projection(
     trace: Trace,
     *,
@@ -100,15 +103,3 @@ def _axis(found: Projection, number: int) -> str:
     return (
         f"Component {number + 1}: {found.shares[number]:.1%} of the variance (units of the states)"
     )
-
-
-TOKEN = Control("token", "Follow token", counts="token")
-CENTER = Control("center", "Mean subtracted", CENTERS)
-VIEW = View(
-    "PCA of hidden states, all layers",
-    projection,
-    (TOKEN, HIDE_SPECIAL, CENTER),
-    place=Place("vectors", "pca", 4),
-    look="Follow one token's line from the embeddings to the last block, and see "
-    "which points it ends near.",
-)

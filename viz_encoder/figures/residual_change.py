@@ -8,17 +8,16 @@ from plotly.subplots import make_subplots
 
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange, hidden_change
 from viz_encoder.analyses.residual_change import residual_change as compute
-from viz_encoder.arguments import OneOf, public
+from viz_encoder.arguments import OneOf
 from viz_encoder.figures.hidden import (
     BLOCK_AXIS,
     FEW,
-    HIDE_SPECIAL,
     MAX_KEYS,
     caption_below,
     most_tokens,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, cell_names, weight_bar
-from viz_encoder.figures.view import Control, Place, View, marked
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import WeightSource
 
@@ -42,8 +41,14 @@ NOT = (
 BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after the block."
 
 
-@marked
-@public
+@drawn(
+    "Relative update size (attention, feed-forward)",
+    takes=("weights", "trace"),
+    needs=("every head",),
+    place=Place("vectors", "change", 2),
+    look="Compare attention with the feed-forward network, and look for blocks that "
+    "change the state most.",
+)
 def residual_change(
     encoder: WeightSource,
     trace: Trace,
@@ -129,16 +134,3 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
         figure.update_yaxes(title=f"{part}<br>{BLOCK_AXIS}", row=row, col=1, **axis)
     caption_below(figure, said)
     return figure
-
-
-SHOW = Control("show", "ShowTokens", (MEDIAN, EACH))
-VIEW = View(
-    "Relative update size (attention, feed-forward)",
-    residual_change,
-    (SHOW, HIDE_SPECIAL),
-    takes=("weights", "trace"),
-    needs=("every head",),
-    place=Place("vectors", "change", 2),
-    look="Compare attention with the feed-forward network, and look for blocks that "
-    "change the state most.",
-)

@@ -2,12 +2,12 @@
 
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.rollout import FUSES, Fuse
+from viz_encoder.analyses.rollout import Fuse
 from viz_encoder.analyses.rollout import rollout as compute
-from viz_encoder.arguments import Token, public
+from viz_encoder.arguments import Token
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, View, marked
+from viz_encoder.figures.view import drawn
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import query_of
@@ -24,8 +24,13 @@ NOT_MEASURED = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Rollout of one query",
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Abnar & Zuidema, 2020, arXiv:2005.00928",
+    look="Read the rows from top to bottom: which tokens can have reached the query by each layer.",
+)
 def rollout(
     trace: Trace,
     *,
@@ -67,14 +72,3 @@ def rollout(
     )
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
     return figure
-
-
-VIEW = View(
-    "Rollout of one query",
-    rollout,
-    (QUERY, Control("fuse", "Combine heads by", FUSES), HIDE_SPECIAL, RENORMALIZE),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source="Abnar & Zuidema, 2020, arXiv:2005.00928",
-    look="Read the rows from top to bottom: which tokens can have reached the query by each layer.",
-)

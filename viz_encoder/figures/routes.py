@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from viz_encoder.arguments import at_least, public
+from viz_encoder.arguments import at_least
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.attribution.routes import Edge, Routes
 from viz_encoder.figures.theme import (
@@ -23,9 +23,7 @@ from viz_encoder.figures.view import (
     MEASURED,
     NOT_MEASURED,
     SOURCE,
-    Control,
-    View,
-    marked,
+    drawn,
     share_bar,
 )
 
@@ -40,8 +38,15 @@ WIDTHS = 1.2, 9.0
 NEGATIVE, POSITIVE = SIGNED[0], SIGNED[-1]
 
 
-@marked
-@public
+@drawn(
+    "How a score got there",
+    takes=("attribution",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source=SOURCE,
+    look="Follow the widest curves down from the node on top: through which tokens, blocks and "
+    "heads the score came.",
+)
 def routes(attribution: Attribution, *, least: Annotated[float, at_least(0)] = 0.02) -> go.Figure:
     """The graph by which a score came from the input embeddings to where it was read.
 
@@ -196,16 +201,3 @@ def _lay_out(figure: go.Figure, n_columns: int, n_rows: int) -> None:
         margin={"t": TOP, "b": below},
         xaxis2={"overlaying": "x", "range": across, "visible": False, "fixedrange": True},
     )
-
-
-VIEW = View(
-    "How a score got there",
-    routes,
-    (Control("least", "Least part of the score"),),
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
-    look="Follow the widest curves down from the node on top: through which tokens, blocks and "
-    "heads the score came.",
-)

@@ -5,9 +5,7 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.token_pairs import SUMS
 from viz_encoder.analyses.token_pairs import token_pairs as compute
-from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.hidden import STATE
 from viz_encoder.figures.theme import (
     apply,
     caption,
@@ -16,7 +14,7 @@ from viz_encoder.figures.theme import (
     token_axes,
     weight_bar,
 )
-from viz_encoder.figures.view import Control, View, marked
+from viz_encoder.figures.view import drawn
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
@@ -30,8 +28,15 @@ NOT_MEASURED = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Token pairs of two texts (parts of the cosine)",
+    takes=("encoder", "trace"),
+    look="Look for the strongest colors off the rows and columns of [CLS] and [SEP].",
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    labels={"other": "Second text"},
+    choices={"method": SUMS},
+)
 def token_pairs(
     encoder: LoadedEncoder,
     trace: Trace,
@@ -86,18 +91,3 @@ def token_pairs(
 def _edges(count: int) -> np.ndarray:
     """Start of each cell."""
     return np.arange(0, count, -(-count // MAX_SIDE))
-
-
-VIEW = View(
-    "Token pairs of two texts (parts of the cosine)",
-    token_pairs,
-    (
-        Control("other", "Second text", counts="name"),
-        Control("method", "Pooling", SUMS),
-        STATE,
-    ),
-    takes=("encoder", "trace"),
-    look="Look for the strongest colors off the rows and columns of [CLS] and [SEP].",
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-)

@@ -3,24 +3,28 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.arguments import public
 from viz_encoder.attribution.attribution import Attribution
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import (
-    HIDE_SPECIAL,
     MEASURED,
     NOT_MEASURED,
     SOURCE,
-    View,
-    marked,
+    drawn,
     share_bar,
     special_columns,
 )
 
 
-@marked
-@public
+@drawn(
+    "Shares of a score, block by block",
+    takes=("attribution",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source=SOURCE,
+    look="The row of the input says which tokens carried the score; below it, where it sat after "
+    "each block.",
+)
 def token_shares(attribution: Attribution, *, hide_special: bool = False) -> go.Figure:
     """The share of the score at each token, from the input embeddings to the last block.
 
@@ -49,16 +53,3 @@ def token_shares(attribution: Attribution, *, hide_special: bool = False) -> go.
     apply(figure, plain(attribution.sentence) + pooled)
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
     return figure
-
-
-VIEW = View(
-    "Shares of a score, block by block",
-    token_shares,
-    (HIDE_SPECIAL,),
-    takes=("attribution",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source=SOURCE,
-    look="The row of the input says which tokens carried the score; below it, where it sat after "
-    "each block.",
-)

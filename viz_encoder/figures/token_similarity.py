@@ -6,10 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.token_similarity import token_similarity as compute
-from viz_encoder.arguments import OneOf, public
-from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE
+from viz_encoder.arguments import OneOf
 from viz_encoder.figures.theme import SIGNED, apply, caption, cell_names, token_axes, weight_bar
-from viz_encoder.figures.view import Control, Place, View, marked
+from viz_encoder.figures.view import Place, drawn
 from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 
@@ -24,8 +23,11 @@ CAPTION = (
 CENTERED = " The mean of these tokens was subtracted, so some cosines must be negative."
 
 
-@marked
-@public
+@drawn(
+    "Token similarity (cosine)",
+    place=Place("vectors", "similarity", 1),
+    look="Look for blocks of high cosine: groups of tokens whose states point the same way.",
+)
 def token_similarity(
     trace: Trace,
     *,
@@ -69,13 +71,3 @@ def token_similarity(
     caption(figure, CAPTION + (CENTERED if centered else ""))
     token_axes(figure, key="Token", query="Token", automargin=True)
     return figure
-
-
-MEAN = Control("mean", "Mean token", (KEPT, SUBTRACTED))
-VIEW = View(
-    "Token similarity (cosine)",
-    token_similarity,
-    (STATE, HIDE_SPECIAL, MEAN),
-    place=Place("vectors", "similarity", 1),
-    look="Look for blocks of high cosine: groups of tokens whose states point the same way.",
-)

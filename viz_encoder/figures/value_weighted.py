@@ -7,7 +7,6 @@ from jaxtyping import Float
 from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.analyses.value_weighted import value_weighted as compute
 from viz_encoder.analyses.value_weighted import value_weighted_sum
-from viz_encoder.arguments import public
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.theme import (
     PLACE,
@@ -19,7 +18,7 @@ from viz_encoder.figures.theme import (
     token_axes,
     weight_bar,
 )
-from viz_encoder.figures.view import LAYER, Control, HeadOrSum, View, marked
+from viz_encoder.figures.view import HeadOrSum, drawn
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
@@ -35,8 +34,15 @@ NOT_MEASURED = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Value-weighted attention",
+    takes=("encoder", "trace"),
+    needs=("every head",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Kobayashi et al., 2020, arXiv:2004.10102",
+    look="Compare with the attention map: a key with a large weight but a short value adds little.",
+)
 def value_weighted(
     encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: HeadOrSum = 0
 ) -> go.Figure:
@@ -89,16 +95,3 @@ def _pooled(
         narrow = np.maximum.reduceat(norms, tile.key_edges[:-1], axis=1)
         parts.append(np.maximum.reduceat(narrow, range(0, len(norms), tile.row_step), axis=0))
     return np.concatenate(parts)
-
-
-VIEW = View(
-    "Value-weighted attention",
-    value_weighted,
-    (LAYER, Control("head", "Head", words=("sum",), counts="head")),
-    takes=("encoder", "trace"),
-    needs=("every head",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source="Kobayashi et al., 2020, arXiv:2004.10102",
-    look="Compare with the attention map: a key with a large weight but a short value adds little.",
-)

@@ -6,18 +6,13 @@ from jaxtyping import Float
 
 from viz_encoder.analyses.overview import row
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
-from viz_encoder.arguments import Token, public
+from viz_encoder.arguments import Token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.depth import depth_figure, shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import (
-    HIDE_SPECIAL,
-    QUERY,
-    RENORMALIZE,
-    Control,
     HeadOrSum,
-    View,
-    marked,
+    drawn,
 )
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
@@ -35,8 +30,15 @@ NOT_MEASURED = (
 )
 
 
-@marked
-@public
+@drawn(
+    "Value-weighted attention of one query, layer by layer",
+    takes=("encoder", "trace"),
+    needs=("every head",),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Kobayashi et al., 2020, arXiv:2004.10102",
+    look="Look for layers in which one key adds most of what the query takes in.",
+)
 def value_weighted_depth(
     encoder: LoadedEncoder,
     trace: Trace,
@@ -95,21 +97,3 @@ def _lengths(
     of = "mean" if isinstance(head, str) else head
     masked = np.isnan(row(trace, layer, of, query).weights)
     return np.where(masked, np.float32(np.nan), norms)
-
-
-VIEW = View(
-    "Value-weighted attention of one query, layer by layer",
-    value_weighted_depth,
-    (
-        QUERY,
-        Control("head", "Heads", words=("sum",), counts="head"),
-        HIDE_SPECIAL,
-        RENORMALIZE,
-    ),
-    takes=("encoder", "trace"),
-    needs=("every head",),
-    measured=MEASURED,
-    not_measured=NOT_MEASURED,
-    source="Kobayashi et al., 2020, arXiv:2004.10102",
-    look="Look for layers in which one key adds most of what the query takes in.",
-)

@@ -1,13 +1,16 @@
 """View: a figure and its controls as plain data, so that page, command line and notebook agree."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, Literal, ParamSpec
 
 import plotly.graph_objects as go
 
+from viz_encoder.arguments import OneOf, public
 from viz_encoder.attribution.attribution import Attribution
+from viz_encoder.trace.map_view import Head
 
 Arguments = ParamSpec("Arguments")
 MARK = "untrained: random weights"
@@ -34,6 +37,7 @@ def _is_untrained(given: object) -> bool:
 
 HeadOrSum = Annotated[int | Literal["sum"], 'the number of a head, or "sum"']
 SWITCH = ("no", "yes")  # choices of an option that is True or False in Python
+VIEWS: dict[str, "View"] = {}  # by name; each is put here by `drawn`
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,64 @@ QUESTION = (
     Control("token", "Token", counts="token"),
     Control("against", "Against", counts="name"),
 )
-LAYER = Control("layer", "Layer", counts="layer")
-HEAD = Control("head", "Head", words=("mean", "max"), counts="head")
-QUERY = Control("query", "Query", counts="token")
-HIDE_SPECIAL = Control("hide_special", "Hide special tokens", SWITCH)
-RENORMALIZE = Control("renormalize", "Renormalize rows", SWITCH)
-WORDS = Control("words", "Merge sub-words", SWITCH)
+LABELS = {  # of an option, by its name
+    "center": "Mean subtracted",
+    "fuse": "Combine heads by",
+    "head": "Head",
+    "hide_special": "Hide special tokens",
+    "layer": "Layer",
+    "least": "Least part of the score",
+    "mean": "Mean token",
+    "measure": "Measure",
+    "method": "Pooling",
+    "other": "Other text",
+    "query": "Query",
+    "renormalize": "Renormalize rows",
+    "scale": "Color scale",
+    "show": "Show",
+    "state": "After n blocks (0 = embeddings)",
+    "statistic": "Statistic",
+    "token": "Follow token",
+    "words": "Merge sub-words",
+}
+COUNTS = {"query": "token", "other": "name"} | {x: x for x in ("layer", "state", "head", "token")}
+ALSO: dict[Any, tuple[str, ...]] = {Head: ("mean", "max"), HeadOrSum: ("sum",)}  # words for heads
+
+
+def drawn(
+    title: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    choices: Mapping[str, tuple[str, ...]] | None = None,
+    **said: Any,
+) -> Callable[[Callable[Arguments, go.Figure]], Callable[Arguments, go.Figure]]:
+    """Make a view of a figure function: its controls are its keywords, as annotations say.
+
+    Args:
+        title: of the view.
+        labels: of controls, where they are others than in LABELS.
+        choices: of controls, where the annotation does not name them.
+        said: the other fields of `View`.
+    """
+
+    def made(draw: Callable[Arguments, go.Figure]) -> Callable[Arguments, go.Figure]:
+        drawing = marked(public(draw))
+        controls = [
+            _control(given, (labels or {}).get(name), (choices or {}).get(name, ()))
+            for name, given in inspect.signature(draw).parameters.items()
+            if given.kind is inspect.Parameter.KEYWORD_ONLY
+        ]
+        VIEWS[draw.__name__] = View(title, drawing, tuple(controls), **said)
+        return drawing
+
+    return made
+
+
+def _control(given: inspect.Parameter, label: str | None, choices: tuple[str, ...]) -> Control:
+    name, hint = given.name, given.annotation
+    limits = [limit for limit in getattr(hint, "__metadata__", ()) if isinstance(limit, OneOf)]
+    choices = limits[0].known if limits else SWITCH if hint is bool else choices
+    return Control(name, label or LABELS[name], choices, ALSO.get(hint, ()), COUNTS.get(name, ""))
 
 
 SOURCE = "Ali et al., 2022, arXiv:2202.07304"
