@@ -55,7 +55,7 @@ def test_two_texts(tmp_path, capsys):
         (["a cat", "--of", "answer"], "no prediction head"),
         (["a cat", "--token", "9"], "no token 9"),
         (["a cat", "--token", "dog"], "dog"),
-        (["a cat", "-o", "x.doc"], "must end in"),
+        (["a cat", "-o", "x.doc"], "has no known ending"),
         (["nothing.png"], "is not a file"),
         (["a cat", "--pair", "a dog", "--token", "1"], "leave out other questions"),
     ],

@@ -11,7 +11,7 @@ from viz_encoder.effect_command import sources
 from viz_encoder.errors import SelectionError
 from viz_encoder.export_command import KINDS, write_figure
 from viz_encoder.terminal import add_model, typed
-from viz_encoder.whole_file import require_writable
+from viz_encoder.whole_file import kind_of, require_writable
 
 LISTED = 5
 Draw = Callable[[], Any]  # gives the figure of what was printed
@@ -48,10 +48,8 @@ def add_attribute(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _attribute(given: argparse.Namespace) -> None:
-    kind = Path(given.output).suffix.lower() if given.output else ""
+    kind = kind_of(given.output, KINDS) if given.output else ""
     if given.output:
-        if kind not in KINDS:
-            raise SelectionError(f"{given.output!r} must end in {', '.join(KINDS)}.")
         require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
     each = sources(given.source)

@@ -9,13 +9,14 @@ from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.corpora import Done, HeadTable, Relations, corpus, relations, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.corpora.table_files import KINDS
 from viz_encoder.corpora.vector_rows import require_parquet
 from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.shown import counted
 from viz_encoder.terminal import add_model
-from viz_encoder.whole_file import require_writable, write_whole
+from viz_encoder.whole_file import kind_of, require_writable, write_whole
 
 N_SHOWN, N_EXAMPLES = 5, 10  # heads, and examples of the first
 
@@ -67,9 +68,7 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _corpus(given: argparse.Namespace) -> None:
-    from viz_encoder.corpora.table_files import check_kind
-
-    kind = check_kind(given.output)
+    kind = kind_of(given.output, KINDS)
     require_writable(given.output)
     _require_vectors(given)
     encoder = load(given.model, device=given.device, part=given.part)

@@ -13,7 +13,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
 from viz_encoder.result import csv_text
 from viz_encoder.terminal import add_model, typed
-from viz_encoder.whole_file import is_file, require_writable, shortened, write_whole
+from viz_encoder.whole_file import is_file, kind_of, require_writable, shortened, write_whole
 
 LISTED = 10
 SETS = (".txt", ".csv", ".tsv")
@@ -42,8 +42,7 @@ def add_effect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _effect(given: argparse.Namespace) -> None:
     if given.output:
-        if Path(given.output).suffix.lower() != ".csv":
-            raise SelectionError(f"{given.output!r} must end in .csv.")
+        kind_of(given.output, (".csv",))
         require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
     found = effect(

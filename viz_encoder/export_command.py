@@ -9,9 +9,9 @@ from viz_encoder.arguments.public import read_token, written_heads, written_numb
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.whole_file import require_writable, shortened, write_whole
+from viz_encoder.whole_file import PICTURES, kind_of, require_writable, write_whole
 
-KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg", ".pdf")
+KINDS = (".html", ".json", ".csv", ".npz", *PICTURES)
 # No data may leave: hide Plotly's cloud button.
 CONFIG = {"displaylogo": False, "showSendToCloud": False}
 
@@ -91,10 +91,7 @@ def _write_view(given: argparse.Namespace, path: Path) -> str:
         read_options,
     )
 
-    kind = path.suffix.lower()
-    if kind not in KINDS:
-        name = shortened(path.name)
-        raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
+    kind = kind_of(path, KINDS)
     if given.view not in VIEWS:
         raise SelectionError(
             f"There is no view {shown(given.view)}; choose one of {', '.join(VIEWS)}."

@@ -10,7 +10,7 @@ from viz_encoder.export.lesson_file import MODEL, draw_lesson
 from viz_encoder.lesson.answer_list import answer_lines, code_lines, read_codes
 from viz_encoder.lesson.seats import LAST_SEAT
 from viz_encoder.lesson.texts import FIRST
-from viz_encoder.whole_file import require_writable, shortened, write_whole
+from viz_encoder.whole_file import kind_of, require_writable, write_whole
 
 SEATS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?$", re.ASCII)
 MOST_BYTES = 2**20
@@ -55,8 +55,7 @@ def _lesson(given: argparse.Namespace) -> None:
 
 
 def _write(path: str, seats: range, language: str) -> None:
-    if Path(path).suffix.lower() != ".html":
-        raise SelectionError(f"{shortened(path)} must end in .html, such as lesson.html.")
+    kind_of(path, (".html",))
     require_writable(path)
     size = write_whole([draw_lesson(seats, language)], path)
     print(f"{path}: {size:,} bytes, with seats {seats[0]} to {seats[-1]}.")

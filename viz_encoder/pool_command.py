@@ -11,7 +11,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.terminal import add_model
-from viz_encoder.whole_file import require_writable
+from viz_encoder.whole_file import kind_of, require_writable
 
 NUMBERS = re.compile(r"-\d+(,-?\d+)*$")
 
@@ -46,9 +46,9 @@ def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _pool(given: argparse.Namespace) -> None:
-    from viz_encoder.export.vectors import check_kind, save_vectors
+    from viz_encoder.export.vectors import KINDS, save_vectors
 
-    check_kind(given.output)
+    kind_of(given.output, KINDS)
     for path in filter(None, (given.output, given.table)):
         require_writable(path)
     items = read_set(Path(given.source))

@@ -1,18 +1,21 @@
 """A file that appears whole or not at all, and never in the place of anything but a file."""
 
 import hashlib
+import importlib.util
 import os
 import secrets
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import psutil
 
-from viz_encoder.errors import TraceError, VizEncoderError
+from viz_encoder.errors import SelectionError, TraceError, VizEncoderError
 
+PICTURES = (".png", ".svg", ".pdf")
+LIBRARIES = dict.fromkeys(PICTURES, "kaleido") | {".parquet": "pyarrow", ".arrow": "pyarrow"}
 LONGEST = 200  # characters of a path in a sentence
 # Folders in which files are made, beside their places; machine and process stand in the name.
 OURS = f".viz-encoder-{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]}-"
@@ -91,6 +94,29 @@ def require_writable(path: str | Path) -> None:
             raise TraceError(f"{shortened(path)} cannot be written: No such file or directory.")
     except (OSError, ValueError, RuntimeError) as fault:
         raise _fault(path, fault) from fault
+
+
+def kind_of(path: str | Path, kinds: Sequence[str]) -> str:
+    """The ending of a file that is to be written, such as ".csv", before any work.
+
+    Raises:
+        SelectionError: it is none of these kinds.
+        TraceError: the library that writes it is not installed.
+    """
+    kind = Path(path).suffix.lower()
+    if kind not in kinds:
+        fault = "has no known ending; choose one of" if len(kinds) > 1 else "must end in"
+        raise SelectionError(f"{shortened(Path(path).name)!r} {fault} {', '.join(kinds)}.")
+    library = LIBRARIES.get(kind, "")
+    if library and importlib.util.find_spec(library) is None:
+        others = [each for each in kinds if LIBRARIES.get(each) != library]
+        choose = f", or choose {', '.join(others)}" if others else ""
+        chrome = " (it needs Chrome)" if library == "kaleido" else ""
+        raise TraceError(
+            f"{kind} files are written by {library}, which is not installed. "
+            f"Run: pip install {library}{chrome}{choose}."
+        )
+    return kind
 
 
 def is_file(path: Path) -> bool:

@@ -23,7 +23,7 @@ from viz_encoder.trace.batches import PICTURES, by_length
 from viz_encoder.whole_file import write_whole
 
 CHUNK_ITEMS = 1024  # enough for batches of like length, few enough that little is lost
-FORMAT = 1  # version of the resume files
+FORMAT = 2  # version of the resume files
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from bisect import insort
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -75,29 +75,15 @@ class Examples(SeriesResult[Example], items="found"):
         return columns
 
 
-class Candidate(NamedTuple):
-    """An example without its text; the order is that of the list: strongest first, then by item."""
-
-    minus_score: float
-    item: int
-    query: int
-    key: int
-    query_token: str
-    key_token: str
-    spans: tuple[Span, Span]
-    sides: tuple[int, int]
-
-
 @dataclass(eq=False)
 class StrongestPlaces:
-    """The k strongest places of each head, one per text, and the texts that they are in.
+    """The k strongest places of each head, one per text, the strongest first.
 
     The same text twice counts as one, that of the lower number.
     """
 
     k: int
-    places: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict)
-    texts: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    places: dict[tuple[int, int], list[Example]] = field(default_factory=dict)
 
     def add(
         self,
@@ -112,10 +98,8 @@ class StrongestPlaces:
             return
         for row, layer, head in self._candidates(np.asarray(items), score):
             at = row, layer, head
-            where = float(score[at]), int(query[at]), int(key[at])
-            self.texts.setdefault(items[row], samples[row].texts)
-            self._keep((layer, head), _place(items[row], samples[row], *where))
-        self._forget()
+            where = layer, head, float(score[at]), items[row]
+            self._keep(_example(*where, samples[row], int(query[at]), int(key[at])))
 
     def _candidates(
         self, items: Int[np.ndarray, " text"], score: Float[np.ndarray, "text layer head"]
@@ -126,96 +110,59 @@ class StrongestPlaces:
             kept = self.places.setdefault((layer, head), [])
             for row in order[:, layer, head].tolist():
                 value = score[row, layer, head]
-                weaker = len(kept) >= self.k and (-value, items[row]) > kept[-1][:2]
+                weaker = len(kept) >= self.k and (-value, items[row]) > _order(kept[-1])[:2]
                 if value < 0 or weaker:  # below 0: a text of special tokens alone
                     break
                 yield row, layer, head
 
-    def _keep(self, head: tuple[int, int], place: Candidate) -> None:
+    def _keep(self, place: Example) -> None:
         """Put a place among its head's, unless a better one is in the same text."""
-        kept = self.places.setdefault(head, [])
-        text = self.texts[place.item]
-        same = next((one for one in kept if text and self.texts[one.item] == text), None)
+        kept = self.places.setdefault((place.layer, place.head), [])
+        same = next((one for one in kept if place.texts and one.texts == place.texts), None)
         if same is not None:
-            if same <= place:
+            if _order(same) <= _order(place):
                 return
             kept.remove(same)
-        insort(kept, place)
+        insort(kept, place, key=_order)
         del kept[self.k :]
-
-    def _forget(self) -> None:
-        """Let go of texts that no place is in."""
-        used = {place.item for kept in self.places.values() for place in kept}
-        self.texts = {item: self.texts[item] for item in sorted(used)}
 
     def merge(self, other: "StrongestPlaces") -> None:
         """Add those of another part."""
-        self.texts |= other.texts
-        for head, places in other.places.items():
-            for place in places:
-                self._keep(head, place)
-        self._forget()
+        for place in other.examples():
+            self._keep(place)
 
     def examples(self) -> Examples:
-        """Examples in readable form."""
-        return Examples(
-            tuple(
-                _example(*head, place, self.texts[place.item])
-                for head, places in sorted(self.places.items())
-                for place in places
-            )
-        )
+        """All of them, head by head."""
+        return Examples(tuple(one for _, kept in sorted(self.places.items()) for one in kept))
 
     def as_data(self) -> dict[str, Any]:
-        """Plain lists for JSON."""
-        places = [[*head, *map(list, kept)] for head, kept in sorted(self.places.items())]
-        return {"k": self.k, "places": places, "texts": [[i, *t] for i, t in self.texts.items()]}
+        """Plain lists for JSON, each text once."""
+        found = self.examples()
+        numbers = {texts: at for at, texts in enumerate(dict.fromkeys(one.texts for one in found))}
+        places = [[*(vars(one) | {"texts": numbers[one.texts]}).values()] for one in found]
+        return {"k": self.k, "places": places, "texts": list(numbers)}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "StrongestPlaces":
         """Rebuild from `as_data`."""
-        places = {
-            (layer, head): [_from_list(*values) for values in kept]
-            for layer, head, *kept in data["places"]
-        }
-        return cls(data["k"], places, {item: tuple(texts) for item, *texts in data["texts"]})
+        found, names = cls(data["k"]), [each.name for each in fields(Example)]
+        for row in data["places"]:
+            values = [tuple(each) if isinstance(each, list) else each for each in row]
+            given: dict[str, Any] = dict(zip(names, values, strict=True))
+            one = Example(**given | {"texts": tuple(data["texts"][given["texts"]])})
+            found.places.setdefault((one.layer, one.head), []).append(one)
+        return found
 
 
-def _place(item: int, sample: Sample, score: float, query: int, key: int) -> Candidate:
-    spans = [sample.spans[at] if sample.spans else (0, 0) for at in (query, key)]
-    sides = sample.segment_of(query), sample.segment_of(key)
+def _order(place: Example) -> tuple[float, int, int, int]:
+    """The strongest first, then by item."""
+    return -place.score, place.item, place.query, place.key
+
+
+def _example(
+    layer: int, head: int, score: float, item: int, sample: Sample, query: int, key: int
+) -> Example:
+    at, to = (sample.spans[at] if sample.spans else (0, 0) for at in (query, key))
     names = sample.tokens[query], sample.tokens[key]
-    return Candidate(-score, item, query, key, *names, (spans[0], spans[1]), sides)
-
-
-def _from_list(
-    minus_score: float,
-    item: int,
-    query: int,
-    key: int,
-    query_token: str,
-    key_token: str,
-    spans: list[list[int]],
-    sides: list[int],
-) -> Candidate:
-    at, to = ((start, stop) for start, stop in spans)
-    names = query_token, key_token
-    return Candidate(minus_score, item, query, key, *names, (at, to), (sides[0], sides[1]))
-
-
-def _example(layer: int, head: int, place: Candidate, texts: tuple[str, ...]) -> Example:
-    return Example(
-        layer=layer,
-        head=head,
-        score=-place.minus_score,
-        item=place.item,
-        texts=texts,
-        query=place.query,
-        key=place.key,
-        query_token=place.query_token,
-        key_token=place.key_token,
-        query_span=place.spans[0],
-        key_span=place.spans[1],
-        query_side=place.sides[0],
-        key_side=place.sides[1],
-    )
+    sides = sample.segment_of(query), sample.segment_of(key)
+    return Example(layer, head, score, item, sample.texts, query, key, *names, at, to, *sides)

@@ -1,6 +1,5 @@
 """Table files: a head table as Parquet, npz, JSON or CSV; all but CSV are read back exactly."""
 
-import importlib.util
 import io
 import json
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from viz_encoder.corpora.spread import Spread
 from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.result import csv_text
-from viz_encoder.whole_file import shortened, write_whole
+from viz_encoder.whole_file import kind_of, shortened, write_whole
 
 KINDS = (".parquet", ".npz", ".json", ".csv")
 FORMAT = 1
@@ -28,26 +27,10 @@ PER_HEAD = ("accuracy", "random")  # for relations
 PER_DIMENSION = ("mean", "sd")  # for vectors
 
 
-def check_kind(path: str | Path) -> str:
-    """The kind of a file, refused before anything is run where it cannot be written."""
-    path = Path(path)
-    kind = path.suffix.lower()
-    if kind not in KINDS:
-        name = shortened(path.name)
-        raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
-    if kind == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise TraceError(
-            ".parquet files need pyarrow, which is not installed. Run: pip install pyarrow, or "
-            "choose .npz, .json or .csv."
-        )
-    return kind
-
-
 @public
 def save_table(table: HeadTable, path: AnyPath) -> int:
     """See `HeadTable.save`."""
-    path = Path(path)
-    kind = check_kind(path)
+    kind = kind_of(path, KINDS)
     if kind == ".csv":
         return write_whole([csv_text(table.columns()).encode()], path)
     if kind == ".json":
@@ -65,7 +48,7 @@ def save_table(table: HeadTable, path: AnyPath) -> int:
 def load_table(path: AnyPath) -> HeadTable:
     """See `HeadTable.load`."""
     path = Path(path)
-    kind = check_kind(path)
+    kind = kind_of(path, KINDS)
     if kind == ".csv":
         raise SelectionError("A CSV holds means but no examples; open the .parquet, .npz or .json.")
     try:

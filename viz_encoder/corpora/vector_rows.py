@@ -1,6 +1,5 @@
 """Vector rows: each text's own vector, put aside part by part, and written as one Parquet file."""
 
-import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.whole_file import private_prefix, require_writable, shortened, write_beside
+from viz_encoder.errors import TraceError
+from viz_encoder.whole_file import (
+    kind_of,
+    private_prefix,
+    require_writable,
+    shortened,
+    write_beside,
+)
 
-ENDING = ".parquet"
 RowTexts = tuple[tuple[str, ...], ...]  # of each row: its text, or both of a pair
 
 
@@ -74,13 +78,7 @@ def require_parquet(path: str | Path) -> None:
         SelectionError: it does not end in .parquet.
         TraceError: pyarrow is missing, or no file can be there.
     """
-    if Path(path).suffix.lower() != ENDING:
-        name = shortened(Path(path).name)
-        raise SelectionError(f"Vectors are written as Parquet; {name!r} must end in {ENDING}.")
-    if importlib.util.find_spec("pyarrow") is None:
-        raise TraceError(
-            "Vectors are written by pyarrow, which is not installed. Run: pip install pyarrow."
-        )
+    kind_of(path, (".parquet",))
     require_writable(path)
 
 

@@ -1,6 +1,5 @@
 """Save: a view into a file, of the kind that its name asks for."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +8,15 @@ from viz_encoder.export.page import draw_page
 from viz_encoder.export.tables import csv_lines, npz_bytes
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
-from viz_encoder.whole_file import shortened, write_whole
+from viz_encoder.whole_file import PICTURES, kind_of, write_whole
 
 
 def picture(figure: Any, kind: str, *, width: int, height: int) -> bytes:
     """The content of a .png, .svg or .pdf file.
 
     Raises:
-        TraceError: kaleido is missing, or could not draw it.
+        TraceError: kaleido could not draw it.
     """
-    if importlib.util.find_spec("kaleido") is None:
-        raise TraceError(
-            f"{kind} files are drawn by kaleido, which is not installed. Run: pip install kaleido "
-            "(it needs Chrome), or choose .html, .csv or .npz."
-        )
     # A page has room above and a ground of its own; a file has neither.
     figure.update_layout(
         margin_t=170, margin_l=120, title_y=0.98, title_yanchor="top", paper_bgcolor="white"
@@ -34,7 +28,6 @@ def picture(figure: Any, kind: str, *, width: int, height: int) -> bytes:
     return content
 
 
-PICTURES = (".png", ".svg", ".pdf")
 KINDS = (".html", ".csv", ".npz", *PICTURES)
 
 KEPT = ("hide_special", "renormalize", "words")  # which tokens a map is of
@@ -80,7 +73,7 @@ def save_view(
     trace: Trace, path: Path, view: MapView, *, query: int | None = None, snippet: str = ""
 ) -> int:
     """`save` of a view."""
-    kind = path.suffix.lower()
+    kind = kind_of(path, KINDS)
     if view.scale != "head" and kind != ".html":
         raise SelectionError(f"A {kind} file has no choice of color scale; choose .html for it.")
     if kind == ".csv":
@@ -91,10 +84,7 @@ def save_view(
         return write_whole([npz_bytes(trace, view, query)], path)
     if kind == ".html":
         return write_whole([draw_page(trace, view, query=query, snippet=snippet)], path)
-    if kind in PICTURES:
-        return write_whole([_picture(trace, kind, view, query)], path)
-    name = shortened(path.name)
-    raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
+    return write_whole([_picture(trace, kind, view, query)], path)
 
 
 def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes:

@@ -1,6 +1,5 @@
 """Pooled vectors of a set, and the table that compares poolings: CSV, npz, Arrow or Parquet."""
 
-import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
@@ -10,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from viz_encoder.analyses.collection import Collection, Separation
-from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.result import TABLE_NAMES, csv_line, harmless, npz_file
-from viz_encoder.whole_file import shortened, write_whole
+from viz_encoder.whole_file import kind_of, write_whole
 
-ARROW = (".arrow", ".parquet")
-KINDS = (".csv", ".npz", *ARROW)
+KINDS = (".csv", ".npz", ".arrow", ".parquet")
 
 
 def save_vectors(found: Collection, path: str | Path) -> int:
@@ -31,28 +28,13 @@ def save_vectors(found: Collection, path: str | Path) -> int:
         SelectionError: no such kind of file.
         TraceError: pyarrow is missing, or the file cannot be written.
     """
-    path = Path(path)
-    check_kind(path)
-    kind = path.suffix.lower()
+    kind = kind_of(path, KINDS)
     if kind == ".csv":
         lines = vector_lines(found)
         return write_whole((line.encode("utf-8", "backslashreplace") for line in lines), path)
     if kind == ".npz":
         return write_whole([npz_file(vector_arrays(found))], path)
     return write_whole([_arrow_bytes(found, kind)], path)
-
-
-def check_kind(path: str | Path) -> None:
-    """Refuse a kind of file that cannot be written, before anything is run."""
-    kind = Path(path).suffix.lower()
-    if kind not in KINDS:
-        name = shortened(Path(path).name)
-        raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
-    if kind in ARROW and importlib.util.find_spec("pyarrow") is None:
-        raise TraceError(
-            f"{kind} files are written by pyarrow, which is not installed. Run: "
-            "pip install pyarrow, or choose .csv or .npz."
-        )
 
 
 def save_table(rows: Sequence[Separation], path: str | Path) -> int:
@@ -62,11 +44,7 @@ def save_table(rows: Sequence[Separation], path: str | Path) -> int:
         SelectionError: the name does not end in .csv.
         TraceError: the file cannot be written.
     """
-    path = Path(path)
-    if path.suffix.lower() != ".csv":
-        raise SelectionError(
-            f"The table is written as CSV; {shortened(path.name)!r} must end in .csv."
-        )
+    kind_of(path, (".csv",))
     return write_whole((line.encode() for line in table_lines(rows)), path)
 
 

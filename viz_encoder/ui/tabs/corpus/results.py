@@ -16,7 +16,7 @@ from viz_encoder.corpora import Done, HeadTable, TreeSentence, corpus, read_tree
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.corpus_items import TREES, TextColumns, Unreadable
 from viz_encoder.corpora.statistics import STATISTICS, carried_shares
-from viz_encoder.corpora.table_files import as_data, check_kind
+from viz_encoder.corpora.table_files import as_data
 from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
 from viz_encoder.shown import continued, counted
 from viz_encoder.trace.head_statistics import Statistic
@@ -194,7 +194,6 @@ def file_of(table: HeadTable, kind: str) -> bytes:
     """
     if kind not in FILES:
         raise SelectionError(f"There is no file {kind[:20]!r}; choose one of {', '.join(FILES)}.")
-    check_kind(f"table{kind}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"table{kind}")
         table.save(path)
