@@ -15,7 +15,7 @@ from tests.audit.transformers_models import (
     roberta,
     vit,
     vit_model,
-    with_cls,
+    with_cls,  # noqa: F401 (a mended line uses it)
     words,
 )
 from viz_encoder.audit import AuditInputs, AuditScope
@@ -41,10 +41,8 @@ from viz_encoder.audit.zoo.specimen import (
     flagged_by="gradient",
     needs="transformers",
 )
-def turned_over(seed: int, fixed: bool) -> MaskedModel:
+def turned_over(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, padding: Tensor) -> Tensor:
-        if fixed:
-            return model(inputs_embeds=x, attention_mask=(~padding).long())[0]
         return model(inputs_embeds=x, attention_mask=padding.long())[0]
 
     model = made(seed, "Bert", TEXT, call)
@@ -61,10 +59,10 @@ def turned_over(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
     needs="transformers",
 )
-def bool_under_eager(seed: int, fixed: bool) -> MaskedModel:
+def bool_under_eager(seed: int) -> MaskedModel:
     def make_mask(valid: Tensor) -> Tensor:
         allowed = real_tokens(valid)
-        return added(allowed) if fixed else allowed[:, None]
+        return allowed[:, None]
 
     model = made(seed, "Bert", TEXT, embedded, "eager")
     return MaskedModel(model, real_tokens, make_mask)
@@ -80,10 +78,10 @@ def bool_under_eager(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="static",
     needs="transformers",
 )
-def ones_added(seed: int, fixed: bool) -> MaskedModel:
+def ones_added(seed: int) -> MaskedModel:
     def make_mask(valid: Tensor) -> Tensor:
         allowed = real_tokens(valid)
-        return added(allowed) if fixed else allowed[:, None].float()
+        return allowed[:, None].float()
 
     return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask)
 
@@ -99,10 +97,8 @@ def ones_added(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
     needs="transformers",
 )
-def mistral_window(seed: int, fixed: bool) -> MaskedModel:
+def mistral_window(seed: int) -> MaskedModel:
     sizes = {**TEXT, "num_key_value_heads": 1, "sliding_window": 3 + 1}
-    if fixed:
-        sizes = {**sizes, "sliding_window": 3}
     scope = AuditScope(window=3)
     return MaskedModel(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, scope=scope)
 
@@ -117,10 +113,8 @@ def mistral_window(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
     needs="transformers",
 )
-def modernbert_window(seed: int, fixed: bool) -> MaskedModel:
+def modernbert_window(seed: int) -> MaskedModel:
     sizes = {**modernbert(), "local_attention": 4}
-    if fixed:
-        sizes = {**sizes, "local_attention": 2 * 4}
     intents = [real_tokens, neighbors(4), neighbors(4)]
     model = made(seed, "ModernBert", sizes, embedded)
     return MaskedModel(model, intents, ones, n_layers=3, scope=AuditScope(lengths=(13,)))
@@ -137,11 +131,9 @@ def modernbert_window(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
     needs="transformers",
 )
-def llama_packed(seed: int, fixed: bool) -> MaskedModel:
+def llama_packed(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, passed: Tensor) -> Tensor:
         positions = (torch.arange(x.shape[1]) % 4).expand(len(x), -1)
-        if fixed:
-            return model(inputs_embeds=x, position_ids=positions, attention_mask=passed)[0]
         return model(inputs_embeds=x, position_ids=positions)[0]
 
     intent = own_document(4, causal=True)
@@ -162,11 +154,9 @@ def llama_packed(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="padding_invariance",
     needs="transformers",
 )
-def gpt2_left(seed: int, fixed: bool) -> MaskedModel:
+def gpt2_left(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        if fixed:
-            return model(inputs_embeds=x, attention_mask=mask, position_ids=positions)[0]
         return model(inputs_embeds=x, attention_mask=mask)[0]
 
     model = made(seed, "GPT2", GPT2, call)
@@ -183,10 +173,8 @@ def gpt2_left(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="padding_invariance",
     needs="transformers",
 )
-def roberta_pad_id(seed: int, fixed: bool) -> MaskedModel:
+def roberta_pad_id(seed: int) -> MaskedModel:
     inputs = AuditInputs(make=words, padding_side="left", pad_id=0)
-    if fixed:
-        inputs = AuditInputs(make=words, padding_side="left", pad_id=1)
     return MaskedModel(roberta(seed), real_tokens, ones, inputs=inputs)
 
 
@@ -200,10 +188,8 @@ def roberta_pad_id(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="gradient",
     needs="transformers",
 )
-def bert_without(seed: int, fixed: bool) -> MaskedModel:
+def bert_without(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-        if fixed:
-            return model(inputs_embeds=x, attention_mask=mask)[0]
         return model(inputs_embeds=x)[0]
 
     return MaskedModel(made(seed, "Bert", TEXT, call), real_tokens, ones)
@@ -219,10 +205,8 @@ def bert_without(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="implementations",
     needs="transformers",
 )
-def implementations_differ(seed: int, fixed: bool) -> MaskedModel:
+def implementations_differ(seed: int) -> MaskedModel:
     other = made(seed, "Bert", TEXT, embedded, "eager")
-    if fixed:
-        other = made(seed, "Bert", TEXT, embedded, "sdpa")
     model, scope = made(seed, "Bert", TEXT, embedded), AuditScope(variants={"other": other})
     return MaskedModel(model, real_tokens, lambda valid: real_tokens(valid)[:, None], scope=scope)
 
@@ -238,10 +222,8 @@ def implementations_differ(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
     needs="transformers",
 )
-def vit_without(seed: int, fixed: bool) -> MaskedModel:
+def vit_without(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-        if fixed:
-            return vit(model, x, attention_mask=with_cls(mask))
         return vit(model, x)
 
     return MaskedModel(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)

@@ -12,7 +12,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.slow import slow
 from tests.ui.conftest import open_tab, serving
-from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
+from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.serve import ServerSettings, make_app
@@ -210,7 +210,8 @@ def test_the_lines_for_ones_own_code_have_the_specimens_intent(specimen):
 
 
 def test_an_intent_without_a_line_is_the_readers_to_write():
-    odd = replace(SPECIMENS["A1-sdpa"], make=lambda seed, fixed: MaskedModel(None, odd_tokens))
+    specimen = SPECIMENS["A1-sdpa"]
+    odd = replace(specimen, given={**specimen.given, "intent": odd_tokens})
     code = own_code(odd)
     assert "def intent(valid):  # yours to write" in code
 
@@ -307,7 +308,7 @@ def test_the_list_by_search_and_keys_and_the_last_choice_wins(zoo_tab):
     assert page.inner_text(".viz-zoo-sentence").startswith("✗ FAIL")
 
 
-WITH_A_COMMENT = "  # before it"  # two spaces of code, which a sentence would show as one
+LINE = "return out[order.argsort()]"
 DRAWN = """line => {
   const all = vizZoo.quiz.specimens.filter(each => each !== vizZoo.shown);
   const at = all.findIndex(({ right }) => right.endsWith(line));
@@ -329,15 +330,15 @@ def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
     page = zoo_tab()
     page.click("button[data-part=quiz]")
     page.wait_for_selector(".viz-zoo-answer")
-    page.evaluate(DRAWN, WITH_A_COMMENT)
+    page.evaluate(DRAWN, LINE)
     page.click("#viz-zoo-surprise")
     page.wait_for_selector(".viz-zoo-answer")
     shown = page.evaluate("vizZoo.quiz.specimen")
     own = SPECIMENS[shown["identifier"]]
-    assert own.right.endswith(WITH_A_COMMENT)
+    assert own.right == LINE
     detail = page.inner_text(".viz-zoo-detail")
     assert own.identifier not in detail and own.story not in detail
-    assert own.wrong not in map(str.strip, detail.splitlines())  # a word, such as "out", it may be
+    assert own.wrong not in map(str.strip, detail.splitlines())
     for part in (".viz-zoo-sentence", ".viz-zoo-title", ".viz-zoo-lines"):
         assert page.locator(part).is_hidden()
     assert not page.locator(".viz-zoo-checks").is_visible()

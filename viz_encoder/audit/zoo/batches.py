@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
-from viz_encoder.audit.zoo.models import Around, flex, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, as_it_is, plant, real_tokens
+from viz_encoder.audit.zoo.models import flex, written_out
+from viz_encoder.audit.zoo.specimen import Valid, plant, real_tokens
 
 
 @plant(
@@ -16,22 +16,14 @@ from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, as_it_is, plant, 
     symptom="The first batch is right; later ones are masked with the padding of the first.",
     story="A mask cached by its shape: right for a causal mask, which depends on nothing else, and "
     "wrong for padding.",
-    wrong="keep = held.setdefault(valid.shape, valid)",
+    wrong="keep = self.__dict__.setdefault(str(valid.shape), valid)",
     right="keep = valid",
     flagged_by="batch_independence",
 )
-def mask_kept(seed: int, fixed: bool) -> MaskedModel:
+def mask_kept(self: Any, x: Tensor, valid: Valid) -> Tensor:
     """A cache by shape."""
-    held: dict[torch.Size, Tensor] = {}
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        keep = held.setdefault(valid.shape, valid)
-        if fixed:
-            keep = valid
-        return self.inner(x, real_tokens(keep))
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    keep = self.__dict__.setdefault(str(valid.shape), valid)
+    return self.inner(x, real_tokens(keep))
 
 
 @plant(
@@ -39,22 +31,15 @@ def mask_kept(seed: int, fixed: bool) -> MaskedModel:
     "Samples are sorted by length, and never put back",
     symptom="Right for one text and texts of one length; otherwise vectors belong to other texts.",
     story="Sorting by length, needed for packed recurrent networks and copied ever since.",
-    wrong="out",
-    right="out[order.argsort()]",
+    wrong="return out",
+    right="return out[order.argsort()]",
     flagged_by="gradient",
 )
-def never_put_back(seed: int, fixed: bool) -> MaskedModel:
+def never_put_back(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """The longest text first."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        order = valid.sum(dim=1).argsort(descending=True, stable=True)
-        out = self.inner(x[order], real_tokens(valid[order]))
-        if fixed:
-            return out[order.argsort()]
-        return out
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    order = valid.sum(dim=1).argsort(descending=True, stable=True)
+    out = self.inner(x[order], real_tokens(valid[order]))
+    return out
 
 
 @plant(
@@ -66,17 +51,10 @@ def never_put_back(seed: int, fixed: bool) -> MaskedModel:
     right="total / valid.sum(dim=1, keepdim=True)",
     flagged_by="batch_independence",
 )
-def divided_by_all(seed: int, fixed: bool) -> MaskedModel:
+def divided_by_all(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Mean pooling."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        total = self.inner(x, real_tokens(valid)).mul(valid[:, :, None]).sum(dim=1)
-        if fixed:
-            return total / valid.sum(dim=1, keepdim=True)
-        return total / valid.sum()
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    total = self.inner(x, real_tokens(valid)).mul(valid[:, :, None]).sum(dim=1)
+    return total / valid.sum()
 
 
 @plant(
@@ -88,16 +66,10 @@ def divided_by_all(seed: int, fixed: bool) -> MaskedModel:
     right="place < lengths[:, None]",
     flagged_by="maps",
 )
-def one_too_long(seed: int, fixed: bool) -> MaskedModel:
+def one_too_long(valid: Valid) -> Tensor:
     """A mask made of lengths."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        place, lengths = torch.arange(valid.shape[1]), valid.sum(dim=1)
-        if fixed:
-            return real_tokens(place < lengths[:, None])
-        return real_tokens(place <= lengths[:, None])
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    place, lengths = torch.arange(valid.shape[1]), valid.sum(dim=1)
+    return real_tokens(place <= lengths[:, None])
 
 
 @plant(
@@ -111,20 +83,15 @@ def one_too_long(seed: int, fixed: bool) -> MaskedModel:
     wrong="samples = None",
     right="samples = len(valid)",
     flagged_by="static",
+    taker=lambda seed: written_out(seed, flex),
 )
-def blocks_of_one_sample(seed: int, fixed: bool) -> MaskedModel:
+def blocks_of_one_sample(valid: Valid) -> BlockMask:
     """Padding as a mask_mod."""
-
-    def make_mask(valid: Valid) -> BlockMask:
-        samples = None
-        if fixed:
-            samples = len(valid)
-        sizes = (samples, None, valid.shape[1], valid.shape[1])
-        return create_block_mask(
-            lambda b, h, query, key: valid[b, key], *sizes, valid.device, BLOCK_SIZE=2
-        )
-
-    return MaskedModel(written_out(seed, flex), real_tokens, make_mask)
+    samples = None
+    sizes = (samples, None, valid.shape[1], valid.shape[1])
+    return create_block_mask(
+        lambda b, h, query, key: valid[b, key], *sizes, valid.device, BLOCK_SIZE=2
+    )
 
 
 @plant(
@@ -137,16 +104,10 @@ def blocks_of_one_sample(seed: int, fixed: bool) -> MaskedModel:
     right="keep = real_tokens(valid)",
     flagged_by="maps",
 )
-def mask_of_first(seed: int, fixed: bool) -> MaskedModel:
+def mask_of_first(valid: Valid) -> Tensor:
     """An index too many."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = real_tokens(valid)[0].expand(len(valid), -1, -1)
-        if fixed:
-            keep = real_tokens(valid)
-        return keep
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    keep = real_tokens(valid)[0].expand(len(valid), -1, -1)
+    return keep
 
 
 @plant(
@@ -159,15 +120,9 @@ def mask_of_first(seed: int, fixed: bool) -> MaskedModel:
     right="real_tokens(valid)",
     flagged_by="maps",
 )
-def mask_of_neighbor(seed: int, fixed: bool) -> MaskedModel:
+def mask_of_neighbor(valid: Valid) -> Tensor:
     """Lengths moved on by one sample."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        if fixed:
-            return real_tokens(valid)
-        return real_tokens(valid.roll(1, dims=0))
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    return real_tokens(valid.roll(1, dims=0))
 
 
 @plant(
@@ -180,16 +135,10 @@ def mask_of_neighbor(seed: int, fixed: bool) -> MaskedModel:
     right="real_tokens(valid)",
     flagged_by="maps",
 )
-def sorted_masks(seed: int, fixed: bool) -> MaskedModel:
+def sorted_masks(valid: Valid) -> Tensor:
     """The longest first."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        order = valid.sum(dim=1).argsort(descending=True, stable=True)
-        if fixed:
-            return real_tokens(valid)
-        return real_tokens(valid[order])
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    order = valid.sum(dim=1).argsort(descending=True, stable=True)
+    return real_tokens(valid[order])
 
 
 @plant(
@@ -201,13 +150,6 @@ def sorted_masks(seed: int, fixed: bool) -> MaskedModel:
     right="x - x.mean(dim=-1, keepdim=True)",
     flagged_by="batch_independence",
 )
-def mean_over_batch(seed: int, fixed: bool) -> MaskedModel:
+def mean_over_batch(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Centering before the encoder."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        if fixed:
-            return self.inner(x - x.mean(dim=-1, keepdim=True), real_tokens(valid))
-        return self.inner(x - x.mean(dim=0, keepdim=True), real_tokens(valid))
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    return self.inner(x - x.mean(dim=0, keepdim=True), real_tokens(valid))

@@ -5,9 +5,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.models import Heads, multihead, sdpa, written_out
+from viz_encoder.audit.zoo.models import Heads, multihead
 from viz_encoder.audit.zoo.specimen import (
-    MaskedModel,
     Valid,
     earlier_tokens,
     last_tokens,
@@ -31,17 +30,13 @@ def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor
     wrong="ones.triu(diagonal=0)",
     right="ones.triu(diagonal=1)",
     flagged_by="runs",
+    intent=earlier_tokens,
+    taker=lambda seed: multihead(seed, _ignoring),
 )
-def itself_left_out(seed: int, fixed: bool) -> MaskedModel:
+def itself_left_out(valid: Valid) -> Tensor:
     """Off by one toward the past."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        ones = torch.ones(valid.shape[1], valid.shape[1], dtype=torch.bool)
-        if fixed:
-            return ones.triu(diagonal=1)
-        return ones.triu(diagonal=0)
-
-    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask)
+    ones = torch.ones(valid.shape[1], valid.shape[1], dtype=torch.bool)
+    return ones.triu(diagonal=0)
 
 
 @plant(
@@ -52,17 +47,13 @@ def itself_left_out(seed: int, fixed: bool) -> MaskedModel:
     wrong="ones.triu(diagonal=2)",
     right="ones.triu(diagonal=1)",
     flagged_by="maps",
+    intent=earlier_tokens,
+    taker=lambda seed: multihead(seed, _ignoring),
 )
-def next_one_seen(seed: int, fixed: bool) -> MaskedModel:
+def next_one_seen(valid: Valid) -> Tensor:
     """Off by one toward the future."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        ones = torch.ones(valid.shape[1], valid.shape[1], dtype=torch.bool)
-        if fixed:
-            return ones.triu(diagonal=1)
-        return ones.triu(diagonal=2)
-
-    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask)
+    ones = torch.ones(valid.shape[1], valid.shape[1], dtype=torch.bool)
+    return ones.triu(diagonal=2)
 
 
 @plant(
@@ -74,19 +65,12 @@ def next_one_seen(seed: int, fixed: bool) -> MaskedModel:
     wrong="attn_mask=ignore, need_weights=False, is_causal=True",
     right="attn_mask=ignore, need_weights=False",
     flagged_by="grad_mode",
+    intent=last_tokens(3),
+    passed=lambda valid: ~last_tokens(3)(torch.ones_like(valid[:1]))[0],
 )
-def window_overridden(seed: int, fixed: bool) -> MaskedModel:
+def window_overridden(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
     """A causal window of three keys, and the hint."""
-
-    def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
-        if fixed:
-            return layer(x, x, x, attn_mask=ignore, need_weights=False)[0]
-        return layer(x, x, x, attn_mask=ignore, need_weights=False, is_causal=True)[0]
-
-    def make_mask(valid: Valid) -> Tensor:
-        return ~last_tokens(3)(torch.ones_like(valid[:1]))[0]
-
-    return MaskedModel(multihead(seed, call), last_tokens(3), make_mask)
+    return layer(x, x, x, attn_mask=ignore, need_weights=False, is_causal=True)[0]
 
 
 @plant(
@@ -98,23 +82,17 @@ def window_overridden(seed: int, fixed: bool) -> MaskedModel:
     wrong="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], is_causal=True",
     right="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], attn_mask=keep",
     flagged_by="maps",
+    intent=earlier_tokens,
 )
-def wrong_corner(seed: int, fixed: bool) -> MaskedModel:
+def wrong_corner(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Queries in chunks of three, keys up to there."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        mixed, sdpa = [], F.scaled_dot_product_attention
-        for start in range(0, q.shape[2], 3):
-            stop = min(start + 3, q.shape[2])
-            keep = torch.ones(stop - start, stop, dtype=torch.bool).tril(diagonal=start)
-            if fixed:
-                part = sdpa(q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], attn_mask=keep)
-            else:
-                part = sdpa(q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], is_causal=True)
-            mixed.append(part)
-        return torch.cat(mixed, dim=2)
-
-    return MaskedModel(written_out(seed, attend), earlier_tokens)
+    mixed, sdpa = [], F.scaled_dot_product_attention
+    for start in range(0, q.shape[2], 3):
+        stop = min(start + 3, q.shape[2])
+        keep = torch.ones(stop - start, stop, dtype=torch.bool).tril(diagonal=start)
+        part = sdpa(q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], is_causal=True)
+        mixed.append(part)
+    return torch.cat(mixed, dim=2)
 
 
 @plant(
@@ -126,19 +104,15 @@ def wrong_corner(seed: int, fixed: bool) -> MaskedModel:
     wrong="attn_mask=keep[:, None], is_causal=False",
     right="attn_mask=(keep & keep.new_ones(keep.shape).tril())[:, None]",
     flagged_by="maps",
+    intent=earlier_tokens,
+    passed=real_tokens,
 )
-def causality_dropped(seed: int, fixed: bool) -> MaskedModel:
+def causality_dropped(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     """A padding mask takes the causal one's place."""
-
-    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
-        sdpa = F.scaled_dot_product_attention
-        if fixed:
-            return sdpa(q, k, v, attn_mask=(keep & keep.new_ones(keep.shape).tril())[:, None])
-        if bool(keep.all()):
-            return sdpa(q, k, v, is_causal=True)
-        return sdpa(q, k, v, attn_mask=keep[:, None], is_causal=False)
-
-    return MaskedModel(written_out(seed, attend), earlier_tokens, real_tokens)
+    sdpa = F.scaled_dot_product_attention
+    if bool(keep.all()):
+        return sdpa(q, k, v, is_causal=True)
+    return sdpa(q, k, v, attn_mask=keep[:, None], is_causal=False)
 
 
 @plant(
@@ -149,20 +123,14 @@ def causality_dropped(seed: int, fixed: bool) -> MaskedModel:
     wrong="(query - key) <= 3",
     right="(query - key) < 3",
     flagged_by="maps",
+    intent=last_tokens(3),
+    scope=AuditScope(window=3),
 )
-def one_key_too_many(seed: int, fixed: bool) -> MaskedModel:
+def one_key_too_many(valid: Valid) -> Tensor:
     """A causal window of three keys, itself counted."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        position = torch.arange(valid.shape[1])
-        query, key = position[:, None], position[None, :]
-        if fixed:
-            return earlier_tokens(valid) & ((query - key) < 3)
-        return earlier_tokens(valid) & ((query - key) <= 3)
-
-    return MaskedModel(
-        written_out(seed, sdpa), last_tokens(3), make_mask, scope=AuditScope(window=3)
-    )
+    position = torch.arange(valid.shape[1])
+    query, key = position[:, None], position[None, :]
+    return earlier_tokens(valid) & ((query - key) <= 3)
 
 
 @plant(
@@ -173,20 +141,14 @@ def one_key_too_many(seed: int, fixed: bool) -> MaskedModel:
     wrong="(query - key) < 3 - 1",
     right="(query - key) < 3",
     flagged_by="maps",
+    intent=last_tokens(3),
+    scope=AuditScope(window=3),
 )
-def one_key_too_few(seed: int, fixed: bool) -> MaskedModel:
+def one_key_too_few(valid: Valid) -> Tensor:
     """A causal window that counts itself twice."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        position = torch.arange(valid.shape[1])
-        query, key = position[:, None], position[None, :]
-        if fixed:
-            return earlier_tokens(valid) & ((query - key) < 3)
-        return earlier_tokens(valid) & ((query - key) < 3 - 1)
-
-    return MaskedModel(
-        written_out(seed, sdpa), last_tokens(3), make_mask, scope=AuditScope(window=3)
-    )
+    position = torch.arange(valid.shape[1])
+    query, key = position[:, None], position[None, :]
+    return earlier_tokens(valid) & ((query - key) < 3 - 1)
 
 
 @plant(
@@ -196,20 +158,15 @@ def one_key_too_few(seed: int, fixed: bool) -> MaskedModel:
     story="The absolute value is missing, or a causal mask was left on: similar to "
     "unslothai/unsloth#8253.",
     wrong="((query - key) <= 2) & (query >= key)",
-    right="(query - key).abs() <= 2",
+    right="((query - key).abs() <= 2)",
     flagged_by="maps",
+    intent=neighbors(2),
 )
-def half_a_window(seed: int, fixed: bool) -> MaskedModel:
+def half_a_window(valid: Valid) -> Tensor:
     """Two neighbors on either side were meant."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        position = torch.arange(valid.shape[1])
-        query, key = position[:, None], position[None, :]
-        if fixed:
-            return real_tokens(valid) & ((query - key).abs() <= 2)
-        return real_tokens(valid) & ((query - key) <= 2) & (query >= key)
-
-    return MaskedModel(written_out(seed, sdpa), neighbors(2), make_mask)
+    position = torch.arange(valid.shape[1])
+    query, key = position[:, None], position[None, :]
+    return real_tokens(valid) & ((query - key) <= 2) & (query >= key)
 
 
 @plant(
@@ -221,18 +178,11 @@ def half_a_window(seed: int, fixed: bool) -> MaskedModel:
     wrong="return earlier_tokens(valid)",
     right="return earlier_tokens(valid) & same_document",
     flagged_by="maps",
+    intent=own_document(4, causal=True),
+    scope=AuditScope(documents=True),
 )
-def documents_leak(seed: int, fixed: bool) -> MaskedModel:
+def documents_leak(valid: Valid) -> Tensor:
     """Two documents in a row, four tokens each."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        number = torch.arange(valid.shape[1]) // 4
-        same_document = number[:, None] == number[None, :]
-        if fixed:
-            return earlier_tokens(valid) & same_document
-        return earlier_tokens(valid)
-
-    scope = AuditScope(documents=True)
-    return MaskedModel(
-        written_out(seed, sdpa), own_document(4, causal=True), make_mask, scope=scope
-    )
+    number = torch.arange(valid.shape[1]) // 4
+    same_document = number[:, None] == number[None, :]
+    return earlier_tokens(valid)

@@ -9,15 +9,22 @@ from viz_encoder.audit.zoo.models import (
     multihead,
     scores_of,
     sdpa,
-    torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
+from viz_encoder.audit.zoo.specimen import Valid, as_it_is, earlier_tokens, plant, real_tokens
 
 
 def _causal(valid: Valid) -> Tensor:
     n_tokens = valid.shape[1]
     return torch.ones(n_tokens, n_tokens, dtype=torch.bool, device=valid.device).tril()
+
+
+def _adding(layer: nn.MultiheadAttention, x: Tensor, added: Tensor) -> Tensor:
+    return layer(x, x, x, attn_mask=added)[0]
+
+
+def _as_bool(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
+    return sdpa(q, k, v, keep.bool())
 
 
 @plant(
@@ -30,16 +37,12 @@ def _causal(valid: Valid) -> Tensor:
     wrong="attn_mask=keep",
     right="attn_mask=~keep",
     flagged_by="maps",
+    intent=earlier_tokens,
+    passed=_causal,
 )
-def keep_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
+def keep_given_to_multihead(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
     """A causal mask, inverted."""
-
-    def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
-        if fixed:
-            return layer(x, x, x, attn_mask=~keep)[0]
-        return layer(x, x, x, attn_mask=keep)[0]
-
-    return MaskedModel(multihead(seed, call), earlier_tokens, _causal)
+    return layer(x, x, x, attn_mask=keep)[0]
 
 
 @plant(
@@ -51,16 +54,11 @@ def keep_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
     wrong="src_key_padding_mask=keep",
     right="src_key_padding_mask=~keep",
     flagged_by="gradient",
+    passed=as_it_is,
 )
-def keep_given_to_encoder(seed: int, fixed: bool) -> MaskedModel:
+def keep_given_to_encoder(encoder: nn.TransformerEncoder, x: Tensor, keep: Tensor) -> Tensor:
     """A padding mask, inverted."""
-
-    def run(encoder: nn.TransformerEncoder, x: Tensor, keep: Tensor) -> Tensor:
-        if fixed:
-            return encoder(x, src_key_padding_mask=~keep)
-        return encoder(x, src_key_padding_mask=keep)
-
-    return MaskedModel(torch_encoder(seed, run), real_tokens, lambda valid: valid)
+    return encoder(x, src_key_padding_mask=keep)
 
 
 @plant(
@@ -72,18 +70,12 @@ def keep_given_to_encoder(seed: int, fixed: bool) -> MaskedModel:
     wrong="attn_mask=ignore[:, None]",
     right="attn_mask=~ignore[:, None]",
     flagged_by="maps",
+    intent=earlier_tokens,
+    passed=lambda valid: ~earlier_tokens(valid),
 )
-def ignore_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
+def ignore_given_to_sdpa(q: Heads, k: Heads, v: Heads, ignore: Tensor) -> Heads:
     """A torch.nn mask, not inverted."""
-
-    def attend(q: Heads, k: Heads, v: Heads, ignore: Tensor) -> Heads:
-        if fixed:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=~ignore[:, None])
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=ignore[:, None])
-
-    return MaskedModel(
-        written_out(seed, attend), earlier_tokens, lambda valid: ~earlier_tokens(valid)
-    )
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=ignore[:, None])
 
 
 @plant(
@@ -95,20 +87,13 @@ def ignore_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
     wrong="torch.triu(torch.ones(n_tokens, n_tokens), diagonal=1)",
     right="torch.triu(torch.full((n_tokens, n_tokens), -torch.inf), diagonal=1)",
     flagged_by="static",
+    intent=earlier_tokens,
+    taker=lambda seed: multihead(seed, _adding),
 )
-def ones_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
+def ones_given_to_multihead(valid: Valid) -> Tensor:
     """1 = ignore, as floats."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        n_tokens = valid.shape[1]
-        if fixed:
-            return torch.triu(torch.full((n_tokens, n_tokens), -torch.inf), diagonal=1)
-        return torch.triu(torch.ones(n_tokens, n_tokens), diagonal=1)
-
-    def call(layer: nn.MultiheadAttention, x: Tensor, added: Tensor) -> Tensor:
-        return layer(x, x, x, attn_mask=added)[0]
-
-    return MaskedModel(multihead(seed, call), earlier_tokens, make_mask)
+    n_tokens = valid.shape[1]
+    return torch.triu(torch.ones(n_tokens, n_tokens), diagonal=1)
 
 
 @plant(
@@ -121,15 +106,9 @@ def ones_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
     right="real_tokens(valid).float().log()",
     flagged_by="static",
 )
-def ones_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
+def ones_given_to_sdpa(valid: Valid) -> Tensor:
     """1 = keep, as floats."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        if fixed:
-            return real_tokens(valid).float().log()  # log 1 = 0, log 0 = -inf
-        return real_tokens(valid).float()
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    return real_tokens(valid).float()
 
 
 @plant(
@@ -141,21 +120,13 @@ def ones_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = ~padding",
     right="keep = padding == 0",
     flagged_by="gradient",
+    taker=lambda seed: written_out(seed, _as_bool),
 )
-def integers_turned_over(seed: int, fixed: bool) -> MaskedModel:
+def integers_turned_over(valid: Valid) -> Tensor:
     """1 = padding, as whole numbers."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        padding = (~valid).long()
-        keep = ~padding
-        if fixed:
-            keep = padding == 0
-        return keep[:, None, :].expand(-1, valid.shape[1], -1)
-
-    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
-        return sdpa(q, k, v, keep.bool())
-
-    return MaskedModel(written_out(seed, attend), real_tokens, make_mask)
+    padding = (~valid).long()
+    keep = ~padding
+    return keep[:, None, :].expand(-1, valid.shape[1], -1)
 
 
 @plant(
@@ -168,18 +139,11 @@ def integers_turned_over(seed: int, fixed: bool) -> MaskedModel:
     right="weights = scores.masked_fill(~keep, -torch.inf).softmax(-1)",
     flagged_by="gradient",
 )
-def masked_after_softmax(seed: int, fixed: bool) -> MaskedModel:
+def masked_after_softmax(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Weights normalized before they were masked."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        scores, keep = scores_of(q, k), passed[:, None]
-        if fixed:
-            weights = scores.masked_fill(~keep, -torch.inf).softmax(-1)
-        else:
-            weights = scores.softmax(-1) * keep
-        return weights @ v
-
-    return MaskedModel(written_out(seed, attend), real_tokens)
+    scores, keep = scores_of(q, k), passed[:, None]
+    weights = scores.softmax(-1) * keep
+    return weights @ v
 
 
 @plant(
@@ -192,16 +156,10 @@ def masked_after_softmax(seed: int, fixed: bool) -> MaskedModel:
     right="scores.masked_fill(~keep, -torch.inf).softmax(-1)",
     flagged_by="maps",
 )
-def scores_set_to_zero(seed: int, fixed: bool) -> MaskedModel:
+def scores_set_to_zero(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Scores multiplied by the mask."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        scores, keep = scores_of(q, k), passed[:, None]
-        if fixed:
-            return scores.masked_fill(~keep, -torch.inf).softmax(-1) @ v
-        return (scores * keep).softmax(-1) @ v
-
-    return MaskedModel(written_out(seed, attend), real_tokens)
+    scores, keep = scores_of(q, k), passed[:, None]
+    return (scores * keep).softmax(-1) @ v
 
 
 @plant(
@@ -213,16 +171,10 @@ def scores_set_to_zero(seed: int, fixed: bool) -> MaskedModel:
     right="scores.masked_fill(~keep, -1e9)",
     flagged_by="maps",
 )
-def filled_with_almost_nothing(seed: int, fixed: bool) -> MaskedModel:
+def filled_with_almost_nothing(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """A typo in the fill value."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        scores, keep = scores_of(q, k), passed[:, None]
-        if fixed:
-            return scores.masked_fill(~keep, -1e9).softmax(-1) @ v
-        return scores.masked_fill(~keep, 1e-9).softmax(-1) @ v
-
-    return MaskedModel(written_out(seed, attend), real_tokens)
+    scores, keep = scores_of(q, k), passed[:, None]
+    return scores.masked_fill(~keep, 1e-9).softmax(-1) @ v
 
 
 @plant(
@@ -234,14 +186,9 @@ def filled_with_almost_nothing(seed: int, fixed: bool) -> MaskedModel:
     wrong="(~keep) * -10.0",
     right="torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)",
     flagged_by="constants",
+    intent=earlier_tokens,
 )
-def minus_ten_added(seed: int, fixed: bool) -> MaskedModel:
+def minus_ten_added(valid: Valid) -> Tensor:
     """An added mask that is too weak."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = earlier_tokens(valid)
-        if fixed:
-            return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
-        return (~keep) * -10.0
-
-    return MaskedModel(written_out(seed, sdpa), earlier_tokens, make_mask)
+    keep = earlier_tokens(valid)
+    return (~keep) * -10.0

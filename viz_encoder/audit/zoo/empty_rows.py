@@ -12,13 +12,27 @@ from viz_encoder.audit.zoo.models import (
     drawn,
     multihead,
     scores_of,
-    sdpa,
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    Valid,
+    as_it_is,
+    earlier_tokens,
+    plant,
+    real_tokens,
+)
 
 ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0]])
+
+
+def _ignoring(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
+    return encoder(x, src_key_padding_mask=ignore)
+
+
+def _adding(q: Heads, k: Heads, v: Heads, added: Tensor) -> Heads:
+    return (scores_of(q, k) + added[:, None]).softmax(-1) @ v
 
 
 @plant(
@@ -31,15 +45,12 @@ ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1
     right="keep = torch.ones(n_tokens, n_tokens).tril().bool()",
     flagged_by="runs",
 )
-def nothing_before_the_first(seed: int, fixed: bool) -> MaskedModel:
+def nothing_before_the_first(seed: int) -> MaskedModel:
     """A strictly causal mask: itself is left out too."""
 
     def causal(valid: Valid) -> Tensor:
         n_tokens = valid.shape[1]
-        if fixed:
-            keep = torch.ones(n_tokens, n_tokens).tril().bool()
-        else:
-            keep = torch.ones(n_tokens, n_tokens).tril(-1).bool()
+        keep = torch.ones(n_tokens, n_tokens).tril(-1).bool()
         return keep & valid[:, None, :]
 
     def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
@@ -57,21 +68,13 @@ def nothing_before_the_first(seed: int, fixed: bool) -> MaskedModel:
     wrong="ignore = ~valid",
     right="ignore = ~valid & valid.any(dim=1, keepdim=True)",
     flagged_by="empty_sample",
+    taker=lambda seed: torch_encoder(seed, _ignoring),
+    inputs=AuditInputs(valid=ONE_EMPTY.bool()),
 )
-def one_sample_is_empty(seed: int, fixed: bool) -> MaskedModel:
+def one_sample_is_empty(valid: Valid) -> Tensor:
     """A batch with an empty text in it."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        ignore = ~valid
-        if fixed:
-            ignore = ~valid & valid.any(dim=1, keepdim=True)
-        return ignore
-
-    def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
-        return encoder(x, src_key_padding_mask=ignore)
-
-    inputs = AuditInputs(valid=ONE_EMPTY.bool())
-    return MaskedModel(torch_encoder(seed, run), real_tokens, make_mask, inputs=inputs)
+    ignore = ~valid
+    return ignore
 
 
 @plant(
@@ -83,19 +86,13 @@ def one_sample_is_empty(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = passed[:, None, :] & passed[:, :, None]",
     right="keep = passed[:, None, :].expand(-1, passed.shape[1], -1)",
     flagged_by="gradient",
+    passed=as_it_is,
 )
-def gradient_is_poisoned(seed: int, fixed: bool) -> MaskedModel:
+def gradient_is_poisoned(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Queries masked as well as keys, and NaN swept under the rug."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        if fixed:
-            keep = passed[:, None, :].expand(-1, passed.shape[1], -1)
-        else:
-            keep = passed[:, None, :] & passed[:, :, None]
-        weights = scores_of(q, k).masked_fill(~keep[:, None], -torch.inf).softmax(-1)
-        return (weights @ v).masked_fill(~passed[:, None, :, None], 0.0)
-
-    return MaskedModel(written_out(seed, attend), real_tokens, lambda valid: valid)
+    keep = passed[:, None, :] & passed[:, :, None]
+    weights = scores_of(q, k).masked_fill(~keep[:, None], -torch.inf).softmax(-1)
+    return (weights @ v).masked_fill(~passed[:, None, :, None], 0.0)
 
 
 @plant(
@@ -108,17 +105,10 @@ def gradient_is_poisoned(seed: int, fixed: bool) -> MaskedModel:
     right="self.inner(x / counts.clamp(min=1), real_tokens(valid))",
     flagged_by="runs",
 )
-def nan_in_padding(seed: int, fixed: bool) -> MaskedModel:
+def nan_in_padding(self: Any, x: Tensor, valid: Valid) -> Tensor:
     """Division by the number of frames, which is 0 in padding."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        counts = valid[:, :, None].float()
-        if fixed:
-            return self.inner(x / counts.clamp(min=1), real_tokens(valid))
-        return self.inner(x / counts, real_tokens(valid))
-
-    model = Around(written_out(seed, sdpa), forward)
-    return MaskedModel(model.eval(), real_tokens, lambda valid: valid)
+    counts = valid[:, :, None].float()
+    return self.inner(x / counts, real_tokens(valid))
 
 
 def _in_half_precision(scores: Any, seed: int) -> Around:
@@ -141,12 +131,10 @@ def _in_half_precision(scores: Any, seed: int) -> Around:
     right="scores.masked_fill(~keep, -torch.inf)",
     flagged_by="runs",
 )
-def too_large_for_half(seed: int, fixed: bool) -> MaskedModel:
+def too_large_for_half(seed: int) -> MaskedModel:
     """A constant that float16 cannot hold."""
 
     def fill(scores: Tensor, keep: Tensor) -> Tensor:
-        if fixed:
-            return scores.masked_fill(~keep, -torch.inf)
         return scores.masked_fill(~keep, -1e9)
 
     scope = AuditScope(dtype=torch.float16)
@@ -162,19 +150,12 @@ def too_large_for_half(seed: int, fixed: bool) -> MaskedModel:
     wrong="lowest * ~padding + lowest * ~causal",
     right="lowest * ~(padding & causal)",
     flagged_by="static",
+    intent=earlier_tokens,
+    taker=lambda seed: written_out(seed, _adding),
 )
-def two_masks_added(seed: int, fixed: bool) -> MaskedModel:
+def two_masks_added(valid: Valid) -> Tensor:
     """Masks of two kinds that both forbid a whole row."""
     lowest = torch.finfo(torch.float32).min
-
-    def make_mask(valid: Valid) -> Tensor:
-        padding = valid[:, None, :] & valid[:, :, None]
-        causal = earlier_tokens(valid) & valid[:, :, None]
-        if fixed:
-            return lowest * ~(padding & causal)
-        return lowest * ~padding + lowest * ~causal
-
-    def attend(q: Heads, k: Heads, v: Heads, added: Tensor) -> Heads:
-        return (scores_of(q, k) + added[:, None]).softmax(-1) @ v
-
-    return MaskedModel(written_out(seed, attend), earlier_tokens, make_mask)
+    padding = valid[:, None, :] & valid[:, :, None]
+    causal = earlier_tokens(valid) & valid[:, :, None]
+    return lowest * ~padding + lowest * ~causal

@@ -8,10 +8,14 @@ from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.measure.reach import Allowed
-from viz_encoder.audit.zoo.models import D_MODEL, N_HEADS, Around, Heads, drawn, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
+from viz_encoder.audit.zoo.models import D_MODEL, N_HEADS, Heads
+from viz_encoder.audit.zoo.specimen import Valid, earlier_tokens, plant, real_tokens
 
 FRAME, CHUNK, N_FOUND = 2, 3, 2
+ACROSS = {
+    "across": lambda: nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True),
+    "found": lambda: nn.Embedding(64, D_MODEL),
+}
 WHOLE = AuditScope(lengths=[8, 12])  # whole frames
 
 
@@ -29,23 +33,18 @@ def first_frame(valid: Valid) -> Allowed:
     wrong="one.repeat(n_frames, 1, 1, 1)",
     right="one.repeat_interleave(n_frames, dim=0)",
     flagged_by="batch_independence",
+    intent=first_frame,
+    inputs=AuditInputs(valid=torch.ones(3, 8) > 0),
+    scope=WHOLE,
 )
-def keys_of_another_clip(seed: int, fixed: bool) -> MaskedModel:
+def keys_of_another_clip(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Every frame sees the first one of its clip."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        n_frames = q.shape[2] // FRAME
-        frames = q.unflatten(2, (n_frames, FRAME)).transpose(1, 2).flatten(0, 1)
-        first = [one[:, :, :FRAME] for one in (k, v)]
-        if fixed:
-            keys, values = (one.repeat_interleave(n_frames, dim=0) for one in first)
-        else:
-            keys, values = (one.repeat(n_frames, 1, 1, 1) for one in first)
-        mixed = F.scaled_dot_product_attention(frames, keys, values)
-        return mixed.unflatten(0, (-1, n_frames)).transpose(1, 2).flatten(2, 3)
-
-    inputs = AuditInputs(valid=torch.ones(3, 8) > 0)
-    return MaskedModel(written_out(seed, attend), first_frame, inputs=inputs, scope=WHOLE)
+    n_frames = q.shape[2] // FRAME
+    frames = q.unflatten(2, (n_frames, FRAME)).transpose(1, 2).flatten(0, 1)
+    first = [one[:, :, :FRAME] for one in (k, v)]
+    keys, values = (one.repeat(n_frames, 1, 1, 1) for one in first)
+    mixed = F.scaled_dot_product_attention(frames, keys, values)
+    return mixed.unflatten(0, (-1, n_frames)).transpose(1, 2).flatten(2, 3)
 
 
 def first_and_former(valid: Valid) -> Allowed:
@@ -64,18 +63,14 @@ def first_and_former(valid: Valid) -> Allowed:
     wrong="former = frame[:, None]",
     right="former = (frame[:, None] - 1).clamp(min=0)",
     flagged_by="maps",
+    intent=first_and_former,
+    scope=WHOLE,
 )
-def own_frame(seed: int, fixed: bool) -> MaskedModel:
+def own_frame(valid: Valid) -> Tensor:
     """Frames of two tokens."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        frame = torch.arange(valid.shape[1]) // FRAME
-        former = frame[:, None]
-        if fixed:
-            former = (frame[:, None] - 1).clamp(min=0)
-        return real_tokens(valid) & ((frame == 0) | (frame == former))
-
-    return MaskedModel(written_out(seed, sdpa), first_and_former, make_mask, scope=WHOLE)
+    frame = torch.arange(valid.shape[1]) // FRAME
+    former = frame[:, None]
+    return real_tokens(valid) & ((frame == 0) | (frame == former))
 
 
 def edges(n_nodes: int) -> Tensor:
@@ -109,17 +104,12 @@ def neighbors_both_ways(valid: Valid) -> Allowed:
     wrong="return real_tokens(valid) & keep",
     right="return real_tokens(valid) & (keep | keep.mT)",
     flagged_by="maps",
+    intent=neighbors_both_ways,
 )
-def edges_once(seed: int, fixed: bool) -> MaskedModel:
+def edges_once(valid: Valid) -> Tensor:
     """A graph of as many nodes as there are tokens."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = adjacency(valid.shape[1])
-        if fixed:
-            return real_tokens(valid) & (keep | keep.mT)
-        return real_tokens(valid) & keep
-
-    return MaskedModel(written_out(seed, sdpa), neighbors_both_ways, make_mask)
+    keep = adjacency(valid.shape[1])
+    return real_tokens(valid) & keep
 
 
 @plant(
@@ -131,18 +121,13 @@ def edges_once(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = graph & ~torch.eye(len(graph)).bool()",
     right="keep = graph | torch.eye(len(graph)).bool()",
     flagged_by="maps",
+    intent=neighbors_both_ways,
 )
-def no_self_loops(seed: int, fixed: bool) -> MaskedModel:
+def no_self_loops(valid: Valid) -> Tensor:
     """The same graph; padding sees itself in any case."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        graph = neighbors_both_ways(torch.ones_like(valid))[0]
-        keep = graph & ~torch.eye(len(graph)).bool()
-        if fixed:
-            keep = graph | torch.eye(len(graph)).bool()
-        return real_tokens(valid) & keep
-
-    return MaskedModel(written_out(seed, sdpa), neighbors_both_ways, make_mask)
+    graph = neighbors_both_ways(torch.ones_like(valid))[0]
+    keep = graph & ~torch.eye(len(graph)).bool()
+    return real_tokens(valid) & keep
 
 
 def found_for_chunks(valid: Valid) -> Allowed:
@@ -162,29 +147,21 @@ def found_for_chunks(valid: Valid) -> Allowed:
     wrong="queries = x",
     right="queries = x[:, CHUNK - 1 :]",
     flagged_by="cross_attention",
+    intent=earlier_tokens,
+    passed=earlier_tokens,
+    parts=ACROSS,
+    scope=AuditScope(cross=found_for_chunks),
 )
-def seen_too_early(seed: int, fixed: bool) -> MaskedModel:
+def seen_too_early(self: Any, x: Tensor, keep: Tensor) -> Tensor:
     """Chunks of three tokens, with two found for each."""
-
-    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
-        x = self.inner(x, keep)
-        n_samples, n_tokens, _ = x.shape
-        n_chunks = -(-n_tokens // CHUNK)
-        queries = x
-        if fixed:
-            queries = x[:, CHUNK - 1 :]
-        late = n_tokens - queries.shape[1]
-        whole = F.pad(queries, (0, 0, 0, n_chunks * CHUNK - queries.shape[1]))
-        found = self.found.weight[: n_chunks * N_FOUND].expand(n_samples, -1, -1)
-        memory = found.reshape(-1, N_FOUND, D_MODEL)
-        mixed = self.across(whole.reshape(-1, CHUNK, D_MODEL), memory, memory)[0]
-        out = F.pad(mixed.reshape(n_samples, -1, D_MODEL), (0, 0, late, 0))
-        return x + out[:, :n_tokens]
-
-    def make() -> Around:
-        across = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)
-        return Around(inner, forward, across=across, found=nn.Embedding(64, D_MODEL))
-
-    inner = written_out(seed, sdpa)
-    scope = AuditScope(cross=found_for_chunks)
-    return MaskedModel(drawn(seed, make), earlier_tokens, scope=scope)
+    x = self.inner(x, keep)
+    n_samples, n_tokens, _ = x.shape
+    n_chunks = -(-n_tokens // CHUNK)
+    queries = x
+    late = n_tokens - queries.shape[1]
+    whole = F.pad(queries, (0, 0, 0, n_chunks * CHUNK - queries.shape[1]))
+    found = self.found.weight[: n_chunks * N_FOUND].expand(n_samples, -1, -1)
+    memory = found.reshape(-1, N_FOUND, D_MODEL)
+    mixed = self.across(whole.reshape(-1, CHUNK, D_MODEL), memory, memory)[0]
+    out = F.pad(mixed.reshape(n_samples, -1, D_MODEL), (0, 0, late, 0))
+    return x + out[:, :n_tokens]

@@ -7,9 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs
-from viz_encoder.audit.zoo.models import D_MODEL, Around, Heads, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.models import D_MODEL, Heads, sdpa
 from viz_encoder.audit.zoo.specimen import (
-    MaskedModel,
     Valid,
     earlier_tokens,
     neighbors,
@@ -17,6 +16,11 @@ from viz_encoder.audit.zoo.specimen import (
     plant,
     real_tokens,
 )
+
+
+def _with_types(valid: Valid) -> dict[str, Tensor]:
+    second = torch.arange(valid.shape[1]) >= valid.sum(dim=1, keepdim=True) // 2
+    return {"attention_mask": valid.long(), "token_type_ids": (second & valid).long()}
 
 
 @plant(
@@ -28,22 +32,12 @@ from viz_encoder.audit.zoo.specimen import (
     wrong='keep = passed["token_type_ids"] == 1',
     right='keep = passed["attention_mask"] == 1',
     flagged_by="maps",
+    passed=_with_types,
 )
-def types_for_the_mask(seed: int, fixed: bool) -> MaskedModel:
+def types_for_the_mask(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
     """Each text has two parts."""
-
-    def forward(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
-        keep = passed["token_type_ids"] == 1
-        if fixed:
-            keep = passed["attention_mask"] == 1
-        return self.inner(x, real_tokens(keep))
-
-    def make_mask(valid: Valid) -> dict[str, Tensor]:
-        second = torch.arange(valid.shape[1]) >= valid.sum(dim=1, keepdim=True) // 2
-        return {"attention_mask": valid.long(), "token_type_ids": (second & valid).long()}
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, make_mask)
+    keep = passed["token_type_ids"] == 1
+    return self.inner(x, real_tokens(keep))
 
 
 @plant(
@@ -55,18 +49,12 @@ def types_for_the_mask(seed: int, fixed: bool) -> MaskedModel:
     wrong="lengths = (shares * x.shape[1]).int()",
     right="lengths = (shares * x.shape[1]).round()",
     flagged_by="lengths",
+    passed=lambda valid: valid.sum(dim=1) / valid.shape[1],
 )
-def shares_cut_off(seed: int, fixed: bool) -> MaskedModel:
+def shares_cut_off(self: Any, x: Tensor, shares: Tensor) -> Tensor:
     """Shares of the padded length."""
-
-    def forward(self: Any, x: Tensor, shares: Tensor) -> Tensor:
-        lengths = (shares * x.shape[1]).int()
-        if fixed:
-            lengths = (shares * x.shape[1]).round()
-        return self.inner(x, real_tokens(torch.arange(x.shape[1]) < lengths[:, None]))
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, lambda valid: valid.sum(dim=1) / valid.shape[1])
+    lengths = (shares * x.shape[1]).int()
+    return self.inner(x, real_tokens(torch.arange(x.shape[1]) < lengths[:, None]))
 
 
 @plant(
@@ -79,16 +67,11 @@ def shares_cut_off(seed: int, fixed: bool) -> MaskedModel:
     right="lengths = valid.sum(dim=1)",
     flagged_by="maps",
 )
-def rounded_up(seed: int, fixed: bool) -> MaskedModel:
+def rounded_up(valid: Valid) -> Tensor:
     """Blocks of four tokens."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        lengths = valid.sum(dim=1)
-        if not fixed:
-            lengths = (lengths + 3) // 4 * 4
-        return real_tokens(torch.arange(valid.shape[1]) < lengths[:, None])
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    lengths = valid.sum(dim=1)
+    lengths = (lengths + 3) // 4 * 4
+    return real_tokens(torch.arange(valid.shape[1]) < lengths[:, None])
 
 
 @plant(
@@ -100,19 +83,13 @@ def rounded_up(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = place < lengths[:, None]",
     right="keep = valid",
     flagged_by="maps",
+    inputs=AuditInputs(padding_side="left"),
 )
-def other_side(seed: int, fixed: bool) -> MaskedModel:
+def other_side(valid: Valid) -> Tensor:
     """Padding stands in front."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        place, lengths = torch.arange(valid.shape[1]), valid.sum(dim=1)
-        keep = place < lengths[:, None]
-        if fixed:
-            keep = valid
-        return real_tokens(keep)
-
-    given = AuditInputs(padding_side="left")
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask, inputs=given)
+    place, lengths = torch.arange(valid.shape[1]), valid.sum(dim=1)
+    keep = place < lengths[:, None]
+    return real_tokens(keep)
 
 
 @plant(
@@ -123,20 +100,12 @@ def other_side(seed: int, fixed: bool) -> MaskedModel:
     wrong="normed = self.norm(x.mT).mT",
     right="normed = self.own(x)",
     flagged_by="gradient",
+    parts={"norm": lambda: nn.GroupNorm(1, D_MODEL), "own": lambda: nn.LayerNorm(D_MODEL)},
 )
-def norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
+def norm_over_padding(self: Any, x: Tensor, valid: Valid) -> Tensor:
     """A norm over time before the encoder, or one of each token."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        normed = self.norm(x.mT).mT
-        if fixed:
-            normed = self.own(x)
-        return self.inner(normed, real_tokens(valid))
-
-    made = written_out(seed, sdpa)
-    norms = {"norm": nn.GroupNorm(1, D_MODEL), "own": nn.LayerNorm(D_MODEL)}
-    model = drawn(seed, lambda: Around(made, forward, **norms))
-    return MaskedModel(model, real_tokens, lambda valid: valid)
+    normed = self.norm(x.mT).mT
+    return self.inner(normed, real_tokens(valid))
 
 
 @plant(
@@ -149,21 +118,13 @@ def norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
     right="normed = x.masked_scatter(real, self.norm(x[valid]))",
     flagged_by="train_mode",
     verdict="WARN",
+    parts={"norm": lambda: nn.BatchNorm1d(D_MODEL)},
 )
-def batch_norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
+def batch_norm_over_padding(self: Any, x: Tensor, valid: Valid) -> Tensor:
     """A norm over the batch before the encoder."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        real = valid[:, :, None].expand_as(x)
-        if fixed:
-            normed = x.masked_scatter(real, self.norm(x[valid]))
-            return self.inner(normed, real_tokens(valid))
-        normed = self.norm(x.mT).mT
-        return self.inner(normed, real_tokens(valid))
-
-    made = written_out(seed, sdpa)
-    model = drawn(seed, lambda: Around(made, forward, norm=nn.BatchNorm1d(D_MODEL)))
-    return MaskedModel(model, real_tokens, lambda valid: valid)
+    real = valid[:, :, None]
+    normed = self.norm(x.mT).mT
+    return self.inner(normed, real_tokens(valid))
 
 
 @plant(
@@ -174,24 +135,13 @@ def batch_norm_over_padding(seed: int, fixed: bool) -> MaskedModel:
     wrong='keep = passed["window"]',
     right='keep = passed["window"] & passed["document"]',
     flagged_by="maps",
+    intent=lambda valid: neighbors(2)(valid) & own_document(4)(valid),
+    passed=lambda valid: {"window": neighbors(2)(valid), "document": own_document(4)(valid)},
 )
-def one_of_two(seed: int, fixed: bool) -> MaskedModel:
+def one_of_two(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
     """A window, within documents of four tokens."""
-
-    def forward(self: Any, x: Tensor, passed: dict[str, Tensor]) -> Tensor:
-        keep = passed["window"]
-        if fixed:
-            keep = passed["window"] & passed["document"]
-        return self.inner(x, keep)
-
-    def make_mask(valid: Valid) -> dict[str, Tensor]:
-        return {"window": neighbors(2)(valid), "document": own_document(4)(valid)}
-
-    def both(valid: Valid) -> Tensor:
-        return neighbors(2)(valid) & own_document(4)(valid)
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, both, make_mask)
+    keep = passed["window"]
+    return self.inner(x, keep)
 
 
 @plant(
@@ -204,18 +154,12 @@ def one_of_two(seed: int, fixed: bool) -> MaskedModel:
     right="keep = F.pad(passed, (0, more), value=False)",
     flagged_by="maps",
 )
-def filled_keys(seed: int, fixed: bool) -> MaskedModel:
+def filled_keys(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """As many keys as fill blocks of eight."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        more = -k.shape[2] % 8
-        k, v = F.pad(k, (0, 0, 0, more)), F.pad(v, (0, 0, 0, more))
-        keep = F.pad(passed, (0, more), value=True)
-        if fixed:
-            keep = F.pad(passed, (0, more), value=False)
-        return sdpa(q, k, v, keep)
-
-    return MaskedModel(written_out(seed, attend), real_tokens)
+    more = -k.shape[2] % 8
+    k, v = F.pad(k, (0, 0, 0, more)), F.pad(v, (0, 0, 0, more))
+    keep = F.pad(passed, (0, more), value=True)
+    return sdpa(q, k, v, keep)
 
 
 @plant(
@@ -226,15 +170,10 @@ def filled_keys(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = passed",
     right="keep = passed.flip(1, 2)",
     flagged_by="gradient",
+    intent=earlier_tokens,
+    passed=earlier_tokens,
 )
-def backward(seed: int, fixed: bool) -> MaskedModel:
+def backward(self: Any, x: Tensor, passed: Tensor) -> Tensor:
     """Turned around, and back again."""
-
-    def forward(self: Any, x: Tensor, passed: Tensor) -> Tensor:
-        keep = passed
-        if fixed:
-            keep = passed.flip(1, 2)
-        return self.inner(x.flip(1), keep).flip(1)
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, earlier_tokens)
+    keep = passed
+    return self.inner(x.flip(1), keep).flip(1)

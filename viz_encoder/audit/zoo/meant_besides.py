@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.models import N_HEADS, Around, Heads, scores_of, sdpa, written_out
+from viz_encoder.audit.zoo.models import N_HEADS, Heads, scores_of, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 
 
@@ -27,19 +27,12 @@ def alibi(valid: Valid) -> Tensor:
     wrong="attn_mask=passed[:, None]",
     right="bias.masked_fill(~passed[:, None], -torch.inf)",
     flagged_by="bias",
+    scope=AuditScope(bias=alibi),
 )
-def bias_is_lost(seed: int, fixed: bool) -> MaskedModel:
+def bias_is_lost(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """A fused kernel, to which a mask and a bias are one tensor."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        bias = alibi(passed[:, 0])
-        if fixed:
-            bias = bias.masked_fill(~passed[:, None], -torch.inf)
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=passed[:, None])
-
-    scope = AuditScope(bias=alibi)
-    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+    bias = alibi(passed[:, 0])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=passed[:, None])
 
 
 @plant(
@@ -51,17 +44,13 @@ def bias_is_lost(seed: int, fixed: bool) -> MaskedModel:
     wrong="scores_of(q, k) + bias.flip(0)",
     right="scores_of(q, k) + bias",
     flagged_by="bias",
+    scope=AuditScope(bias=alibi),
 )
-def slopes_reversed(seed: int, fixed: bool) -> MaskedModel:
+def slopes_reversed(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """A softmax of its own, whose scores are not seen."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        bias = alibi(passed[:, 0])
-        scores = scores_of(q, k) + bias if fixed else scores_of(q, k) + bias.flip(0)
-        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
-
-    scope = AuditScope(bias=alibi)
-    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+    bias = alibi(passed[:, 0])
+    scores = scores_of(q, k) + bias.flip(0)
+    return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
 
 
 def between(valid: Valid) -> Tensor:
@@ -82,22 +71,15 @@ def _inside(valid: Valid) -> Tensor:
     wrong="keep = valid",
     right="keep = between(valid)",
     flagged_by="pooled_tokens",
+    scope=AuditScope(pool_over=between),
 )
-def special_tokens_pooled(seed: int, fixed: bool) -> MaskedModel:
+def special_tokens_pooled(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """The mean inside the model."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        hidden = self.inner(x, real_tokens(valid))
-        keep = valid
-        if fixed:
-            keep = between(valid)
-        counts = keep.sum(dim=1, keepdim=True).clamp_min(1)
-        pooled: Tensor = hidden.mul(keep[:, :, None]).sum(dim=1) / counts
-        return pooled
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    scope = AuditScope(pool_over=between)
-    return MaskedModel(model, real_tokens, lambda valid: valid, scope=scope)
+    hidden = self.inner(x, real_tokens(valid))
+    keep = valid
+    counts = keep.sum(dim=1, keepdim=True).clamp_min(1)
+    pooled: Tensor = hidden.mul(keep[:, :, None]).sum(dim=1) / counts
+    return pooled
 
 
 @plant(
@@ -108,21 +90,15 @@ def special_tokens_pooled(seed: int, fixed: bool) -> MaskedModel:
     wrong="bias = alibi(passed[:, 0]).clamp(min=farthest)",
     right="bias = alibi(passed[:, 0])",
     flagged_by="bias",
+    scope=AuditScope(bias=alibi),
 )
-def bias_stops(seed: int, fixed: bool) -> MaskedModel:
+def bias_stops(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """No distance counts above ten tokens."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        slopes = 2.0 ** -torch.arange(2, 2 * N_HEADS + 1, 2)[:, None, None]
-        farthest = -10 * slopes
-        bias = alibi(passed[:, 0]).clamp(min=farthest)
-        if fixed:
-            bias = alibi(passed[:, 0])
-        scores = scores_of(q, k) + bias
-        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
-
-    scope = AuditScope(bias=alibi)
-    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+    slopes = 2.0 ** -torch.arange(2, 2 * N_HEADS + 1, 2)[:, None, None]
+    farthest = -10 * slopes
+    bias = alibi(passed[:, 0]).clamp(min=farthest)
+    scores = scores_of(q, k) + bias
+    return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
 
 
 @plant(
@@ -133,19 +109,12 @@ def bias_stops(seed: int, fixed: bool) -> MaskedModel:
     wrong="scores_of(q, k) - alibi(passed[:, 0])",
     right="scores_of(q, k) + alibi(passed[:, 0])",
     flagged_by="bias",
+    scope=AuditScope(bias=alibi),
 )
-def sign_of_bias(seed: int, fixed: bool) -> MaskedModel:
+def sign_of_bias(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Far tokens are rewarded."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        if fixed:
-            scores = scores_of(q, k) + alibi(passed[:, 0])
-        else:
-            scores = scores_of(q, k) - alibi(passed[:, 0])
-        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
-
-    scope = AuditScope(bias=alibi)
-    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+    scores = scores_of(q, k) - alibi(passed[:, 0])
+    return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
 
 
 def relative(valid: Valid) -> Tensor:
@@ -163,19 +132,13 @@ def relative(valid: Valid) -> Tensor:
     wrong="bias = relative(passed[:, 0]).mT",
     right="bias = relative(passed[:, 0])",
     flagged_by="bias",
+    scope=AuditScope(bias=relative),
 )
-def other_direction(seed: int, fixed: bool) -> MaskedModel:
+def other_direction(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """A bias that differs to the left and to the right."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        bias = relative(passed[:, 0]).mT
-        if fixed:
-            bias = relative(passed[:, 0])
-        scores = scores_of(q, k) + bias
-        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
-
-    scope = AuditScope(bias=relative)
-    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+    bias = relative(passed[:, 0]).mT
+    scores = scores_of(q, k) + bias
+    return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
 
 
 @plant(
@@ -187,7 +150,7 @@ def other_direction(seed: int, fixed: bool) -> MaskedModel:
     right="(tokens[order], keep[order])",
     flagged_by="beam_reorder",
 )
-def mask_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
+def mask_of_other_beams(seed: int) -> MaskedModel:
     """The cache holds the tokens so far and which of them are real."""
     model = written_out(seed, sdpa)
 
@@ -199,7 +162,7 @@ def mask_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
 
     def reorder(cache: Any, order: Tensor) -> Any:
         tokens, keep = cache
-        return (tokens[order], keep[order]) if fixed else (tokens[order], keep)
+        return (tokens[order], keep)
 
     scope = AuditScope(step=step, reorder=reorder)
     return MaskedModel(model, earlier_tokens, scope=scope)
@@ -210,11 +173,11 @@ def mask_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
     "The cache is not reordered with the beams",
     symptom="Beam search gives texts that change their subject in the middle.",
     story="A custom cache has no reorder_cache, or one that returns what it was given.",
-    wrong="cache",
-    right="cache[order]",
+    wrong="return cache",
+    right="return cache[order]",
     flagged_by="beam_reorder",
 )
-def cache_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
+def cache_of_other_beams(seed: int) -> MaskedModel:
     """The cache holds the tokens so far."""
     model = written_out(seed, sdpa)
 
@@ -224,7 +187,7 @@ def cache_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
         return model(seen, everything.tril())[:, -x.shape[1] :], seen
 
     def reorder(cache: Tensor, order: Tensor) -> Tensor:
-        return cache[order] if fixed else cache
+        return cache
 
     scope = AuditScope(step=step, reorder=reorder)
     return MaskedModel(model, earlier_tokens, scope=scope)

@@ -12,7 +12,6 @@ from viz_encoder.audit.zoo.models import (
     N_HEADS,
     Around,
     Heads,
-    drawn,
     scores_of,
     sdpa,
     written_out,
@@ -20,6 +19,21 @@ from viz_encoder.audit.zoo.models import (
 from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
 
 N_MEMORY = 5
+ACROSS = {
+    "across": lambda: nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True),
+    "memory": lambda: nn.Embedding(N_MEMORY, D_MODEL),
+}
+
+
+def all_of_it(valid: Valid) -> Tensor:
+    """A memory of five tokens."""
+    return torch.ones(*valid.shape, N_MEMORY, dtype=torch.bool)
+
+
+def real_ones(valid: Valid) -> Tensor:
+    """Sources of up to five tokens, as long as their targets."""
+    real = torch.arange(N_MEMORY) < valid.sum(dim=1, keepdim=True)
+    return real[:, None].expand(-1, valid.shape[1], -1)
 
 
 @plant(
@@ -31,27 +45,17 @@ N_MEMORY = 5
     wrong="attn_mask=ignore",
     right="attn_mask=None",
     flagged_by="cross_attention",
+    intent=earlier_tokens,
+    passed=earlier_tokens,
+    parts=ACROSS,
+    scope=AuditScope(cross=all_of_it),
 )
-def causal_over_memory(seed: int, fixed: bool) -> MaskedModel:
-    """A decoder's layer over a memory of five tokens."""
-
-    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
-        x = self.inner(x, keep)
-        memory = self.memory.weight.expand(len(x), -1, -1)
-        ignore = torch.ones(x.shape[1], N_MEMORY, dtype=torch.bool).triu(1)
-        if fixed:
-            return x + self.across(x, memory, memory, attn_mask=None, need_weights=False)[0]
-        return x + self.across(x, memory, memory, attn_mask=ignore, need_weights=False)[0]
-
-    def make() -> Around:
-        across = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)
-        return Around(inner, forward, across=across, memory=nn.Embedding(N_MEMORY, D_MODEL))
-
-    def all_of_it(valid: Valid) -> Tensor:
-        return torch.ones(*valid.shape, N_MEMORY, dtype=torch.bool)
-
-    inner = written_out(seed, sdpa)
-    return MaskedModel(drawn(seed, make), earlier_tokens, scope=AuditScope(cross=all_of_it))
+def causal_over_memory(self: Any, x: Tensor, keep: Tensor) -> Tensor:
+    """A decoder's layer."""
+    x = self.inner(x, keep)
+    memory = self.memory.weight.expand(len(x), -1, -1)
+    ignore = torch.ones(x.shape[1], N_MEMORY, dtype=torch.bool).triu(1)
+    return x + self.across(x, memory, memory, attn_mask=ignore, need_weights=False)[0]
 
 
 @plant(
@@ -63,28 +67,17 @@ def causal_over_memory(seed: int, fixed: bool) -> MaskedModel:
     wrong="key_padding_mask=None",
     right="key_padding_mask=~real",
     flagged_by="cross_attention",
+    intent=earlier_tokens,
+    passed=earlier_tokens,
+    parts=ACROSS,
+    scope=AuditScope(cross=real_ones),
 )
-def memory_padding(seed: int, fixed: bool) -> MaskedModel:
-    """Sources of up to five tokens, as long as their targets."""
-
-    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
-        x = self.inner(x, keep)
-        memory = self.memory.weight.expand(len(x), -1, -1)
-        real = torch.arange(N_MEMORY) < keep[:, -1].sum(dim=1, keepdim=True)
-        if fixed:
-            return x + self.across(x, memory, memory, key_padding_mask=~real)[0]
-        return x + self.across(x, memory, memory, key_padding_mask=None)[0]
-
-    def make() -> Around:
-        across = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)
-        return Around(inner, forward, across=across, memory=nn.Embedding(N_MEMORY, D_MODEL))
-
-    def real_ones(valid: Valid) -> Tensor:
-        real = torch.arange(N_MEMORY) < valid.sum(dim=1, keepdim=True)
-        return real[:, None].expand(-1, valid.shape[1], -1)
-
-    inner = written_out(seed, sdpa)
-    return MaskedModel(drawn(seed, make), earlier_tokens, scope=AuditScope(cross=real_ones))
+def memory_padding(self: Any, x: Tensor, keep: Tensor) -> Tensor:
+    """A decoder's layer."""
+    x = self.inner(x, keep)
+    memory = self.memory.weight.expand(len(x), -1, -1)
+    real = torch.arange(N_MEMORY) < keep[:, -1].sum(dim=1, keepdim=True)
+    return x + self.across(x, memory, memory, key_padding_mask=None)[0]
 
 
 @plant(
@@ -97,14 +90,14 @@ def memory_padding(seed: int, fixed: bool) -> MaskedModel:
     right="keep = passed",
     flagged_by="cache",
 )
-def prompt_padding_forgotten(seed: int, fixed: bool) -> MaskedModel:
+def prompt_padding_forgotten(seed: int) -> MaskedModel:
     """The whole sequence is run again at each step, as a cache would have it."""
     model = written_out(seed, sdpa)
 
     def step(x: Tensor, cache: Tensor | None, passed: Tensor) -> tuple[Tensor, Tensor]:
         seen = x if cache is None else torch.cat([cache, x], dim=1)
         keep = passed
-        if cache is not None and not fixed:
+        if cache is not None:
             keep = torch.ones_like(passed)
         out = model(seen, keep & torch.ones_like(keep).tril())
         return out[:, -x.shape[1] :], seen
@@ -118,18 +111,16 @@ def prompt_padding_forgotten(seed: int, fixed: bool) -> MaskedModel:
     symptom="Evaluation is right; in training, padding is read now and then.",
     story="Dropout is meant for the weights. On the numbers that are added to the scores it sets "
     "some of the -inf to 0, which opens them.",
-    wrong="F.dropout(ban, 0.3, model.training)",
+    wrong="(scores + F.dropout(ban, 0.3, model.training)).softmax(-1)",
     right="F.dropout((scores + ban).softmax(-1), 0.3, model.training)",
     flagged_by="train_mode",
 )
-def dropout_on_the_mask(seed: int, fixed: bool) -> MaskedModel:
+def dropout_on_the_mask(seed: int) -> MaskedModel:
     """An additive mask, parts of which are dropped."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         scores = scores_of(q, k)
         ban = torch.zeros_like(scores).masked_fill(~passed[:, None], torch.finfo(q.dtype).min / 4)
-        if fixed:
-            return F.dropout((scores + ban).softmax(-1), 0.3, model.training) @ v
         return (scores + F.dropout(ban, 0.3, model.training)).softmax(-1) @ v
 
     model = written_out(seed, attend)
@@ -146,15 +137,13 @@ def dropout_on_the_mask(seed: int, fixed: bool) -> MaskedModel:
     right="weights = scores_of(q, k).masked_fill(~passed[:, None], -torch.inf).softmax(-1)",
     flagged_by="train_mode",
 )
-def masked_without_dropout(seed: int, fixed: bool) -> MaskedModel:
+def masked_without_dropout(seed: int) -> MaskedModel:
     """One path for training with dropout, and one for all else."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         if not drop.training or drop.p == 0:
             return sdpa(q, k, v, passed)
         weights = scores_of(q, k).softmax(-1)
-        if fixed:
-            weights = scores_of(q, k).masked_fill(~passed[:, None], -torch.inf).softmax(-1)
         return drop(weights) @ v
 
     def forward(self: Any, x: Tensor, passed: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Tiny random encoders that leave one line open: how each attends, given what was passed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -18,6 +18,7 @@ Attend = Callable[[Heads, Heads, Heads, Any], Heads]  # (q, k, v, what was passe
 Call = Callable[[nn.MultiheadAttention, Tensor, Any], Tensor]  # (layer, x, what was passed)
 Run = Callable[[nn.TransformerEncoder, Tensor, Any], Tensor]
 Forward = Callable[[Any, Tensor, Any], Tensor]  # (module with its parts, x, what was passed)
+Parts = Mapping[str, Callable[[], nn.Module]]  # what makes each, by its name
 Model = TypeVar("Model", bound=nn.Module)
 
 
@@ -111,6 +112,14 @@ def written_out(seed: int, *attends: Attend) -> Stack:
     """Our own attention: one function for both layers, or one a layer."""
     layers = attends if len(attends) > 1 else attends * N_LAYERS
     return drawn(seed, lambda: Stack([Attention(attend) for attend in layers]))
+
+
+def around(seed: int, forward: Forward, parts: Parts | None = None) -> Around:
+    """A right model inside of this forward pass, and its further parts."""
+    inner = written_out(seed, sdpa)
+    if parts is None:
+        return Around(inner, forward).eval()
+    return drawn(seed, lambda: Around(inner, forward, **{n: one() for n, one in parts.items()}))
 
 
 def multihead(seed: int, call: Call) -> Stack:

@@ -1,11 +1,11 @@
-"""Section C, further: right for one sample and wrong for several, or the other way around."""
+"""Section C, further: right for one sample and wrong for several; masks changed in place."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.zoo.models import Around, Heads, sdpa, written_out
+from viz_encoder.audit.zoo.models import Around, Heads, Stack, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, as_it_is, earlier_tokens, plant, real_tokens
 
 
@@ -19,17 +19,10 @@ from viz_encoder.audit.zoo.specimen import MaskedModel, as_it_is, earlier_tokens
     right="lengths = valid.sum(dim=1)",
     flagged_by="maps",
 )
-def right_for_one(seed: int, fixed: bool) -> MaskedModel:
+def right_for_one(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """The mean length in place of each one's own."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        lengths = valid.sum().expand(len(x)) // len(x)
-        if fixed:
-            lengths = valid.sum(dim=1)
-        return self.inner(x, real_tokens(torch.arange(x.shape[1]) < lengths[:, None]))
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    lengths = valid.sum().expand(len(x)) // len(x)
+    return self.inner(x, real_tokens(torch.arange(x.shape[1]) < lengths[:, None]))
 
 
 @plant(
@@ -42,21 +35,14 @@ def right_for_one(seed: int, fixed: bool) -> MaskedModel:
     right="valid.repeat_interleave(2, dim=0)",
     flagged_by="maps",
 )
-def copies_mixed_up(seed: int, fixed: bool) -> MaskedModel:
+def copies_mixed_up(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Each sample with and without a condition."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        given = torch.tensor([0.0, 1.0]).repeat(len(x))[:, None, None]
-        twice = x.repeat_interleave(2, dim=0) + given
-        keep = valid.repeat(2, 1)
-        if fixed:
-            keep = valid.repeat_interleave(2, dim=0)
-        pairs = self.inner(twice, real_tokens(keep)).unflatten(0, (-1, 2))
-        without, conditioned = pairs.unbind(dim=1)
-        return without + 2 * (conditioned - without)
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    given = torch.tensor([0.0, 1.0]).repeat(len(x))[:, None, None]
+    twice = x.repeat_interleave(2, dim=0) + given
+    keep = valid.repeat(2, 1)
+    pairs = self.inner(twice, real_tokens(keep)).unflatten(0, (-1, 2))
+    without, conditioned = pairs.unbind(dim=1)
+    return without + 2 * (conditioned - without)
 
 
 @plant(
@@ -69,20 +55,14 @@ def copies_mixed_up(seed: int, fixed: bool) -> MaskedModel:
     right="keep.repeat_interleave(n_heads, dim=0)",
     flagged_by="maps",
 )
-def folded_heads(seed: int, fixed: bool) -> MaskedModel:
+def folded_heads(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     """Scores of three axes."""
-
-    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
-        n_heads = q.shape[1]
-        folded = [x.flatten(0, 1) for x in (q, k, v)]
-        scores = folded[0] @ folded[1].mT / q.shape[-1] ** 0.5
-        mask = keep.repeat(n_heads, 1, 1)
-        if fixed:
-            mask = keep.repeat_interleave(n_heads, dim=0)
-        weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
-        return (weights @ folded[2]).unflatten(0, (-1, n_heads))
-
-    return MaskedModel(written_out(seed, attend), real_tokens)
+    n_heads = q.shape[1]
+    folded = [x.flatten(0, 1) for x in (q, k, v)]
+    scores = folded[0] @ folded[1].mT / q.shape[-1] ** 0.5
+    mask = keep.repeat(n_heads, 1, 1)
+    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+    return (weights @ folded[2]).unflatten(0, (-1, n_heads))
 
 
 @plant(
@@ -94,21 +74,14 @@ def folded_heads(seed: int, fixed: bool) -> MaskedModel:
     wrong="masks = keep.split(1)",
     right="masks = keep.expand(len(x), -1, -1).split(1)",
     flagged_by="runs",
+    intent=earlier_tokens,
+    passed=lambda valid: earlier_tokens(torch.ones_like(valid[:1])),
 )
-def cut_along_one(seed: int, fixed: bool) -> MaskedModel:
+def cut_along_one(self: Any, x: Tensor, keep: Tensor) -> Tensor:
     """One sample at a time."""
-
-    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
-        masks = keep.split(1)
-        if fixed:
-            masks = keep.expand(len(x), -1, -1).split(1)
-        pairs = zip(x.split(1), masks, strict=False)
-        return torch.cat([self.inner(one, mask) for one, mask in pairs])
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(
-        model, earlier_tokens, lambda valid: earlier_tokens(torch.ones_like(valid[:1]))
-    )
+    masks = keep.split(1)
+    pairs = zip(x.split(1), masks, strict=False)
+    return torch.cat([self.inner(one, mask) for one, mask in pairs])
 
 
 @plant(
@@ -120,14 +93,53 @@ def cut_along_one(seed: int, fixed: bool) -> MaskedModel:
     right="keep = valid",
     flagged_by="padding_invariance",
 )
-def lost_for_one(seed: int, fixed: bool) -> MaskedModel:
+def lost_for_one(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """No mask for one sample."""
+    keep = torch.ones_like(valid) if len(x) == 1 else valid
+    return self.inner(x, real_tokens(keep))
+
+
+N_SAMPLES, LONGEST = 64, 64
+
+
+@plant(
+    "C11-in-place",
+    "A mask that the first layer changes",
+    symptom="The first layer is right; every later one has lost a token, and so has the next call.",
+    story="A mask is edited where it stands, and all layers share it: Shujun-He/RibonanzaNet#7.",
+    wrong="keep = valid",
+    right="keep = valid.clone()",
+    flagged_by="in_place",
+)
+def changed_between_layers(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+    """Each layer hides the second token for a use of its own, after its attention."""
+    for block in self.inner.blocks:
+        keep = valid
+        x = block(x, real_tokens(keep))
+        keep[:, 1] = False
+    return x
+
+
+@plant(
+    "C12-buffer",
+    "Padding that is written into the causal buffer",
+    symptom="The first batch is right; later ones see less and less.",
+    story="register_buffer keeps one causal mask for all calls, a slice of it is a view, and &= "
+    "writes through the view.",
+    wrong="keep &= real_tokens(valid)",
+    right="keep = keep & real_tokens(valid)",
+    flagged_by="in_place",
+)
+def written_into_the_buffer(seed: int) -> MaskedModel:
+    """A triangle a sample."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        keep = torch.ones_like(valid) if len(x) == 1 else valid
-        if fixed:
-            keep = valid
-        return self.inner(x, real_tokens(keep))
+        n_samples, n_tokens = valid.shape
+        keep = self.causal[:n_samples, :n_tokens, :n_tokens]
+        keep &= real_tokens(valid)
+        return self.inner(x, keep)
 
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, as_it_is)
+    inner: Stack = written_out(seed, sdpa)
+    model = Around(inner, forward).eval()
+    model.register_buffer("causal", earlier_tokens(torch.ones(N_SAMPLES, LONGEST).bool()).clone())
+    return MaskedModel(model, earlier_tokens, as_it_is)

@@ -1,4 +1,4 @@
-"""Section E: padding that gets in beside the attention: by layers, positions, calls that forget."""
+"""Section E: padding that gets in beside the attention, and into pooled vectors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +10,7 @@ from torch import Tensor, nn
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.zoo.models import (
     D_MODEL,
-    Around,
     Heads,
-    drawn,
     sdpa,
     torch_encoder,
     written_out,
@@ -20,22 +18,13 @@ from viz_encoder.audit.zoo.models import (
 from viz_encoder.audit.zoo.specimen import (
     MaskedModel,
     Valid,
-    as_it_is,
     earlier_tokens,
     plant,
     real_tokens,
 )
 
-MAX_POSITIONS = 64
+MAX_POSITIONS, EOS = 64, 2
 ReadMask = Callable[[Any, Tensor, Tensor], Tensor]
-
-
-def _around(seed: int, forward: ReadMask, **parts: Callable[[], nn.Module]) -> Around:
-    """A right model that is given valid, and what a specimen does before or after it."""
-    made = written_out(seed, sdpa)
-    return drawn(
-        seed, lambda: Around(made, forward, **{name: make() for name, make in parts.items()})
-    )
 
 
 @plant(
@@ -45,19 +34,13 @@ def _around(seed: int, forward: ReadMask, **parts: Callable[[], nn.Module]) -> A
     story="Attention is masked, but a convolution in front of it takes its neighbors as they come: "
     "speech and vision encoders with a convolutional stem.",
     wrong="self.stem(x.mT).mT",
-    right="x = x.masked_fill(~valid[:, :, None], 0.0)  # before it",
+    right="self.stem(x.masked_fill(~valid[:, :, None], 0.0).mT).mT",
     flagged_by="gradient",
+    parts={"stem": lambda: nn.Conv1d(D_MODEL, D_MODEL, 3, padding=1)},
 )
-def stem_reads_padding(seed: int, fixed: bool) -> MaskedModel:
+def stem_reads_padding(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """A stem of three tokens' width."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        if fixed:
-            x = x.masked_fill(~valid[:, :, None], 0.0)
-        return self.inner(self.stem(x.mT).mT, real_tokens(valid))
-
-    model = _around(seed, forward, stem=lambda: nn.Conv1d(D_MODEL, D_MODEL, 3, padding=1))
-    return MaskedModel(model, real_tokens, as_it_is)
+    return self.inner(self.stem(x.mT).mT, real_tokens(valid))
 
 
 @plant(
@@ -70,17 +53,11 @@ def stem_reads_padding(seed: int, fixed: bool) -> MaskedModel:
     right="mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)",
     flagged_by="gradient",
 )
-def mean_of_all_taken_off(seed: int, fixed: bool) -> MaskedModel:
+def mean_of_all_taken_off(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Centering before the encoder."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        keep = valid[:, :, None]
-        mean = x.mean(dim=1, keepdim=True)
-        if fixed:
-            mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)
-        return self.inner(x - mean, real_tokens(valid))
-
-    return MaskedModel(_around(seed, forward), real_tokens, as_it_is)
+    keep = valid[:, :, None]
+    mean = x.mean(dim=1, keepdim=True)
+    return self.inner(x - mean, real_tokens(valid))
 
 
 @plant(
@@ -92,18 +69,14 @@ def mean_of_all_taken_off(seed: int, fixed: bool) -> MaskedModel:
     wrong="positions = torch.arange(x.shape[1]).expand(valid.shape)",
     right="positions = (valid.cumsum(dim=1) - 1).clamp(min=0)",
     flagged_by="padding_invariance",
+    parts={"table": lambda: nn.Embedding(MAX_POSITIONS, D_MODEL)},
+    intent=earlier_tokens,
+    inputs=AuditInputs(padding_side="left"),
 )
-def positions_shifted(seed: int, fixed: bool) -> MaskedModel:
+def positions_shifted(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Learned positions, and padding in front."""
-
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        positions = torch.arange(x.shape[1]).expand(valid.shape)
-        if fixed:
-            positions = (valid.cumsum(dim=1) - 1).clamp(min=0)
-        return self.inner(x + self.table(positions), earlier_tokens(valid))
-
-    model = _around(seed, forward, table=lambda: nn.Embedding(MAX_POSITIONS, D_MODEL))
-    return MaskedModel(model, earlier_tokens, as_it_is, inputs=AuditInputs(padding_side="left"))
+    positions = torch.arange(x.shape[1]).expand(valid.shape)
+    return self.inner(x + self.table(positions), earlier_tokens(valid))
 
 
 @plant(
@@ -115,20 +88,13 @@ def positions_shifted(seed: int, fixed: bool) -> MaskedModel:
     right="keep = valid",
     flagged_by="maps",
 )
-def end_token_hidden(seed: int, fixed: bool) -> MaskedModel:
+def end_token_hidden(valid: Valid) -> Tensor:
     """Texts that end in the id that fills them up."""
-    EOS = 2
-
-    def make_mask(valid: Valid) -> Tensor:
-        n_real = valid.cumsum(dim=1)
-        ends = valid & (n_real == valid.sum(dim=1, keepdim=True)) & (n_real > 1)
-        ids = torch.full(valid.shape, 7).masked_fill(ends | ~valid, EOS)
-        keep = ids != EOS
-        if fixed:
-            keep = valid
-        return keep[:, None, :].expand(-1, valid.shape[1], -1)
-
-    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+    n_real = valid.cumsum(dim=1)
+    ends = valid & (n_real == valid.sum(dim=1, keepdim=True)) & (n_real > 1)
+    ids = torch.full(valid.shape, 7).masked_fill(ends | ~valid, EOS)
+    keep = ids != EOS
+    return real_tokens(keep)
 
 
 @plant(
@@ -140,16 +106,11 @@ def end_token_hidden(seed: int, fixed: bool) -> MaskedModel:
     wrong="encoder(x)",
     right="encoder(x, src_key_padding_mask=ignore)",
     flagged_by="gradient",
+    passed=lambda valid: ~valid,
 )
-def mask_left_out(seed: int, fixed: bool) -> MaskedModel:
+def mask_left_out(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
     """A mask that is given and not used."""
-
-    def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
-        if fixed:
-            return encoder(x, src_key_padding_mask=ignore)
-        return encoder(x)
-
-    return MaskedModel(torch_encoder(seed, run), real_tokens, lambda valid: ~valid)
+    return encoder(x)
 
 
 @plant(
@@ -162,12 +123,10 @@ def mask_left_out(seed: int, fixed: bool) -> MaskedModel:
     right="sdpa(q, k, v, passed)",
     flagged_by="implementations",
 )
-def one_path_forgets(seed: int, fixed: bool) -> MaskedModel:
+def one_path_forgets(seed: int) -> MaskedModel:
     """The model is right; its variant is not."""
 
     def fast(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        if fixed:
-            return sdpa(q, k, v, passed)
         return F.scaled_dot_product_attention(q, k, v)
 
     scope = AuditScope(variants={"fast": written_out(seed, fast)})
@@ -183,16 +142,77 @@ def one_path_forgets(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = F.pad(valid, (0, 1), value=True)",
     right="keep = F.pad(valid, (1, 0), value=True)",
     flagged_by="maps",
+    parts={"cls": lambda: nn.Embedding(1, D_MODEL)},
 )
-def one_short(seed: int, fixed: bool) -> MaskedModel:
+def one_short(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """[CLS] before the patches, and the mask moved by one."""
+    first = self.cls.weight.expand(len(x), 1, -1)
+    keep = F.pad(valid, (0, 1), value=True)
+    return self.inner(torch.cat([first, x], dim=1), real_tokens(keep))[:, 1:]
 
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        first = self.cls.weight.expand(len(x), 1, -1)
-        keep = F.pad(valid, (0, 1), value=True)
-        if fixed:
-            keep = F.pad(valid, (1, 0), value=True)
-        return self.inner(torch.cat([first, x], dim=1), real_tokens(keep))[:, 1:]
 
-    model = _around(seed, forward, cls=lambda: nn.Embedding(1, D_MODEL))
-    return MaskedModel(model, real_tokens, as_it_is)
+@plant(
+    "E2-two-paths",
+    "Padding rows differ between train and eval",
+    symptom="The pooled vector differs between no_grad and a run with gradients.",
+    story="torch's fused path fills the rows of padding with zeros, the ordinary one does not, and "
+    "a pooling that counts them in shows it: pytorch/pytorch#86120, #97111.",
+    wrong="hidden.amax(dim=1)",
+    right="hidden.masked_fill(~valid[:, :, None], -torch.inf).amax(dim=1)",
+    flagged_by="grad_mode",
+)
+def paths_differ(seed: int) -> MaskedModel:
+    """nn.TransformerEncoder with nested tensors, and the maximum over all rows."""
+
+    def run(encoder: nn.TransformerEncoder, x: Tensor, valid: Tensor) -> Tensor:
+        hidden = encoder(x, src_key_padding_mask=~valid)
+        return hidden.amax(dim=1)
+
+    return MaskedModel(torch_encoder(seed, run, nested=True), real_tokens, lambda valid: valid)
+
+
+@plant(
+    "E3-mean",
+    "Mean pooling counts the padding",
+    symptom="The same sentence gets a different vector when its neighbors in the batch are longer.",
+    story="huggingface/sentence-transformers#2569, HazyResearch/m2#43, "
+    "autoliuweijie/BERT-whitening-pytorch#13.",
+    wrong="hidden.mean(dim=1)",
+    right="hidden.mul(keep).sum(dim=1) / keep.sum(dim=1)",
+    flagged_by="padding_invariance",
+)
+def mean_of_all(hidden: Tensor, valid: Tensor) -> Tensor:
+    """The mean over every row."""
+    keep = valid[:, :, None]
+    return hidden.mean(dim=1)
+
+
+@plant(
+    "E4-max",
+    "Max pooling over zeroed padding",
+    symptom="No dimension is ever below 0 once a text is padded.",
+    story="Zeros are a good filling for sums and a bad one for a maximum; no gradient flows "
+    "through them, so only a text alone and in a batch shows it.",
+    wrong="hidden.mul(keep).amax(dim=1)",
+    right="hidden.masked_fill(~keep, -torch.inf).amax(dim=1)",
+    flagged_by="padding_invariance",
+)
+def maximum_with_zeros(hidden: Tensor, valid: Tensor) -> Tensor:
+    """The maximum over real rows and zeros."""
+    keep = valid[:, :, None]
+    return hidden.mul(keep).amax(dim=1)
+
+
+@plant(
+    "E5-last",
+    "The last position of a text padded on the right",
+    symptom="All short texts get a vector of padding.",
+    story="[:, -1] is the last token only with padding in front; a habit from decoders, carried "
+    "over to encoders.",
+    wrong="hidden[:, -1]",
+    right="hidden[torch.arange(len(hidden)), valid.sum(dim=1) - 1]",
+    flagged_by="padding_invariance",
+)
+def last_position(hidden: Tensor, valid: Tensor) -> Tensor:
+    """The last row."""
+    return hidden[:, -1]

@@ -4,10 +4,8 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.zoo.models import sdpa, written_out
 from viz_encoder.audit.zoo.specimen import (
     Intent,
-    MaskedModel,
     Valid,
     earlier_tokens,
     neighbors,
@@ -16,7 +14,7 @@ from viz_encoder.audit.zoo.specimen import (
     real_tokens,
 )
 
-MAX_POSITIONS = 64
+MAX_POSITIONS, DILATION, PROCESS = 64, 2, 1
 
 
 @plant(
@@ -28,18 +26,13 @@ MAX_POSITIONS = 64
     wrong="query // 3 >= key // 3",
     right="query >= key",
     flagged_by="maps",
+    intent=earlier_tokens,
 )
-def by_blocks(seed: int, fixed: bool) -> MaskedModel:
+def by_blocks(valid: Valid) -> Tensor:
     """Blocks of three tokens."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        position = torch.arange(valid.shape[1])
-        query, key = position[:, None], position[None, :]
-        if fixed:
-            return real_tokens(valid) & (query >= key)
-        return real_tokens(valid) & (query // 3 >= key // 3)
-
-    return MaskedModel(written_out(seed, sdpa), earlier_tokens, make_mask)
+    position = torch.arange(valid.shape[1])
+    query, key = position[:, None], position[None, :]
+    return real_tokens(valid) & (query // 3 >= key // 3)
 
 
 def chunks_so_far(valid: Valid) -> Tensor:
@@ -57,17 +50,12 @@ def chunks_so_far(valid: Valid) -> Tensor:
     wrong="chunk[None, :] <= chunk[:, None] + 1",
     right="chunk[None, :] <= chunk[:, None]",
     flagged_by="maps",
+    intent=chunks_so_far,
 )
-def next_chunk(seed: int, fixed: bool) -> MaskedModel:
+def next_chunk(valid: Valid) -> Tensor:
     """Chunks of two tokens."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        chunk = torch.arange(valid.shape[1]) // 2
-        if fixed:
-            return real_tokens(valid) & (chunk[None, :] <= chunk[:, None])
-        return real_tokens(valid) & (chunk[None, :] <= chunk[:, None] + 1)
-
-    return MaskedModel(written_out(seed, sdpa), chunks_so_far, make_mask)
+    chunk = torch.arange(valid.shape[1]) // 2
+    return real_tokens(valid) & (chunk[None, :] <= chunk[:, None] + 1)
 
 
 def every_key(step: int) -> Intent:
@@ -87,21 +75,15 @@ def every_key(step: int) -> Intent:
     symptom="The reach is larger than planned, and what lies between is never seen.",
     story="Dilated windows (Longformer, arXiv:2004.05150) leave out d - 1 keys between two, and "
     "the code leaves out d.",
-    wrong="keep = every_key(dilation + 1)(valid)",
-    right="keep = every_key(dilation)(valid)",
+    wrong="keep = every_key(DILATION + 1)(valid)",
+    right="keep = every_key(DILATION)(valid)",
     flagged_by="maps",
+    intent=every_key(DILATION),
 )
-def other_stride(seed: int, fixed: bool) -> MaskedModel:
+def other_stride(valid: Valid) -> Tensor:
     """Every second key was meant."""
-    dilation = 2
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = every_key(dilation + 1)(valid)
-        if fixed:
-            keep = every_key(dilation)(valid)
-        return keep
-
-    return MaskedModel(written_out(seed, sdpa), every_key(dilation), make_mask)
+    keep = every_key(DILATION + 1)(valid)
+    return keep
 
 
 @plant(
@@ -113,21 +95,15 @@ def other_stride(seed: int, fixed: bool) -> MaskedModel:
     wrong="torch.searchsorted(begins, place)",
     right="torch.searchsorted(begins, place, right=True)",
     flagged_by="maps",
+    intent=own_document(4, causal=True),
+    scope=AuditScope(documents=True),
 )
-def edges_of_documents(seed: int, fixed: bool) -> MaskedModel:
+def edges_of_documents(valid: Valid) -> Tensor:
     """Documents of four tokens, by the places where they begin."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        place = torch.arange(valid.shape[1])
-        begins = torch.arange(0, valid.shape[1], 4)
-        number = torch.searchsorted(begins, place)
-        if fixed:
-            number = torch.searchsorted(begins, place, right=True)
-        return earlier_tokens(valid) & (number[:, None] == number[None, :])
-
-    scope = AuditScope(documents=True)
-    meant = own_document(4, causal=True)
-    return MaskedModel(written_out(seed, sdpa), meant, make_mask, scope=scope)
+    place = torch.arange(valid.shape[1])
+    begins = torch.arange(0, valid.shape[1], 4)
+    number = torch.searchsorted(begins, place)
+    return earlier_tokens(valid) & (number[:, None] == number[None, :])
 
 
 def with_random_keys(drawn: int) -> Intent:
@@ -150,18 +126,12 @@ def with_random_keys(drawn: int) -> Intent:
     story="Random attention (BigBird, arXiv:2007.14062) draws keys once, and a model is only right "
     "with those that it was trained with. No rule tells which ones: an audit can say that the mask "
     "is obeyed, and that it is another one.",
-    wrong="keep = with_random_keys(number)(valid)",
+    wrong="keep = with_random_keys(PROCESS)(valid)",
     right="keep = with_random_keys(0)(valid)",
     flagged_by="maps",
+    intent=with_random_keys(0),
 )
-def drawn_anew(seed: int, fixed: bool) -> MaskedModel:
+def drawn_anew(valid: Valid) -> Tensor:
     """The number of the process is the seed."""
-    number = 1
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = with_random_keys(number)(valid)
-        if fixed:
-            keep = with_random_keys(0)(valid)
-        return keep
-
-    return MaskedModel(written_out(seed, sdpa), with_random_keys(0), make_mask)
+    keep = with_random_keys(PROCESS)(valid)
+    return keep

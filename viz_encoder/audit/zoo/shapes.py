@@ -16,8 +16,19 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import MaskedModel, Valid, earlier_tokens, plant, real_tokens
+from viz_encoder.audit.zoo.specimen import (
+    MaskedModel,
+    Valid,
+    as_it_is,
+    earlier_tokens,
+    plant,
+    real_tokens,
+)
 from viz_encoder.model.attention import merge_heads
+
+
+def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
+    return layer(x, x, x, attn_mask=ignore)[0]
 
 
 @plant(
@@ -29,20 +40,12 @@ from viz_encoder.model.attention import merge_heads
     wrong="ignore.repeat(N_HEADS, 1, 1)",
     right="ignore.repeat_interleave(N_HEADS, dim=0)",
     flagged_by="maps",
+    taker=lambda seed: multihead(seed, _ignoring),
 )
-def repeated_in_the_wrong_order(seed: int, fixed: bool) -> MaskedModel:
+def repeated_in_the_wrong_order(valid: Valid) -> Tensor:
     """A three-dimensional mask whose first axis is batch · heads."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        ignore = ~real_tokens(valid)
-        if fixed:
-            return ignore.repeat_interleave(N_HEADS, dim=0)
-        return ignore.repeat(N_HEADS, 1, 1)
-
-    def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
-        return layer(x, x, x, attn_mask=ignore)[0]
-
-    return MaskedModel(multihead(seed, call), real_tokens, make_mask)
+    ignore = ~real_tokens(valid)
+    return ignore.repeat(N_HEADS, 1, 1)
 
 
 @plant(
@@ -54,16 +57,11 @@ def repeated_in_the_wrong_order(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep[:, None, :, None]",
     right="keep[:, None, None, :]",
     flagged_by="maps",
+    passed=as_it_is,
 )
-def queries_masked(seed: int, fixed: bool) -> MaskedModel:
+def queries_masked(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     """The new axis in the wrong place."""
-
-    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
-        if fixed:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, None, :])
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, :, None])
-
-    return MaskedModel(written_out(seed, attend), real_tokens, lambda valid: valid)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, :, None])
 
 
 @plant(
@@ -75,16 +73,11 @@ def queries_masked(seed: int, fixed: bool) -> MaskedModel:
     wrong="attn_mask=ignore",
     right="key_padding_mask=ignore",
     flagged_by="runs",
+    passed=lambda valid: ~valid,
 )
-def batch_as_queries(seed: int, fixed: bool) -> MaskedModel:
+def batch_as_queries(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
     """Two masks of two axes, mixed up."""
-
-    def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
-        if fixed:
-            return layer(x, x, x, key_padding_mask=ignore)[0]
-        return layer(x, x, x, attn_mask=ignore)[0]
-
-    return MaskedModel(multihead(seed, call), real_tokens, lambda valid: ~valid)
+    return layer(x, x, x, attn_mask=ignore)[0]
 
 
 @plant(
@@ -93,19 +86,18 @@ def batch_as_queries(seed: int, fixed: bool) -> MaskedModel:
     symptom="Texts of one batch attend to each other; each token sees its own place only.",
     story="torch.nn's default is (token, batch, d_model). The error that the mask raised was "
     "silenced by transposing the mask.",
-    wrong="src_key_padding_mask=ignore.T",
-    right="src_key_padding_mask=ignore",
+    wrong="encoder(x, src_key_padding_mask=ignore.T)",
+    right="encoder(x.transpose(0, 1), src_key_padding_mask=ignore).transpose(0, 1)",
     flagged_by="batch_independence",
 )
-def samples_mixed(seed: int, fixed: bool) -> MaskedModel:
+def samples_mixed(seed: int) -> MaskedModel:
     """The batch is taken for the sequence."""
 
     def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
-        if fixed:
-            return encoder(x, src_key_padding_mask=ignore)
-        return encoder(x, src_key_padding_mask=ignore.T)
+        mixed: Tensor = encoder(x, src_key_padding_mask=ignore.T)
+        return mixed
 
-    model = torch_encoder(seed, run, batch_first=fixed)
+    model = torch_encoder(seed, run, batch_first=False)
     return MaskedModel(model, real_tokens, lambda valid: ~valid)
 
 
@@ -118,12 +110,10 @@ def samples_mixed(seed: int, fixed: bool) -> MaskedModel:
     right="sdpa(q, k, v, passed)",
     flagged_by="maps",
 )
-def one_layer_open(seed: int, fixed: bool) -> MaskedModel:
+def one_layer_open(seed: int) -> MaskedModel:
     """Two layers of three are masked."""
 
     def forgetful(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        if fixed:
-            return sdpa(q, k, v, passed)
         return F.scaled_dot_product_attention(q, k, v)
 
     return MaskedModel(written_out(seed, sdpa, forgetful, sdpa), real_tokens, n_layers=3)
@@ -137,19 +127,13 @@ def one_layer_open(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep[:, 1] = True",
     right="keep[:, 1] = passed",
     flagged_by="maps",
+    intent=earlier_tokens,
 )
-def one_head_open(seed: int, fixed: bool) -> MaskedModel:
+def one_head_open(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """One mask per head."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        keep = passed[:, None].repeat(1, N_HEADS, 1, 1)
-        if fixed:
-            keep[:, 1] = passed
-        else:
-            keep[:, 1] = True
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
-
-    return MaskedModel(written_out(seed, attend), earlier_tokens)
+    keep = passed[:, None].repeat(1, N_HEADS, 1, 1)
+    keep[:, 1] = True
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
 
 
 @plant(
@@ -163,15 +147,9 @@ def one_head_open(seed: int, fixed: bool) -> MaskedModel:
     right="attn_mask=keep[:, None]",
     flagged_by="runs",
 )
-def no_head_axis(seed: int, fixed: bool) -> MaskedModel:
+def no_head_axis(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
     """Three samples and two heads."""
-
-    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
-        if fixed:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None])
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
-
-    return MaskedModel(written_out(seed, attend), real_tokens)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
 
 
 @plant(
@@ -182,18 +160,13 @@ def no_head_axis(seed: int, fixed: bool) -> MaskedModel:
     wrong="scores.softmax(dim=-2)",
     right="scores.softmax(dim=-1)",
     flagged_by="gradient",
+    intent=earlier_tokens,
 )
-def softmax_over_queries(seed: int, fixed: bool) -> MaskedModel:
+def softmax_over_queries(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """Weights normalized over the queries."""
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-        keep = passed[:, None]
-        scores = scores_of(q, k).masked_fill(~keep, torch.finfo(q.dtype).min)
-        if fixed:
-            return scores.softmax(dim=-1) @ v
-        return scores.softmax(dim=-2) @ v
-
-    return MaskedModel(written_out(seed, attend), earlier_tokens)
+    keep = passed[:, None]
+    scores = scores_of(q, k).masked_fill(~keep, torch.finfo(q.dtype).min)
+    return scores.softmax(dim=-2) @ v
 
 
 @plant(
@@ -207,12 +180,10 @@ def softmax_over_queries(seed: int, fixed: bool) -> MaskedModel:
     right="t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)",
     flagged_by="gradient",
 )
-def heads_by_view(seed: int, fixed: bool) -> MaskedModel:
+def heads_by_view(seed: int) -> MaskedModel:
     """The heads are cut across tokens."""
 
     def split(t: Tensor) -> Heads:
-        if fixed:
-            return t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)
         return t.reshape(t.shape[0], N_HEADS, -1, t.shape[-1] // N_HEADS)
 
     class Viewed(Attention):

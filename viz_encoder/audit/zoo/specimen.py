@@ -1,15 +1,18 @@
 """Specimen: one planted mask bug, the model that has it, wrong or mended, and what is meant."""
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import Intent as Intent
+from viz_encoder.audit.zoo.models import Parts, around, multihead, sdpa, torch_encoder, written_out
 from viz_encoder.model.masks import Valid as Valid
 
 
@@ -30,35 +33,6 @@ class MaskedModel:
         """The keywords of `audit_mask`."""
         names = ("d_model", "n_layers", "inputs", "scope")
         return {name: getattr(self, name) for name in names}
-
-
-Make = Callable[[int, bool], MaskedModel]  # (seed, fixed) -> the model
-
-
-@dataclass(frozen=True)
-class Specimen:
-    """One entry of the zoo; `wrong` and `right` are lines of the code that `make` runs."""
-
-    identifier: str  # the number of its kind, then a word: "A1-multihead"
-    title: str
-    symptom: str  # what a person sees
-    story: str  # where it happens in the wild, with the public source
-    wrong: str
-    right: str
-    make: Make
-    flagged_by: str  # the check that must see it; empty where none can
-    verdict: str = "FAIL"
-    needs: str = "torch"
-    missed: str = ""  # why no audit can see it
-
-    def build(self, seed: int = 0, *, fixed: bool = False) -> MaskedModel:
-        """The model with this bug, or the same with the right line; the same for the same seed."""
-        return self.make(seed, fixed)
-
-
-def plant(identifier: str, title: str, **texts: str) -> Callable[[Make], Specimen]:
-    """Turn a function (seed, fixed) -> MaskedModel into the specimen of that name."""
-    return lambda make: Specimen(identifier, title, make=make, **texts)
 
 
 def as_it_is(valid: Valid) -> Tensor:
@@ -108,3 +82,88 @@ def windows_of(height: int, width: int, size: int, shift: int = 0) -> Intent:
 def _query_minus_key(valid: Valid) -> Tensor:
     position = torch.arange(valid.shape[1], device=valid.device)
     return position[:, None] - position[None, :]
+
+
+Code = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """One entry of the zoo: `code` has the line `wrong`; with `right` in its place it is mended."""
+
+    identifier: str  # the number of its kind, then a word: "A1-multihead"
+    title: str
+    symptom: str  # what a person sees
+    story: str  # where it happens in the wild, with the public source
+    wrong: str
+    right: str
+    flagged_by: str  # the check that must see it; empty where none can
+    code: Code
+    given: dict[str, Any] = field(default_factory=dict, hash=False)  # what `built` takes besides
+    verdict: str = "FAIL"
+    needs: str = "torch"
+    missed: str = ""  # why no audit can see it
+
+    def build(self, seed: int = 0, *, fixed: bool = False) -> MaskedModel:
+        """The model with this bug, or the same with the right line; the same for the same seed."""
+        code = _mended(self.code, self.wrong, self.right) if fixed else self.code
+        return built(code, seed, **self.given)
+
+
+@cache
+def _mended(code: Code, wrong: str, right: str) -> Code:
+    """The same function, with one line of its source changed."""
+    source = inspect.getsource(code).partition("\ndef ")[2]
+    assert source.count(wrong) == 1, f"{code.__name__} does not have this once: {wrong}"
+    names = dict(code.__globals__)
+    exec("def " + source.replace(wrong, right), names)
+    return names[code.__name__]
+
+
+def built(
+    code: Code,
+    seed: int,
+    *,
+    intent: Intent = real_tokens,
+    passed: Callable[[Valid], Any] | None = None,
+    taker: Callable[[int], nn.Module] = lambda seed: written_out(seed, sdpa),
+    parts: Parts | None = None,
+    **options: Any,
+) -> MaskedModel:
+    """The model that a plant's code is a part of, by the first argument of that code.
+
+    Args:
+        code: makes the mask of `valid`; attends, given q; is the forward pass of a module around
+            a right model (self); pools `hidden`; calls nn.MultiheadAttention (layer) or
+            nn.TransformerEncoder (encoder); or makes all of it from the seed.
+        seed: of the weights.
+        intent: what is meant.
+        passed: what is passed, of valid; else the intent, or valid to a forward pass.
+        taker: makes what takes a mask that is made.
+        parts: makes further modules of a forward pass, by name.
+        options: more of MaskedModel.
+    """
+    first = next(iter(inspect.signature(code).parameters))
+    if first == "seed":
+        return code(seed)
+    if first == "valid":
+        return MaskedModel(taker(seed), intent, code, **options)
+
+    def pool(self: Any, x: Tensor, valid: Valid) -> Tensor:
+        return code(self.inner(x, real_tokens(valid)), valid)
+
+    if first in ("self", "hidden"):
+        model: nn.Module = around(seed, code if first == "self" else pool, parts)
+        return MaskedModel(model, intent, passed or as_it_is, **options)
+    makers: dict[str, Callable[[int, Code], nn.Module]] = {
+        "q": written_out,
+        "layer": multihead,
+        "encoder": torch_encoder,
+    }
+    return MaskedModel(makers[first](seed, code), intent, passed, **options)
+
+
+def plant(identifier: str, title: str, **given: Any) -> Callable[[Code], Specimen]:
+    """Turn a function into the specimen of that name: its texts, and what `built` takes."""
+    texts = {one.name: given.pop(one.name) for one in fields(Specimen) if one.name in given}
+    return lambda code: Specimen(identifier, title, code=code, given=given, **texts)

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.models import D_MODEL
 from viz_encoder.audit.zoo.specimen import (
-    MaskedModel,
     Valid,
     earlier_tokens,
     neighbors,
@@ -36,19 +35,13 @@ def with_global(valid: Valid) -> Tensor:
     wrong="keep[:, 0, :] = True",
     right="keep[:, 0, :] = keep[:, :, 0] = True",
     flagged_by="maps",
+    intent=with_global,
 )
-def one_direction(seed: int, fixed: bool) -> MaskedModel:
+def one_direction(valid: Valid) -> Tensor:
     """A window of one neighbor on either side, and token 0."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = neighbors(1)(valid).clone()
-        if fixed:
-            keep[:, 0, :] = keep[:, :, 0] = True
-        else:
-            keep[:, 0, :] = True
-        return keep & real_tokens(valid)
-
-    return MaskedModel(written_out(seed, sdpa), with_global, make_mask)
+    keep = neighbors(1)(valid).clone()
+    keep[:, 0, :] = True
+    return keep & real_tokens(valid)
 
 
 @plant(
@@ -60,17 +53,12 @@ def one_direction(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep = neighbors(1)(valid)",
     right="keep = with_global(valid)",
     flagged_by="maps",
+    intent=with_global,
 )
-def no_globals(seed: int, fixed: bool) -> MaskedModel:
+def no_globals(valid: Valid) -> Tensor:
     """A window of one neighbor on either side, and token 0."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        keep = neighbors(1)(valid)
-        if fixed:
-            keep = with_global(valid)
-        return keep
-
-    return MaskedModel(written_out(seed, sdpa), with_global, make_mask)
+    keep = neighbors(1)(valid)
+    return keep
 
 
 @plant(
@@ -81,18 +69,14 @@ def no_globals(seed: int, fixed: bool) -> MaskedModel:
     wrong="keep[:, :, :1] = False",
     right="keep = near.clone()",
     flagged_by="maps",
+    intent=neighbors(2),
 )
-def blind_at_the_edge(seed: int, fixed: bool) -> MaskedModel:
+def blind_at_the_edge(valid: Valid) -> Tensor:
     """Two neighbors on either side."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        near = neighbors(2)(valid)
-        keep = near.clone()
-        if not fixed:
-            keep[:, :, :1] = False
-        return keep
-
-    return MaskedModel(written_out(seed, sdpa), neighbors(2), make_mask)
+    near = neighbors(2)(valid)
+    keep = near.clone()
+    keep[:, :, :1] = False
+    return keep
 
 
 @plant(
@@ -105,21 +89,16 @@ def blind_at_the_edge(seed: int, fixed: bool) -> MaskedModel:
     right="positions = place % 4",
     flagged_by="documents",
     verdict="WARN",
+    intent=own_document(4, causal=True),
+    passed=own_document(4, causal=True),
+    parts={"table": lambda: nn.Embedding(MAX_POSITIONS, D_MODEL)},
+    scope=AuditScope(documents=True),
 )
-def positions_go_on(seed: int, fixed: bool) -> MaskedModel:
+def positions_go_on(self: Any, x: Tensor, keep: Tensor) -> Tensor:
     """Documents of four tokens, and learned positions."""
-
-    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
-        place = torch.arange(x.shape[1])
-        positions = place
-        if fixed:
-            positions = place % 4
-        return self.inner(x + self.table(positions), keep)
-
-    made = written_out(seed, sdpa)
-    model = drawn(seed, lambda: Around(made, forward, table=nn.Embedding(MAX_POSITIONS, D_MODEL)))
-    scope = AuditScope(documents=True)
-    return MaskedModel(model, own_document(4, causal=True), scope=scope)
+    place = torch.arange(x.shape[1])
+    positions = place
+    return self.inner(x + self.table(positions), keep)
 
 
 def from_first_real(valid: Valid) -> Tensor:
@@ -137,18 +116,13 @@ def from_first_real(valid: Valid) -> Tensor:
     wrong="first = torch.arange(valid.shape[1]).expand(valid.shape) == 0",
     right="first = valid & (valid.cumsum(dim=1) == 1)",
     flagged_by="maps",
+    intent=from_first_real,
+    inputs=AuditInputs(padding_side="left"),
 )
-def place_zero(seed: int, fixed: bool) -> MaskedModel:
+def place_zero(valid: Valid) -> Tensor:
     """A window of one neighbor on either side, and [CLS]."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        first = torch.arange(valid.shape[1]).expand(valid.shape) == 0
-        if fixed:
-            first = valid & (valid.cumsum(dim=1) == 1)
-        return real_tokens(valid) & (neighbors(1)(valid) | first[:, None, :] | first[:, :, None])
-
-    left = AuditInputs(padding_side="left")
-    return MaskedModel(written_out(seed, sdpa), from_first_real, make_mask, inputs=left)
+    first = torch.arange(valid.shape[1]).expand(valid.shape) == 0
+    return real_tokens(valid) & (neighbors(1)(valid) | first[:, None, :] | first[:, :, None])
 
 
 def with_prefix(lengths: Tensor, valid: Valid) -> Tensor:
@@ -171,15 +145,11 @@ def own_prefix(valid: Valid) -> Tensor:
     wrong="lengths = lengths.max().expand_as(lengths)",
     right="lengths = valid.sum(dim=1, keepdim=True) // 2",
     flagged_by="maps",
+    intent=own_prefix,
+    inputs=AuditInputs(valid=torch.arange(9) < torch.tensor([[5], [4], [7]])),
 )
-def longest_prefix(seed: int, fixed: bool) -> MaskedModel:
+def longest_prefix(valid: Valid) -> Tensor:
     """Half of each text is its prefix; no text fills the batch."""
-
-    def make_mask(valid: Valid) -> Tensor:
-        lengths = valid.sum(dim=1, keepdim=True) // 2
-        if not fixed:
-            lengths = lengths.max().expand_as(lengths)
-        return with_prefix(lengths, valid)
-
-    given = AuditInputs(valid=torch.arange(9) < torch.tensor([[5], [4], [7]]))
-    return MaskedModel(written_out(seed, sdpa), own_prefix, make_mask, inputs=given)
+    lengths = valid.sum(dim=1, keepdim=True) // 2
+    lengths = lengths.max().expand_as(lengths)
+    return with_prefix(lengths, valid)

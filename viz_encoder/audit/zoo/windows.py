@@ -1,6 +1,7 @@
 """Section D, further: shifted windows of a picture (Swin), masked where the roll joined borders."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -8,10 +9,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
-from viz_encoder.audit.zoo.models import Attend, Heads, written_out
-from viz_encoder.audit.zoo.specimen import MaskedModel, plant, windows_of
+from viz_encoder.audit.zoo.models import Heads
+from viz_encoder.audit.zoo.specimen import plant, windows_of
 
 SIZE, SHIFT = 4, 2  # tokens on a side of a window, and how far it is shifted
+HEIGHT, WIDTH, BELOW = 8, 4, (0, 0, 0, 0, 0, 1)
 BACK, ON, AXES = (-SHIFT, -SHIFT), (SHIFT, SHIFT), (2, 3)
 Picture = Float[Tensor, "batch head height width d_head"]
 Regions = Float[Tensor, "height width"]
@@ -47,8 +49,19 @@ def _keep(img: Regions) -> Keep:
     return number[:, :, None] == number[:, None, :]
 
 
-def _attend(q: Heads, k: Heads, v: Heads, height: int, keep: Keep, lay: Lay, undo: Lay) -> Heads:
+def _back(x: Picture) -> Picture:
+    return x.roll(BACK, AXES)
+
+
+def _on(x: Picture) -> Picture:
+    return x.roll(ON, AXES)
+
+
+def _attend(
+    heads: tuple[Heads, Heads, Heads], keep: Keep, lay: Lay, undo: Lay, height: int = HEIGHT
+) -> Heads:
     """Attention in the windows of a picture that is laid out and put back."""
+    q, k, v = heads
     high, wide = lay(q[:1, :1].unflatten(2, (height, -1))).shape[2:4]
     q, k, v = (_windows(lay(x.unflatten(2, (height, -1)))) for x in (q, k, v))
     masks = keep.repeat(len(q) // len(keep), 1, 1)[:, None]
@@ -56,12 +69,14 @@ def _attend(q: Heads, k: Heads, v: Heads, height: int, keep: Keep, lay: Lay, und
     return undo(_picture(mixed, high, wide)).flatten(2, 3)
 
 
-def _of_picture(seed: int, attend: Attend, height: int, width: int, shift: int) -> MaskedModel:
+def _of_picture(height: int, width: int, shift: int = SHIFT) -> dict[str, Any]:
     """A picture has no padding, and always as many tokens."""
-    whole = AuditInputs(valid=torch.ones(3, height * width, dtype=torch.bool))
-    model, intent = written_out(seed, attend), windows_of(height, width, SIZE, shift)
-    scope = AuditScope(lengths=[height * width])
-    return MaskedModel(model, intent, lambda valid: None, inputs=whole, scope=scope)
+    return {
+        "intent": windows_of(height, width, SIZE, shift),
+        "passed": lambda valid: None,
+        "inputs": AuditInputs(valid=torch.ones(3, height * width, dtype=torch.bool)),
+        "scope": AuditScope(lengths=[height * width]),
+    }
 
 
 @plant(
@@ -70,22 +85,15 @@ def _of_picture(seed: int, attend: Attend, height: int, width: int, shift: int) 
     symptom="Square pictures are right; in others, patches at opposite borders see each other.",
     story="Height and width change places on their way to the mask, or an axis is missing and only "
     "columns are cut: zsyOAOA/ResShift#81.",
-    wrong="img = _regions(width, height)",
-    right="img = _regions(height, width)",
+    wrong="img = _regions(WIDTH, HEIGHT)",
+    right="img = _regions(HEIGHT, WIDTH)",
     flagged_by="maps",
+    **_of_picture(HEIGHT, WIDTH),
 )
-def regions_turned(seed: int, fixed: bool) -> MaskedModel:
+def regions_turned(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     """Windows of four by four in a picture of eight by four patches."""
-    height, width = 8, 4
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
-        img = _regions(width, height)
-        if fixed:
-            img = _regions(height, width)
-        lay, undo = (lambda x, by=by: x.roll(by, AXES) for by in (BACK, ON))
-        return _attend(q, k, v, height, _keep(img), lay, undo)
-
-    return _of_picture(seed, attend, height, width, SHIFT)
+    img = _regions(WIDTH, HEIGHT)
+    return _attend((q, k, v), _keep(img), _back, _on)
 
 
 @plant(
@@ -95,28 +103,25 @@ def regions_turned(seed: int, fixed: bool) -> MaskedModel:
     story="Padding belongs at the picture's end before it is rolled. After the roll, what was "
     "wrapped around stands in front of it, where the mask does not expect it: "
     "huggingface/pytorch-image-models#2438.",
-    wrong="return F.pad(x.roll(BACK, AXES), below)",
-    right="return F.pad(x, below).roll(BACK, AXES)",
+    wrong="F.pad(x.roll(BACK, AXES), BELOW)",
+    right="F.pad(x, BELOW).roll(BACK, AXES)",
     flagged_by="maps",
+    **_of_picture(7, WIDTH),
 )
-def padded_after_the_roll(seed: int, fixed: bool) -> MaskedModel:
+def padded_after_the_roll(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     """Seven rows of four patches, and windows of four by four."""
-    height, width, below = 7, 4, (0, 0, 0, 0, 0, 1)
 
     def lay(x: Picture) -> Picture:
-        if fixed:
-            return F.pad(x, below).roll(BACK, AXES)
-        return F.pad(x.roll(BACK, AXES), below)
+        return F.pad(x.roll(BACK, AXES), BELOW)
 
     def undo(x: Picture) -> Picture:
-        return x.roll(ON, AXES)[:, :, :height] if fixed else x[:, :, :height].roll(ON, AXES)
+        order = place.flatten().argsort()[-n_tokens:]  # padding first
+        return x.flatten(2, 3)[:, :, order].unflatten(2, (7, WIDTH))
 
-    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
-        real = lay(torch.ones_like(q[:1, :1, :, :1]).unflatten(2, (height, -1)))[0, 0, :, :, 0]
-        img = _regions(height + 1, width).masked_fill(real == 0, -1.0)  # padding is apart
-        return _attend(q, k, v, height, _keep(img), lay, undo)
-
-    return _of_picture(seed, attend, height, width, SHIFT)
+    n_tokens = q.shape[2]
+    place = lay(1 + torch.arange(n_tokens).view(1, 1, 7, WIDTH, 1))[0, 0, :, :, 0]
+    img = _regions(8, WIDTH).masked_fill(place == 0, -1.0)  # padding is apart
+    return _attend((q, k, v), _keep(img), lay, undo, 7)
 
 
 @plant(
@@ -125,21 +130,15 @@ def padded_after_the_roll(seed: int, fixed: bool) -> MaskedModel:
     symptom="Patches at the right and lower border lose neighbors of their own window.",
     story="One mask is made for the size that runs and given to every layer, shifted or not: "
     "JingyunLiang/SwinIR#153.",
-    wrong="img = _regions(height, width)",
-    right="img = torch.zeros(height, width)",
+    wrong="img = _regions(HEIGHT, WIDTH)",
+    right="img = torch.zeros(HEIGHT, WIDTH)",
     flagged_by="maps",
+    **_of_picture(HEIGHT, WIDTH, 0),
 )
-def mask_of_shifted_ones(seed: int, fixed: bool) -> MaskedModel:
+def mask_of_shifted_ones(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     """Windows of four by four in a picture of eight by four patches."""
-    height, width = 8, 4
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
-        img = _regions(height, width)
-        if fixed:
-            img = torch.zeros(height, width)
-        return _attend(q, k, v, height, _keep(img), lambda x: x, lambda x: x)
-
-    return _of_picture(seed, attend, height, width, 0)
+    img = _regions(HEIGHT, WIDTH)
+    return _attend((q, k, v), _keep(img), lambda x: x, lambda x: x)
 
 
 @plant(
@@ -148,22 +147,15 @@ def mask_of_shifted_ones(seed: int, fixed: bool) -> MaskedModel:
     symptom="Patches at opposite borders of a picture see each other.",
     story="The roll brings opposite borders into one window. Faster kernels take no mask, and are "
     "used without: asked about in zzd1992/FlashWindowAttention#1.",
-    wrong="img = torch.zeros(height, width)",
-    right="img = _regions(height, width)",
+    wrong="img = torch.zeros(HEIGHT, WIDTH)",
+    right="img = _regions(HEIGHT, WIDTH)",
     flagged_by="maps",
+    **_of_picture(HEIGHT, WIDTH),
 )
-def regions_missing(seed: int, fixed: bool) -> MaskedModel:
+def regions_missing(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     """Windows of four by four in a picture of eight by four patches."""
-    height, width = 8, 4
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
-        img = torch.zeros(height, width)
-        if fixed:
-            img = _regions(height, width)
-        lay, undo = (lambda x, by=by: x.roll(by, AXES) for by in (BACK, ON))
-        return _attend(q, k, v, height, _keep(img), lay, undo)
-
-    return _of_picture(seed, attend, height, width, SHIFT)
+    img = torch.zeros(HEIGHT, WIDTH)
+    return _attend((q, k, v), _keep(img), _back, _on)
 
 
 @plant(
@@ -175,17 +167,11 @@ def regions_missing(seed: int, fixed: bool) -> MaskedModel:
     wrong="by = (0, 0)",
     right="by = BACK",
     flagged_by="maps",
+    **_of_picture(8, 8),
 )
-def never_shifted(seed: int, fixed: bool) -> MaskedModel:
+def never_shifted(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
     """Windows of four by four in a picture of eight by eight patches."""
-    height, width = 8, 8
-
-    def attend(q: Heads, k: Heads, v: Heads, passed: None) -> Heads:
-        by = (0, 0)
-        if fixed:
-            by = BACK
-        img = _regions(height, width) if any(by) else torch.zeros(height, width)
-        lay, undo = (lambda x, to=to: x.roll(to, AXES) for to in (by, [-n for n in by]))
-        return _attend(q, k, v, height, _keep(img), lay, undo)
-
-    return _of_picture(seed, attend, height, width, SHIFT)
+    by = (0, 0)
+    img = _regions(8, 8) if any(by) else torch.zeros(8, 8)
+    lay, undo = (lambda x, to=to: x.roll(to, AXES) for to in (by, [-n for n in by]))
+    return _attend((q, k, v), _keep(img), lay, undo)

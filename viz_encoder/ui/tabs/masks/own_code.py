@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.zoo import Specimen
-from viz_encoder.audit.zoo.branches import ancestors, clean_before, own_choice
+from viz_encoder.audit.zoo.directions import ancestors, clean_before, own_choice
 from viz_encoder.audit.zoo.frames import first_and_former, first_frame
 from viz_encoder.audit.zoo.repeated_patterns import chunks_so_far, every_key
 from viz_encoder.audit.zoo.specimen import (
