@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
-from jaxtyping import Float
 
 import viz_encoder as vz
 import viz_encoder.audit
@@ -273,49 +272,3 @@ def test_the_api_pages_list_everything():
     faults = {name for name, each in vars(errors).items() if isinstance(each, type)}
     assert faults <= last
     assert {"Rollout", "Proof", "LoadedEncoder", "Recording", "run_text", "zoo_audit"} <= last
-
-
-def test_a_new_analysis_and_its_result_are_listed_by_themselves(monkeypatch):
-    kind = type("Newest", (), {"__module__": "viz_encoder.analyses.newest"})
-
-    def newest(trace: vz.Trace) -> kind:
-        """A new one."""
-
-    newest.__module__ = kind.__module__
-    monkeypatch.setattr(vz.analyses, "newest", newest, raising=False)
-    added = ["viz_encoder.analyses.newest", "viz_encoder.analyses.newest.Newest"]
-    assert [name for name in LISTED.listed("analyses") if "newest" in name] == added
-
-
-@dataclass
-class Base:
-    """What Derived inherits."""
-
-    width: int = 3  # in tokens
-
-
-@dataclass
-class Derived(Base):
-    """A dataclass with all that a field can have."""
-
-    # A comment of its own line speaks of several fields, and is no field's.
-    rows: Float[np.ndarray, "layer key"] | None = None
-    _hidden: int = 0
-
-
-def test_fields_are_read_as_the_source_has_them():
-    width, rows = part("fields").fields_of(Derived)
-    assert (width.name, width.type, width.default, width.comment) == (
-        "width",
-        "int",
-        "3",
-        "in tokens",
-    )
-    assert rows.type == "Float[ndarray, 'layer key'] | None"
-    assert (rows.default, rows.comment) == ("None", "")
-    assert part("fields").fields_of(int) == []
-
-
-def test_the_audit_is_listed_by_its_short_names():
-    for name in LISTED.listed("audit"):
-        assert hasattr(viz_encoder.audit, name.removeprefix("viz_encoder.audit."))

@@ -6,7 +6,6 @@ import re
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 import viz_encoder as vz
 from scripts.measure_grammar import (
@@ -22,10 +21,7 @@ from scripts.measure_grammar import (
     without,
 )
 from viz_encoder.bundled import asset
-from viz_encoder.checkpoints import BUILTIN
-from viz_encoder.checkpoints.files import sha256
 from viz_encoder.lesson import grammar
-from viz_encoder.model import Encoder
 
 TAGS = {
     "the": "D",
@@ -157,15 +153,6 @@ def test_texts_with_a_mask_are_filled_rightly(model, rule: str):
     assert sum(right) / len(right) >= 0.95
 
 
-def test_the_verb_of_the_first_example(model):
-    trace = vz.capture(model, "the keys to the cabinet [MASK] old")
-    assert trace.tokens[6] == "[MASK]"
-    assert any("own special token" in note for note in trace.sample.notes)
-    with torch.inference_mode():
-        scores = model.model.heads["masked"](trace.output[None])
-    assert model.reader.tokenizer.id_to_token(int(scores[0, 6].argmax())) == "are"
-
-
 @pytest.mark.parametrize("rule", grammar.RULES)
 def test_the_heads_on_its_card_look_and_are_needed_as_it_says(model, card, rule: str):
     said, trial = card["heads"][rule], backward_only(make_trial(rule, N_ROLES))
@@ -180,19 +167,6 @@ def test_the_heads_on_its_card_look_and_are_needed_as_it_says(model, card, rule:
         assert float(is_right(cut, trial).float().mean()) == pytest.approx(left, abs=5e-3)
 
 
-def test_a_weight_on_the_card_is_what_the_trace_shows(model, card):
-    """The copied letters of a few sentences, read one by one off vz.capture."""
-    layer, head = card["heads"]["copying"]["looks"]
-    weights = []
-    for made in sentences("copying", 20):
-        at = max(made.answers)
-        text = " ".join([*made.words[:at], "[MASK]", *made.words[at + 1 :]])
-        weights.append(vz.capture(model, text).attention(layer, head)[at + 1, made.sources[at] + 1])
-    assert sum(map(float, weights)) / 20 == pytest.approx(
-        card["heads"]["copying"]["weight"], abs=0.2
-    )
-
-
 def test_the_tokenizer_reads_what_was_trained_on(model):
     tokenizer = model.reader.tokenizer
     assert tokenizer.get_vocab() == IDS
@@ -204,22 +178,3 @@ def test_the_tokenizer_reads_what_was_trained_on(model):
     assert tokenizer.encode("([{}])").tokens == ["[CLS]", *"([{}])", "[SEP]"]
     assert tokenizer.encode("The KEYS").tokens[1:3] == ["the", "keys"]
     assert tokenizer.encode("( [MASK] )").ids[2] == MASK
-
-
-def test_one_place_is_masked_in_each_row_of_a_trial():
-    trial = make_trial("brackets", 3)
-    assert bool(((trial.batch.ids == MASK).sum(dim=1) == 1).all())
-    assert bool((trial.batch.ids[torch.arange(len(trial.at)), trial.at] == MASK).all())
-
-
-def test_its_files_are_those_that_the_table_names(model):
-    entry = BUILTIN["grammar"]
-    assert set(entry.digests) == {"model.safetensors", "tokenizer.json"}
-    for name, digest in entry.digests.items():
-        assert sha256(asset("models/grammar") / name) == digest
-    tensors = load_file(asset("models/grammar/model.safetensors"))
-    expected = Encoder(model.config).state_dict()
-    assert {name: t.shape for name, t in tensors.items()} == {
-        name: t.shape for name, t in expected.items()
-    }
-    assert asset("models/grammar/model.safetensors").stat().st_size < 500_000

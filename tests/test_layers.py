@@ -35,19 +35,6 @@ def test_only_the_package_itself_imports_its_modules_by_name():
     assert {path: found for path, text in files.items() if (found := named_modules(text))} == {}
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        'from importlib import import_module\nimport_module("viz_encoder.export.cell")',
-        'import importlib\nABOVE = "viz_encoder.ui"\ndef f():\n    importlib.import_module(ABOVE)',
-        'import importlib as i\ndef f(name):\n    i.import_module(f"viz_encoder.figures.{name}")',
-        'def f():\n    return __import__("viz_encoder.export")',
-    ],
-)
-def test_a_module_that_is_named_is_found(planted):
-    assert named_modules(planted)
-
-
 METHODS = [
     (kind, name, show if name == "show" else function)  # which is imported late
     for kind, functions in viz_encoder._METHODS.items()

@@ -17,7 +17,7 @@ from viz_encoder.analyses.item_weights import item_weights
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.result import ArrayResult, TableResult
-from viz_encoder.shown import MOST, OneLine, after_blocks, quoted
+from viz_encoder.shown import MOST, after_blocks, quoted
 
 INNER = {"column", "item_weights", "overview", "row"}  # what page and files are made of
 TEXT = "The bank approved the loan"
@@ -316,18 +316,6 @@ def test_html_says_the_sizes(minilm, trace, found, report):
     assert "4, 20 tokens" in said and "water (2), money (2)" in said and "mean, cls" in said
     said = Tags(report._repr_html_()).text
     assert report.sentence[:200] in said and report.check("gradient").evidence[:200] in said
-
-
-def test_a_dataclass_that_forgets_its_repr_is_seen():
-    @dataclasses.dataclass(frozen=True)
-    class Loud(OneLine):
-        text: str
-
-    @dataclasses.dataclass(frozen=True, repr=False)
-    class Quiet(OneLine):
-        text: str
-
-    assert not one_short_line(Loud("x" * 999)) and one_short_line(Quiet("x" * 999))
 
 
 @pytest.mark.parametrize("text", ["سلام", "שלום", "##לום", "dog שלום", "١٢"])

@@ -136,24 +136,6 @@ def test_what_is_no_place_for_a_file(tmp_path, make, says):
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_a_device_is_refused(tmp_path, monkeypatch):
-    """A pretended one: no test writes to a real device."""
-    path, real = tmp_path / "full", Path.stat
-
-    def pretend(self, **options):
-        found = list(real(path.parent if self == path else self, **options))
-        if self == path:
-            found[0] = stat.S_IFCHR | 0o666
-        return os.stat_result(found)
-
-    monkeypatch.setattr(Path, "stat", pretend)
-    for attempt in (lambda: write_whole([b"x"], path), lambda: require_writable(path)):
-        with pytest.raises(TraceError, match="a device or a socket, not a regular file"):
-            attempt()
-    monkeypatch.undo()
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_fault_while_writing_keeps_the_file_that_was_there(tmp_path):
     path = tmp_path / "kept"
     path.write_bytes(b"before")

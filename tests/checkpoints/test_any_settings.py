@@ -11,6 +11,7 @@ from tests.checkpoints.faults import a_sentence
 from tests.slow import slow_but
 from viz_encoder.checkpoints import readers
 from viz_encoder.checkpoints.families import FAMILIES
+from viz_encoder.checkpoints.recognize import family_of
 from viz_encoder.config import Embedding
 from viz_encoder.errors import CheckpointError
 
@@ -93,8 +94,7 @@ def test_any_json_for_any_setting(name, data):
 )
 def test_any_json_for_a_whole_file(file, part):
     try:
-        with plan_module.plainly():
-            family, inner = plan_module._family(file, part)
+        family, inner = family_of(file, part)
         heads = plan_module._heads(family, file, dict.fromkeys(sources(family), (8, 8)))
         plan_module._config(family, {**family.defaults, **inner}, heads)
         plan_module._licence(file)

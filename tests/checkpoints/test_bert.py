@@ -7,10 +7,8 @@ from transformers import BertModel
 
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import CASES, run
-from tests.checkpoints.parity import TOLERANCE, Asked, ask, compare, save
+from tests.checkpoints.parity import TOLERANCE, ask, compare, save
 from viz_encoder.checkpoints import BUILTIN
-from viz_encoder.model import attention_weights, masks
-from viz_encoder.model.attention import Given
 
 
 def test_old_norm_names(tmp_path):
@@ -40,17 +38,6 @@ def reference_minilm():
     ).eval()
 
 
-def test_minilm_equals_the_reference(minilm, reference_minilm):
-    """In float32 the reference's own maps are 1.3e-6 from float64, more where kernels use AVX-512.
-
-    1e-6 is held layer by layer and in float64, below.
-    """
-    inputs = minilm.read(SENTENCES)
-    with torch.no_grad():
-        apart = compare(minilm, [Asked(inputs, run()(reference_minilm, inputs))])
-    assert apart.hidden <= 1e-6 and apart.maps <= 2e-6
-
-
 def test_minilm_runs_as_the_reference_does_with_the_same_kernel(minilm):
     """torch's fused kernel is what ours runs: with it transformers' hidden states are ours."""
     folder = BUILTIN["all-MiniLM-L6-v2"].folder()
@@ -65,18 +52,6 @@ def test_minilm_runs_as_the_reference_does_with_the_same_kernel(minilm):
         for layer, state in enumerate(expected):
             apart = (trace.hidden(layer) - state[b])[inputs.valid[b]].abs().max()
             assert float(apart) <= 1e-6 * float(state[b][inputs.valid[b]].abs().max())
-
-
-def test_each_layers_map_equals_the_reference_on_the_same_hidden_state(minilm, reference_minilm):
-    """1e-6 in float32, layer by layer: what earlier layers rounded is the same on both sides."""
-    inputs = minilm.read(SENTENCES)
-    with torch.no_grad():
-        expected = run()(reference_minilm, inputs)
-        for layer, block in enumerate(minilm.model.layers):
-            records = []
-            block(expected.hidden[layer], Given(masks.padding(inputs.valid)), records)
-            got = attention_weights(records[0].q, records[0].k, records[0].mask, records[0].scale)
-            assert float((got - expected.maps[layer]).abs().max()) <= 1e-6
 
 
 def test_minilm_in_float64_padding_queries_included(reference_minilm):

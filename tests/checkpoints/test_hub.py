@@ -1,18 +1,16 @@
 """Names of the hub, answered by a pretended one, and the licences that models state."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub import errors, snapshot_download
+from huggingface_hub import errors
 from huggingface_hub.utils import HfHubHTTPError
 
 import viz_encoder as vz
-from tests.checkpoints.test_shards import SECOND, refuse, sharded
+from tests.checkpoints.test_shards import refuse, sharded
 from viz_encoder.checkpoints import hub, hub_lookup, source
-from viz_encoder.errors import UnsafeFile
 
 
 @pytest.fixture
@@ -67,14 +65,6 @@ def test_a_model_of_the_hub(monkeypatch, tmp_path):
     assert all(not pattern.endswith((".bin", ".py", "*")) for pattern in options["allow_patterns"])
 
 
-def test_a_link_from_the_hubs_cache_to_elsewhere(monkeypatch, tmp_path):
-    snapshot = cached(tmp_path)
-    (snapshot / SECOND).unlink()
-    (snapshot / SECOND).symlink_to("/etc/passwd")
-    answer(monkeypatch, path=snapshot)
-    assert "leaves the folder" in refuse(NAME, UnsafeFile)
-
-
 @pytest.mark.parametrize(
     "fault",
     [
@@ -88,28 +78,6 @@ def test_a_link_from_the_hubs_cache_to_elsewhere(monkeypatch, tmp_path):
 def test_no_connection_to_the_hub(monkeypatch, fault):
     answer(monkeypatch, fault)
     refuse(NAME)
-
-
-def test_without_a_network_one_sentence_says_so(monkeypatch, tmp_path):
-    """The real client, asked for what is nowhere, with the network switched off."""
-
-    def offline(name, **options):
-        return snapshot_download(name, cache_dir=tmp_path, local_files_only=True, **options)
-
-    monkeypatch.setattr(hub, "snapshot_download", offline)
-    monkeypatch.setattr(hub, "look_up", lambda name, *_: found(name))
-    said = refuse("organization/no-such-model")
-    assert "is not in the local cache and the hub cannot be reached" in said
-    assert said.count(". ") == 0
-
-
-def test_what_a_report_of_progress_raises_ends_a_download(monkeypatch):
-    class Ended(Exception):
-        pass
-
-    answer(monkeypatch, Ended())
-    with pytest.raises(Ended):
-        vz.checkpoints.plan(NAME)
 
 
 @pytest.mark.parametrize(
@@ -133,13 +101,6 @@ def test_revisions_that_the_hub_is_never_asked_for(monkeypatch, revision):
     asked = answer(monkeypatch, path=Path("nowhere"))
     assert "is not a branch, tag or commit" in refuse(NAME, revision=revision)
     assert not asked
-
-
-@pytest.mark.parametrize("revision", ["main", "v1.0", "refs/pr/1", COMMIT, "a-b_c.d"])
-def test_revisions_that_may_be(monkeypatch, tmp_path, revision):
-    asked = answer(monkeypatch, path=cached(tmp_path))
-    vz.checkpoints.plan(NAME, revision=revision)
-    assert asked[0][1]["revision"] == revision
 
 
 @pytest.mark.parametrize(
@@ -166,18 +127,6 @@ def test_revisions_that_may_be(monkeypatch, tmp_path, revision):
 def test_licences_in_a_readme(tmp_path, readme, says):
     (tmp_path / "README.md").write_bytes(readme.encode())
     assert source.licence_of(tmp_path) == says
-
-
-def test_a_licence_of_another_folder_is_not_read(tmp_path):
-    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n")
-    model = tmp_path / "model"
-    model.mkdir()
-    assert source.licence_of(model) == ""
-    (model / "README.md").symlink_to("../README.md")
-    assert source.licence_of(model) == ""
-    (model / "README.md").unlink()
-    os.mkfifo(model / "README.md")
-    assert source.licence_of(model) == ""
 
 
 def test_what_the_card_says_of_a_licence(folder):

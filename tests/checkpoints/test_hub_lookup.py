@@ -238,13 +238,6 @@ def test_a_short_name_finds_what_is_stored_under_the_long_one(hub):
     assert plan_cached(SHORT).card.revision == COMMIT and hub.asked == []
 
 
-def test_no_cache_at_all(hub, monkeypatch, tmp_path):
-    assert cached_names() == [] and cached_folder(NAME) is None
-    (tmp_path / "file").write_text("x")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "file"))
-    assert cached_names() == [] and cached_folder(NAME) is None
-
-
 def test_a_download_is_told_and_can_be_stopped(hub):
     class Stopped(Exception):
         pass
@@ -263,13 +256,6 @@ def test_a_download_is_told_and_can_be_stopped(hub):
         fetch(found, tell=stop)
     assert 0 < shares[-1] < 1 and shares == sorted(shares)
     assert plan_cached(NAME) is None
-
-
-def test_a_stopped_download_can_be_begun_again(hub):
-    shares = []
-    fetch(look_up(NAME), tell=shares.append)
-    assert plan_cached(NAME).card.name == NAME
-    assert all(0 <= share <= 1 for share in shares)
 
 
 def test_without_room_nothing_is_begun(hub, monkeypatch):

@@ -98,15 +98,6 @@ def test_it_equals_the_reference(name):
     assert encoder.padding.no_position == from_files.padding.no_position
 
 
-@pytest.mark.parametrize("name", slow_but(SOME[:2], ONE))
-def test_a_model_that_was_never_in_a_file(name, tmp_path):
-    torch.manual_seed(4)
-    model = ONE[name].model().eval()
-    model.save_pretrained(tmp_path)
-    ours = vz.load(model, device="cpu", part=ONE[name].part)
-    assert same_weights(ours, vz.load(tmp_path, device="cpu", part=ONE[name].part))
-
-
 @pytest.mark.parametrize("kind", ["fast", "tokenizers"])
 def test_texts_are_read_with_the_tokenizer_that_was_given(kind):
     reference, folder, from_files = saved("bert")

@@ -430,11 +430,3 @@ def test_pixels_of_which_nobody_says_how_they_were_normalized():
     assert np.abs(picture - expected).max() <= 0.5 + 1e-4
     assert any("How these pixels were normalized is not known" in note for note in trace.notes)
     assert vz.figures.patch_overlay(trace, query=2).data
-
-
-@pytest.mark.parametrize("number", [-1, 68, 2**40])
-def test_an_id_that_no_table_has_is_refused_with_a_tokenizer_too(number):
-    with pytest.raises(
-        vz.VizEncoderError, match=f"Token id {number} is out of range: this model has 68"
-    ):
-        vz.capture(vz.load("grammar"), [number, 3])

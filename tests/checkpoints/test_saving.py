@@ -15,7 +15,6 @@ from tests.checkpoints.faults import a_sentence
 from tests.checkpoints.parity import inputs_of, save
 from tests.slow import slow, slow_but
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.cli import main
 from viz_encoder.errors import CheckpointError, InputError, KeyMismatch
 
 NAMED = {case.name: case for case in CASES}
@@ -125,12 +124,6 @@ def test_without_a_reader_there_is_none_again(tmp_path):
     assert again.reader is None and again.padding.id is None
     with pytest.raises(InputError, match=r"ids \(untrained\) has no tokenizer"):
         vz.capture(again, "text")
-
-
-def test_the_command_looks_at_the_folder(tmp_path, capsys):
-    small().save(tmp_path / "mine")
-    assert main(["models", str(tmp_path / "mine")]) == 0
-    assert "mine (untrained)" in capsys.readouterr().out
 
 
 def refused(folder: object, says: str, **options) -> None:

@@ -31,7 +31,7 @@ from transformers import (
 import viz_encoder as vz
 from tests.slow import slow_but
 from viz_encoder.analyses.collection import collection
-from viz_encoder.checkpoints.sentence_transformers import declared_by_model, write_declared
+from viz_encoder.checkpoints.sentence_transformers import write_declared
 from viz_encoder.cli import main
 from viz_encoder.errors import InputError, SelectionError
 
@@ -174,14 +174,6 @@ def test_vectors_are_those_of_sentence_transformers(case, tmp_path):
         equal(pooled, wanted(model, prompt_name=prompt))
 
 
-@pytest.mark.parametrize("family", MODELS)
-def test_each_family_that_sentence_transformers_has_most_of(family, tmp_path):
-    model, folder = saved(tmp_path, [Pooling(16, "mean"), Normalize()], {}, family)
-    encoder = vz.load(folder, device="cpu")
-    found = collection(encoder, TEXTS, methods=["declared"], states=[-1])
-    equal(found.of("declared", -1), wanted(model))
-
-
 def test_the_built_in_model(minilm):
     folder = minilm_folder()
     model = SentenceTransformer(str(folder), device="cpu")
@@ -242,24 +234,6 @@ def test_a_text_longer_than_declared_is_cut_or_refused(where, tmp_path):
     assert len(found.notes) == 1 and found.notes[0].startswith("Item 4: The text has 16 tokens")
 
 
-def test_flags_of_older_files(tmp_path):
-    model, folder = saved(tmp_path, [Pooling(16, ["cls", "mean"])], {})
-    (folder / "1_Pooling/config.json").write_text(
-        json.dumps(
-            {
-                "word_embedding_dimension": 16,
-                "pooling_mode_mean_tokens": True,
-                "pooling_mode_cls_token": True,
-                "pooling_mode_max_tokens": False,
-            }
-        )
-    )
-    encoder = vz.load(folder, device="cpu")
-    assert encoder.declared.methods == ("cls", "mean")
-    found = collection(encoder, TEXTS, methods=["declared"], states=[-1])
-    equal(found.of("declared", -1), wanted(model))
-
-
 def test_where_a_prompt_makes_a_difference_it_must_be_said(tmp_path):
     for number, name in enumerate(("default prompt", "mean without prompt")):
         modules, options = CASES[name]()
@@ -300,16 +274,6 @@ def test_what_is_written_is_read_by_both(case, tmp_path):
         collection(again, TEXTS, methods=["declared"], states=[-1]).of("declared", -1),
         wanted(model),
     )
-
-
-@pytest.mark.parametrize("case", slow_but(["all, dense, norm", "prompts"], CASES))
-def test_a_model_in_memory_declares_the_same(case, tmp_path):
-    modules, options = CASES[case]()
-    model, folder = saved(tmp_path, modules, options)
-    found, read = declared_by_model(model, 16, 40), vz.load(folder, device="cpu").declared
-    assert said(found) == {**said(read), "similarity": found.similarity}
-    hidden, valid = torch.randn(2, 6, 16), torch.arange(6) < torch.tensor([[6], [4]])
-    assert torch.equal(found.vectors(hidden, valid), read.vectors(hidden, valid))
 
 
 def test_a_model_in_memory_and_a_saved_copy_pool_alike(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
-from viz_encoder.checkpoints import files, weights
-from viz_encoder.errors import CheckpointError, KeyMismatch, UnsafeFile
+from viz_encoder.errors import CheckpointError, UnsafeFile
 from viz_encoder.model import Encoder
 
 AXES = {
@@ -93,27 +91,6 @@ def test_shards_with_names_that_lead_elsewhere(folder, tmp_path, name):
     assert "must be a .safetensors file here" in refuse(folder, UnsafeFile)
 
 
-@pytest.mark.parametrize("target", ["../outside.safetensors", "/etc/passwd", "/dev/zero"])
-def test_a_shard_that_is_a_link_out_of_the_folder(folder, tmp_path, target):
-    (folder / SECOND).rename(tmp_path / "outside.safetensors")
-    (folder / SECOND).symlink_to(target)
-    assert "leaves the folder" in refuse(folder, UnsafeFile)
-
-
-def test_an_index_that_is_a_link_out_of_the_folder(folder, tmp_path):
-    (folder / INDEX).rename(tmp_path / "index.json")
-    (folder / INDEX).symlink_to(tmp_path / "index.json")
-    assert "leaves the folder" in refuse(folder, UnsafeFile)
-
-
-def test_links_in_a_ring(folder):
-    (folder / SECOND).unlink()
-    (folder / SECOND).symlink_to(FIRST)
-    (folder / FIRST).unlink()
-    (folder / FIRST).symlink_to(SECOND)
-    refuse(folder)
-
-
 def test_a_tensor_in_two_shards(folder):
     first, second = load_file(folder / FIRST), load_file(folder / SECOND)
     name = sorted(first)[0]
@@ -158,11 +135,6 @@ def test_a_garbled_index(folder, index):
     refuse(folder)
 
 
-def test_an_index_that_is_not_utf8(folder):
-    (folder / INDEX).write_bytes(b"\xff\xfe{}")
-    assert "not valid JSON" in refuse(folder)
-
-
 def test_a_thousand_shards(folder):
     write_index(folder, {f"t{i}": f"model-{i:05}.safetensors" for i in range(1000)})
     assert "names 1,000 files; the limit is 200" in refuse(folder, UnsafeFile)
@@ -171,26 +143,6 @@ def test_a_thousand_shards(folder):
 def test_more_tensors_than_any_model_has(folder):
     write_index(folder, dict.fromkeys((f"t{i}" for i in range(10_001)), FIRST))
     assert "lists 10,001 tensors" in refuse(folder, UnsafeFile)
-
-
-def test_a_damaged_shard(folder):
-    (folder / SECOND).write_bytes((folder / SECOND).read_bytes()[:-5])
-    assert f"{SECOND} is not a complete safetensors file" in refuse(folder)
-
-
-def test_values_that_are_not_finite_in_a_shard(folder):
-    tensors = load_file(folder / SECOND)
-    name = sorted(tensors)[0]
-    tensors[name].view(-1)[0] = torch.nan
-    save_file(tensors, folder / SECOND)
-    assert f"{SECOND}: {name} holds NaN" in refuse(folder)
-
-
-def test_a_tensor_of_another_shape_in_a_shard(folder):
-    tensors = load_file(folder / SECOND)
-    name = sorted(tensors)[0]
-    save_file({**tensors, name: torch.zeros(3, 3)}, folder / SECOND)
-    assert f"{name} is (3, 3)" in refuse(folder, KeyMismatch)
 
 
 def test_a_file_that_is_swapped_after_it_was_looked_at(folder, tmp_path):
@@ -219,8 +171,3 @@ def test_no_file_is_left_open(folder):
         refuse(folder)
     after = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     assert after <= before
-
-
-def test_the_limits_are_what_the_sentences_say():
-    assert weights.MAX_SHARDS == 200 and files.MAX_TENSORS == 10_000
-    assert re.fullmatch(weights.SHARD, FIRST)

@@ -21,7 +21,6 @@ WEIGHTS = "model.safetensors"
 HEADED = {"BERT for masked tokens", "BERT, 3 labels", "CLIP text, projected", "SigLIP, 3 labels"}
 SPOILED = {case.model_type: case for case in reversed(CASES)}
 SPOILED |= {case.name: case for case in CASES if case.name in HEADED}
-TEXTS = [name for name, case in SPOILED.items() if case.kind == "text" and not case.part]
 SOME = ["BERT, 3 labels", "SigLIP, 3 labels", "torch_transformer_encoder"]
 CHANGES = {
     "one number": lambda t: torch.tensor(1.0),
@@ -108,14 +107,6 @@ def test_each_tensor_left_out(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
-def test_a_tensor_too_many(tmp_path, case):
-    tensors = load_file(tmp_path / WEIGHTS)
-    for name in ("evil", "layers.0.attn.q.weight", "../x", "encoder.layer.0", "\u202e", "x" * 999):
-        write({**tensors, name: torch.zeros(2, 2)}, tmp_path / WEIGHTS)
-        assert loads(tmp_path, case) is None, f"{name} was let pass"
-
-
-@pytest.mark.parametrize("case", slow_but(SOME, SPOILED), indirect=True)
 def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
     """No encoder, no file, no module, and nothing in the folder was run or changed."""
     tensors = load_file(tmp_path / WEIGHTS)
@@ -167,30 +158,6 @@ def test_garbled_labels(tmp_path, case, labels):
     assert loads(tmp_path, case) is None
 
 
-@pytest.mark.parametrize("count", [0, -1, 2, 4, 1e3, 10**9, 10**30, "3", None, [3], True])
-@pytest.mark.parametrize("case", ["BERT, 3 labels", slow("SigLIP, 3 labels")], indirect=True)
-def test_absurd_counts_of_labels(tmp_path, case, count):
-    change(tmp_path, id2label=None, num_labels=count)
-    assert loads(tmp_path, case) is None
-
-
-@pytest.mark.usefixtures("quick_loads")
-@pytest.mark.parametrize("case", slow_but(["bert"], TEXTS), indirect=True)
-def test_absurd_padding(tmp_path, case):
-    for pad_id in ("x", -1, 45, 10**9, 10**30, [1], 1.5, True, {}, 1e400):
-        change(tmp_path, pad_token_id=pad_id)
-        assert loads(tmp_path, case) is None, pad_id
-
-
 def change(folder, **settings) -> None:
     file = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**file, **settings}))
-
-
-@pytest.mark.parametrize("case", ["bert"], indirect=True)
-def test_a_sound_folder_loads_as_before_after_a_failed_one(tmp_path, case, saved):
-    first = vz.load(tmp_path, device="cpu").model.state_dict()
-    (tmp_path / WEIGHTS).write_bytes(b"")
-    assert loads(tmp_path, case) is None
-    again = vz.load(saved("bert"), device="cpu").model.state_dict()
-    assert all(torch.equal(first[key], again[key]) for key in first)

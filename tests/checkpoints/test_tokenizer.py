@@ -105,12 +105,6 @@ def test_any_text_with_bert_bases_words(pair_of_tokenizers, text):
     compare(*pair_of_tokenizers, text)
 
 
-@pytest.mark.parity
-def test_awkward_texts_with_bert_bases_words(pair_of_tokenizers):
-    for text in TEXTS:
-        compare(*pair_of_tokenizers, text)
-
-
 def test_a_word_that_str_splitlines_would_break_keeps_its_number(tmp_path):
     words = [*SPECIAL, "a", "\u2028", "b", "\x85", "c"]
     tokenizer = read_tokenizer(write(tmp_path, words), wordpiece=True)
@@ -156,12 +150,6 @@ def test_a_tokenizer_config_that_is_no_object(tmp_path):
         read_tokenizer(write(tmp_path, WORDS, [1]), wordpiece=True)
 
 
-def test_a_tokenizers_own_code_is_never_looked_at(tmp_path):
-    said = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}}
-    (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
-    assert read_tokenizer(write(tmp_path, WORDS, said), wordpiece=True).encode("the").ids
-
-
 @pytest.mark.parametrize("name", ["spiece.model", "sentencepiece.bpe.model", "tokenizer.model",
                                   "spm.model", "source.spm"])  # fmt: skip
 @pytest.mark.parametrize("wordpiece", [True, False])
@@ -174,15 +162,6 @@ def test_sentencepiece_alone_is_refused_with_a_reason(tmp_path, name, wordpiece)
 def test_vocab_txt_will_not_do_for_every_family(tmp_path):
     with pytest.raises(CheckpointError, match=r"has no tokenizer\.json"):
         read_tokenizer(write(tmp_path, WORDS), wordpiece=False)
-
-
-def test_a_list_of_words_from_elsewhere(tmp_path):
-    model = tmp_path / "model"
-    model.mkdir()
-    write(tmp_path, WORDS)
-    (model / "vocab.txt").symlink_to("../vocab.txt")
-    with pytest.raises(UnsafeFile, match="leaves the folder"):
-        read_tokenizer(model, wordpiece=True)
 
 
 def test_a_list_of_words_over_the_limit(tmp_path):

@@ -12,8 +12,6 @@ from torch.nn.utils.prune import random_unstructured
 from transformers import (
     BertConfig,
     BertModel,
-    GPT2Config,
-    GPT2Model,
     PreTrainedTokenizerFast,
     pipeline,
 )
@@ -21,7 +19,7 @@ from transformers import (
 import viz_encoder as vz
 from tests.checkpoints.test_in_memory import bert, refused
 from tests.shape_checks import shapes_checked
-from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily
+from viz_encoder.errors import CheckpointError, KeyMismatch
 
 
 @pytest.mark.parametrize(
@@ -54,12 +52,6 @@ def test_a_pipeline_is_loaded_by_its_parts():
     assert advice == "vz.load(pipeline.model, tokenizer=pipeline.tokenizer)"
     assert eval(advice, {"vz": vz, "pipeline": whole}).reader is not None
     assert vz.load(whole.model, whole.tokenizer).reader is not None  # in this order without names
-
-
-def test_a_model_that_never_loads_is_told_so_before_its_tokenizer():
-    gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=24, n_head=2))
-    refused(gpt, UnknownFamily, r"'gpt2'.*vz\.record", tokenizer=nn.Linear(1, 1))
-    refused(gpt, UnknownFamily, r"'gpt2'.*vz\.record", processor={})
 
 
 @pytest.mark.parametrize("normed", [weight_norm, spectral_norm, random_unstructured])

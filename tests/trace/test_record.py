@@ -261,16 +261,6 @@ def test_grouped_queries(hidden, n_kv_heads):
     assert trace.proof.passed and bool(trace.hidden_states) == hidden
 
 
-def test_the_causal_flag_costs_one_triangle_for_all_layers():
-    model = Model(3, is_causal=True)
-    with record(model) as recording:
-        model(source())
-    masks = [call.attention.mask for call in recording.calls]
-    assert masks[0] is masks[1] is masks[2] and masks[0].shape == (1, 1, 5, 5)
-    trace = recording.trace()
-    assert trace.attention(0).triu(1).max() == 0 and trace.proof.passed
-
-
 NEVER = torch.finfo(torch.float32).min
 PADDED = torch.tensor([True, True, True, False, False])
 
@@ -390,15 +380,6 @@ def test_cross_attention_and_several_stacks(n_tokens):
     assert cross.key_tokens == tuple("abcde")
     with pytest.raises(TraceError, match=r"within='encoder'\) for 2 layers of 5 × 5"):
         recording.trace()
-
-
-def test_dropout_is_told():
-    model = Model(dropout_p=0.25)
-    with record(model) as recording:
-        model(source())
-    assert recording.calls[0].dropout == 0.25 and "dropout 0.25" in repr(recording.calls[0])
-    trace = recording.trace()
-    assert "Dropout of 0.25" in trace.notes[0] and trace.proof.error is None
 
 
 class ByHand(Attention):
@@ -532,36 +513,6 @@ def test_autocast():
     trace = recording.trace()
     assert torch.equal(plain, output) and trace.layers[0].q.dtype == torch.bfloat16
     assert trace.proof.passed, trace.proof.sentence
-
-
-def test_two_towers_are_not_taken_for_one():
-    class Towers(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.text, self.image = Model(1), Model(2)
-
-        def forward(self, x):
-            return self.text(x), self.image(x)
-
-    with record(towers := Towers()) as recording:
-        towers(source())
-    with pytest.raises(TraceError, match=r"within='text'.*within='image'"):
-        recording.trace()
-    assert recording.trace(within="image").n_layers == 2
-
-
-def test_layers_of_several_sizes_are_not_taken_for_one():
-    class Pooled(Model):
-        def forward(self, x):
-            for block in self.blocks:
-                x = block(x)[:, ::2]
-            return x
-
-    with record(model := Pooled()) as recording:
-        model(source())
-    with pytest.raises(TraceError, match=r"within='blocks\.0'"):
-        recording.trace()
-    assert recording.trace(within="blocks.1").n_tokens == 3
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -207,7 +207,7 @@ def test_what_is_not_understood_is_refused(saved, fault):
     assert not re.search(r"Error|object|\btype\b|NoneType|unhashable|'layers", str(told.value))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_bit_that_was_flipped_is_found_or_changes_nothing(saved, trace, seed):
     content = bytearray(saved.read_bytes())
     place = random.Random(seed).randrange(8 * len(content))
@@ -219,18 +219,6 @@ def test_a_bit_that_was_flipped_is_found_or_changes_nothing(saved, trace, seed):
         return
     assert all(map(torch.equal, trace.hidden_states, back.hidden_states))
     assert back.tokens == trace.tokens and back.notes == trace.notes
-
-
-@pytest.mark.parametrize("name", ["layers.2.q", "hidden.1", "output", "valid"])
-def test_a_number_that_was_changed_is_found(saved, name):
-    with safe_open(str(saved), "pt") as file:
-        about = file.metadata()
-    tensors = load_file(saved)
-    flat = tensors[name].view(-1)
-    flat[0] = ~flat[0] if flat.dtype == torch.bool else flat[0] + 1e-3
-    save_file(tensors, saved, about)
-    with pytest.raises(TraceError, match="damaged or was changed: its content is not what"):
-        vz.Trace.load(saved)
 
 
 def test_a_run_saved_before_its_origin_had_a_revision_is_read(saved, trace):

@@ -1,7 +1,6 @@
 """Trace: any map, row or block of it equals a plain computation written separately."""
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -108,23 +107,6 @@ def test_a_padded_batch_equals_the_textbook():
         assert trace.proof.passed
 
 
-@pytest.mark.parametrize("fault", ["scale", "head", "mask"])
-def test_the_textbook_would_see_a_fault(fault):
-    """The comparison above can fail: each of these is far beyond its tolerance."""
-    encoder = make(causal=True)
-    trace, allowed = vz.capture(encoder, IDS[None]), CASES["causal"][2]
-    layer, changed = trace.layers[1], {}
-    if fault == "scale":
-        changed = {"scale": layer.scale * 1.001}
-    elif fault == "head":
-        changed = {"q": layer.q[[1, 0, 2]]}
-    else:
-        changed = {"mask": layer.mask | (torch.arange(N) == 2)}
-    spoiled = replace(trace, layers=(trace.layers[0], replace(layer, **changed)))
-    expected = by_the_book(encoder.model, IDS, allowed)
-    assert float((spoiled.attention(1) - expected[1]).abs().max()) > 10 * TOLERANCE
-
-
 @given(
     start=st.integers(-12, 12), stop=st.integers(-12, 12), step=st.integers(1, 4),
     head=st.none() | st.integers(0, 2),
@@ -163,24 +145,6 @@ def test_blocks_equal_the_whole(monkeypatch):
     rows, parts = zip(*trace.blocks(0), strict=True)
     assert [r.stop - r.start for r in rows] == [2, 2, 2, 2, 1]
     assert torch.allclose(torch.cat(parts, dim=1), trace.attention(0), atol=TOLERANCE)
-
-
-def test_rows_sum_to_one_over_allowed_keys():
-    valid_rows = vz.capture(make(window=2), IDS[None]).attention(1).sum(dim=-1)
-    assert torch.allclose(valid_rows, torch.ones(3, N), atol=1e-6)
-
-
-def test_a_padded_batch_gives_what_each_gives_alone(minilm):
-    texts = ["A short one", "A rather longer one, with a comma and some more words"]
-    together = vz.capture(minilm, texts)
-    for text, trace in zip(texts, together, strict=True):
-        alone = vz.capture(minilm, text)
-        n = alone.n_tokens
-        assert trace.tokens[:n] == alone.tokens
-        for layer in range(alone.n_layers):
-            padded = trace.attention(layer)
-            assert torch.allclose(padded[:, :n, :n], alone.attention(layer), atol=2e-6)
-            assert float(padded[:, :n, n:].abs().sum()) == 0
 
 
 def test_hidden_states_and_output():

@@ -90,7 +90,7 @@ def load(
         )
     if seed is not None and not isinstance(model, EncoderConfig):
         raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
-    given = _given_beside(model, tokenizer, processor, part)
+    given = read_given(tokenizer, processor)
     if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
         return model
     if isinstance(model, nn.Module | LoadedEncoder):
@@ -104,17 +104,6 @@ def load(
         else:
             encoder = fill(plan(model, part=part, revision=revision), given=given)
     return encoder.to(where, dtype or torch.float32)
-
-
-def _given_beside(model: object, tokenizer: object, processor: object, part: str) -> GivenReaders:
-    """The readers that were given; if the model cannot be loaded at all, that error comes first."""
-    try:
-        return read_given(tokenizer, processor)
-    except CheckpointError:
-        if isinstance(model, nn.Module):
-            with of_memory():
-                plan_memory(in_memory(model, NOTHING), part)
-        raise
 
 
 def _filled(source: InMemory, part: str) -> LoadedEncoder:

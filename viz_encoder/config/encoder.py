@@ -17,12 +17,12 @@ from viz_encoder.arguments import (
 from viz_encoder.config.choices import (
     Activation,
     Embedding,
-    HeadPool,
     Norm,
     NormPlacement,
     Positions,
 )
 from viz_encoder.config.head import LARGEST_COUNT, HeadConfig, SizeOrNone, read_heads
+from viz_encoder.config.weight_parts import weight_parts
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
 
@@ -156,16 +156,7 @@ class EncoderConfig:
     @property
     def n_parameters(self) -> int:
         """Number of weights, counted from the axes alone; a tied decoder counts as its own."""
-        attention, feed_forward = self._n_attention(), self._n_feed_forward()
-        layers = self.n_layers * (attention + feed_forward + 2 * self._n_norm(self.d_model))
-        if self.norm_placement is NormPlacement.PRE and not self.first_attn_norm:
-            layers -= self._n_norm(self.d_model)
-        relative = self.relative_buckets * self.n_heads
-        final = self.final_norm * self._n_norm(self.d_model)
-        heads = sum(head.n_parameters(self.d_model) for head in self.prediction_heads)
-        probes = sum(head.pool is HeadPool.PROBE for head in self.prediction_heads)
-        heads += probes * (self.d_model + attention + feed_forward + self._n_norm(self.d_model))
-        return self._n_embeddings() + layers + relative + final + heads
+        return sum(part.count for part in weight_parts(self))
 
     def has_bias(self, part: str) -> bool:
         """Whether a part (q, k, v, o, up, gate, down, norm, patch, project) has a bias."""
@@ -174,37 +165,6 @@ class EncoderConfig:
     def is_local(self, layer: int) -> bool:
         """Whether the window counts in this layer."""
         return self.window is not None and layer not in self.global_layers
-
-    def _n_linear(self, part: str, width: int, out: int) -> int:
-        return out * (width + self.has_bias(part))
-
-    def _n_norm(self, width: int) -> int:
-        return width * (1 + (self.norm is Norm.LAYER and self.has_bias("norm")))
-
-    def _n_attention(self) -> int:
-        inner = self.n_heads * self.d_head
-        into = sum(self._n_linear(part, self.d_model, inner) for part in "qkv")
-        return into + self._n_linear("o", inner, self.d_model)
-
-    def _n_feed_forward(self) -> int:
-        wide = ("up", "gate") if self.gated else ("up",)
-        into = sum(self._n_linear(part, self.d_model, self.d_ff) for part in wide)
-        return into + self._n_linear("down", self.d_ff, self.d_model)
-
-    def _n_embeddings(self) -> int:
-        learned = self.positions is Positions.LEARNED
-        more = self.embed_norm * self._n_norm(self.d_embed)
-        if self.d_embed != self.d_model:
-            more += self._n_linear("project", self.d_embed, self.d_model)
-        if self.embedding is Embedding.TOKEN:
-            rows = self.vocab_size + self.n_segments + learned * self.max_positions
-        elif self.embedding is Embedding.PATCH:
-            pixels = self.n_channels * self.patch_size**2 + self.has_bias("patch")
-            n_prefix, n_patches = len(self.prefix), self.grid[0] * self.grid[1]
-            rows = pixels + n_prefix + learned * (n_prefix + n_patches)
-        else:
-            rows = learned * self.max_positions
-        return rows * self.d_embed + more
 
     def _check_heads(self) -> None:
         if not self.d_head:

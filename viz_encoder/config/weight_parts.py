@@ -1,9 +1,12 @@
 """Counts an encoder's weights part by part, with formulas, and a layer's cost."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from viz_encoder.config.choices import Embedding, Norm, NormPlacement, Positions
-from viz_encoder.config.encoder import EncoderConfig
+from viz_encoder.config.choices import Embedding, HeadPool, Norm, NormPlacement, Positions
+
+if TYPE_CHECKING:
+    from viz_encoder.config.encoder import EncoderConfig
 
 
 @dataclass(frozen=True)
@@ -29,24 +32,28 @@ class LayerCost:
     equal_at: int
 
 
-def weight_parts(config: EncoderConfig) -> tuple[WeightPart, ...]:
+def weight_parts(config: "EncoderConfig") -> tuple[WeightPart, ...]:
     """The parts in the order in which an input meets them; their counts add up to all weights.
 
     V: words, T: positions, D: d_model, E: d_embed where it differs, L: layers, h: heads.
     """
-    parts = [*_embeddings(config), *_of_the_layers(config)]
+    layers = [_attention(config), _feed_forward(config), _norms(config)]
+    parts = [*_embeddings(config), *layers]
     if config.relative_buckets:
         count = config.relative_buckets * config.n_heads
         parts.append(WeightPart("relative positions", "buckets · h", count))
     if config.final_norm:
         parts.append(WeightPart("final norm", _norm_formula(config), _norm(config, config.d_model)))
-    left = config.n_parameters - sum(part.count for part in parts)
-    if left:
-        parts.append(WeightPart("prediction heads", "", left))
+    if heads := config.prediction_heads:
+        probe = config.d_model + sum(part.count for part in layers[:2]) // config.n_layers
+        probe += _norm(config, config.d_model)
+        count = sum(head.n_parameters(config.d_model) for head in heads)
+        count += sum(head.pool is HeadPool.PROBE for head in heads) * probe
+        parts += [WeightPart("prediction heads", "", count)] if count else []
     return tuple(parts)
 
 
-def layer_cost(config: EncoderConfig, n_tokens: int) -> LayerCost:
+def layer_cost(config: "EncoderConfig", n_tokens: int) -> LayerCost:
     """Multiplications in one layer, without biases and norms."""
     inner = config.n_heads * config.d_head
     n_matrices = 3 if config.gated else 2
@@ -58,7 +65,7 @@ def layer_cost(config: EncoderConfig, n_tokens: int) -> LayerCost:
     )
 
 
-def _embeddings(config: EncoderConfig) -> list[WeightPart]:
+def _embeddings(config: "EncoderConfig") -> list[WeightPart]:
     width = config.d_embed
     letter = "D" if width == config.d_model else "E"
     parts = []
@@ -90,20 +97,16 @@ def _embeddings(config: EncoderConfig) -> list[WeightPart]:
     return parts
 
 
-def _of_the_layers(config: EncoderConfig) -> list[WeightPart]:
+def _norms(config: "EncoderConfig") -> WeightPart:
     n_norms = 2 * config.n_layers
     times = "L · 2"
     if config.norm_placement is NormPlacement.PRE and not config.first_attn_norm:
         n_norms, times = n_norms - 1, "(2 · L − 1)"
-    norms = n_norms * _norm(config, config.d_model)
-    return [
-        _attention(config),
-        _feed_forward(config),
-        WeightPart("norms", f"{times} · {_norm_formula(config)}", norms),
-    ]
+    count = n_norms * _norm(config, config.d_model)
+    return WeightPart("norms", f"{times} · {_norm_formula(config)}", count)
 
 
-def _attention(config: EncoderConfig) -> WeightPart:
+def _attention(config: "EncoderConfig") -> WeightPart:
     d_model, inner = config.d_model, config.n_heads * config.d_head
     biases = sum(config.has_bias(part) for part in "qkv") * inner + config.has_bias("o") * d_model
     formula = "4 · D²" if inner == d_model else "4 · D · h · d_head"
@@ -114,7 +117,7 @@ def _attention(config: EncoderConfig) -> WeightPart:
     return WeightPart("attention: W_q, W_k, W_v, W_O", f"L · {formula}", count)
 
 
-def _feed_forward(config: EncoderConfig) -> WeightPart:
+def _feed_forward(config: "EncoderConfig") -> WeightPart:
     wide = ("up", "gate") if config.gated else ("up",)
     n_matrices = len(wide) + 1
     n_wide = sum(config.has_bias(part) for part in wide)
@@ -129,9 +132,9 @@ def _feed_forward(config: EncoderConfig) -> WeightPart:
     return WeightPart("feed-forward network", f"L · {formula}", count)
 
 
-def _norm(config: EncoderConfig, width: int) -> int:
+def _norm(config: "EncoderConfig", width: int) -> int:
     return width * (1 + (config.norm is Norm.LAYER and config.has_bias("norm")))
 
 
-def _norm_formula(config: EncoderConfig) -> str:
+def _norm_formula(config: "EncoderConfig") -> str:
     return "2 · D" if _norm(config, 1) == 2 else "D"
