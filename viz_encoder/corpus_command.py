@@ -120,7 +120,6 @@ def _require_vectors(given: argparse.Namespace) -> None:
 
 
 def _said(found: VectorSpread, path: str | None) -> str:
-    """Number and kind of vectors, and the similarity of two."""
     where = f"{path}: " if path else ""
     many = f"{counted(found.n_texts, 'vector')} of {counted(len(found.mean), 'number')}"
     alike = (
@@ -145,7 +144,6 @@ def _trees(given: argparse.Namespace, encoder: LoadedEncoder, kind: str) -> None
 
 
 def _show_relations(found: Relations, output: str) -> None:
-    """Each one's best head, beside the best offset and random weights."""
     many = counted(len(found.relations), "relation")
     print(f"{output}: {many} of {counted(found.n_sentences, 'sentence')}.")
     print(f"{'relation':12}{'arcs':>6}  {'best head':>14}  {'best offset':>12}  {'random':>6}")
@@ -156,7 +154,6 @@ def _show_relations(found: Relations, output: str) -> None:
 
 
 def _show(table: HeadTable, name: str) -> None:
-    """The first heads by a statistic, and where the first one is strongest."""
     ranked, spread = table.ranked(name, N_SHOWN), table[name]
     print(f"{STATISTICS[name].title}, mean over {counted(spread.n_texts, 'text')}:")
     for layer, head in ranked:

@@ -96,7 +96,6 @@ def _more(found: Effect) -> str:
 
 
 def _print_largest(found: Effect) -> None:
-    """The heads with the largest effects, a line each."""
     several = len(found.values) > 1
     print(f"{'head':>6}{'effect':>12}" + (f"{'spread':>12}" if several else ""))
     for layer, head in found.ranked(LISTED):

@@ -69,7 +69,7 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _write_map(given: argparse.Namespace, path: Path) -> str:
-    from viz_encoder.export.save import save_view  # Plotly is slow to import
+    from viz_encoder.export.save import save  # Plotly is slow to import
     from viz_encoder.export.snippet import snippet
 
     trace = Trace.load(given.trace)
@@ -81,7 +81,7 @@ def _write_map(given: argparse.Namespace, path: Path) -> str:
         layer or 0, head if heads is None else heads, scale=given.scale or "head", **changes
     )
     code = snippet(Path(given.trace), view, query=query)
-    size = save_view(trace, path, view, query=query, snippet=code)
+    size = save(trace, path, view, query=query, snippet=code)
     return f"{path}: {size:,} bytes. {trace.proof.sentence}"
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 import viz_encoder as vz
 from tests.checkpoints.faults import a_sentence
 from viz_encoder.errors import CheckpointError, ConfigError
-from viz_encoder.export.save import save_view
+from viz_encoder.export.save import save
 from viz_encoder.figures.options import VIEWS
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.recipe import Recipe
@@ -119,9 +119,9 @@ def test_everything_shown_of_it_says_untrained(how, tmp_path):
         described = describe("key", Entry(run, Recipe.of_saved(run)), "")
         assert described["weights"] == "untrained"
         assert any("its weights are random" in note for note in described["notes"])
-    save_view(trace, tmp_path / "out.html", MapView(0, 0))
+    save(trace, tmp_path / "out.html", MapView(0, 0))
     assert "(untrained)" in (tmp_path / "out.html").read_text()
-    save_view(trace, tmp_path / "out.npz", MapView(0, 0))
+    save(trace, tmp_path / "out.npz", MapView(0, 0))
     assert "(untrained)" in str(np.load(tmp_path / "out.npz")["model"])
     assert "(untrained)" in trace._repr_html_()
 

@@ -8,7 +8,7 @@ import pytest
 
 from viz_encoder.cli import main
 from viz_encoder.errors import TraceError
-from viz_encoder.export import save
+from viz_encoder.export import MapView, save
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_with_kaleido_the_figure_of_the_view_is_drawn(trace, monkeypatch, tmp_pa
     monkeypatch.setattr(
         go.Figure, "to_image", lambda self, **kw: (drawn.append((self, kw)), b"<svg/>")[1]
     )
-    assert save(trace, tmp_path / "a.svg", layer=3, head=5) == 6
+    assert save(trace, tmp_path / "a.svg", MapView(3, 5)) == 6
     figure, options = drawn[0]
     assert options["format"] == "svg" and "3.5" in figure.layout.title.text
 
@@ -115,4 +115,4 @@ def test_with_kaleido_the_figure_of_the_view_is_drawn(trace, monkeypatch, tmp_pa
 
     monkeypatch.setattr(go.Figure, "to_image", fails)
     with pytest.raises(TraceError, match="could not draw"):
-        save(trace, tmp_path / "a.svg")
+        save(trace, tmp_path / "a.svg", MapView())

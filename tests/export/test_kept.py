@@ -97,7 +97,7 @@ def test_of_a_pair_each_row_of_the_chosen_map_says_its_text(minilm):
 
 def test_the_page_shows_it(trace, chromium, tmp_path):
     path = tmp_path / "run.html"
-    save(trace, path, layer=3, head=5, **KEPT)
+    save(trace, path, MapView(3, 5, **KEPT))
     page = chromium.new_page()
     page.goto(path.as_uri())
     page.wait_for_selector("body[data-painted]")

@@ -202,7 +202,6 @@ def _train(
     steps: int,
     told: "_Told",
 ) -> _Fit:
-    """Train all folds in parallel, each with its own parameters."""
     n_folds, d_model, n_labels = len(held_out), states.shape[-1], int(targets.max()) + 1
     generator = torch.Generator().manual_seed(seed)
     query = torch.randn(d_model, generator=generator).expand(n_folds, -1).clone()
@@ -238,7 +237,6 @@ def _losses(
     targets: Int[Tensor, " item"],
     held_out: Bool[Tensor, "fold item"],
 ) -> Float[Tensor, " fold"]:
-    """Mean cross-entropy of the items that are not held out."""
     each = F.cross_entropy(logits.mT, targets.expand(len(logits), -1), reduction="none")
     return each.masked_fill(held_out, 0).sum(dim=1) / (~held_out).sum(dim=1)
 

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from viz_encoder.arguments import Token, public
 from viz_encoder.result import ArrayResult
-from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace import Trace
 from viz_encoder.trace.head_rows import row_blocks
 from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.shown_map import ShownMap, Side
 from viz_encoder.trace.token_selection import key_of
 
 
@@ -59,20 +58,7 @@ def column_blocks(
         SelectionError: as of `column`.
     """
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
-    n_keys, key = ran.k.shape[1], key_of(trace, key, layer)
-    for rows in row_blocks(trace.n_tokens, n_keys, ran.q.device):
-        yield _part(ran, heads, head, key, rows).cpu().numpy()
-
-
-def _part(
-    layer: LayerTrace, heads: list[int], head: Head, key: int, rows: slice
-) -> Float[Tensor, " query"]:
-    """One key's weights from some queries, for one head or fused over several."""
-    each = torch.stack([layer.weights(slice(h, h + 1), rows)[0, :, key] for h in heads])
-    fused = each.amax(dim=0) if head == "max" else each.mean(dim=0)
-    if layer.mask is None:
-        return fused
-    allowed = layer.mask[heads] if layer.mask.shape[0] > 1 else layer.mask
-    allowed = allowed[:, rows] if allowed.shape[1] > 1 else allowed
-    allowed = allowed[..., key if allowed.shape[2] > 1 else 0].any(dim=0)
-    return fused.masked_fill(~allowed, torch.nan)
+    shown = ShownMap(ran, heads, head, Side.of([(key_of(trace, key, layer),)]))
+    for rows in row_blocks(trace.n_tokens, ran.k.shape[1], ran.q.device):
+        queries = Side.of([(at,) for at in range(rows.start, rows.stop)])
+        yield shown.rows(queries)[:, 0].numpy()

@@ -102,7 +102,6 @@ def _read(
     places: Int[np.ndarray, " place"],
     n: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers and shares of the best labels in every layer, and the answers' shares."""
     output = head_input(encoder, trace)
     answers = _scores(encoder, trace, head, output, places).argmax(dim=-1, keepdim=True)
     numbers, shares, finals = [], [], []
@@ -117,7 +116,6 @@ def _read(
 
 
 def _parts(head: HeadConfig, places: np.ndarray) -> list[np.ndarray]:
-    """Split places into chunks whose scores fit in the budget."""
     step = max(1, BLOCK_BYTES // (4 * max(1, head.n_out)))
     return [places[start : start + step] for start in range(0, len(places), step)]
 

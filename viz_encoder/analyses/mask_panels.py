@@ -86,7 +86,6 @@ def mask_panels(
 
 
 def _fused(layer: LayerTrace, head: Head, heads: list[int]) -> Float[np.ndarray, "query key"]:
-    """The whole map, float32."""
     if not heads:
         return np.zeros((layer.q.shape[1], layer.k.shape[1]), np.float32)
     blocks = []
@@ -110,7 +109,6 @@ def _passed(layer: LayerTrace, heads: list[int]) -> Bool[np.ndarray, "query key"
 
 
 def _edges(count: int, size: int) -> Int[np.ndarray, " edge"]:
-    """Start of each cell along a side, and the end of the last."""
     return np.linspace(0, count, min(count, size) + 1).round().astype(np.int64)
 
 

@@ -187,7 +187,6 @@ def _entry(entry: Any) -> tuple[int, ...]:
 
 
 def _range(chosen: slice, side: Side) -> tuple[int, int]:
-    """Start and length of a range of rows or columns."""
     start, stop, _ = chosen.indices(len(side))
     return start, max(0, stop - start)
 
@@ -208,5 +207,4 @@ def _pool(
 
 
 def _edges(start: int, count: int, step: int) -> Int[np.ndarray, " edge"]:
-    """Start of each cell, and the end of the last."""
     return start + np.minimum(np.arange(0, count + step, step), count)

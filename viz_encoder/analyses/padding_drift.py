@@ -195,7 +195,6 @@ def _why(
     n_padding: int,
     last: int,
 ) -> str:
-    """Explain the drift in one sentence, with this case's numbers."""
     total = n_tokens + n_padding
     ratio = float(np.linalg.norm(vector) / np.linalg.norm(alone)) if alone.any() else float("nan")
     raised = int((np.abs(vector - alone) > 1e-5 * np.abs(alone).max()).sum())

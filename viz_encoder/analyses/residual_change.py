@@ -176,7 +176,6 @@ def block_parts(encoder: WeightSource, trace: Trace, layer: int) -> BlockParts:
 
 
 def _layer(encoder: WeightSource, trace: Trace, layer: int) -> LayerTrace:
-    """The attention layer that ran, if it is of this model."""
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
     require_model(encoder, trace)
     if isinstance(encoder, RecordedParts):

@@ -89,7 +89,6 @@ def some_queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
 def _distances(
     chosen: LayerTrace, head: int, other: LayerTrace, queries: Int[Tensor, " query"]
 ) -> Float[np.ndarray, " head"]:
-    """Distances to one layer's heads, a block of one head's rows at a time."""
     device = other.q.device
     sums = torch.zeros(other.n_heads, dtype=torch.float64)
     for block in queries.split(rows_at_once(other.k.shape[1], device)):

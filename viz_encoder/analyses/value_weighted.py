@@ -158,7 +158,6 @@ def _values(ran: LayerTrace, head: int) -> Float[Tensor, "key d_value"]:
 def _lengths(
     values: Float[Tensor, "key d_value"], weight: Float[Tensor, "d_model d_value"]
 ) -> Float[Tensor, " key"]:
-    """‖v · W_O‖ of each key, some keys at a time."""
     step = max(1, BLOCK_BYTES // (4 * weight.shape[0]))
     return torch.cat([(part.to(weight) @ weight.T).norm(dim=-1) for part in values.split(step)])
 

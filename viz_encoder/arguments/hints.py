@@ -82,7 +82,6 @@ def _narrowed(hint: Any, *rules: Any) -> Reader:
 
 
 def _any_of(readers: list[Reader]) -> Reader:
-    """The first that can read it."""
 
     def read(value: Any) -> Any:
         return next((found for one in readers if (found := one.read(value)) is not MISS), MISS)
@@ -121,7 +120,6 @@ def _several(origin: type, entries: tuple[Any, ...]) -> Reader:
 
 
 def _fixed(readers: list[Reader]) -> Reader:
-    """A tuple of so many entries."""
 
     def read(value: Any) -> Any:
         if not is_listed(value, tuple):

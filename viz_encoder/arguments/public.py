@@ -131,7 +131,6 @@ class _Signature:
 
 
 def _is_run(x: Any) -> bool:
-    """Whether it has layers and heads, as a trace has."""
     return hasattr(type(x), "n_layers") and hasattr(type(x), "n_heads")
 
 

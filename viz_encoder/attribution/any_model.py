@@ -80,7 +80,6 @@ def _run(
     at: nn.Module | Tensor | None,
     seen: SeenCalls,
 ) -> tuple[Tensor, Tensor, Frozen]:
-    """The leaf, the score, and the mode under which it was computed."""
     if isinstance(at, Tensor):
         leaf = at.detach().clone().requires_grad_()
         frozen = Frozen(swap=(at, leaf), seen=seen)

@@ -79,7 +79,6 @@ def columns_of(trace: Trace, reference: Trace | None = None) -> TokenColumns:
 
 
 def _cut(places: list[int], end: int) -> tuple[list[int], list[int]]:
-    """Sorted places below the end, and the rest."""
     at = bisect_left(places, end)
     return places[:at], places[at:]
 
@@ -147,7 +146,6 @@ class AttributeArguments:
         return of_one(encoder, sample, readout, vectors[0], self.label, self.against)
 
     def _toward(self, readout: PooledVector) -> Any:
-        """Another text's pooled vector, or the vector that was given."""
         given = self.toward
         if hasattr(given, "__array__") or (
             isinstance(given, list) and all(isinstance(x, float) for x in given)

@@ -84,7 +84,6 @@ class WithLinks:
         return tuple(found)
 
     def _blocks(self, layer: int) -> Iterator[tuple[slice, Links]]:
-        """A layer's links, some rows at a time."""
         n_heads, n_queries, n_keys = self._layers()[layer]
         for rows in row_blocks(n_queries, n_heads * n_keys):
             yield rows, self._links(layer, slice(0, n_heads), rows)
@@ -98,5 +97,4 @@ class WithLinks:
         raise NotImplementedError
 
     def _links(self, layer: int, heads: slice, rows: slice) -> Links:
-        """The links of some heads and queries."""
         raise NotImplementedError

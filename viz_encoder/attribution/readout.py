@@ -12,7 +12,7 @@ from viz_encoder.arguments import Token, read_token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.effects.logits import pooled, usual_pooling
-from viz_encoder.effects.measure import Measure, Outputs
+from viz_encoder.effects.measure import Measure, NoAnswer, Outputs
 from viz_encoder.effects.measures import available
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
@@ -177,7 +177,7 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class _Along:
+class _Along(NoAnswer):
     """The score of each output."""
 
     run: Rerun
@@ -192,13 +192,6 @@ class _Along:
             along = (vectors * self.score.direction.to(vectors)).sum(dim=-1)
         found: Float[np.ndarray, " variant"] = along.double().cpu().numpy() - self.score.less
         return found
-
-    def said(self, outputs: Outputs) -> None:
-        """A score says nothing."""
-
-    def name(self, number: int) -> str:
-        """A score has no labels."""
-        return ""
 
 
 def kind_of(readout: Readout) -> Of:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from viz_encoder.attribution import held
-from viz_encoder.attribution.call_masks import CallMasks
 from viz_encoder.attribution.rule_names import BY_NAME, FACTORS
 from viz_encoder.attribution.seen import SeenCalls
 
@@ -43,7 +42,7 @@ class Rules:
     def __init__(self, through: Through, ledger: Ledger, seen: SeenCalls | None = None) -> None:
         """`seen` is told of attention calls, if their heads are asked for."""
         self.through, self._tell, self._seen = through, ledger.tell, seen
-        self._masks = CallMasks()
+        self._masks = held.CallMasks()
         self._factors: set[int] = set()
         self._kept: list[Tensor] = []  # so that no id is used twice
 

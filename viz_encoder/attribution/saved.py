@@ -105,7 +105,6 @@ def _unpack(named: NamedTensors, facts: _Facts) -> Attribution:
 
 
 def _of_run(named: NamedTensors, number: int) -> NamedTensors:
-    """Take a run's tensors out of all."""
     start = f"{number}."
     mine = [name for name in named if name.startswith(start)]
     return {name.removeprefix(start): named.pop(name) for name in mine}

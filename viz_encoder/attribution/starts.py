@@ -96,7 +96,6 @@ def require_at_rest(encoder: LoadedEncoder) -> None:
 
 
 def _of_rows(encoder: LoadedEncoder, inputs: Inputs) -> list[Start]:
-    """Each row of a batch, as it enters the first block."""
     values, valid, segments = arguments(encoder, inputs)
     found = []
     for at, sample in enumerate(inputs.samples):

@@ -1,6 +1,7 @@
 """Heads over a corpus: sums that merge, the table they become, and who makes them."""
 
 from viz_encoder.corpora.corpus import corpus as corpus
+from viz_encoder.corpora.corpus import treebank_table as treebank_table
 from viz_encoder.corpora.engine import Done as Done
 from viz_encoder.corpora.engine import HeadWorker as HeadWorker
 from viz_encoder.corpora.examples import Example as Example
@@ -14,6 +15,5 @@ from viz_encoder.corpora.relations import relations as relations
 from viz_encoder.corpora.spread import Spread as Spread
 from viz_encoder.corpora.treebank import TreeSentence as TreeSentence
 from viz_encoder.corpora.treebank import read_treebank as read_treebank
-from viz_encoder.corpora.treebank_table import treebank_table as treebank_table
 from viz_encoder.corpora.vector_rows import VectorRows as VectorRows
 from viz_encoder.corpora.vector_sums import VectorSpread as VectorSpread

@@ -111,7 +111,6 @@ def _of_path(path: Path, columns: TextColumns) -> Iterable[Any]:
 
 
 def _decoded(path: Path) -> Iterator[str]:
-    """Lines with their ends."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from file

@@ -104,7 +104,6 @@ class StrongestPlaces:
     def _candidates(
         self, items: Int[np.ndarray, " text"], score: Float[np.ndarray, "text layer head"]
     ) -> Iterator[tuple[int, int, int]]:
-        """Candidates for a head's k strongest, by text number, layer and head."""
         order = np.lexsort((np.broadcast_to(items[:, None, None], score.shape), -score), axis=0)
         for layer, head in np.ndindex(score.shape[1:]):
             kept = self.places.setdefault((layer, head), [])
@@ -155,7 +154,6 @@ class StrongestPlaces:
 
 
 def _order(place: Example) -> tuple[float, int, int, int]:
-    """The strongest first, then by item."""
     return -place.score, place.item, place.query, place.key
 
 

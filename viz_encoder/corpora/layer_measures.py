@@ -189,7 +189,6 @@ def _blocks(
 
 
 def _keys(record: LayerRecord) -> Float[Tensor, "batch head key d_head"]:
-    """The keys of each head; several heads share one where there are fewer."""
     group = record.q.shape[1] // record.k.shape[1]
     return record.k if group == 1 else record.k.repeat_interleave(group, dim=1)
 

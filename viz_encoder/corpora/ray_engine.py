@@ -186,7 +186,6 @@ def _on_cpu(encoder: LoadedEncoder) -> LoadedEncoder:
 
 
 def _block(chunk: Chunk) -> Any:
-    """A chunk as an Arrow table, one row an item."""
     import pyarrow as pa  # Ray needs it
 
     rows = [_row(source) for source in chunk.sources]

@@ -181,12 +181,10 @@ def _vectors_from(rest: dict[str, Any]) -> VectorSpread | None:
 
 
 def _plain(values: np.ndarray) -> list[float | None]:
-    """Lists for JSON, which has no NaN."""
     return [None if cell != cell else cell for cell in values.tolist()]
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists where there were tuples."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
 
 

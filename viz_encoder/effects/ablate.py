@@ -198,7 +198,6 @@ class _Ablation(HeadMode):
 
 
 def _fitting(cut: HeadCut, said: Tensor) -> Tensor:
-    """Replacement output, in the shape of the head's own."""
     if isinstance(cut, str):
         return torch.zeros_like(said)
     try:

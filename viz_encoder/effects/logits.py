@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.arguments import Token, read_token
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
-from viz_encoder.effects.measure import BestLabels, MeasureArguments, Outputs
+from viz_encoder.effects.measure import BestLabels, MeasureArguments, NoAnswer, Outputs
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Sample
@@ -87,7 +87,6 @@ class Logits:
 
 
 def _one_answer(asked: MeasureArguments, name: str) -> str:
-    """Why there are not two answers to compare."""
     if asked.answer is None:
         return (
             f"other is {quoted(name)}, which is the model's own answer here; give another word, or "
@@ -108,7 +107,7 @@ def _place(run: Rerun, at: Token | None) -> int:
     return places[0]
 
 
-class PooledChange:
+class PooledChange(NoAnswer):
     """1 − cosine between the pooled vector and the untouched one: 0 = no change, at most 2."""
 
     def __init__(self, run: Rerun, method: str | None) -> None:
@@ -121,13 +120,6 @@ class PooledChange:
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """Angle by which the vector turned."""
         return turned(self.vectors(outputs), self._before)
-
-    def said(self, outputs: Outputs) -> None:
-        """A vector says nothing."""
-
-    def name(self, number: int) -> str:
-        """A vector has no labels."""
-        return ""
 
     def vectors(self, outputs: Outputs) -> Float[Tensor, "variant d_vector"]:
         """The pooled vector of each output."""
@@ -167,7 +159,7 @@ def usual_pooling(encoder: LoadedEncoder, sample: Sample, valid: Bool[Tensor, "1
     return "declared"
 
 
-class StateChange:
+class StateChange(NoAnswer):
     """1 − cosine between a hidden state and the untouched one; the mean over tokens if no `at`."""
 
     def __init__(self, run: Rerun, at: Token | None) -> None:
@@ -183,13 +175,6 @@ class StateChange:
         each = turned(outputs[:, self._real], self._before[:, self._real])
         mean: Float[np.ndarray, " variant"] = each.mean(axis=1)
         return mean
-
-    def said(self, outputs: Outputs) -> None:
-        """A state says nothing."""
-
-    def name(self, number: int) -> str:
-        """A state has no labels."""
-        return ""
 
 
 def turned(

@@ -37,6 +37,17 @@ class Measure(Protocol):
         """Name of a label."""
 
 
+class NoAnswer:
+    """What a measure of vectors says: no answer, and no label."""
+
+    def said(self, outputs: Outputs) -> None:
+        """No answer."""
+
+    def name(self, number: int) -> str:
+        """No label."""
+        return ""
+
+
 @runtime_checkable
 class Measurable(Protocol):
     """What has a measure of its own for runs of an input, such as what `vz.attribute` found."""

@@ -65,7 +65,6 @@ def available(encoder: LoadedEncoder, sample: Sample) -> tuple[Name, ...]:
 
 
 def _require_used(name: str | Measurable, asked: MeasureArguments) -> None:
-    """Refuse what this measure would ignore."""
     takes = {"pooled": ("pooling",), "state": ("at",), "logit": ("answer", "other")}
     allowed = takes.get(name, ("answer", "other", "at")) if isinstance(name, str) else ()
     its = repr(name) if isinstance(name, str) else "a score of its own"

@@ -136,7 +136,6 @@ def _in_other(
 def _answers(
     one: Logits, before: Tensor, two: Logits, after: Tensor
 ) -> tuple[tuple[str, ...], tuple[tuple[float, ...], tuple[float, ...]]]:
-    """The first labels of both runs, and how likely each is in both."""
     shares = [likelihoods(m.head, m.logits(out))[0][0] for m, out in ((one, before), (two, after))]
     most = min(SHOWN, len(shares[0]))
     first = [number for each in shares for number in each.topk(most).indices.tolist()]

@@ -154,7 +154,6 @@ def _asked(
 
 
 def _below(before: list[SeenLayer], after: list[SeenLayer], lowest: int) -> Claim:
-    """Part 3: nothing has changed in the layers below."""
     pairs = zip(before[:lowest], after[:lowest], strict=False)
     largest = max((_apart(one.entered, two.entered) for one, two in pairs), default=0.0)
     sentence = f"All {lowest} layers below are bit for bit as before"

@@ -2,7 +2,6 @@
 
 from viz_encoder.export.cell import draw_cell as draw_cell
 from viz_encoder.export.page import draw_page as draw_page
-from viz_encoder.export.page import page_size as page_size
 from viz_encoder.export.save import save as save
 from viz_encoder.export.snippet import snippet as snippet
 from viz_encoder.export.tables import arrays as arrays

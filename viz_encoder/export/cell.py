@@ -1,6 +1,5 @@
 """The document of a notebook's cell: words, lines and maps of a run, all in one text."""
 
-import base64
 import json
 import zlib
 from collections.abc import Sequence
@@ -11,10 +10,10 @@ from typing import Annotated, Any
 from viz_encoder.arguments import Token, public
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.document import strip_facts
+from viz_encoder.export.document import as_text, strip_facts
 from viz_encoder.export.page import as_kept, document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
-from viz_encoder.export.save import save_view
+from viz_encoder.export.save import save
 from viz_encoder.export.still import choose_opening, still
 from viz_encoder.export.tables import view_note
 from viz_encoder.shown import counted
@@ -68,7 +67,7 @@ def draw_cell(
         title,
         _height(trace),
         opening,
-        partial(save_view, trace, view=shown),
+        partial(save, trace, view=shown),
         still(trace, shown),
     )
     room = int(max_bytes) - empty.nbytes - 200  # and the digits of its size
@@ -83,7 +82,6 @@ def draw_cell(
 
 
 def _places(trace: Trace, layer: OneOrSeveral, head: OneOrSeveral) -> list[HeadPlace]:
-    """The heads that are asked for, each once."""
     layers = _numbers("layer", layer, trace.n_layers)
     found = []
     for at in layers:
@@ -182,14 +180,13 @@ def _document(
     return document(
         "cell",
         pictures=bool(facts["picture"]),
-        facts=_text(zlib.compress(text, 9)),
-        maps=_text(packed.steps.compressed),
+        facts=as_text(zlib.compress(text, 9)),
+        maps=as_text(packed.steps.compressed),
         size=SIZE,
     )
 
 
 def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
-    """Describe each map, in the order of the cells."""
     return [
         {
             "layer": layer,
@@ -205,7 +202,6 @@ def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
 
 
 def _left_out(asked: list[HeadPlace], kept: list[HeadPlace]) -> str:
-    """A sentence about the heads that did not fit, and how to see them."""
     missing = sorted(set(asked) - set(kept))
     if not missing:
         return ""
@@ -214,10 +210,6 @@ def _left_out(asked: list[HeadPlace], kept: list[HeadPlace]) -> str:
         f"{len(kept)} of {len(asked)} heads fit here. For others, such as head {layer}.{head}: "
         f"trace.show(layer={layer}, head={head}), or max_bytes= for more."
     )
-
-
-def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")
 
 
 def _model(trace: Trace) -> str:
@@ -231,6 +223,5 @@ def _sizes(trace: Trace) -> str:
 
 
 def _height(trace: Trace) -> int:
-    """About what the document needs in a notebook's usual width."""
     lines = min(7, 1 + sum(len(token) + 3 for token in trace.tokens[:600]) // 110)
     return 480 + 30 * lines + min(420, 15 * trace.n_tokens)

@@ -45,8 +45,12 @@ def _picture(trace: Trace) -> str:
         file, kind = io.BytesIO(), "jpeg"
         picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
         picture.save(file, "JPEG", quality=80)
-    content = base64.b64encode(file.getvalue()).decode("ascii")
-    return f"data:image/{kind};base64,{content}"
+    return f"data:image/{kind};base64,{as_text(file.getvalue())}"
+
+
+def as_text(content: bytes) -> str:
+    """Bytes as a document holds them: in base64."""
+    return base64.b64encode(content).decode("ascii")
 
 
 PLACE = re.compile(r"\{\{(\w+)\}\}")

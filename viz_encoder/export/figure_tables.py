@@ -80,7 +80,6 @@ def _names(given: Any, count: int) -> list[str]:
 
 
 def _array(given: Any) -> np.ndarray:
-    """Numbers as they are, names as plain text."""
     values = np.asarray(given)
     if values.dtype.kind in "fiub":
         return values

@@ -1,6 +1,5 @@
 """The lesson as one HTML file that computes in the browser: the Learn tab without a server."""
 
-import base64
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.document import digest, filled
+from viz_encoder.export.document import as_text, digest, filled
 from viz_encoder.export.modules import join_modules
 from viz_encoder.lesson.answer_list import asked_at
 from viz_encoder.lesson.grammar import WORDS, other_word
@@ -67,7 +66,7 @@ def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
         "title": "One token’s way through an encoder",
         "facts": _json(_facts(encoder, code)),
         "questions": _json(_questions(encoder, numbers)),
-        "weights": base64.b64encode((folder / "model.safetensors").read_bytes()).decode("ascii"),
+        "weights": as_text((folder / "model.safetensors").read_bytes()),
     }
     template = (OFFLINE / "lesson.html").read_text(encoding="utf-8")
     return filled(template, script, style, rules, parts).encode("utf-8")

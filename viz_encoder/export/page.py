@@ -1,6 +1,5 @@
 """Offline page: the atlas, every head's map, and one exact map, in a single HTML file."""
 
-import base64
 import json
 import zlib
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.export.document import digest, filled, strip_facts
+from viz_encoder.export.document import as_text, digest, filled, strip_facts
 from viz_encoder.export.modules import join_modules
 from viz_encoder.export.quantize import PackedMaps, pack
 from viz_encoder.export.tables import kept_keys, kept_queries, view_note, word_name, word_of
@@ -60,19 +59,14 @@ def draw_page(
         named = ", ".join(SCALES)
         raise SelectionError(f"There is no color scale {view.scale[:20]!r}; choose {named}.")
     chosen, values = _chosen(trace, view, query)
-    exact = _text(zlib.compress(values.astype("<f4").tobytes()))
+    exact = as_text(zlib.compress(values.astype("<f4").tobytes()))
     facts = _facts(trace) | {"chosen": chosen, "snippet": snippet, "changed": _changed(changed)}
     scale = SCALES[view.scale]
     facts["scale"] = {"name": view.scale, "measures": scale.measures, "says": scale.says}
     room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
     packed = pack(trace, lambda found: _taken(trace, found) <= room)
     facts |= {"levels": packed.levels, "layers": _layers(trace, packed)}
-    return _filled(facts, _text(packed.compressed), exact)
-
-
-def page_size(trace: Trace, view: MapView, *, query: int | None = None, snippet: str = "") -> int:
-    """Bytes of the file that `draw_page` makes of the same arguments."""
-    return len(draw_page(trace, view, query=query, snippet=snippet))
+    return _filled(facts, as_text(packed.compressed), exact)
 
 
 def require_proven(trace: Trace) -> None:
@@ -99,7 +93,6 @@ def document(name: str, *, pictures: bool = False, **parts: str) -> str:
 
 
 def _facts(trace: Trace) -> dict[str, Any]:
-    """Everything the page says in words."""
     origin, proof = trace.origin, trace.proof
     cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
     return {
@@ -134,7 +127,6 @@ def _changed(given: tuple[Sequence[str], Outcome] | None) -> dict[str, Any] | No
 
 
 def _layers(trace: Trace, packed: PackedMaps) -> list[dict[str, Any]]:
-    """The shape of each layer's maps, and each map's largest weight."""
     return [
         {
             "cross": layer.cross,
@@ -205,13 +197,7 @@ def _as_it_ran(trace: Trace, view: MapView, tile: Tile) -> dict[str, Any]:
 
 
 def _taken(trace: Trace, packed: PackedMaps) -> int:
-    """Characters that these maps and what is said of them take."""
     return len(json.dumps(_layers(trace, packed))) + -(-len(packed.compressed) // 3) * 4
-
-
-def _text(compressed: bytes) -> str:
-    """Bytes as the page holds them: zlib, for its DecompressionStream, in base64."""
-    return base64.b64encode(compressed).decode("ascii")
 
 
 def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:

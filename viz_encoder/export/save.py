@@ -7,7 +7,7 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.page import draw_page
 from viz_encoder.export.tables import csv_lines, npz_bytes
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.whole_file import PICTURES, kind_of, write_whole
 
 
@@ -34,17 +34,7 @@ KEPT = ("hide_special", "renormalize", "words")  # which tokens a map is of
 
 
 def save(
-    trace: Trace,
-    path: str | Path,
-    *,
-    layer: int = 0,
-    head: Head = 0,
-    query: int | None = None,
-    snippet: str = "",
-    hide_special: bool = False,
-    renormalize: bool = False,
-    words: bool = False,
-    scale: str = "head",
+    trace: Trace, path: str | Path, view: MapView, *, query: int | None = None, snippet: str = ""
 ) -> int:
     """Write one map, or one row of it, and give the file's size in bytes.
 
@@ -53,26 +43,15 @@ def save(
     Args:
         trace: the run.
         path: ends in .html (all heads, offline), .csv, .npz, .png, .svg or .pdf.
-        layer: counted from 0.
-        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        view: the map; its scale is of the colors in .html.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
-        hide_special, renormalize, words: which tokens are left out and merged, as in `csv_lines`.
-        scale: of the colors in .html, a name of `viz_encoder.trace.map_view.SCALES`.
 
     Raises:
         SelectionError: no such layer, head, query, scale or kind of file.
         TraceError: the file cannot be written, or maps whose check failed.
     """
-    changed = {"hide_special": hide_special, "renormalize": renormalize, "words": words}
-    view = MapView(layer, head, scale=scale, **changed)
-    return save_view(trace, Path(path), view, query=query, snippet=snippet)
-
-
-def save_view(
-    trace: Trace, path: Path, view: MapView, *, query: int | None = None, snippet: str = ""
-) -> int:
-    """`save` of a view."""
+    path = Path(path)
     kind = kind_of(path, KINDS)
     if view.scale != "head" and kind != ".html":
         raise SelectionError(f"A {kind} file has no choice of color scale; choose .html for it.")
@@ -88,7 +67,6 @@ def save_view(
 
 
 def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes:
-    """The Plotly figure of the same view."""
     from viz_encoder.figures.options import placed  # Plotly is slow to import
 
     if query is not None and trace.grid is None:

@@ -1,6 +1,5 @@
 """How a notebook's cell opens: its head and query, and a picture where frames are taken out."""
 
-import base64
 import io
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import bare
+from viz_encoder.export.document import as_text
 from viz_encoder.export.tables import kept_keys, kept_queries, word_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
@@ -107,7 +107,7 @@ def still(trace: Trace, view: MapView) -> str:
     file = io.BytesIO()
     # An octree is seven times as quick here, and no color is far off, as with the median cut.
     image.quantize(64, method=Image.Quantize.FASTOCTREE).save(file, "PNG")
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+    return f"data:image/png;base64,{as_text(file.getvalue())}"
 
 
 def _drawn(

@@ -188,7 +188,6 @@ def _row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:
 
 
 def _blocks(trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
-    """The exact cells of a map, some rows at a time."""
     kept = kept_queries(trace, view)
     size = max(BLOCK_ROWS, trace.layers[view.layer].k.shape[1])  # so large that nothing is pooled
     for start in range(0, max(1, len(kept)), BLOCK_ROWS):

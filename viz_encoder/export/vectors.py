@@ -111,7 +111,6 @@ def _arrow_bytes(found: Collection, kind: str) -> bytes:
 
 
 def _arrow_table(found: Collection) -> Any:
-    """One row per method, state and item; the vector is a list of float32."""
     import pyarrow as pa
 
     rows = list(_rows(found))

@@ -56,7 +56,6 @@ def shown_keys(
 
 
 def _says(hide_special: bool, renormalize: bool) -> str:
-    """The caption's sentences."""
     if not hide_special and not renormalize:
         return ""
     hidden = "Special tokens are left out of the keys." if hide_special else ""

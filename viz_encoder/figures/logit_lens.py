@@ -9,8 +9,16 @@ from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
 from viz_encoder.analyses.logit_lens import logit_lens as compute
 from viz_encoder.arguments import OneOf
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS
-from viz_encoder.figures.theme import WEIGHTS, apply, caption, cell_name, plain, weight_bar
+from viz_encoder.figures.theme import (
+    MAX_KEYS,
+    STATE_AXIS,
+    WEIGHTS,
+    apply,
+    caption,
+    cell_name,
+    plain,
+    weight_bar,
+)
 from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers

@@ -49,7 +49,6 @@ def offered(view: View, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _default(control: Control, value: Any) -> Any:
-    """The default as one of the choices that are offered."""
     return SWITCH[value] if control.choices == SWITCH else value
 
 

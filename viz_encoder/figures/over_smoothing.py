@@ -6,8 +6,7 @@ from plotly.subplots import make_subplots
 
 from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
-from viz_encoder.figures.hidden import FEW, STATE_AXIS, caption_below, most_tokens
-from viz_encoder.figures.theme import apply
+from viz_encoder.figures.theme import FEW, STATE_AXIS, apply, caption_below, most_tokens
 from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 
@@ -65,7 +64,6 @@ def over_smoothing(trace: Trace, *, hide_special: bool = False) -> go.Figure:
 
 
 def _add_norms(figure: go.Figure, layers: list[int], norms: np.ndarray) -> None:
-    """The mean over tokens, with bars from the tenth to the ninetieth percentile."""
     mean = norms.mean(axis=1)
     line = {"x": layers, "y": mean, "name": "mean length", "line": {"color": COLORS[3]}}
     figure.add_scatter(**line, error_y=most_tokens(norms, mean), row=2, col=1)

@@ -71,7 +71,6 @@ def _is_empty(other: Any) -> bool:
 
 
 def _with_biases(found: PairShares) -> np.ndarray:
-    """The table, with what met the biases of the other text behind it."""
     return np.block([
         [found.shares, found.first[:, None]],
         [found.second[None, :], np.array([[found.biases]])],

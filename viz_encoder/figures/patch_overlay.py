@@ -99,7 +99,6 @@ def patch_overlay(
 
 
 def _frame(figure: go.Figure, grid: Grid, query: int, tall: float, wide: float) -> None:
-    """Draw a frame around the patch that looks."""
     at, left = divmod(query - grid.n_prefix, grid.n_cols)
     figure.add_shape(
         type="rect",

@@ -6,12 +6,15 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.projection import CENTERS, Center, Projection
 from viz_encoder.analyses.projection import projection as compute
 from viz_encoder.arguments import Token
-from viz_encoder.figures.hidden import (
+from viz_encoder.figures.theme import (
     FEW,
     STATE_AXIS,
+    apply,
     caption_below,
+    cell_name,
+    plain,
+    weight_bar,
 )
-from viz_encoder.figures.theme import apply, cell_name, plain, weight_bar
 from viz_encoder.figures.view import Place, drawn
 from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
@@ -84,7 +87,6 @@ def projection(
 
 
 def _add_way(figure: go.Figure, trace: Trace, found: Projection, token: int) -> None:
-    """The token's points, joined from the embeddings on."""
     (at,) = np.nonzero(found.tokens == token)
     way = found.points[:, at[0]] if len(at) else np.zeros((0, 2))
     figure.add_scattergl(

@@ -9,14 +9,17 @@ from plotly.subplots import make_subplots
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange, hidden_change
 from viz_encoder.analyses.residual_change import residual_change as compute
 from viz_encoder.arguments import OneOf
-from viz_encoder.figures.hidden import (
+from viz_encoder.figures.theme import (
     BLOCK_AXIS,
     FEW,
     MAX_KEYS,
+    WEIGHTS,
+    apply,
     caption_below,
+    cell_names,
     most_tokens,
+    weight_bar,
 )
-from viz_encoder.figures.theme import WEIGHTS, apply, cell_names, weight_bar
 from viz_encoder.figures.view import Place, drawn
 from viz_encoder.trace import Trace
 from viz_encoder.trace.recorded_parts import WeightSource

@@ -25,6 +25,11 @@ WEIGHTS = [
 SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
 MASKED = "#d8cfc4"
 KEY, QUERY = "Key (who is looked at)", "Query (who looks)"
+STATE_AXIS = "After n blocks (0 = embeddings)"
+BLOCK_AXIS = "Block"
+MAX_KEYS = 2048
+FEW = 26  # most layers of which each has its number on an axis
+AXIS_HEIGHT = 40  # pixels of a bottom axis with its title
 PLACE = "query %{y}<br>key %{x}<br>"  # of a cell that the mouse is over
 
 
@@ -56,6 +61,26 @@ def caption(figure: go.Figure, text: str) -> None:
         **{"yref": "paper", "y": 0, "yanchor": "top", "yshift": -28},
     )
     figure.update_layout(margin={"b": 40 + 16 * len(lines)})
+
+
+def most_tokens(
+    values: Float[np.ndarray, "layer token"], middle: Float[np.ndarray, " layer"]
+) -> dict[str, object]:
+    """Error bars around the middle, from the tenth to the ninetieth percentile of the tokens."""
+    low, high = np.nanpercentile(values, [10, 90], axis=1)
+    ends = {"array": np.maximum(high - middle, 0), "arrayminus": np.maximum(middle - low, 0)}
+    return {"type": "data", "symmetric": False, "thickness": 1, **ends}
+
+
+def caption_below(figure: go.Figure, text: str) -> None:
+    """A caption under a figure whose bottom axis has a title."""
+    caption(figure, text)
+    note = figure.layout.annotations[-1]
+    note.yshift -= AXIS_HEIGHT
+    figure.update_layout(
+        margin={"b": figure.layout.margin.b + AXIS_HEIGHT},
+        legend={"yanchor": "bottom", "y": 1, "xanchor": "left", "x": 0},
+    )
 
 
 def head_axes(figure: go.Figure) -> None:
@@ -162,7 +187,6 @@ def _bent() -> list[tuple[float, str]]:
 
 
 def _color(share: float) -> str:
-    """The color of the ramp at a share of its length."""
     place = share * (len(WEIGHTS) - 1)
     low = min(int(place), len(WEIGHTS) - 2)
     ends = (f"rgb{hex_to_rgb(color)}" for color in WEIGHTS[low : low + 2])

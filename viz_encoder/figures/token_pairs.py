@@ -89,5 +89,4 @@ def token_pairs(
 
 
 def _edges(count: int) -> np.ndarray:
-    """Start of each cell."""
     return np.arange(0, count, -(-count // MAX_SIDE))

@@ -127,7 +127,6 @@ class ImageReader:
         )
 
     def _fit(self, picture: Image.Image, notes: list[str]) -> Image.Image:
-        """The picture at a size that can be cut into patches."""
         if self.fit != "whole" and (self.fit == "crop" or self.window):
             return self._cut(picture, notes)
         old = picture.size

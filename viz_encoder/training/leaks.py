@@ -140,7 +140,6 @@ class LeakFinder:
 
 
 def _blocks(ran: AttentionCall, sample: int) -> Iterator[tuple[slice, Tensor]]:
-    """The maps of one sample, some rows at a time."""
     mask, bias, maps = (
         None if part is None else part[sample if part.shape[0] > 1 else 0]
         for part in (ran.mask, ran.bias, ran.maps)

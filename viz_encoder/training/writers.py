@@ -38,7 +38,6 @@ def writer_of(log: Any) -> Write:
 
 
 def _to_csv(path: Path) -> Write:
-    """Rows are added to the file; the atlas of a step lies beside it."""
 
     def write(look: Look) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

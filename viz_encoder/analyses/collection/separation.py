@@ -135,7 +135,6 @@ def _unit(vectors: ItemVectors) -> Float[np.ndarray, "item d_pooled"]:
 
 
 def _why_not(vectors: ItemVectors, groups: Groups) -> str:
-    """Why nothing can be said, as a sentence; nothing if it can."""
     if not np.isfinite(vectors).all():
         at = int(np.argmin(np.isfinite(vectors).all(axis=1)))
         return f"Item {at} has NaN or infinite values."

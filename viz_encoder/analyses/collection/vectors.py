@@ -71,7 +71,6 @@ class Collection(TableResult):
         return one_line(f"<Collection of {self.model}: {len(self.items):,} items{labels}, {made}>")
 
     def _repr_html_(self) -> str:
-        """A small HTML table for notebooks."""
         counts = Counter(self.labels)
         facts = {
             "Items": f"{len(self.items):,}, {sum(self.n_tokens):,} tokens",

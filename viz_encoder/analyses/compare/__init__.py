@@ -1,8 +1,8 @@
 """Compare: two runs of any text, model or mask, token by token, head by head."""
 
-from viz_encoder.analyses.compare.changes import CellChange as CellChange
-from viz_encoder.analyses.compare.changes import HeadChange as HeadChange
+from viz_encoder.analyses.compare.comparison import CellChange as CellChange
 from viz_encoder.analyses.compare.comparison import Comparison as Comparison
+from viz_encoder.analyses.compare.comparison import HeadChange as HeadChange
 from viz_encoder.arguments import public
 from viz_encoder.trace import Trace
 from viz_encoder.trace.alignment import align

@@ -8,16 +8,39 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from viz_encoder.analyses.compare.changes import CellChange, HeadChange
 from viz_encoder.arguments import Count, Token, public
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import MapChange, SignedTile, signed_tile
 from viz_encoder.trace.map_view import AS_IT_RAN, Head, MapView, heads_of
 from viz_encoder.trace.row_measures import row_distances
 from viz_encoder.trace.shown_map import ShownMap, Side, Unit, shown_row
 from viz_encoder.trace.token_selection import place_of, query_of, shown_tokens
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellChange(
+    ArrayResult, main="change", table={"now": "now", "was": "was", "change": "change"}
+):
+    """One query's weight on one key in every head, 0 … 1, here and in the reference.
+
+    NaN where the mask forbids the key, and in `was` and `change` where the query or the key has
+    no partner.
+    """
+
+    now: Float[np.ndarray, "layer head"]
+    was: Float[np.ndarray, "layer head"]
+    change: Float[np.ndarray, "layer head"]  # now − was
+
+
+@dataclass(frozen=True)
+class HeadChange:
+    """A head, and how far it changed: now − was of a cell, or a distance of rows, 0 … 1."""
+
+    layer: int
+    head: int
+    change: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,7 +241,6 @@ class Comparison(TableResult):
         return long_columns(axes, {"change": changes})
 
     def _shown(self, view: MapView) -> tuple[list[Unit], list[Unit]]:
-        """Shown tokens of both runs, in order."""
         switches = {"hide_special": view.hide_special, "words": view.words}
         here, there = (shown_tokens(run, **switches) for run in (self.trace, self.reference))
         return here, there
@@ -272,7 +294,6 @@ class Comparison(TableResult):
     def _column(
         self, run: Trace, query: int, place: int, view: MapView
     ) -> Float[np.ndarray, "layer head"]:
-        """One query's weights in every head on the key shown at a place."""
         found = np.full(self._shape, np.nan, np.float32)
         for number, heads in enumerate(found):
             heads[: run.layers[number].n_heads] = shown_row(run, number, query, view)[:, place]

@@ -115,7 +115,6 @@ def _reach_across(
 
 
 def _apart(layer: LayerTrace, reading: RunTokens) -> Float[Tensor, " head"]:
-    """Each head's mean Jensen–Shannon distance to the others, over a few of the real queries."""
     real = reading.real.nonzero().flatten()
     at = real[torch.linspace(0, len(real) - 1, min(len(real), N_COMPARED)).long()]
     rows = at.unique().to(layer.q.device)

@@ -139,7 +139,6 @@ def _looked_up(
     values: Tensor | None,
     segments: Tensor | None,
 ) -> tuple[int | None, Tensor, Tensor | None]:
-    """The token's id, its own vector, and that of its segment."""
     tokens = encoder.model.embed.tokens
     if isinstance(tokens, TokenEmbedding):
         number = _id(encoder, trace, query) if values is None else int(values[0, query])

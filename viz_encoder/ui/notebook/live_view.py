@@ -19,7 +19,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.document import digest, filled
 from viz_encoder.export.modules import join_modules
-from viz_encoder.export.save import save_view
+from viz_encoder.export.save import save
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView, heads_of
@@ -130,7 +130,7 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
             TraceError: the file cannot be written, or what draws it is not installed.
         """
         view = replace(MapView(self.layer, self.head), **self._kept)  # type: ignore[arg-type]
-        return save_view(self.trace, Path(path), view)
+        return save(self.trace, Path(path), view)
 
     def __repr__(self) -> str:
         """One line."""
