@@ -136,17 +136,3 @@ def test_what_a_layer_lacks_may_be_in_a_call_of_whole_blocks_beside_it():
 
     report = audit(Blocks(right).eval(), causal, n_layers=1)
     assert report.verdict == "PASS" and "not over these tokens" in report.sentence, str(report)
-
-
-def test_a_recurrence_that_reads_padding_in_front_is_called_so():
-    class Recurrent(Written):
-        def forward(self, x, valid):
-            state, states = torch.zeros_like(x[:, 0]), []
-            for token in self.out(x).unbind(1):
-                state = 0.1 * state + token
-                states.append(state)
-            return x + torch.stack(states, 1)
-
-    inputs = AuditInputs(padding_side="left")
-    report = audit(Recurrent(right).eval(), causal, lambda valid: valid, inputs=inputs, n_layers=1)
-    assert report.check("gradient").code == "padding_ignored", str(report)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import viz_encoder as vz
-from tests.audit.audits import SMALL, audit, encoder_of_torch, own
+from tests.audit.audits import SMALL, audit, encoder_of_torch
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope, checks
 from viz_encoder.errors import InputError, MaskError
@@ -99,21 +99,6 @@ def test_what_an_audit_cannot_try_is_answered(group, fields, words):
 def test_a_make_mask_that_raises_is_the_code_that_fails():
     report = audit(Stack(), padding, lambda valid: valid[99])
     assert report.verdict == "FAIL" and "in make_mask" in report.sentence
-
-
-def test_intents_that_differ_by_layer():
-    class Mixed(Stack):
-        def forward(self, x, keeps):
-            for layer, keep in zip(self.layers, keeps, strict=True):
-                x = layer(x, keep)
-            return x
-
-    def both(valid):
-        return [causal(valid), banded(2)(valid)]
-
-    assert audit(Mixed(), [causal, banded(2)], both).verdict == "PASS"
-    swapped = audit(Mixed(), [causal, banded(2)], lambda valid: both(valid)[::-1])
-    assert own(swapped) == ["maps"] and swapped.check("maps").layer == 1
 
 
 def test_intents_are_counted_against_the_layers_of_a_module():

@@ -160,29 +160,6 @@ def test_padding_that_only_some_tokens_read_is_found_and_named():
     assert "masked_fill(~valid[..., None], 0.0)" in wrong.failed[0].cure
 
 
-def test_a_mask_that_is_not_used_is_not_said_to_be_right_where_maps_leak():
-    class Blocks(Stack):
-        def forward(self, x, passed):
-            places = torch.arange(x.shape[1])
-            [layer] = self.layers
-            for size, turned in ((2, True), (2, False)):
-                number = places % 4 if turned else places // size
-                x = layer(x, (number[:, None] == number)[None].expand(len(x), -1, -1))
-            return x
-
-    def blocks(valid):
-        number = torch.arange(valid.shape[1]) // 2
-        return (number[:, None] == number).expand(len(valid), -1, -1)
-
-    def anything(valid):
-        return torch.ones(*valid.shape, valid.shape[1], dtype=torch.bool)
-
-    inputs = AuditInputs(valid=torch.ones(3, 8, dtype=torch.bool))
-    report = audit(Blocks(1).eval(), [blocks, anything], inputs=inputs)
-    assert own(report) == ["maps"], str(report)
-    assert "still look" not in report.check("mask_used").evidence
-
-
 class Grouped(Stack):
     """Three heads of keys, each for a group of two heads of queries."""
 

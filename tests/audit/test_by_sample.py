@@ -9,13 +9,10 @@ import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import banded, causal, padding
 from tests.slow import slow, slow_but
-from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.measure.changed_tokens import with_changed
+from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.places import NONE, UNCLEAR, places_of
-from viz_encoder.audit.measure.setting import Case, Setting
+from viz_encoder.audit.measure.setting import Setting
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.trace import record
 
 LAYERS = 2
 
@@ -180,68 +177,13 @@ def test_a_document_that_sees_its_neighbor_is_red():
         assert "sample 0" not in report.check("gradient").cause
 
 
-def test_each_call_is_known_by_its_sample():
-    class Fixed(ByRow):
-        def forward(self, x, keep):
-            same = torch.ones(1, x.shape[1], 8)
-            return super().forward(x, keep) + self.one(0, same, keep[:1] | True, 0)
-
-    class Mixed(ByRow):
-        def forward(self, x, keep):
-            return super().forward(0 * x + x.sum(dim=0, keepdim=True), keep)
-
-    def places_in(model, case):
-        subject = Subject(model.eval())
-        with record(subject.whole, hidden=False) as recording:
-            subject.run(case)
-        return places_of(subject, case, recording.calls, subject.run)
-
-    setting = Setting((causal,), causal, lambda seed, b, n: torch.randn(b, n, 8), n_samples=4)
-    case = setting.base()
-    # A slot of a sum of all samples may move with one of them, by chance; not all do.
-    assert all(bool((one.samples[0] == UNCLEAR).any()) for one in places_in(Mixed("sample"), case))
-    for model, meant in (
-        (ByRow("sample"), [0, 0, 1, 1, 2, 2, 3, 3]),
-        (ByRow("layer"), [0, 1, 2, 3] * 2),
-        (Fixed("sample"), [0, 0, 1, 1, 2, 2, 3, 3, NONE]),
-    ):
-        found = places_in(model, case)
-        assert [int(one.samples[0].unique()) for one in found] == meant
-        assert all(
-            one.tokens[1].tolist() == [[*range(7)]] for one in found if one.samples[0][0, 0] >= 0
-        )
-
-
 # A batch of one's own.
-
-
-class Ids(nn.Module):
-    def __init__(self, inner):
-        super().__init__()
-        torch.manual_seed(1)
-        self.table, self.drop, self.inner = nn.Embedding(50, 8), nn.Dropout(0.3), inner
-
-    def forward(self, input_ids, keep):
-        return self.inner(self.drop(self.table(input_ids)), keep)
 
 
 def own_batch(intent):
     valid = torch.arange(7) < torch.tensor([5, 3, 7, 2, 6])[:, None]
     ids = torch.randint(1, 50, valid.shape, generator=torch.Generator().manual_seed(0))
     return {"input_ids": ids * valid, "keep": intent(valid)}
-
-
-@pytest.mark.parametrize("name", slow_but(["samples outside", "by hand"], RIGHT))
-def test_of_a_batch_of_ones_own_too(name):
-    for spoil in (None, open_in(1, 3)):
-        model = Ids(RIGHT[name](spoil=spoil)).train(name == "unpadded")
-        report = vz.audit_batch(model, own_batch(causal), lambda given: given["keep"])
-        if spoil is None:
-            assert report.verdict == "PASS", str(report)
-            assert f"of {LAYERS} layers" in report.check("maps").evidence
-        else:
-            found = report.check("maps")
-            assert (found.verdict, found.layer, found.sample) == ("FAIL", 1, 3), str(report)
 
 
 def test_where_nothing_can_be_changed_nothing_is_supposed():
@@ -255,18 +197,3 @@ def test_where_nothing_can_be_changed_nothing_is_supposed():
     )
     assert report.verdict == report.check("maps").verdict == "NOT TESTED", str(report)
     assert any("with a batch of 1" in line for line in report.not_tested)
-
-
-def test_padding_keeps_its_ids_where_a_sample_is_changed():
-    ids = torch.tensor([[5, 8, 6, 0, 0], [7, 9, 5, 8, 0], [6, 7, 9, 5, 8]])
-    case = Case(ids, ids > 0, (causal(ids > 0),), None)
-    found = with_changed(case, torch.tensor([[True], [False], [True]]).expand(3, 5)).x
-    after = {5: 6, 6: 7, 7: 8, 8: 9, 9: 5, 0: 0}
-    expected = [[after[one] for one in row] for row in ids.tolist()]
-    assert found.tolist() == [expected[0], ids[1].tolist(), expected[2]]
-
-
-def test_ids_in_an_audit_of_rows():
-    given = AuditInputs(vocab_size=50)
-    report = vz.audit_mask(Ids(ByRow("sample")).eval(), causal, inputs=given)
-    assert report.verdict == "PASS" and "of 2 layers" in report.check("maps").evidence, str(report)

@@ -143,23 +143,6 @@ def test_a_model_that_makes_its_own_mask_is_called_with_x_alone():
         vz.audit_mask(OfIds(), padding, lambda valid: valid, inputs=inputs)
 
 
-@pytest.mark.parametrize("way", ["mask", "batch"])
-def test_a_module_without_a_length_is_watched(way):
-    """As one that torch.compile wraps has none, and says so by raising."""
-
-    class Wrapped(Attention):
-        def __len__(self):
-            raise TypeError("no length")
-
-    inner = Wrapped().eval()
-    if way == "mask":
-        report = vz.audit_mask(lambda x, keep: inner(x, keep), padding, d_model=8, module=inner)
-    else:
-        batch = {"x": torch.randn(4, 9, 8), "keep": padding(VALID)}
-        report = vz.audit_batch(inner, batch, lambda one: one["keep"], module=inner)
-    assert report.verdict == "PASS", str(report)
-
-
 def test_a_call_that_does_not_fit_is_an_error_of_the_audit():
     with pytest.raises(InputError, match=r"AuditInputs\(vocab_size=50\)"):
         vz.audit_mask(OfIds(), padding, d_model=8)

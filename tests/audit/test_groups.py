@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 import viz_encoder as vz
-from tests.audit.audits import audit
 from tests.audit.plants import Stack, causal, padding
 from viz_encoder.audit import AuditInputs
 
@@ -77,41 +76,8 @@ def test_one_picture_that_is_too_long_is_not_called_two_that_are_joined():
     assert [check.code for check in report.failed] == [""], str(report)
 
 
-def test_padding_before_a_text_is_no_group():
-    """It is seen as pictures would be, and is no part of what the intent tells apart."""
-    place = torch.arange(9)
-    valid = (place >= torch.tensor([2, 3, 1])[:, None]) & (place < torch.tensor([7, 9, 6])[:, None])
-    report = audit(
-        Stack().eval(),
-        padding,
-        lambda known: padding(known.flip(1).cumsum(1).flip(1) > 0),
-        inputs=AuditInputs(valid=valid),
-    )
-    assert report.check("maps").verdict == "FAIL", str(report)
-    assert report.check("maps").code != "groups_joined", str(report)
-
-
 def windowed(valid):
     """A causal window, and a prefix of three tokens that see each other."""
     place = torch.arange(valid.shape[1])
     near = (place[:, None] - place).abs() < 3
     return padding(valid) & near & ((place < 3) | (place <= place[:, None]))
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_a_prefix_that_is_opened_beyond_its_window_or_with_padding_is_named(side):
-    def opened(valid):
-        first = valid.long().argmax(1)[:, None]
-        return prefixed(valid) | (torch.arange(valid.shape[1]) < first + 3)[:, None]
-
-    def prefixed(valid):
-        if side == "right":
-            return windowed(valid)
-        place = valid.cumsum(1) - 1
-        ahead = (place < 3)[:, :, None] & (place < 3)[:, None]
-        return padding(valid) & (causal(valid) | ahead)
-
-    inputs = AuditInputs(padding_side=side)
-    report = audit(Stack().eval(), prefixed, opened, inputs=inputs)
-    assert report.failed[0].code == "prefix_opened", str(report)
-    assert audit(Stack().eval(), prefixed, inputs=inputs).verdict == "PASS"

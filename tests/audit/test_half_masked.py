@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 import viz_encoder as vz
-from tests.audit.audits import own
 from tests.audit.cause_cases import Layers
 from tests.audit.plants import causal, own_mask, padding
 from tests.slow import slow
@@ -58,13 +57,6 @@ def test_values_that_are_masked_and_a_normalizer_that_is_not(intent, fused):
 def test_a_normalizer_that_is_masked_and_values_that_are_not_is_not_called_no_mask(intent):
     found = audit(Sums("k"), intent, intent).failed[0]
     assert found.cause == "not known.", found
-
-
-@pytest.mark.parametrize("intent", [padding, causal])
-def test_no_mask_is_still_called_so_and_the_whole_mask_passes(intent):
-    found = audit(Sums(""), intent, intent).failed[0]
-    assert found.cause == f"{CAUSES['ignored'].sentence}.", found
-    assert own(audit(Sums("vk"), intent, intent)) == []
 
 
 class Capped(nn.Module):

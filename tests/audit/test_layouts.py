@@ -21,7 +21,6 @@ from tests.audit.plants import Stack, banded, causal, own_mask, padding
 from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.measure.changed_tokens import with_changed
-from viz_encoder.audit.measure.places import UNCLEAR, TokenPlaces
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.trace.mask_parsing import GivenMasks
 
@@ -182,17 +181,6 @@ def test_other_content_is_no_multiple_of_what_stands_there(seed):
     valid = torch.ones(3, 7, dtype=torch.bool)
     change = with_changed(Case(x, valid, (), None), valid).x - x
     assert float(torch.cosine_similarity(change.flatten(), x.flatten(), dim=0).abs()) < 0.5
-
-
-def test_a_slot_that_is_not_clear_is_no_token_that_stands_elsewhere():
-    """A [CLS] that knows of all tokens spelled the number of one of them, at one draw of many."""
-    samples = torch.tensor([[0, 0, 0]])
-    first, second = (torch.tensor([one]) for one in ([UNCLEAR, 0, 1], [1, 0, UNCLEAR]))
-    known = TokenPlaces((samples, samples), (first, torch.tensor([[UNCLEAR, 0, UNCLEAR]])))
-    other = TokenPlaces((samples, samples), (second, second))
-    queries, keys = known.or_else(other).tokens
-    assert queries.tolist() == [[UNCLEAR, 0, 1]]
-    assert keys.tolist() == [[1, 0, UNCLEAR]]
 
 
 class Blocks(Stack):

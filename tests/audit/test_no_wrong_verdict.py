@@ -147,20 +147,6 @@ def test_padding_is_made_nowhere_where_valid_has_none():
     assert not padded.ok and not said(padded, "Padding of any kind")
 
 
-def test_other_lengths_pad_on_the_side_where_valid_does():
-    class FromTheLeft(Stack):
-        """Positions are right where padding stands in front, and nowhere else."""
-
-        def forward(self, x, keep):
-            place = torch.arange(x.shape[1]) - x.shape[1]
-            return super().forward(x + place[:, None] / 3, keep)
-
-    left = torch.arange(7) >= torch.tensor([[2], [4], [0]])
-    report = audit(FromTheLeft().eval(), padding, inputs=AuditInputs(valid=left))
-    assert report.check("lengths").verdict == "PASS", str(report)
-    assert own(audit(FromTheLeft().eval(), padding)) == ["padding_invariance"]
-
-
 def test_padding_that_the_intent_opens_may_change_an_output():
     def open_to_padding(valid):
         return padding(torch.ones_like(valid)) & (torch.arange(valid.shape[1]) % 3 > 0)
@@ -418,17 +404,6 @@ def pictures(seed, batch, length):
 PICTURES = AuditInputs(make=pictures, valid=torch.ones(3, 16, dtype=torch.bool))
 
 
-def test_a_picture_is_audited_by_its_patches():
-    model = Patches().eval()
-    right = vz.audit_mask(model, banded(4), inputs=PICTURES)
-    assert right.verdict == "PASS", str(right)
-    assert right.check("gradient").verdict == right.check("perturbation").verdict == "PASS"
-    wrong = vz.audit_mask(model, banded(4), causal, inputs=PICTURES)
-    assert wrong.check("gradient").verdict == wrong.check("perturbation").verdict == "FAIL"
-    found = wrong.check("perturbation")
-    assert not banded(4)(PICTURES.valid)[0, found.query, found.key]
-
-
 def test_padded_patches_of_a_picture():
     some = torch.arange(16) < torch.tensor([[11], [7], [16]])
     given = AuditInputs(make=pictures, valid=some)
@@ -493,21 +468,6 @@ def test_a_cache_is_tried_with_padding_or_it_is_said():
     assert own(forgotten) == ["cache"], str(forgotten)
     assert forgotten.check("cache").code == "cache_padding"
     assert re.search(r"token \d+ of sample \d+ differs by \S+ between", str(forgotten))
-
-
-def test_the_id_of_the_padding_is_said_never_to_be_a_real_token():
-    class Ids(Stack):
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(11, 8)
-
-        def forward(self, ids, keep):
-            return super().forward(self.table(ids), keep)
-
-    given = AuditInputs(vocab_size=11, pad_id=3)
-    report = vz.audit_mask(Ids().eval(), causal, inputs=given, n_layers=2)
-    assert said(report, "Real tokens with the id of the padding (3)")
-    assert not said(audit(Stack()), "id of the padding")
 
 
 Both = namedtuple("Both", ["pairs", "tokens"])

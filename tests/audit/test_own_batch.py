@@ -8,7 +8,6 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import Stack, causal, padding
-from tests.audit.transformers_models import TEXT, embedded, made
 from viz_encoder.audit.report import assert_ok
 from viz_encoder.errors import InputError, MaskError
 
@@ -55,15 +54,6 @@ def test_a_leak_is_found_with_its_cause_and_the_mode_stays():
     assert model.training and all(p.grad is None for p in model.parameters())
     found = report.check("maps")
     assert not intent(batch())[found.sample, found.query, found.key]
-
-
-def test_a_model_of_transformers_is_called_by_its_keywords():
-    model = made(0, "Bert", TEXT, embedded).inner
-    right = vz.audit_batch(model, batch(), lambda b: padding(b["attention_mask"] == 1))
-    assert right.verdict == "PASS", str(right)
-    open_to_all = {**batch(), "attention_mask": torch.ones(4, 9, dtype=torch.long)}
-    wrong = vz.audit_batch(model, open_to_all, lambda b: padding(batch()["attention_mask"] == 1))
-    assert wrong.check("maps").code == "closes_nothing"
 
 
 def test_real_tokens_with_the_id_of_the_padding_are_counted():

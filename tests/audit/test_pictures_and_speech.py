@@ -65,17 +65,6 @@ def test_a_picture_s_cls_is_a_token_before_its_patches():
     assert vz.audit_batch(model, {"pixel_values": pictures(0, 2, 17)}, whole).verdict == "PASS"
 
 
-def test_an_intent_of_one_length_alone_says_which_to_give():
-    model = swin()
-    with pytest.raises(InputError, match=r"give AuditScope\(lengths=\[64\]\)"):
-        vz.audit_mask(
-            lambda x, passed: model(x).last_hidden_state,
-            windows(0),
-            inputs=AuditInputs(make=pictures),
-            module=model,
-        )
-
-
 def test_what_runs_besides_attention_on_waveforms_is_said_not_to_be_judged():
     """A norm over the padded samples moves real tokens, and no map shows it (fairseq, 3227)."""
     torch.manual_seed(0)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-import viz_encoder as vz
 from tests.audit.audits import audit, own
 from tests.audit.plants import Stack, causal, own_mask, padding
 from viz_encoder.audit import AuditInputs, AuditScope
@@ -81,11 +80,6 @@ def test_changed_ids_are_judged_unless_they_end_a_document():
     assert "perturbation" in [one.name for one in report.failed], str(report)
 
 
-def test_an_intent_of_valid_alone_says_how_to_read_the_ids():
-    report = audit(Packed().eval(), causal, inputs=IDS)
-    assert report.verdict == "FAIL" and "def intent(valid, ids)" in report.failed[0].cure
-
-
 def test_ids_in_which_the_intent_finds_nothing_are_refused():
     with pytest.raises(
         InputError, match=r"padding alone .* intent\(valid\).*make=lambda seed, batch"
@@ -137,27 +131,6 @@ def test_what_attention_may_leave_out_is_no_missing_link(model, intent, make_mas
     assert any("may_leave_out=True" in line for line in right.not_tested)
     wrong = audit(model(masked=False).eval(), intent, make_mask, scope=SPARSE)
     assert wrong.verdict == "FAIL", str(wrong)
-
-
-def test_without_it_the_link_is_missing():
-    found = audit(Deformable().eval(), padding, own_mask).failed[0]
-    assert "AuditScope(may_leave_out=True)" in found.cure, found
-
-
-def test_a_batch_of_ones_own_may_leave_out_links_too():
-    class Chosen(Stack):
-        """The nearest two of all tokens that may be seen, by a mask."""
-
-        def forward(self, x, valid):
-            keep = padding(valid) & torch.ones(7, 7, dtype=torch.bool).tril(1).triu(-1)
-            return super().forward(x, keep)
-
-    valid = torch.arange(7) < torch.tensor([5, 7, 4])[:, None]
-    batch = {"x": torch.randn(3, 7, 8), "valid": valid}
-    found = vz.audit_batch(Chosen().eval(), batch, lambda given: padding(valid))
-    assert found.verdict == "FAIL", str(found)
-    left = vz.audit_batch(Chosen().eval(), batch, lambda given: padding(valid), may_leave_out=True)
-    assert left.verdict == "PASS", str(left)
 
 
 class Blocks(Stack):

@@ -22,29 +22,6 @@ def test_two_paths():
     assert report.check("grad_mode").cause.startswith("not known: they differ with nothing to mask")
 
 
-def test_two_paths_that_treat_padding_differently():
-    model = Stack()
-
-    def forward(x, keep):
-        return model(x, keep) * (1 + 0.1 * torch.is_grad_enabled() * (~keep[:, :, -1:]))
-
-    report = audit(forward)
-    assert own(report) == ["grad_mode"] and report.check("grad_mode").code == "path"
-    assert not report.check("grad_mode").cause.startswith("consistent with")
-
-
-def test_a_bug_in_training_mode_only():
-    class Training(Stack):
-        def forward(self, x, keep):
-            x = F.dropout(x, 0.3, self.training)
-            return super().forward(x, keep | keep.new_tensor(self.training))
-
-    model = Training()
-    report = audit(model, causal)
-    assert own(report) == ["train_mode"] and "In training mode" in report.sentence
-    assert model.training and report.check("eval_mode").verdict == "INFO"
-
-
 def test_what_training_mode_alone_refuses_is_not_tested():
     class Spans(Stack):
         """As SpecAugment, which hides ten frames in training mode, and of fewer raises."""
@@ -64,18 +41,6 @@ def test_a_model_in_eval_mode_is_not_said_to_train():
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     model = nn.TransformerEncoder(layer, 1).eval()
     assert vz.audit_mask(model, padding).check("eval_mode").verdict == "PASS"
-
-
-@pytest.mark.parametrize("from_length", [11, 33])
-def test_a_bug_above_a_length(from_length):
-    model = Stack()
-
-    def long(x, keep):
-        return model(x, keep | keep.new_tensor(x.shape[1] >= from_length))
-
-    report = audit(long, causal)
-    assert own(report) == ["lengths"] and report.check("lengths").code == "ignored"
-    assert own(audit(long, causal, scope=AuditScope(lengths=(7, from_length - 1)))) == []
 
 
 def test_the_longest_input_must_run():
@@ -99,28 +64,6 @@ def test_implementations_must_agree():
         assert own(found) == ["implementations"], str(found)
     same = AuditScope(variants={"same": lambda x, keep: model(x, keep)})
     assert audit(model, scope=same).verdict == "PASS"
-
-
-def test_a_cache():
-    model = Attention()
-
-    def whole(x, keep):
-        return model(x, keep)
-
-    def step(x, cache, corner=False):
-        seen = x if cache is None else torch.cat([cache, x], 1)
-        n_new, n_all = x.shape[1], seen.shape[1]
-        keep = torch.ones(n_all, n_all).tril().bool().expand(len(x), -1, -1)
-        if corner:
-            keep = keep & (torch.arange(n_all) < n_new)
-        keep = keep | torch.eye(n_all).bool()
-        return model(seen, keep)[:, -n_new:], seen
-
-    right = audit(whole, causal, scope=AuditScope(step=step), n_layers=1)
-    assert right.check("cache").verdict == "PASS"
-    cornered = AuditScope(step=lambda x, c: step(x, c, corner=True))
-    wrong = audit(whole, causal, n_layers=1, scope=cornered)
-    assert own(wrong) == ["cache"] and wrong.check("cache").code == "corner"
 
 
 @pytest.mark.parametrize("open_", ["prompt", "later", ""])
@@ -206,22 +149,6 @@ def test_packed_documents():
         ),
     )
     assert own(own_words) == ["documents"] and "intent itself" in own_words.sentence
-
-
-def test_ids_are_audited_by_their_embeddings():
-    class Ids(Stack):
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(11, 8)
-
-        def forward(self, ids, keep):
-            return super().forward(self.table(ids), keep)
-
-    model, ids = Ids(), AuditInputs(vocab_size=11)
-    right = vz.audit_mask(model, causal, inputs=ids, n_layers=2)
-    assert right.verdict == "PASS" and right.check("gradient").verdict == "PASS"
-    wrong = vz.audit_mask(model, causal, padding, inputs=ids, n_layers=2)
-    assert wrong.check("gradient").verdict == "FAIL"
 
 
 NOTHING_TO_TRY = {
@@ -431,19 +358,6 @@ def test_positions_that_steps_count_otherwise_are_no_mask(wrong, verdict, words)
     found = audit(model, causal, scope=scope, n_layers=1).check("cache")
     assert found.verdict == verdict and words in found.evidence, found
     assert not found.code and (not found.cause or found.cause.startswith("not known"))
-
-
-@pytest.mark.parametrize("from_length", [8, 13])
-def test_the_first_length_is_advised_only_where_no_other_is_right(from_length):
-    model, both = Stack(), torch.tensor([0, 3])
-
-    def long(x, keep):
-        links = torch.zeros_like(keep).index_fill(1, both, True) & (x.shape[1] >= from_length)
-        return model(x, keep | links)
-
-    found = audit(long, causal).check("lengths")
-    assert found.verdict == "FAIL" and not found.code
-    assert ("lengths=[7]" in found.cure) == (from_length == 8)
 
 
 class OnlyLong(Stack):

@@ -6,11 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import LlamaConfig, LlamaModel, StaticCache
 
 import viz_encoder as vz
 from tests.audit.audits import own
-from tests.audit.layouts import Layers, OfBatch, batch, by_hand, heads_in_batch, sdpa
+from tests.audit.layouts import Layers, OfBatch, batch, by_hand, sdpa
 from tests.audit.plants import banded, causal, padding
 from tests.slow import slow, slow_but
 from viz_encoder.audit import AuditInputs, AuditScope
@@ -136,14 +135,6 @@ def test_a_filling_before_the_first_chunk_is_a_fault_where_it_is_open(fill, by_e
         assert code or report.sentence.startswith("Tokens look where"), report
 
 
-def test_slots_of_heads_in_the_batch():
-    def scope_of(how):
-        model = Layers(heads_in_batch(filled(how))).eval()
-        return vz.audit_mask(model, causal, d_model=8).verdict
-
-    assert (scope_of("closed"), scope_of("zeros")) == ("PASS", "FAIL")
-
-
 class Sink(nn.Module):
     """Keys of no token that a model has on purpose: zeros or learned ones, before or after."""
 
@@ -185,28 +176,6 @@ def test_a_sink_of_torch_is_no_fault_where_it_fills_a_block(options):
     for model in (Attends().train(), Attends().eval()):
         report = vz.audit_batch(model, given, lambda it: padding(it["valid"]))
         assert report.verdict == "PASS", str(report)
-
-
-@pytest.mark.parametrize("size", [8, 32])
-def test_a_static_cache_of_transformers(size):
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "vocab_size": 40}
-    config = LlamaConfig(**sizes, num_attention_heads=2, num_key_value_heads=1)
-    model = LlamaModel(config).eval()
-
-    def run(x, mask):
-        cache = StaticCache(config, max_cache_len=max(size, x.shape[1]))
-        return model(inputs_embeds=x, attention_mask=mask, past_key_values=cache, use_cache=True)[0]
-
-    report = vz.audit_mask(run, causal, lambda valid: valid.long(), d_model=16)
-    assert report.verdict == "PASS" and report.check("maps").verdict == "PASS", str(report)
-
-    def run_batch(inputs_embeds, attention_mask):
-        return run(inputs_embeds, attention_mask)
-
-    valid = torch.arange(7) < torch.tensor([[7], [4], [5]])
-    given = {"inputs_embeds": torch.randn(3, 7, 16), "attention_mask": valid.long()}
-    one = vz.audit_batch(run_batch, given, lambda it: causal(it["attention_mask"] == 1))
-    assert one.verdict == "PASS", str(one)
 
 
 class Prefixed(nn.Module):

@@ -1,6 +1,5 @@
 """Tokens with a structure, as frames have, are not judged at lengths that nobody chose."""
 
-import pytest
 import torch
 
 from tests.audit.audits import audit
@@ -79,32 +78,6 @@ def test_a_fault_at_a_length_that_nobody_chose_is_told_and_not_judged():
         model, lambda valid: of_frames(valid, valid.shape[1] // 4), own_mask, inputs=WHOLE
     )
     assert quarters.verdict == "PASS", str(quarters)
-
-
-def test_each_length_that_is_asked_for_is_tried():
-    longer = AuditInputs(valid=torch.ones(3, 12, dtype=torch.bool))
-    report = audit(
-        Frames().eval(), of_frames, own_mask, inputs=longer, scope=AuditScope(lengths=[16, 20])
-    )
-    assert "At 16, 20 tokens" in report.check("lengths").evidence, str(report)
-
-
-@pytest.mark.parametrize("inputs", [TEXTS, None])
-def test_a_picture_before_a_text_passes(inputs):
-    scope = AuditScope(lengths=() if inputs else (22,))
-    report = audit(Captioner().eval(), before_text, own_mask, inputs=inputs, scope=scope)
-    assert report.verdict == "PASS", str(report)
-    if inputs is None:
-        told = report.check("padding_invariance")  # what was cut to 5 tokens holds no picture
-        assert told.verdict in ("PASS", "NOT TESTED") and "ERROR" not in str(report)
-
-
-def test_a_picture_that_is_cut_off_is_refused_and_said():
-    short = AuditInputs(valid=torch.arange(15) < torch.tensor([5, 15, 11])[:, None])
-    report = audit(Captioner().eval(), before_text, own_mask, inputs=short)
-    told = report.check("padding_invariance")
-    assert report.verdict == "PASS" and told.verdict == "NOT TESTED", str(report)
-    assert "cut to its 5 tokens" in told.evidence and "AuditInputs(valid=…)" in told.evidence
 
 
 def test_a_place_that_is_counted_from_the_end_is_another_input_when_cut():

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.audit.audits import audit, own
-from tests.audit.plants import Stack, causal, own_mask, padding
+from tests.audit.plants import Stack, own_mask, padding
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.errors import InputError
 
@@ -81,43 +81,6 @@ def test_cross_that_fits_nothing_is_refused_with_what_was_seen():
         audit(Latents().eval(), padding, own_mask, scope=scope)
 
 
-class UsesUp(Stack):
-    """Masks where a filter() says so, which is empty after one call."""
-
-    def __init__(self):
-        super().__init__()
-        self.masked = filter(bool, [True])
-
-    def forward(self, x, keep):
-        return super().forward(x, keep if next(self.masked, False) else torch.ones_like(keep))
-
-
-def test_a_second_call_unlike_the_first_is_told_as_that():
-    model = UsesUp().eval()
-    model.masked = filter(bool, [True] * 2)  # one call finds what is given back
-    report = audit(model, padding)
-    assert "second of two equal calls gives another result" in report.sentence, str(report)
-    assert "list(filter(…))" in report.failed[0].cure and "does not run" not in str(report)
-    assert sum("second of two" in line for line in report.not_tested) == 1
-
-
-class Convolved(nn.Module):
-    """A convolution to both sides behind causal attention."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner, self.conv = Stack(1), nn.Conv1d(8, 8, 3, padding=1)
-
-    def forward(self, x, keep):
-        return x + self.conv(self.inner(x, keep).mT).mT
-
-
-@pytest.mark.parametrize(("intent", "fix"), [(causal, "causal conv"), (padding, "Mask padding")])
-def test_a_convolution_has_the_fix_for_what_it_reads(intent, fix):
-    report = audit(Convolved().eval(), intent, n_layers=1)
-    assert report.failed[0].code == "besides_attention" and fix in report.failed[0].cure
-
-
 def test_an_intent_of_one_token_more_is_told_how_to_count_it():
     def meant(valid):
         return padding(F.pad(valid, (0, 1), value=True))
@@ -145,25 +108,6 @@ def test_each_sample_with_padding_in_the_middle_is_named():
         for one in (report, audit(Stack().eval()))
     ]
     assert told == [False, True]
-
-
-class Beside(Stack):
-    """Attends twice over the numbers of a token, too."""
-
-    def forward(self, x, keep):
-        for _ in range(2):
-            y = x.flatten(0, 1)[..., None]
-            x = x + F.scaled_dot_product_attention(y, y, y)[..., 0].view_as(x)
-        return super().forward(x, keep)
-
-
-def test_what_was_tried_and_judged_is_counted_once():
-    report = audit(Beside().eval(), n_layers=None)
-    assert "2 × the model itself (8 queries, 8 keys)" in report.sentence, str(report)
-    assert len([line for line in report.not_tested if "8 queries" in line]) == 1
-    n_passed = sum(check.verdict == "PASS" for check in report.checks)
-    assert f" in {n_passed} checks" in report.sentence and n_passed < len(report.checks)
-    assert "Other numbers of tokens than 7, 12 and 49." in report.not_tested
 
 
 def test_pool_over_that_could_not_be_judged_is_not_asked_for_again():
