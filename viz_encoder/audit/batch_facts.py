@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import Tensor, int32, int64
 
-from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Answer, Verdict, passes, untested
 from viz_encoder.shown import counted

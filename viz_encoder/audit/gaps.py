@@ -11,9 +11,8 @@ from viz_encoder.audit.arguments import AuditInputs
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.checks.documents import numbered
-from viz_encoder.audit.measure.flex_masks import is_flex
+from viz_encoder.audit.measure.flex_masks import is_flex, parts_of
 from viz_encoder.audit.measure.maps import named_once
-from viz_encoder.audit.measure.passed import parts_of
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.errors import InputError
 

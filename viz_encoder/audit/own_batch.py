@@ -17,15 +17,15 @@ from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.calling import require_one_stack, with_batch
 from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
-from viz_encoder.audit.diagnose.unlike_itself import unlike_itself
+from viz_encoder.audit.diagnose.right_on import unlike_itself
 from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.intents import read_intent, require_samples
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.reach import Allowed, pattern_in
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost, Setting, called
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.never_read import find_unread
+from viz_encoder.audit.missing_links import find_unread
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Answer, MaskReport, Verdict, passes, raised, untested
 from viz_encoder.audit.verdict import ask_all, report_of

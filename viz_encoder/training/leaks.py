@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE
 from viz_encoder.audit.measure.slots import NO_SLOTS, Slots, keys_of, opened_in
+from viz_encoder.audit.measure.softmaxes import RowSums, broken_rows
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from viz_encoder.analyses.survey import LayerSurvey, surveys
-from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.report import Check
 from viz_encoder.corpora.statistics import PerHead
 from viz_encoder.errors import VizEncoderError

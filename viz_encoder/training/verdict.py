@@ -8,10 +8,10 @@ from torch import Tensor
 from viz_encoder.audit.batch_facts import ids_of_padding, lengths_of
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of
-from viz_encoder.audit.diagnose.seen import LayerOnBatch
-from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.report import Answer, Check, Diagnosis, Verdict, passes, untested

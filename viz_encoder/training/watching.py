@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from viz_encoder.arguments import AS_IT_IS, Count, public
 from viz_encoder.audit.arguments import require_intents
-from viz_encoder.audit.measure.passed import mapped
+from viz_encoder.audit.measure.flex_masks import mapped
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.own_batch import BatchIntents, case_of
 from viz_encoder.audit.report import Check, Verdict

@@ -6,8 +6,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import Gap, gap
+from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested

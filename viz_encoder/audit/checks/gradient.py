@@ -14,8 +14,7 @@ from viz_encoder.audit.diagnose.tried import by_trying
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import beside_tokens, named_once
 from viz_encoder.audit.measure.setting import GRADIENT, Case
-from viz_encoder.audit.missing_links import missing_links
-from viz_encoder.audit.never_read import find_unread
+from viz_encoder.audit.missing_links import find_unread, missing_links
 from viz_encoder.audit.pictures import (
     picture_of_gradient,
     picture_of_other_sample,

@@ -8,8 +8,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import first_nonfinite
+from viz_encoder.audit.measure.flex_masks import parts_of
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.passed import parts_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested

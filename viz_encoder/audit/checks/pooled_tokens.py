@@ -10,7 +10,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, one_row_alone
 from viz_encoder.audit.measure.setting import GRADIENT, Case
-from viz_encoder.audit.never_read import (
+from viz_encoder.audit.missing_links import (
     TokenFlags,
     rows_never_pooled,
     takes_one_row,

@@ -8,8 +8,8 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.layer import LayerRun
-from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import TOLERANCE
+from viz_encoder.audit.measure.softmaxes import RowSums, broken_rows
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Answer, Verdict, passes, untested
 

@@ -7,8 +7,7 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import MaskReading, readings, suspicions
-from viz_encoder.audit.measure.flex_masks import is_flex, name_of
-from viz_encoder.audit.measure.passed import leaves_in
+from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Answer, Verdict, passes

@@ -10,8 +10,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.passed_mask import MaskReading
-from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.report import Diagnosis
 from viz_encoder.shown import listed

@@ -10,19 +10,18 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands
-from viz_encoder.audit.diagnose.chunks import wrong_repeats
-from viz_encoder.audit.diagnose.document_edges import (
+from viz_encoder.audit.diagnose.bands import band_of, without, wrong_bands, wrong_repeats
+from viz_encoder.audit.diagnose.grids import by_distance, wrong_branches, wrong_graphs, wrong_grids
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, wrong_groups
+from viz_encoder.audit.diagnose.padding_masks import (
     EARLY,
     LATE,
+    MOST_STEPS,
     moved_edges,
     numbered_padding,
     numbers_of,
+    other_keys,
 )
-from viz_encoder.audit.diagnose.grids import by_distance, wrong_graphs, wrong_grids
-from viz_encoder.audit.diagnose.hypothesis import Hypothesis, wrong_groups
-from viz_encoder.audit.diagnose.padding_masks import MOST_STEPS, other_keys
-from viz_encoder.audit.diagnose.trees import wrong_branches
 from viz_encoder.audit.diagnose.windows import wrong_windows
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.model.masks import Valid

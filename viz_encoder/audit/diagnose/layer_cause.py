@@ -11,10 +11,10 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0, added, left_to, measured, real_rows
 from viz_encoder.audit.diagnose.diagnosis import diagnose, diagnose_constant, either
 from viz_encoder.audit.diagnose.half_masked import not_meant
+from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.map_cause import diagnose_maps
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
-from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.diagnose.tried import by_trying, of_the_tensor
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.layer import LayerRun

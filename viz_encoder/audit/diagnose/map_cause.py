@@ -15,8 +15,7 @@ from viz_encoder.audit.diagnose.described import described, framed, joined_group
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, either
 from viz_encoder.audit.diagnose.grids import one_direction
 from viz_encoder.audit.diagnose.hypotheses import HeadFlags, hypotheses
-from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity
-from viz_encoder.audit.diagnose.seen import LayerOnBatch
+from viz_encoder.audit.diagnose.hypothesis import Hypothesis, Identity, LayerOnBatch
 from viz_encoder.audit.measure.reach import Allowed, must_know
 from viz_encoder.audit.report import Diagnosis
 

@@ -10,9 +10,9 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.banned import NEAR_0
 from viz_encoder.audit.diagnose.diagnosis import UNKNOWN, diagnose, diagnose_constant
 from viz_encoder.audit.diagnose.half_masked import contradicted, half_masked, over_queries
+from viz_encoder.audit.diagnose.hypothesis import LayerOnBatch
 from viz_encoder.audit.diagnose.map_cause import Reached, diagnose_gradient, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings_of, suspicions
-from viz_encoder.audit.diagnose.seen import LayerOnBatch
 from viz_encoder.audit.diagnose.several_softmaxes import of_softmaxes
 from viz_encoder.audit.measure.moved_parts import moved_parts
 from viz_encoder.audit.measure.parts import MixingPart, NamedPart, mixing_parts, name_in

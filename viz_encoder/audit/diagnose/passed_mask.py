@@ -13,8 +13,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.constants import SAFE
-from viz_encoder.audit.measure.flex_masks import fault_of, is_flex, meant
-from viz_encoder.audit.measure.passed import leaves_in, tensors_in
+from viz_encoder.audit.measure.flex_masks import fault_of, is_flex, leaves_in, meant, tensors_in
 from viz_encoder.audit.measure.setting import Case
 
 

@@ -15,9 +15,9 @@ from viz_encoder.audit.diagnose.right_on import is_closed, is_right_on, places_o
 from viz_encoder.audit.diagnose.what_is_passed import of_what_is_passed
 from viz_encoder.audit.measure.changed_tokens import content_of
 from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Diagnosis, is_sure
 from viz_encoder.errors import InputError

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from viz_encoder.audit.diagnose.chunks import Pairs
-from viz_encoder.audit.diagnose.document_edges import numbers_of
+from viz_encoder.audit.diagnose.bands import Pairs
+from viz_encoder.audit.diagnose.padding_masks import numbers_of
 
 LARGEST = 256  # tokens up to which windows are looked for
 WIDEST = 16

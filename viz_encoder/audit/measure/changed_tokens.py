@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.measure.passed import mapped, tensors_in
+from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 

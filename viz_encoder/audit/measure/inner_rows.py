@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.measure.gradients import NoGradient
-from viz_encoder.audit.measure.leaf import leaf_of
+from viz_encoder.audit.measure.gradients import NoGradient, leaf_of
 from viz_encoder.audit.measure.parts import SeenModule, watched
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault

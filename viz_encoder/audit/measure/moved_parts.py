@@ -10,8 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.measure.gradients import NoGradient
-from viz_encoder.audit.measure.leaf import leaf_of
+from viz_encoder.audit.measure.gradients import NoGradient, leaf_of
 from viz_encoder.audit.measure.parts import NamedPart, SeenModule, axis_of, is_inside, watched
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject

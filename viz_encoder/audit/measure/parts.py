@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from viz_encoder.audit.measure.gradients import NoGradient
-from viz_encoder.audit.measure.leaf import leaf_of
+from viz_encoder.audit.measure.gradients import NoGradient, leaf_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 
