@@ -100,27 +100,11 @@ class Odd:
 
 
 JUNK = (
-    *(None, True, False, 0, 1, -1, 7, 1.7, -0.5, math.nan, math.inf, 1 + 2j, 2**31, 10**30),
-    *(
-        10**5000,
-        "",
-        "x",
-        "keys",
-        "3",
-        "\0",
-        "é" * 300,
-        "\ud800",
-        TEXT,
-        b"x",
-        Path("."),
-        Path("no.x"),
-    ),
-    *((), [], [1], [None], ["a"], [[1]], (1, 2), {}, {1: 2}, set(), {1}, range(3), slice(5, 1)),
-    *(slice("a"), object(), Odd(), lambda *given, **named: None, int, ValueError("x")),
-    *(np.zeros(3), np.zeros((2, 2)), np.array([]), np.int64(3), np.float64(1.7), np.array("x")),
-    *(np.array([None]), torch.zeros(3), torch.zeros(2, 2, dtype=torch.bool), torch.tensor(3)),
-    *(torch.tensor(1.5), torch.empty(0), torch.zeros(2, 3, 4), torch.tensor([math.nan] * 4)),
-    *(torch.zeros(2, 5, dtype=torch.int64), torch.float32, np.dtype("f4"), torch.device("cpu")),
+    *(None, True, 1, -1, 7, 1.7, math.nan, 1 + 2j, 10**30, 10**5000, b"x", Path("no.x"), Odd()),
+    *("", "x", "\0", "\ud800", TEXT, [], [1], [None], ["a"], (1, 2), {}, {1: 2}, slice(5, 1)),
+    *(slice("a"), lambda *given, **named: None, int, np.zeros(3), np.zeros((2, 2)), np.int64(3)),
+    *(np.array([]), np.array([None]), torch.zeros(2, 2, dtype=torch.bool), torch.tensor(1.5)),
+    *(torch.empty(0), torch.zeros(2, 3, 4), torch.tensor([math.nan] * 4), torch.float32),
     *(TRACE, PICTURE, GRAMMAR, MODULE, [TRACE]),
 )
 DRAWN = (

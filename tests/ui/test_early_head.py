@@ -1,10 +1,6 @@
 """The page's head and its files, and how they travel: kept by name and address, and packed."""
 
-import http.client
-import statistics
-import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import gradio as gr
 import httpx
@@ -17,8 +13,6 @@ from viz_encoder.ui.wire import static
 from viz_encoder.ui.wire.static import NAMES_KEPT, EarlyHead, address, joined
 
 PAGE = "<html><head><script>named()</script></head>\n<p>of {host}</p></html>" + 500 * "."
-ROUNDS = 9
-WAIT = 0.02  # seconds; a delayed acknowledgment takes 0.04
 
 
 @pytest.fixture
@@ -98,31 +92,6 @@ def test_a_folder_of_scripts_comes_as_one_file_that_is_kept(site, folder):
         assert plain.text.count(f'MODULES["{folder}/{module.name}"] = ') == 1
     wrong = httpx.get(f"{site}{address('offline.js')}")
     assert wrong.status_code == 404
-
-
-def waits(site: str, path: str) -> float:
-    """Seconds of an answer on a connection that is kept, the median of some."""
-    place = urlsplit(site)
-    kept = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
-    seconds = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        kept.request("GET", path)
-        kept.getresponse().read()
-        seconds.append(time.perf_counter() - start)
-    kept.close()
-    return statistics.median(seconds)
-
-
-@pytest.mark.filterwarnings("ignore:websockets:DeprecationWarning")  # of an older uvicorn
-def test_an_answer_waits_for_no_acknowledgment_as_on_a_server_of_gradio(site):
-    with gr.Blocks(analytics_enabled=False) as page:
-        gr.Markdown("A page.")
-    _, theirs, _ = page.launch(prevent_thread_lock=True, quiet=True, ssr_mode=False)
-    try:
-        assert waits(site, "/theme.css") < waits(theirs, "/theme.css") + WAIT
-    finally:
-        page.close()
 
 
 def test_no_script_of_gradios_page_is_asked_for_at_the_root_of_the_site():

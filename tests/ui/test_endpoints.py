@@ -2,7 +2,6 @@
 
 import base64
 import json
-import math
 
 import httpx
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.slow import slow_but
 from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.bundled import asset
@@ -128,14 +126,6 @@ def test_a_fault_is_a_plain_sentence(client, arguments, api_name, says):
         client.predict(*arguments, api_name=api_name)
 
 
-@pytest.mark.parametrize(
-    ("layer", "head"), [(99, "0"), (-1, "0"), (1.5, "0"), (math.nan, "0"), (0, "12"), (0, "x")]
-)
-def test_numbers_are_checked_on_the_server(client, run, layer, head):
-    with pytest.raises((AppError, ValueError), match=r"There is no|JSON"):
-        client.predict(run["key"], layer, head, api_name="/attention")
-
-
 def ask(site: str, api_name: str, *values: object) -> str:
     """The sentence that an endpoint refuses with, over plain HTTP; "" where it answers."""
     url = f"{site}gradio_api/call{api_name}"
@@ -144,23 +134,6 @@ def ask(site: str, api_name: str, *values: object) -> str:
     if "event: complete" in told:
         return ""
     return json.loads(told.split("data: ", 1)[1].split("\n", 1)[0])["error"]
-
-
-ODD = [None, [], {}, ["a"], {"a": 1}, 7, True, {"path": "/etc/passwd", "meta": FILE}]
-
-
-@pytest.mark.parametrize(
-    ("api_name", "place", "rest"),
-    [
-        *(("/run_text", 0, (TEXT, "", "all-MiniLM-L6-v2")), ("/run_text", 2, (TEXT, "", "x"))),
-        *(("/run_text", 1, (TEXT, "")), ("/run_picture", 0, ("",)), ("/run_picture", 1, ("", ""))),
-        *(("/open_saved", 0, ("",)), ("/attention", 0, ("", 0, "0")), ("/proof", 0, ("",))),
-    ],
-)
-@pytest.mark.parametrize("odd", slow_but([None, {"a": 1}, 7], ODD))
-def test_a_wrong_type_is_refused_in_a_sentence(site, api_name, place, rest, odd):
-    told = ask(site, api_name, *rest[:place], odd, *rest[place + 1 :])
-    assert told.endswith(".") and len(told) < 400
 
 
 @pytest.mark.parametrize(("place", "what"), [(1, "layer"), (2, "head"), (3, "query")])
@@ -184,15 +157,6 @@ def test_a_head_is_written_in_plain_digits(site, run, head):
     assert told.startswith("There is no head ") and len(told) < 200
     answer = httpx.get(f"{site}viz/run/{run['key']}/map", params={"layer": 0, "head": head})
     assert answer.status_code in (404, 422)
-
-
-def test_a_head_may_be_a_number(client, run, trace):
-    got = client.predict(run["key"], 3, 5, api_name="/attention")
-    assert torch.allclose(torch.tensor(got), trace.attention(3, 5), atol=1e-6)
-
-
-def test_a_long_name_is_cut(site):
-    assert len(ask(site, "/run_text", TEXT, "", "x" * 100_000)) < 300
 
 
 @pytest.mark.parametrize("content", ["", "AAAA", base64.b64encode(b"x" * 400).decode()])

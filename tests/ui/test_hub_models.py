@@ -7,9 +7,7 @@ import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from huggingface_hub import constants
 
-import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
 from tests.slow import slow
 from tests.ui.conftest import lasting, listen_for_errors, matters, serving
@@ -263,21 +261,3 @@ def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     page.click("#viz-stop")
     page.wait_for_selector("#viz-found .viz-alert")
     assert "Stopped" in page.inner_text("#viz-found")
-
-
-@pytest.mark.slow
-def test_a_download_is_stopped_on_the_page(hub, page, site):
-    hub.models[NAME]["model.safetensors"] += b"\0" * 200_000
-    opened(page, site)
-    page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
-    page.click("#viz-look")
-    page.wait_for_selector("#viz-found .viz-model")
-    hub.go.clear()
-    page.click("#viz-download")
-    page.wait_for_selector("#viz-found :text('Downloading')")
-    page.click("#viz-stop")
-    page.wait_for_selector("#viz-found .viz-alert")
-    assert "Stopped" in page.inner_text("#viz-found")
-    page.wait_for_selector("#viz-stop", state="hidden")
-    assert page.is_visible(".viz-map-canvas")
-    assert vz.checkpoints.plan_cached(NAME) is None and constants.HF_HUB_CACHE

@@ -2,9 +2,7 @@
 
 from urllib.parse import parse_qs
 
-import numpy as np
 import pytest
-import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, open_tab, serving
@@ -80,63 +78,6 @@ def test_a_comparison_is_restored_on_another_server(shared, reopened, minilm):
     order = "[...document.querySelectorAll('.viz-atlas-cell')].map((cell) => cell.dataset.head)"
     assert other.evaluate(order) == page.evaluate(order)
     assert chosen(other) == chosen(page)
-
-
-@pytest.mark.slow
-def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
-    opened = visit(tab="masks", layer=2, head=4, **{"masks.mask": "none"})
-    page = opened.page
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    page.select_option("#viz-mask-preset", "causal")
-    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
-    page.evaluate("vizMasks.painter.paint([[[0, 3], [0, 3]]], 1)")  # no preset any more
-    page.click("#viz-mask-run")
-    page.wait_for_selector("#viz-mask-everywhere")
-    page.click("#viz-mask-everywhere")
-    page.wait_for_function("vizTab.run.masked !== ''")
-    other = reopened(page)
-    other.wait_for_selector("#viz-tab-masks-button[aria-selected=true]", timeout=60_000)
-    other.wait_for_function("window.vizTab?.run?.masked && window.vizMasks?.result.run")
-    meant = np.tril(np.ones((15, 15), bool))
-    meant[0, 3] = True
-    painted = other.evaluate("[...vizMasks.mask.cells]")
-    np.testing.assert_array_equal(np.reshape(painted, (15, 15)).astype(bool), meant)
-    ran = vz.capture(minilm, TEXT, mask=torch.from_numpy(meant)).attention(2, 4).numpy()
-    other.wait_for_selector(".viz-map[data-painted]", state="attached")
-    found = np.reshape(other.evaluate("[...vizTab.map.tiles[0].values]"), (15, 15)).astype(float)
-    np.testing.assert_allclose(np.nan_to_num(found), ran * meant, atol=2e-6)
-    assert chosen(other) == chosen(page)
-
-
-@pytest.mark.slow
-def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
-    opened = visit(tab="masks")
-    page = opened.page
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    page.select_option("#viz-mask-preset", "window")
-    page.fill("[data-size=reach]", "2")
-    page.wait_for_function("location.search.includes('masks.mask=window')")
-    other = reopened(page)
-    other.wait_for_function(
-        "window.vizMasks?.ready && vizMasks.mask.summary().forbidden > 0", timeout=60_000
-    )
-    far = np.abs(np.subtract.outer(range(15), range(15))) <= 2
-    np.testing.assert_array_equal(
-        np.reshape(other.evaluate("[...vizMasks.mask.cells]"), (15, 15)).astype(bool), far
-    )
-    assert other.input_value("[data-size=reach]") == "2"
-    page.evaluate("vizMasks.painter.paint([[[0, 9], [0, 9]]], 1)")
-    page.select_option("#viz-mask-mistake", "ignored")
-    page.click("#viz-mask-run")
-    page.wait_for_function("location.search.includes('masks.mistake=ignored')")
-    again = reopened(page)
-    again.wait_for_function("window.vizMasks?.result.run", timeout=60_000)
-    assert again.inner_text("#viz-mask-sentence") == page.inner_text("#viz-mask-sentence")
-    far[0, 9] = True
-    np.testing.assert_array_equal(
-        np.reshape(again.evaluate("[...vizMasks.mask.cells]"), (15, 15)).astype(bool), far
-    )
-    assert chosen(again) == chosen(page)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import threading
 
 import httpx
 import pytest
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -84,14 +83,6 @@ def test_predictions_that_there_are_not(client, folder, layer, task, says):
         client.predict(key, task, layer, api_name="/predictions")
 
 
-def test_a_public_server_opens_nothing(folder):
-    with serving(make_app(ServerSettings(public=True))) as site:
-        client = Client(site, verbose=False)
-        for name in (str(folder), "some/model", "~", "."):
-            with pytest.raises(AppError, match="opens no"):
-                client.predict(name, api_name="/open_model")
-
-
 def test_a_model_is_loaded_once_for_all(folder, monkeypatch):
     models, calls, begun = Models(local=True, device="cpu"), [], threading.Barrier(4)
     real = models_module.fill
@@ -157,41 +148,6 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     page.wait_for_selector(".viz-predictions[data-painted$=':1']")
     early = predictions(vz.load(folder, device="cpu"), trace, state=1)[0]
     assert page.inner_text(".viz-guess li:first-child bdi") == early.labels[0]
-
-
-@pytest.mark.slow
-def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
-    """Random weights, saved with a tokenizer and without one."""
-    axes = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_ff": 24, "vocab_size": 45}
-    words = vz.load(folder, device="cpu").reader.tokenizer
-    vz.load(vz.EncoderConfig(**axes), tokenizer=words).save(tmp_path / "mine")
-    vz.load(vz.EncoderConfig(**axes)).save(tmp_path / "bare")
-    page = visit().painted()
-    page.click("#viz-opening >> text=Open another model")
-    page.fill("#viz-open-name input, #viz-open-name textarea", str(tmp_path / "bare"))
-    page.click("#viz-load")
-    page.wait_for_selector("#viz-found .viz-alert")
-    assert "has no tokenizer" in page.inner_text("#viz-found")
-    page.fill("#viz-open-name input, #viz-open-name textarea", str(tmp_path / "mine"))
-    page.click("#viz-load")
-    page.wait_for_selector("text=mine (untrained) is loaded")
-    page.fill("#viz-text-a textarea", TEXT)
-    page.click("#viz-run")
-    page.wait_for_function("window.vizTab.run.model === 'mine (untrained)'")
-    page.wait_for_selector(".viz-fact:text('mine (untrained)')")
-    assert "untrained: its weights are random" in page.inner_text(".viz-notes >> nth=0")
-    assert page.evaluate("window.vizTab.run.weights") == "untrained"
-
-
-@pytest.mark.slow
-def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
-    page = visit().painted()
-    page.click("text=Model architecture")
-    page.wait_for_selector("#viz-about .viz-model")
-    said = page.inner_text("#viz-about")
-    assert "post-norm" in said and "x ← norm(x + f(x))" in said and "Apache-2.0" in said
-    page.click("text=Picture")
-    page.wait_for_selector("#viz-about :text('pre-norm')")
 
 
 def test_a_small_vocabulary_is_listed_whole(grammar):

@@ -212,39 +212,6 @@ def test_a_padding_preset_puts_real_padding_beside_the_text(masks):
     page.wait_for_url("**pad=end*")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1440, 390])
-def test_padding_of_a_link_is_there_again_and_goes(visit, width):
-    page = visit(tab="masks", width=width, **{"masks.mask": "none"}).page
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    mask = with_padding(page)
-    page.wait_for_url("**masks.pad=end*")
-    page.reload()  # painted, not run yet
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    np.testing.assert_array_equal(painted_mask(page), mask)
-    assert page.input_value("[data-size=padding]") == "3"
-    page.click("#viz-mask-run")
-    page.wait_for_selector(RAN, timeout=60_000)
-    page.click("#viz-mask-everywhere")
-    page.wait_for_url("**pad=end*")
-    page.reload()
-    page.wait_for_selector(RAN, timeout=60_000)
-    np.testing.assert_array_equal(painted_mask(page), mask)
-    assert page.input_value("#viz-mask-preset") == "padding-right"
-    assert page.input_value("[data-size=padding]") == "3"
-    page.select_option("#viz-mask-preset", "causal")  # of the text alone
-    page.wait_for_function("vizMasks.mask.n === 15")
-    page.keyboard.press("Control+z")
-    page.wait_for_function("vizMasks.mask.n === 18")
-    np.testing.assert_array_equal(painted_mask(page), mask)
-    assert page.inner_text(".viz-mask-numbers caption") == "Rows: queries; columns: keys"
-    page.evaluate("scrollTo(0, 0)")
-    page.click("#viz-unmask")
-    page.wait_for_function("vizTab.run.tokens.length === 15 && !vizTab.run.masked")
-    page.wait_for_selector(".viz-masking", state="hidden")
-    page.wait_for_function("!new URL(location).searchParams.has('pad')")
-
-
 def test_the_masks_tab_opens_on_padding_that_is_not_masked(visit, minilm, plain):
     ids = torch.cat([minilm.read(TEXT).values, torch.zeros(1, 2, dtype=torch.long)], dim=1)
     ran = vz.capture(minilm, ids, valid=torch.ones_like(ids).bool())

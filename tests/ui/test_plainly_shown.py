@@ -189,27 +189,3 @@ def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
     assert width / 400 * 25.4 == pytest.approx(84, abs=0.05)
     inked = np.flatnonzero((gray < 200).any(axis=0)) / 400 * 25.4
     assert inked[0] >= 1.5 and inked[-1] <= 84 - 1.5  # millimeters
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
-    page = shared(lambda opened: opened.painted(), kind="text", a="word " * 400).page
-    page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
-    page.eval_on_selector(".viz-source .viz-source-body", "box => box.scrollIntoView()")
-    # Between the chips and the right edge nothing but the ground of the box is seen.
-    style = page.add_style_tag(content=".viz-source-body > * { visibility: hidden }")
-
-    def edges():
-        box = page.locator(".viz-source .viz-source-body")
-        shot = np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"), dtype=int)
-        return [abs(int(shot[at, 40]) - int(shot[len(shot) // 2, 40])) for at in (1, -2)]
-
-    box = ".viz-source .viz-source-body"
-    page.eval_on_selector(box, "box => { box.scrollTop = 0 }")
-    top, bottom = edges()
-    assert top < 4 < 20 < bottom
-    page.eval_on_selector(box, "box => { box.scrollTop = box.scrollHeight }")
-    top, bottom = edges()
-    assert bottom < 4 < 20 < top
-    style.evaluate("style => style.remove()")

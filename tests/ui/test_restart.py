@@ -67,20 +67,6 @@ def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
 
 
 @pytest.mark.slow
-def test_a_run_that_expired_is_made_again_where_it_is_looked_at(opened, forgetful):
-    site, runs = forgetful
-    opened.goto(site + LINK)
-    painted(opened, "3.0")
-    opened.wait_for_selector("#viz-proof.viz-good")
-    key = opened.evaluate("vizTab.run.key")
-    runs.clear()
-    opened.click(".viz-share-grid [data-head='1.2']")
-    painted(opened, "1.2", key)
-    opened.wait_for_selector(LOST, state="hidden")
-    assert opened.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [6, 2]
-
-
-@pytest.mark.slow
 def test_a_run_that_no_link_holds_says_what_to_do(opened, forgetful):
     site, runs = forgetful
     opened.goto(site + LINK)
