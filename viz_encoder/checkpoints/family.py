@@ -94,14 +94,17 @@ def sizes(file: Json) -> dict[str, Any]:
     }
 
 
-def text_axes(file: Json) -> dict[str, Any]:
-    """The axes that files of BERT's kin name alike."""
+def text_axes(file: Json, **more: Any) -> dict[str, Any]:
+    """The axes that files of BERT's kin name alike; `more` are added, or stand in their place."""
     return {
         **sizes(file),
+        "n_segments": file["type_vocab_size"],
+        "max_positions": file["max_position_embeddings"],
         "vocab_size": file["vocab_size"],
         "norm_eps": file["layer_norm_eps"],
         "activation": activation(file["hidden_act"]),
         "dropout": file["hidden_dropout_prob"],
+        **more,
     }
 
 

@@ -1,9 +1,13 @@
 """Data that several families share, so that each family's file holds only its differences."""
 
+from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import CarriedHead, Json, classes
-from viz_encoder.config import Activation, HeadConfig, HeadPool, Task
+from torch import Tensor
+
+from viz_encoder.checkpoints.family import CarriedHead, Json, Shapes, classes
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.errors import KeyMismatch
 
 # Settings that files of BERT-base and its kin leave out.
 BERT_SIZES: dict[str, Any] = {
@@ -106,6 +110,27 @@ def pooler(file: Json) -> HeadConfig:
     """BERT's pooler: the first token through a dense layer and tanh."""
     width = file["hidden_size"]
     return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
+
+
+def require_positions(file: Json, found: Shapes) -> Json:
+    """Refuse rows other than promised: `past_padding` cuts them, so no later check would see it."""
+    promised = file.get("max_position_embeddings", BERT_SIZES["max_position_embeddings"])
+    rows = "embeddings.position_embeddings.weight"
+    for name, shape in found.items():
+        if name.endswith(rows) and tuple(shape[:1]) != (promised,):
+            raise KeyMismatch(
+                f"config.json says max_position_embeddings = {shown(promised)}, but the file's "
+                f"table is {tuple(shape)}. Check that the two belong together."
+            )
+    return file
+
+
+def past_padding(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """Drop the rows up to the padding's, which no real token uses."""
+    table = tensors.get("embed.position")
+    if table is None:
+        return tensors
+    return {**tensors, "embed.position": table[len(table) - config.max_positions :]}
 
 
 MASKED_GELU = CarriedHead(lambda file: masked(file, file["hidden_size"], Activation.GELU), LM_HEAD)

@@ -4,16 +4,8 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    activation,
-    last_states,
-    sizes,
-    states_of_tower,
-    tower_of_texts,
-)
+from viz_encoder.checkpoints import family
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
@@ -21,7 +13,7 @@ from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacemen
 
 def _vision(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        **sizes(file),
+        **family.sizes(file),
         **patches(file),
         prefix=("[CLS]",),
         norm_placement=NormPlacement.PRE,
@@ -29,14 +21,14 @@ def _vision(file: Json) -> EncoderConfig:
         # CLIP gives its last norm to [CLS] alone; we show every token through it, which changes
         # nothing for [CLS], for a norm never looks at other tokens.
         final_norm=True,
-        activation=activation(file["hidden_act"]),
+        activation=family.activation(file["hidden_act"]),
         unbiased=("patch",),
         dropout=file["attention_dropout"],
     )
 
 
 def _text(file: Json) -> EncoderConfig:
-    return tower_of_texts(file, causal=True)
+    return family.tower_of_texts(file, causal=True)
 
 
 def _projection(file: Json, pool: HeadPool) -> HeadConfig:
@@ -55,7 +47,7 @@ DEFAULTS = {
 def _vision_run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     """Apply the final norm to all tokens, as our encoder does; the reference norms only [CLS]."""
     tower = getattr(model, "vision_model", model)
-    states: Tensor = tower.get_submodule("post_layernorm")(last_states(tower, inputs))
+    states: Tensor = tower.get_submodule("post_layernorm")(family.last_states(tower, inputs))
     return states
 
 
@@ -124,6 +116,6 @@ TEXT = Family(
         ),
     ),
     part_of=("clip", "text"),
-    run=states_of_tower("text"),
+    run=family.states_of_tower("text"),
 )
 FAMILIES = (VISION, TEXT)

@@ -1,13 +1,7 @@
 """DistilBERT (Sanh et al., 2019, arXiv:1910.01108): half of BERT's layers, and no segments."""
 
+from viz_encoder.checkpoints import tables
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json, activation
-from viz_encoder.checkpoints.tables import (
-    NO_HEADS,
-    TOKEN_LABELS,
-    WORDS_AND_POSITIONS,
-    first_token_classes,
-    masked,
-)
 from viz_encoder.config import Activation, EncoderConfig
 
 
@@ -42,8 +36,8 @@ FAMILY = Family(
     },
     config=_config,
     optional_prefixes=("distilbert.",),
-    tensors=WORDS_AND_POSITIONS
-    + NO_HEADS
+    tensors=tables.WORDS_AND_POSITIONS
+    + tables.NO_HEADS
     + """
         transformer.layer.#.attention.q_lin.*           layers.#.attn.q.*
         transformer.layer.#.attention.k_lin.*           layers.#.attn.k.*
@@ -57,7 +51,7 @@ FAMILY = Family(
     """,
     heads=(
         CarriedHead(
-            lambda file: masked(file, file["dim"], activation(file["activation"])),
+            lambda file: tables.masked(file, file["dim"], activation(file["activation"])),
             """
             vocab_transform.*                           heads.masked.dense.*
             vocab_layer_norm.*                          heads.masked.norm.*
@@ -65,14 +59,14 @@ FAMILY = Family(
             """,
         ),
         CarriedHead(
-            lambda file: first_token_classes(file, file["dim"], Activation.RELU),
+            lambda file: tables.first_token_classes(file, file["dim"], Activation.RELU),
             """
             pre_classifier.*                            heads.classify.dense.*
             classifier.*                                heads.classify.out.*
             """,
             only_for="ForSequenceClassification",
         ),
-        TOKEN_LABELS,
+        tables.TOKEN_LABELS,
     ),
     wordpiece=True,
 )

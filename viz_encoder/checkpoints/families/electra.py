@@ -1,34 +1,14 @@
 """ELECTRA (Clark et al., 2020, arXiv:2003.10555): trained to see which tokens were replaced."""
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    activation,
-    require_absolute,
-    text_axes,
-)
-from viz_encoder.checkpoints.tables import (
-    BERT,
-    BERT_DEFAULTS,
-    DENSE_CLASSES,
-    NO_HEADS,
-    TOKEN_LABELS,
-    first_token_classes,
-    masked,
-)
+from viz_encoder.checkpoints import family, tables
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Task
 
 
 def _config(file: Json) -> EncoderConfig:
-    require_absolute(file, "ELECTRA")
-    return EncoderConfig(
-        **text_axes(file),
-        n_segments=file["type_vocab_size"],
-        d_embed=file["embedding_size"],
-        max_positions=file["max_position_embeddings"],
-        causal=file["is_decoder"],
-    )
+    family.require_absolute(file, "ELECTRA")
+    axes = family.text_axes(file, d_embed=file["embedding_size"], causal=file["is_decoder"])
+    return EncoderConfig(**axes)
 
 
 def _replaced(file: Json) -> HeadConfig:
@@ -36,20 +16,20 @@ def _replaced(file: Json) -> HeadConfig:
     return HeadConfig(
         task=Task.REPLACED,
         d_dense=file["hidden_size"],
-        activation=activation(file["hidden_act"]),
+        activation=family.activation(file["hidden_act"]),
         n_out=1,
     )
 
 
 def _masked(file: Json) -> HeadConfig:
     """The generator's: as narrow as the word table, which is its decoder."""
-    return masked(file, file["embedding_size"], Activation.GELU)
+    return tables.masked(file, file["embedding_size"], Activation.GELU)
 
 
 FAMILY = Family(
     model_types=("electra",),
     defaults={
-        **BERT_DEFAULTS,
+        **tables.BERT_DEFAULTS,
         "embedding_size": 128,
         "hidden_size": 256,
         "num_attention_heads": 4,
@@ -57,8 +37,8 @@ FAMILY = Family(
     },
     config=_config,
     optional_prefixes=("electra.",),
-    tensors=BERT
-    + NO_HEADS
+    tensors=tables.BERT
+    + tables.NO_HEADS
     + """
         embeddings_project.*                            embed.project.*
         sequence_summary.summary.*                      -  multiple-choice head
@@ -80,10 +60,10 @@ FAMILY = Family(
             """,
         ),
         CarriedHead(
-            lambda file: first_token_classes(file, file["hidden_size"], Activation.GELU),
-            DENSE_CLASSES,
+            lambda file: tables.first_token_classes(file, file["hidden_size"], Activation.GELU),
+            tables.DENSE_CLASSES,
         ),
-        TOKEN_LABELS,
+        tables.TOKEN_LABELS,
     ),
     wordpiece=True,
 )

@@ -2,16 +2,8 @@
 
 from reprlib import repr as shown
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    activation,
-    classes,
-    rotary_base,
-    sizes,
-    without_bias,
-)
+from viz_encoder.checkpoints import family
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.surgery import repeat_key_values
 from viz_encoder.checkpoints.tables import TOKEN_LABELS
 from viz_encoder.config import (
@@ -32,21 +24,21 @@ POOLS = {"bos": HeadPool.CLS, "mean": HeadPool.MEAN, "late": HeadPool.LATE}
 
 def _config(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        **sizes(file),
+        **family.sizes(file),
         d_head=file["head_dim"] or 0,
         vocab_size=file["vocab_size"],
         n_segments=0,
         max_positions=file["max_position_embeddings"],
         positions=Positions.NONE,
-        rotary_base=rotary_base(file),
+        rotary_base=family.rotary_base(file),
         norm=Norm.RMS,
         norm_placement=NormPlacement.PRE,
         norm_eps=file["rms_norm_eps"],
         embed_norm=False,
         final_norm=True,
-        activation=activation(file["hidden_act"]),
+        activation=family.activation(file["hidden_act"]),
         gated=True,
-        unbiased=without_bias(file, BIASES),
+        unbiased=family.without_bias(file, BIASES),
         dropout=0.0,
     )
 
@@ -62,7 +54,7 @@ def _classify(file: Json) -> HeadConfig:
         raise CheckpointError(
             f"classifier_pooling is {shown(pool)}; it must be 'bos', 'mean' or 'late'."
         )
-    return classes(
+    return family.classes(
         file,
         task=Task.CLASSIFY,
         pool=POOLS[pool],

@@ -7,14 +7,8 @@ from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any
 
+from viz_encoder.checkpoints import tables
 from viz_encoder.checkpoints.family import CarriedHead, Family, Json, require, text_axes
-from viz_encoder.checkpoints.tables import (
-    BERT_CLASSES,
-    BERT_POOLER,
-    BERT_SIZES,
-    TOKEN_LABELS,
-    masked,
-)
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Positions
 from viz_encoder.errors import CheckpointError
 
@@ -24,8 +18,6 @@ def _config(file: Json) -> EncoderConfig:
         require(file, key, value, f"for GTE, only {value!r} is supported")
     return EncoderConfig(
         **text_axes(file),
-        n_segments=file["type_vocab_size"],
-        max_positions=file["max_position_embeddings"],
         positions=Positions.NONE,
         gated=True,
         unbiased=("up", "gate"),
@@ -57,7 +49,7 @@ def _rotary(file: Json) -> dict[str, Any]:
 
 def _masked(file: Json) -> HeadConfig:
     """Always uses GELU, whatever the feed-forward networks use."""
-    return masked(file, file["hidden_size"], Activation.GELU)
+    return tables.masked(file, file["hidden_size"], Activation.GELU)
 
 
 # Switches of "new" that change the model, as all released ones have them.
@@ -70,7 +62,7 @@ GTE = Family(
     model_types=("gte",),
     defaults={
         **FIXED,
-        **BERT_SIZES,
+        **tables.BERT_SIZES,
         "vocab_size": 250048,
         "max_position_embeddings": 8192,
         "type_vocab_size": 1,
@@ -100,9 +92,9 @@ GTE = Family(
             lm_head.decoder.*    heads.masked.out.*
             """,
         ),
-        BERT_CLASSES,
-        TOKEN_LABELS,
-        BERT_POOLER,
+        tables.BERT_CLASSES,
+        tables.TOKEN_LABELS,
+        tables.BERT_POOLER,
     ),
     wordpiece=True,
 )

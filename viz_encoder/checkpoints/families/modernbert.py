@@ -4,16 +4,8 @@ from collections.abc import Callable
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    activation,
-    classes,
-    rotary_base,
-    sizes,
-    without_bias,
-)
+from viz_encoder.checkpoints import family
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Positions, Task
 from viz_encoder.errors import CheckpointError
 
@@ -29,20 +21,20 @@ POOLS = {"cls": HeadPool.CLS, "mean": HeadPool.MEAN}
 
 def _config(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        **sizes(file),
+        **family.sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=0,
         max_positions=file["max_position_embeddings"],
         positions=Positions.NONE,
-        rotary_base=rotary_base(file, GLOBAL, "global_rope_theta"),
-        rotary_base_local=rotary_base(file, LOCAL, "local_rope_theta"),
+        rotary_base=family.rotary_base(file, GLOBAL, "global_rope_theta"),
+        rotary_base_local=family.rotary_base(file, LOCAL, "local_rope_theta"),
         norm_placement=NormPlacement.PRE,
         norm_eps=file["norm_eps"],
         first_attn_norm=False,
         final_norm=True,
-        activation=activation(file["hidden_activation"]),
+        activation=family.activation(file["hidden_activation"]),
         gated=True,
-        unbiased=without_bias(file, BIASES),
+        unbiased=family.without_bias(file, BIASES),
         dropout=file["mlp_dropout"],
         window=file["local_attention"] // 2,  # the file counts both sides
         global_layers=_global_layers(file),
@@ -68,7 +60,7 @@ def _dense(file: Json, unbiased: tuple[str, ...] = ()) -> dict[str, Any]:
     biased = {"dense": file["classifier_bias"], "norm": file["norm_bias"]}
     return {
         "d_dense": file["hidden_size"],
-        "activation": activation(file["classifier_activation"]),
+        "activation": family.activation(file["classifier_activation"]),
         "norm": True,
         "unbiased": (*unbiased, *(part for part, has in biased.items() if not has)),
     }
@@ -83,7 +75,7 @@ def _classify(file: Json) -> HeadConfig:
     pool = file["classifier_pooling"]
     if pool not in POOLS:
         raise CheckpointError(f"classifier_pooling is {shown(pool)}; it must be 'cls' or 'mean'.")
-    return classes(file, task=Task.CLASSIFY, pool=POOLS[pool], **_dense(file))
+    return family.classes(file, task=Task.CLASSIFY, pool=POOLS[pool], **_dense(file))
 
 
 def _head(config: Callable[[Json], HeadConfig], task: str, out: str, only_for: str) -> CarriedHead:
@@ -142,7 +134,7 @@ FAMILY = Family(
         _head(_masked, "masked", "decoder", "ForMaskedLM"),
         _head(_classify, "classify", "classifier", "ForSequenceClassification"),
         _head(
-            lambda file: classes(file, task=Task.TOKENS, **_dense(file)),
+            lambda file: family.classes(file, task=Task.TOKENS, **_dense(file)),
             "tokens",
             "classifier",
             "ForTokenClassification",

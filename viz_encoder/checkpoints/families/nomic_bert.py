@@ -1,22 +1,7 @@
 """Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    Shapes,
-    activation,
-    require,
-    rotary_base,
-    text_axes,
-)
-from viz_encoder.checkpoints.tables import (
-    BERT_CLASSES,
-    BERT_POOLER,
-    BERT_SIZES,
-    TOKEN_LABELS,
-    masked,
-)
+from viz_encoder.checkpoints import family, tables
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json, Shapes
 from viz_encoder.config import EncoderConfig, Positions
 
 # Names of the same settings in files that predate transformers' support.
@@ -59,14 +44,12 @@ def _complete(file: Json, shapes: Shapes) -> Json:
 
 def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
-        require(file, key, value, f"for Nomic BERT, only {value} is supported")
+        family.require(file, key, value, f"for Nomic BERT, only {value} is supported")
     return EncoderConfig(
-        **text_axes(file),
+        **family.text_axes(file),
         d_head=file["head_dim"] or 0,
-        n_segments=file["type_vocab_size"],
-        max_positions=file["max_position_embeddings"],
         positions=Positions.NONE,
-        rotary_base=rotary_base(file),
+        rotary_base=family.rotary_base(file),
         gated=True,
         unbiased=("q", "k", "v", "o", "up", "gate", "down"),
     )
@@ -76,7 +59,7 @@ FAMILY = Family(
     model_types=("nomic_bert",),
     defaults={
         **FIXED,
-        **BERT_SIZES,
+        **tables.BERT_SIZES,
         "vocab_size": 30528,
         "head_dim": None,
         "hidden_act": "silu",
@@ -102,7 +85,9 @@ FAMILY = Family(
     """,
     heads=(
         CarriedHead(
-            lambda file: masked(file, file["hidden_size"], activation(file["hidden_act"])),
+            lambda file: tables.masked(
+                file, file["hidden_size"], family.activation(file["hidden_act"])
+            ),
             """
             cls.predictions.transform.dense.*         heads.masked.dense.*
             cls.predictions.transform.layer_norm.*    heads.masked.norm.*
@@ -110,9 +95,9 @@ FAMILY = Family(
             cls.predictions.bias                      heads.masked.out.bias?
             """,
         ),
-        BERT_CLASSES,
-        TOKEN_LABELS,
-        BERT_POOLER,
+        tables.BERT_CLASSES,
+        tables.TOKEN_LABELS,
+        tables.BERT_POOLER,
     ),
     wordpiece=True,
 )

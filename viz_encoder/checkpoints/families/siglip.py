@@ -1,15 +1,7 @@
 """SigLIP (Zhai et al., 2023, arXiv:2303.15343): CLIP trained on pairs one by one; no [CLS]."""
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    classes,
-    pre_norm_axes,
-    sizes,
-    states_of_tower,
-    tower_of_texts,
-)
+from viz_encoder.checkpoints import family
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
@@ -17,9 +9,9 @@ from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 def _vision(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        **sizes(file),
+        **family.sizes(file),
         **patches(file),
-        **pre_norm_axes(file),
+        **family.pre_norm_axes(file),
         dropout=file["attention_dropout"],
     )
 
@@ -71,13 +63,13 @@ VISION = Family(
     heads=(
         CarriedHead(lambda file: HeadConfig(Task.POOL, HeadPool.PROBE), PROBE),
         CarriedHead(
-            lambda file: classes(file, task=Task.CLASSIFY, pool=HeadPool.MEAN),
+            lambda file: family.classes(file, task=Task.CLASSIFY, pool=HeadPool.MEAN),
             "classifier.*                    heads.classify.out.*",
         ),
     ),
     adapt=join_tokens,
     part_of=("siglip", "vision"),
-    run=states_of_tower("vision"),
+    run=family.states_of_tower("vision"),
 )
 
 # The text model was trained on texts padded to 64 tokens, without a mask: it attends to the
@@ -91,7 +83,7 @@ TEXT = Family(
         "pad_token_id": 1,
         "projection_size": None,
     },
-    config=tower_of_texts,
+    config=family.tower_of_texts,
     optional_prefixes=("text_model.",),
     tensors="""
         embeddings.token_embedding.weight    embed.tokens.word.weight
@@ -102,7 +94,7 @@ TEXT = Family(
     + LAYERS,
     heads=(CarriedHead(_pool, "head.*         heads.pool.out.*"),),
     part_of=("siglip", "text"),
-    run=states_of_tower("text"),
+    run=family.states_of_tower("text"),
     padded_to=64,
 )
 FAMILIES = (VISION, TEXT)

@@ -4,26 +4,18 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.family import (
-    CarriedHead,
-    Family,
-    Json,
-    activation,
-    classes,
-    last_states,
-    pre_norm_axes,
-    sizes,
-)
+from viz_encoder.checkpoints import family
+from viz_encoder.checkpoints.family import CarriedHead, Family, Json
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, Task
 
 
 def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
     return EncoderConfig(
-        **sizes(file),
+        **family.sizes(file),
         **patches(file),
         prefix=prefix,
-        **pre_norm_axes(file),
+        **family.pre_norm_axes(file),
         unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
         dropout=file["hidden_dropout_prob"],
     )
@@ -34,11 +26,11 @@ def _distilled(file: Json) -> EncoderConfig:
 
 
 def _classify(file: Json) -> HeadConfig:
-    return classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS)
+    return family.classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS)
 
 
 def _average(file: Json) -> HeadConfig:
-    return classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_DIST)
+    return family.classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_DIST)
 
 
 def _pool(file: Json) -> HeadConfig:
@@ -46,7 +38,7 @@ def _pool(file: Json) -> HeadConfig:
         Task.POOL,
         HeadPool.CLS,
         d_dense=file["pooler_output_size"] or file["hidden_size"],
-        activation=activation(file["pooler_act"]),
+        activation=family.activation(file["pooler_act"]),
     )
 
 
@@ -102,7 +94,7 @@ AVERAGE = CarriedHead(
 def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     if getattr(model.config, "model_type", "") == "vit_mae":
         raise RuntimeError("it masks patches at random")
-    return last_states(model, inputs)
+    return family.last_states(model, inputs)
 
 
 VIT = Family(
