@@ -12,15 +12,17 @@ import torch
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.first_map import first_maps
-from benchmarks.pages import PRESS, bertviz_page, click_to_paint, frames, run_of
+from benchmarks.pages import PRESS, REST, bertviz_page, click_to_paint, frames, run_of
 from benchmarks.started import GRADIO, OURS, started
 from tests.conftest import FLAGS, chromium_path
 from viz_encoder.trace import Trace
 
 ROUNDS = 12
+WHOLE = 512  # tokens of a map that comes whole and exact
 DELAY = 50  # milliseconds of a request to a server that is not near
 # A visitor's browser optimizes what runs often; those of the tests live too short for that.
 AS_VISITORS = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
+GRID = ".viz-shares [data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
 HEADS = ".viz-atlas-grid [data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
 PLOT = "#head-{}-{}", "text=Attention {}.{}"
 ZOOM = "() => { const { map } = window.vizTab; map.view.zoom(0.05, 2000, 2000); map.moved(); }"
@@ -67,12 +69,8 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
         what = "gr.Plot: mouse released → heatmap of 512² painted"
         yield _clicks(what, page, PLOT, rounds, mouse=True)
     with opened(browser, OURS, trace) as page:
+        yield from _both(page, 512, rounds)
         unfold(page, 120_000)
-        yield _clicks("ours: click → exact map of 512² painted", page, HEADS, rounds)
-        page.reload()  # which forgets the maps that were fetched
-        unfold(page, 120_000)
-        what = "ours: mouse released → exact map of 512² painted"
-        yield _clicks(what, page, HEADS, rounds, mouse=True)
         yield _frames("ours: hover over the map of 512²", page, "map")
         _open_lines(page)
         yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
@@ -83,8 +81,22 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
         page.evaluate(ZOOM)
         page.wait_for_timeout(3000)
         yield _clicks("ours: click → exact part of 4,096² painted, zoomed in", page, HEADS, rounds)
+    for n_tokens in (128, 1024):
+        with opened(browser, OURS, run_of(n_tokens)) as page:
+            yield from _both(page, n_tokens, rounds)
     for n_tokens in (64, 128):
         yield from _beside_bertviz(browser, n_tokens, cdn)
+
+
+def _both(page: Page, n_tokens: int, rounds: int) -> Iterator[Measured]:
+    """A click on a head of the first screen, by a script and by the mouse."""
+    kind = "exact map" if n_tokens <= WHOLE else "pooled map"
+    for how, mouse in (("click", False), ("mouse released", True)):
+        page.wait_for_selector(".viz-how[data-painted]", timeout=120_000)
+        page.wait_for_timeout(2000)
+        what = f"ours: {how} → {kind} of {n_tokens:,}² painted"
+        yield _clicks(what, page, GRID, rounds, mouse=mouse)
+        page.reload()  # which forgets the maps that were fetched
 
 
 def _beside_bertviz(browser: Browser, n_tokens: int, cdn: Path | None) -> Iterator[Measured]:
@@ -151,7 +163,7 @@ def _table(rows: list[Measured], version: str) -> str:
     return (
         f"# In the browser\n\nChromium {version}, headless, software rendering, {platform.machine()}, a MiniLM shape with "
         "random weights, all rows in one run. The first rows are of visits in turn, each in a profile of its own. A click counts from its event to the frame after the map is painted, sent by "
-        f"a script or by a mouse that was held down for {PRESS} ms, in which our page asks for the map; a frame, from one to the next while the pointer moves on at each. Written by `python -m benchmarks.browser`.\n\n"
+        f"a script or by a mouse that rested on the head for {REST} ms, in which our page asks for the map, and was held down for {PRESS} ms; a frame, from one to the next while the pointer moves on at each. Written by `python -m benchmarks.browser`.\n\n"
         + head
         + "\n".join(lines)
         + "\n"

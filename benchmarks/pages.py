@@ -1,5 +1,6 @@
 """The runs that are measured, bertviz on the same maps, and how a click or a frame is timed."""
 
+import random
 from pathlib import Path
 
 from playwright.sync_api import Page, Route
@@ -11,6 +12,7 @@ from viz_encoder.trace import Trace
 FRAMES = 120
 SCRIPTS = {"d3": "d3.min.js", "jquery": "jquery.min.js", "require": "require.js"}
 PRESS = 80  # milliseconds a person holds the button down
+REST = 120  # and rests on a head before that
 # Counts from the click event, which a script sends or the mouse's release.
 CLICK = """async ([button, painted, scripted]) => {
   const [, selector, text] = painted.match(/^(text=)?(.*)$/).map((part) => part ?? "");
@@ -59,6 +61,10 @@ def click_to_paint(
 ) -> float:
     """Milliseconds from a click on a head, by a script or the mouse, to the frame after its map."""
     button, painted = (name.format(layer, head) for name in names)
+    if mouse:
+        page.mouse.move(1, 1)
+        page.hover(button)
+        page.wait_for_timeout(REST + random.uniform(0, 1000 / 60))  # at any time of a frame
     page.evaluate(CLICK, [button, painted, not mouse])
     if mouse:
         page.click(button, delay=PRESS)
