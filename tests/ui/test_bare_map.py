@@ -179,11 +179,11 @@ PICTURE = """async () => {
   const scale = makeScale("head", 0.5);
   window.scales = { chips: scale, tints: scale };
 }"""
-PAINT = """([values, own, marked]) => {
+PAINT = """([values, marked]) => {
   const boxes = [];
   picture.context.strokeRect = (...box) => boxes.push(box);
   picture.mark(marked, marked, marked);
-  const what = { sum: "weight", of: "weight", own, top: "", unit: "share" };
+  const what = { of: "weight", top: "", unit: "share" };
   picture.paint(Float32Array.from(values), scales, what);
   const place = (pixels) => Math.floor(pixels / picture.patch);
   const patches = boxes.map(([x, y]) => 3 * place(y) + place(x));
@@ -194,26 +194,18 @@ PAINT = """([values, own, marked]) => {
 def test_a_unit_is_its_patch_and_prefix_tokens_are_none(bare):
     bare.evaluate(PICTURE)
     values = [0.125, 0.0625, 0, 0.25, 0, 0.5, 0, 0.0625]
-    said, framed = bare.evaluate(PAINT, [values, -1, 6])
+    said, framed = bare.evaluate(PAINT, [values, 6])
     assert framed == [6 - 2]
     assert said == (
         "All 6 patches are shaded. The prefix tokens hold 18.8% of the whole weight, and are not "
         "counted."
     )
+    bare.fill("#viz-keep", "50")
+    assert bare.inner_text(".viz-held").startswith("The strongest 1 of 6 patches holds 61.5% of")
     bare.mouse.click(*bare.evaluate("picture.box(5)"))
     assert bare.evaluate("chosen") == [5]
     bare.keyboard.press("ArrowRight")  # from the marked one
     assert bare.evaluate("chosen.at(-1)") == 7
-
-
-def test_what_a_patch_has_of_itself_is_counted_in_the_whole_alone(bare):
-    bare.evaluate(PICTURE)
-    values = [0.125, 0.0625, 0, 0.25, 0, 0.5, 0, 0.0625]
-    said, _ = bare.evaluate(PAINT, [values, 5 - 2, 5])  # as much as all the others
-    assert f"{0.1875 / 1:.1%} of the whole weight" in said
-    bare.fill("#viz-keep", "50")
-    said = bare.inner_text(".viz-held")
-    assert said.startswith("The strongest 1 of 5 patches holds 80.0% of the weight on patches, the")
 
 
 SHARES = """async (values) => {

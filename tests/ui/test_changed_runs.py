@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 import torch
+from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -324,11 +325,11 @@ def test_what_all_heads_add_is_not_told_where_one_was_removed(site, ask):
         refused = httpx.get(f"{at}/figure/{name}")
         assert refused.json()["message"] == views[name]["missing"]
     parts = httpx.get(f"{at}/hidden/residual_change")
-    value = httpx.get(f"{at}/measured?measure=value&layer=3&head=1&query=6")
-    for refused in (parts, value):
-        assert "A head was removed from this run" in refused.json()["message"]
-    below = httpx.get(f"{at}/measured?measure=value&layer=2&head=1&query=6")
-    assert below.status_code == 200  # nothing was removed there
+    assert "A head was removed from this run" in parts.json()["message"]
+    named = Client(site, verbose=False)
+    with pytest.raises(AppError, match="A head was removed from this run"):
+        named.predict(key, "value", 3, "1", 6, api_name="/measured")
+    assert named.predict(key, "value", 2, "1", 6, api_name="/measured")  # none was removed there
     assert httpx.get(f"{at}/hidden/hidden_change").status_code == 200
     cut = change(ask, "l3.0:6-2")["run"]["key"]
     assert not httpx.get(f"{site}viz/run/{cut}/views").json()["residual_change"]["missing"]

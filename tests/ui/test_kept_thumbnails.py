@@ -72,10 +72,6 @@ def test_what_does_not_follow_the_switches_says_so(visit):
     page.wait_for_function(
         "document.querySelector('.viz-says').textContent.endsWith('sum over the tokens shown.')"
     )
-    page.select_option("#viz-shade-by", "value")
-    page.wait_for_function(
-        "document.querySelector('.viz-says').textContent.endsWith('The row is not renormalized.')"
-    )
     page.uncheck("#viz-renorm")
     page.uncheck("#viz-hide")
     assert page.get_attribute(".viz-finding-chip >> nth=0", "title") == plain

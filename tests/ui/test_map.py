@@ -70,42 +70,6 @@ def numbers_in(text):
     return [float(found.replace(",", "")) for found in re.findall(NUMBER, text)]
 
 
-@pytest.mark.slow
-def test_search_walks_through_the_occurrences(shared, trace):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT)
-    opened.painted()
-    page, places = opened.page, [at for at, name in enumerate(trace.tokens) if name == "the"]
-    assert len(places) == 4
-    page.fill("#viz-search", "The")
-    assert page.inner_text(".viz-search-count") == "4 found; Enter goes there."
-    for key, place in [("Enter", 0), ("Enter", 1), ("Shift+Enter", 0), ("Shift+Enter", 3)]:
-        page.press("#viz-search", key)
-        assert ask(opened, "map.selection.query") == places[place]
-        assert page.inner_text(".viz-search-count") == f"{place + 1} of 4"
-    page.get_by_role("button", name="Next occurrence").click()
-    assert ask(opened, "map.selection.query") == places[0]
-    page.select_option("#viz-search-side", "key")
-    page.fill("#viz-search", "9")
-    page.press("#viz-search", "Enter")
-    assert ask(opened, "[map.selection.query, map.selection.key]") == [places[0], 9]
-    page.fill("#viz-search", "zebra")
-    assert page.inner_text(".viz-search-count") == "None found."
-    assert page.get_by_role("button", name="Next occurrence").is_disabled()
-
-
-def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(shared):
-    page = shared(layer=3, head=5, kind="text", a=TEXT, hide=1).painted()
-    page.fill("#viz-search", "[cls]")
-    assert page.inner_text(".viz-search-count") == "Only among the hidden tokens."
-    page.focus(".viz-map-canvas")
-    taken = page.evaluate(
-        """() => [["/", {}], ["f", { ctrlKey: true }]].map(([key, more]) => !document.activeElement
-          .dispatchEvent(new KeyboardEvent("keydown",
-            { key, bubbles: true, cancelable: true, ...more })))"""
-    )
-    assert taken == [False, False]
-
-
 def test_each_row_has_its_own_scale(shared, trace):
     opened = shared(layer=3, head=5, kind="text", a=TEXT, scale="row", query=0, key=0)
     opened.painted()
@@ -133,54 +97,6 @@ def test_heads_share_a_scale(shared, trace, scale, layers):
     assert near(color, ramp(opened, expected[row + 2, col + 2] / top))
     whose = "this layer's heads" if scale == "layer" else "all heads"
     assert f"up to the largest weight of {whose}" in opened.page.inner_text(".viz-legend-title")
-
-
-def test_the_weight_in_sight(shared, trace):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT, hide=1, query=3, key=3)
-    opened.painted()
-    expected = shown_map(trace, 3, 5, special=False)
-
-    def seen(part):
-        said = opened.page.inner_text(".viz-sight")
-        n_rows, n_cols, percent, total, each = numbers_in(said)[:5]
-        assert (n_rows, n_cols) == part.shape
-        assert total == pytest.approx(part.sum(), abs=6e-5)
-        assert each == pytest.approx(part.sum() / len(part), abs=6e-5)
-        assert percent == pytest.approx(100 * part.sum() / len(part), abs=0.06)
-
-    seen(expected)
-    opened.page.get_by_role("button", name="Zoom in").click()
-    (top, below), (left, right) = ask(opened, "map.view.cells()")
-    assert below - top < len(expected)
-    seen(expected[top:below, left:right])
-
-
-def test_a_marked_part_is_summed(shared, trace):
-    opened = shared(layer=3, head=5, kind="text", a=TEXT)
-    opened.painted()
-    page, expected = opened.page, shown_map(trace, 3, 5)
-    start, end = (ask(opened, f"map.box({row}, {col})") for row, col in ((2, 3), (5, 5)))
-    page.keyboard.down("Shift")
-    page.mouse.move(*start)
-    page.mouse.down()
-    page.mouse.move(*end, steps=4)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-    said = page.inner_text(".viz-marked")
-    assert said.startswith("Marked: 4 queries × 3 keys")
-    total = expected[2:6, 3:6].sum()
-    assert numbers_in(said)[3:5] == pytest.approx([total, total / 4], abs=6e-5)
-    assert ask(opened, "[map.view.row, map.view.span]") == [0, len(expected)]  # nothing moved
-    page.focus(".viz-map-canvas")
-    page.keyboard.press("Escape")
-    assert "Marked" not in page.inner_text(".viz-marked")
-    page.keyboard.press("Shift+ArrowDown")
-    page.keyboard.press("Shift+ArrowRight")
-    said = page.inner_text(".viz-marked")
-    row, col = ask(opened, "map.chosen")
-    assert numbers_in(said)[3] == pytest.approx(
-        expected[row : row + 2, col : col + 2].sum(), abs=6e-5
-    )
 
 
 @pytest.mark.slow

@@ -1,42 +1,10 @@
-"""What helps to read the big map: a scale that shows its weights, and the border of a pair."""
-
-import math
-import re
+"""What helps to read the big map: the border of a pair."""
 
 import numpy as np
 import pytest
 
 import viz_encoder as vz
 from viz_encoder.ui.wire.static import address
-
-LONG = "The trophy does not fit in the suitcase because it is too big. " * 27
-HINT = ".viz-scale-hint"
-
-
-@pytest.mark.slow
-def test_a_nearly_white_map_is_told_and_mended_by_one_click(visit, minilm):
-    page = visit(a=LONG, layer=1, head=4).painted()
-    weights = vz.capture(minilm, LONG).attention(1, 4).double().numpy()
-    share = (weights < 0.02 * weights.max()).mean()
-    assert share > 0.95
-    said = page.inner_text(f"{HINT} span span")
-    assert (
-        said
-        == f"Hard to see: {math.floor(100 * share)}% of the weights are below 2% of this scale."
-    )
-    before = page.evaluate("document.querySelector('.viz-how-columns').offsetHeight")
-    page.click(f"{HINT} button")
-    low, high = np.quantile(weights, (0.01, 0.99))
-    page.wait_for_function("vizTab.map.scale.name === 'percentile'")
-    assert page.evaluate("[vizTab.map.scale.low, vizTab.map.scale.high]") == pytest.approx(
-        [low, high], rel=1e-3
-    )
-    assert page.input_value("#viz-scale") == "percentile" and not page.is_visible(f"{HINT} button")
-    legend = page.inner_text(".viz-legend-title")
-    assert legend.endswith(f"; larger weights, up to {weights.max():.2f}, are clipped")
-    page.wait_for_url(re.compile("scale=percentile"))
-    assert page.evaluate("document.querySelector('.viz-how-columns').offsetHeight") - before <= 40
-
 
 BAND = """axis => {  // three pixels a side, along a border: their brightness
   const { map } = window.vizTab;

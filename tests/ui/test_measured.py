@@ -26,6 +26,10 @@ def array(site, key, path) -> np.ndarray:
     return np.frombuffer(answer.content, "<f4").reshape(shape)
 
 
+def measured(client, key, *asked):
+    return np.array(client.predict(key, *asked, api_name="/measured")["values"])
+
+
 def test_a_column_by_route_and_endpoint(site, client, key, trace):
     expected = trace.attention(3, 5)[:, 2].numpy()
     assert np.abs(array(site, key, "column?layer=3&head=5&key=2") - expected).max() <= 1e-6
@@ -46,23 +50,21 @@ def test_the_rows_of_all_heads(site, key, trace):
     np.testing.assert_allclose(hidden, rows, rtol=2e-5)
 
 
-def test_the_measures_of_a_row(site, client, key, minilm, trace):
-    weights = array(site, key, "measured?measure=weight&layer=2&head=7&query=9")
+def test_the_measures_of_a_row(client, key, minilm, trace):
+    weights = measured(client, key, "weight", 2, "7", 9)
     assert np.abs(weights - trace.attention(2, 7)[9].numpy()).max() <= 1e-6
     added = (
         trace.layers[2].v[7].double()
         @ minilm.model.layers[2].attn.o.weight.double()[:, 7 * 32 : 8 * 32].T.detach()
     )
     norms = (trace.attention(2, 7)[9].double()[:, None] * added).norm(dim=-1).numpy()
-    got = array(site, key, "measured?measure=value&layer=2&head=7&query=9")
+    got = measured(client, key, "value", 2, "7", 9)
     assert np.abs(got - norms).max() <= 2e-5 * norms.max()
     total = np.eye(trace.n_tokens)
     for layer in range(3):
         total = (trace.attention(layer).double().mean(dim=0).numpy() + np.eye(len(total))) @ total
-    got = array(site, key, "measured?measure=rollout&layer=2&head=7&query=9")
+    got = measured(client, key, "rollout", 2, "7", 9)
     assert np.abs(got - total[9] / 8).max() <= 1e-6
-    named = client.predict(key, "rollout", 2, "7", 9, api_name="/measured")
-    assert np.abs(np.array(named["values"]) - total[9] / 8).max() <= 1e-6
 
 
 @pytest.mark.parametrize(
@@ -70,21 +72,16 @@ def test_the_measures_of_a_row(site, client, key, minilm, trace):
     [("mean", lambda n: n.mean(axis=0)), ("max", lambda n: n.max(axis=0)),
      ("0,3", lambda n: n[[0, 3]].mean(axis=0))],
 )  # fmt: skip
-def test_lengths_of_several_heads(site, key, head, fuse):
-    each = np.stack(
-        [array(site, key, f"measured?measure=value&layer=1&head={h}&query=3") for h in range(12)]
-    )
-    got = array(site, key, f"measured?measure=value&layer=1&head={head}&query=3")
+def test_lengths_of_several_heads(client, key, head, fuse):
+    each = np.stack([measured(client, key, "value", 1, str(h), 3) for h in range(12)])
+    got = measured(client, key, "value", 1, head, 3)
     assert np.abs(got - fuse(each.astype(np.float64))).max() <= 2e-6 * each.max()
 
 
-def test_shares_are_of_the_querys_final_state(site, client, key, minilm, trace):
+def test_shares_are_of_the_querys_final_state(client, key, minilm, trace):
     expected = vz.attribute(minilm, trace, of="state", token=9)
     shares = expected.tokens / expected.score
-    got = array(site, key, "measured?measure=share&layer=2&head=7&query=9")
-    assert np.abs(got - shares).max() <= 2e-6
-    named = client.predict(key, "share", 2, "7", 9, api_name="/measured")
-    assert np.abs(np.array(named["values"]) - shares).max() <= 2e-6
+    assert np.abs(measured(client, key, "share", 2, "7", 9) - shares).max() <= 2e-6
 
 
 @pytest.mark.parametrize(
@@ -95,8 +92,6 @@ def test_shares_are_of_the_querys_final_state(site, client, key, minilm, trace):
         ("column?layer=0&head=12&key=0", "There is no head 12"),
         ("rows?layer=0&query=-1", "There is no query -1"),
         ("rows?layer=9&query=0", "There is no layer 9"),
-        ("measured?measure=fame&layer=0&head=0&query=0", "choose weight, value, rollout, sh"),
-        ("measured?measure=value&layer=0&head=0&query=99", "There is no query 99"),
     ],
 )
 def test_what_is_not_there_is_said(site, key, path, says):
@@ -110,6 +105,8 @@ def test_a_saved_run_has_no_model_to_ask(trace):
         with pytest.raises(SelectionError, match="The model of this run is not loaded here"):
             Measures().of(saved, measure, 0, 0, 0)
     assert Measures().of(saved, "rollout", 0, 0, 0).sum() == pytest.approx(1, abs=1e-5)
+    with pytest.raises(SelectionError, match="choose weight, value, rollout, share"):
+        Measures().of(saved, "fame", 0, 0, 0)
 
 
 def test_a_long_rollout_is_refused(trace, monkeypatch):

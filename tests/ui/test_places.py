@@ -59,7 +59,7 @@ def test_a_row_does_not_wait_for_a_crowd_of_rollouts(site, key):
     base, answered, begun = f"{site}viz/run/{key}", [], threading.Event()
 
     def rollout(query):
-        url = f"{base}/measured?measure=rollout&layer=5&head=0&query={query}"
+        url = f"{base}/figure/rollout.csv?query={query}"
         answered.append(httpx.get(url, timeout=300).status_code)
         begun.set()
 

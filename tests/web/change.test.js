@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { written } from "../../assets/web/explore/map_drawing.js";
-import { changeFigure } from "../../assets/web/explore/change_figure.js";
 import { signedText, ticks } from "../../assets/web/explore/legend.js";
 import { heading, signedSentence } from "../../assets/web/explore/map_heading.js";
 import { largestAmount, MapChanges, strongestAt } from "../../assets/web/explore/map_changes.js";
@@ -117,31 +116,6 @@ test("a signed part comes with the weights now, and what only one run has is no 
   const others = new Tiles(map);
   await others.load(run, async (answer) => answer);
   assert.equal(others.list[0].masked, true);
-});
-
-test("all heads' changes as a figure: each at its place, by the square root, gaps and masked cells empty", () => {
-  const small = (/** @type {number[]} */ values) => ({ values: Float32Array.from(values), height: 2, width: 2 });
-  const heads = [
-    [small([0.5, -0.5, 0, NaN]), small([0.125, 0, 0, 0])],
-    [small([0, 0, 0, 0]), small([0, 0, 0, -0.125])],
-  ];
-  const atlas = { data: [], layout: { title: { text: "maps" }, xaxis: { title: "Head" } } };
-  const of = (/** @type {number} */ layer, /** @type {number} */ head) => heads[layer]?.[head] ?? null;
-  const { data, layout } = changeFigure(atlas, { nLayers: 2, nHeads: 2 }, 0.5, of);
-  assert.deepEqual(data[0].z, [
-    [1, -1, null, 0.5, 0, null],
-    [0, null, null, 0, 0, null],
-    [null, null, null, null, null, null],
-    [0, 0, null, 0, 0, null],
-    [0, 0, null, 0, -0.5, null],
-    [null, null, null, null, null, null],
-  ]);
-  const masked = data[1].z.flatMap((row, y) => row.flatMap((value, x) => (value === null ? [] : [[y, x]])));
-  assert.deepEqual(masked, [[1, 1]]);
-  assert.deepEqual(layout.xaxis, { title: "Head", tickvals: [0.5, 3.5] });
-  assert.deepEqual(data[0].colorbar.ticktext, ["−0.50", "−0.13", "0", "+0.13", "+0.50"]);
-  assert.match(layout.title.text, /change from the reference/);
-  assert.equal(changeFigure(atlas, { nLayers: 3, nHeads: 2 }, 0.5, of), null);
 });
 
 test("the small signed maps are asked for anew where other tokens are shown", async () => {

@@ -8,11 +8,7 @@ import { drawOver, exactCells, printed, scaled } from "../../assets/web/explore/
 import { Gestures, moved } from "../../assets/web/explore/map_gestures.js";
 import { cellSentence, heading } from "../../assets/web/explore/map_heading.js";
 import { withDpi } from "../../assets/web/explore/png_resolution.js";
-import { sentence as subWordSentence } from "../../assets/web/explore/subwords.js";
 import { Tiles } from "../../assets/web/explore/tiles.js";
-import { places } from "../../assets/web/explore/token_search.js";
-import { weightOf, weightSentence } from "../../assets/web/explore/visible_weight.js";
-import { toneOf, toneSentence } from "../../assets/web/explore/scale_hint.js";
 import { makeScale } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
@@ -92,36 +88,6 @@ test("a thumbnail stands in for a long map until it comes", async () => {
   assert.equal(map.arrivals, 3);
 });
 
-const TILE = { rows: [2, 5], keys: [1, 4], shape: [3, 3], step: [1, 1], total: 99 };
-TILE.values = Float32Array.of(1, 2, 3, 4, NaN, 6, 7, 8, 9);
-TILE.tops = Float32Array.of(4, 6, 18);
-
-test("weight is summed over exact cells, or is the server's own sum", () => {
-  assert.equal(weightOf([TILE], [2, 5], [1, 4]), 99);
-  assert.equal(weightOf([TILE], [3, 5], [1, 3]), 4 + 7 + 8);
-  assert.equal(weightOf([TILE], [2, 3], [1, 3]), 3);
-  assert.equal(weightOf([TILE], [1, 3], [1, 3]), null);
-  assert.equal(weightOf([TILE], [2, 4], [3, 5]), null);
-  assert.equal(weightOf([{ ...TILE, step: [1, 2] }], [3, 5], [1, 3]), null);
-  assert.equal(weightOf([], [0, 1], [0, 1]), null);
-  assert.equal(weightOf([{ ...TILE, total: 5, rows: [0, 9], keys: [0, 9] }, TILE], [3, 4], [2, 3]), 0);
-});
-
-test("weight in words", () => {
-  const said = (total, rows, keys, view) => weightSentence("Marked", rows, keys, total, { ...VIEW, ...view });
-  assert.equal(
-    said(1.5, [0, 3], [2, 3]),
-    "Marked: 3 queries × 1 key hold 50.0% of these queries' weight (1.5000 in total, 0.5000 per query).",
-  );
-  assert.match(
-    said(0.0003, [4, 5], [0, 2], { renorm: true }),
-    /1 query × 2 keys hold less than 0.1% of this query's renorm/,
-  );
-  assert.match(said(123.456, [0, 200], [0, 2], { words: true }), /200 query words × 2 key words .*\(123.5 in total/);
-  assert.match(said(0.001, [4, 5], [0, 2]), /hold 0.1% of this query's weight/);
-  assert.match(said(2, [0, 2], [0, 2], { head: "max" }), /hold a weight of 2.0000, 1.0000 per query/);
-});
-
 test("what the map shows, in words", () => {
   assert.equal(heading(VIEW), "Layer 3, head 5 (3.5)");
   assert.equal(heading({ ...VIEW, head: "1,4" }), "Layer 3, mean of heads 1, 4");
@@ -140,20 +106,6 @@ test("what the map shows, in words", () => {
     { empty: 0, step: [2, 2] },
   ];
   assert.match(heading(VIEW, tiles), /; 2 queries have no weight .*; each cell is the largest of 2 × 2; zoom in/);
-});
-
-test("a map that a scale leaves nearly white or nearly black is told, and no other", () => {
-  const tone = (low, high, count, scale = makeScale("head", 1)) => {
-    const values = Float32Array.from({ length: 100 }, (_, at) => (at < count ? low : high));
-    return toneSentence(toneOf(Float32Array.of(...values, 0, 0, NaN), scale)); // 0 and masked are not counted
-  };
-  assert.equal(tone(0.019, 1, 95), "Hard to see: 95% of the weights are below 2% of this scale.");
-  assert.equal(tone(0.019, 1, 94), "");
-  assert.equal(tone(0.021, 1, 99), "");
-  assert.equal(tone(0.51, 0.1, 97), "Hard to see: 97% of the weights are above half of this scale.");
-  assert.equal(tone(0.49, 1, 97), "");
-  assert.equal(tone(0.019, 1, 99, makeScale("sqrt", 1)), ""); // a share of 0.14 there
-  assert.equal(toneSentence(toneOf(Float32Array.of(0, NaN), makeScale("head", 1))), "");
 });
 
 test("the legend says its scale", () => {
@@ -194,9 +146,10 @@ test("a printed weight has the digits that fit", () => {
     of(1, 4),
   ];
   assert.deepEqual(found, [".12", ".0024", "2e-3", "2.4e-7", "2e-7", "", "0", "1.0"]);
-  assert.equal(scaled(TILE, 4, 9, { name: "row" }), 0.5);
-  assert.equal(scaled({ ...TILE, step: [2, 2] }, 4, 9, { name: "row" }), 1.5);
-  assert.equal(scaled(TILE, 4, 9, { name: "head" }), 9);
+  const tile = { rows: [2, 5], step: [1, 1], tops: Float32Array.of(4, 6, 18) };
+  assert.equal(scaled(tile, 4, 9, { name: "row" }), 0.5);
+  assert.equal(scaled({ ...tile, step: [2, 2] }, 4, 9, { name: "row" }), 1.5);
+  assert.equal(scaled(tile, 4, 9, { name: "head" }), 9);
 });
 
 test("exact cells in sight, and what lies over them, are at their places", async () => {
@@ -210,16 +163,7 @@ test("exact cells in sight, and what lies over them, are at their places", async
   const nothing = () => {};
   map.overContext = { clearRect: nothing, save: nothing, beginPath: nothing, clip: nothing, restore: nothing };
   Object.assign(map.overContext, { rect: nothing, setLineDash: nothing, strokeRect: (...box) => boxes.push(box) });
-  Object.assign(map, {
-    chosen: [5, 7],
-    hovered: [6, 4],
-    visibleWeight: {
-      marked: [
-        [5, 7],
-        [6, 8],
-      ],
-    },
-  });
+  Object.assign(map, { chosen: [5, 7], hovered: [6, 4] });
   Object.assign(globalThis, { document: { body: {} }, getComputedStyle: () => ({ getPropertyValue: () => "" }) });
   drawOver(map);
   assert.deepEqual(boxes, [
@@ -227,22 +171,19 @@ test("exact cells in sight, and what lies over them, are at their places", async
     [105, 20, 25, 100],
     [30, 57.5, 100, 25],
     [30, 20, 25, 100],
-    [80, 32.5, 50, 50],
   ]);
 });
 
-test("the pointer hovers, chooses, drags, marks and fits", () => {
+test("the pointer hovers, chooses, drags and fits", () => {
   const { map } = shownMap(10);
   const [canvas, done] = [new EventTarget(), []];
   canvas.setPointerCapture = () => {};
   map.pixel = (event) => [event.clientX - 1000, event.clientY - 500];
-  const visibleWeight = { end: null, anchor: null, marked: null };
-  Object.assign(map, { canvas, visibleWeight, mark: (...cells) => done.push(["mark", ...cells]) });
   Object.assign(map, {
+    canvas,
     hover: (place) => done.push(["hover", place]),
     choose: (place) => done.push(["choose", place]),
   });
-  map.unmark = () => done.push(["unmark"]);
   new Gestures(map);
   const send = (name, x, y, more = {}) => {
     const event = Object.assign(new Event(name, { cancelable: true }), { clientX: 1000 + x, clientY: 500 + y });
@@ -268,8 +209,6 @@ test("the pointer hovers, chooses, drags, marks and fits", () => {
   send("pointermove", 50, 50);
   send("pointermove", 30, 60);
   assert.deepEqual([map.view.row, map.view.col, send("pointerup", 30, 60)], [2, 3.65, []]);
-  send("pointerdown", 40, 40, { shiftKey: true });
-  assert.deepEqual(send("pointermove", 400, 119), [["mark", [3, 4.15], [6.95, 8.6]]]);
 });
 
 test("arrows move within the map", () => {
@@ -287,34 +226,6 @@ test("arrows move within the map", () => {
     [4, 9],
   ]);
   assert.equal(moved("a", [1, 9], view), null);
-});
-
-test("a token is found by its number, its name, or a part of it", () => {
-  const names = ["[CLS3]", "The", "##the", "Ġother", "4", "the</w>"];
-  const shown = Object.assign(
-    names.map((name, at) => ({ name, tokens: [at] })),
-    { places: Int32Array.of(0, 1, 2, 3, -1, 4) },
-  );
-  const found = ["the", "4", "3", "other", "oth", "##the", "zebra", ""].map((text) => places(text, shown));
-  assert.deepEqual(found, [[1, 2, 5], [4], [3], [3], [3], [1, 2, 5], [], []]);
-});
-
-test("a merged cell of a long run lists its sub-words' exact weights", async () => {
-  const tokens = Array.from({ length: 600 }, (_, at) => `t${at}`);
-  const map = async (_view, rows, keys) => {
-    assert.deepEqual(
-      [rows, keys],
-      [
-        [3, 5],
-        [8, 9],
-      ],
-    );
-    return { values: Float32Array.of(0.25, 0.5), shape: [2, 1] };
-  };
-  const named = (token) => `${token} “${tokens[token]}”`;
-  const run = { named, map, shown: () => ({ length: 600, places: tokens.map((_, at) => at - 1) }) };
-  const said = await subWordSentence(run, VIEW, { tokens: [4, 5] }, { tokens: [9] });
-  assert.equal(said, "Mean over 2 queries of the sum over 1 key: 4 “t4” → 9 “t9” 0.2500, 5 “t5” → 9 “t9” 0.5000.");
 });
 
 test("a PNG says its resolution", async () => {

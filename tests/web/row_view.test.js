@@ -34,15 +34,14 @@ const run = {
   },
   shownRow: async ({ query }) => ({ values: Float32Array.of(0.1, 0.2, 0.3, query) }),
   shownColumn: async ({ key }) => ({ values: Float32Array.of(0.1, 0.2, 0.3, key) }),
-  measured: async (_, { query }) => ({ values: Float32Array.of(0, 1, 2, query) }),
 };
 const SELECTION = { layer: 2, head: 1, query: 1, key: 3, hide: false, renorm: false, words: false };
-const made = (changes, measure = "weight", direction = "looks") =>
-  new RowView(run, { ...SELECTION, name: "2.1", kept: "all", ...changes }, measure, direction);
+const made = (changes, direction = "looks") =>
+  new RowView(run, { ...SELECTION, name: "2.1", kept: "all", ...changes }, direction);
 
 test("a small run's rows and columns are of its whole map", async () => {
   const row = made({});
-  assert.equal(row.asked, "r:weight:looks:all:2.1:1");
+  assert.equal(row.asked, "r:looks:all:2.1:1");
   await row.fetch(fresh);
   assert.deepEqual([...row.values], [0.125, 0.375, 0.625, 0.875]);
   assert.deepEqual([...row.fromWhole(row.whole, 2)], [0.25, 0.5, 0.75, 1]);
@@ -52,7 +51,7 @@ test("a small run's rows and columns are of its whole map", async () => {
     "query 1 “un” looks most at key 3 “it” 0.8750, key 2 “do” 0.6250, key 1 “un” 0.3750",
   );
   assert.equal(row.cell(row.values, 2), "2.1  query 1 “un” → key 2 “do”: 0.6250");
-  const column = made({}, "weight", "who");
+  const column = made({}, "who");
   await column.fetch(fresh);
   assert.deepEqual([...column.values], [0.75, 0.875, 1, 1.125]);
   assert.equal(column.side, "key");
@@ -80,7 +79,7 @@ test("of a run with hidden tokens the sub-words' numbers are those of the tokens
   const hidden = { ...run, shown: ({ words }) => shown(lists[words ? "words" : "single"]) };
   hidden.shownRow = async ({ query }) => ({ values: Float32Array.of(0.5, 0.25, query / 8) });
   const selection = { ...SELECTION, name: "2.1", kept: "hide+words", hide: true, words: true };
-  const row = new RowView(hidden, selection, "weight", "looks");
+  const row = new RowView(hidden, selection, "looks");
   await row.fetch(fresh);
   assert.match(row.cell(row.values, 1), /\n1 “un” → 3 “it”: 0.1250\n2 “##do” → 3 “it”: 0.2500$/);
 });
@@ -94,17 +93,8 @@ test("what a row was before a change is told of the row that was asked for, and 
   const long = { ...run, tokens: units.map(({ name }) => name), shown: () => units };
   const found = (value) => async () => ({ values: new Float32Array(length).fill(value, 4, 5) });
   Object.assign(long, { shownRow: found(0.75), changed: { changes: [{ code: "h0.1" }] } });
-  const row = new RowView(long, { ...SELECTION, name: "2.1", kept: "all" }, "weight", "looks");
+  const row = new RowView(long, { ...SELECTION, name: "2.1", kept: "all" }, "looks");
   await row.fetch(fresh, async () => ({ ...long, shownRow: found(0.25) }));
   assert.match(row.sentence(1, row.values), /looks most at key 4 “t4” 0.7500; was key 4 “t4” 0.2500$/);
   assert.match(row.sentence(2, row.values), /looks most at key 4 “t4” 0.7500$/);
-});
-
-test("another measure is a token's own", async () => {
-  const row = made({ words: true }, "share");
-  await row.fetch(fresh);
-  assert.deepEqual([...row.values], [0, 1, 2, 1]);
-  assert.deepEqual([row.whole, row.parts, row.units.length], [null, null, 4]);
-  assert.equal(row.heading(1), "What the final state of query 1 “un” is made of");
-  assert.match(row.sentence(1, row.values), /receives most from key 2/);
 });

@@ -149,13 +149,6 @@ export class Run extends Described {
     return this.numbers(`rows?layer=${layer}&query=${query}${isChanged(kept) ? `&${switched(kept)}` : ""}`);
   }
 
-  /** One query's row of another measure, one number per token, and its answer.
-   * @type {(measure: string, place: { layer: number, head: Head, query: number }, signal?:
-   *   AbortSignal) => Promise<Numbers>} */
-  measured(measure, { layer, head, query }, signal) {
-    return this.numbers(`measured?measure=${measure}&layer=${layer}&head=${head}&query=${query}`, signal);
-  }
-
   /** The model head's predictions at the output, or after a number of blocks.
    * @type {(task: string, layer: number | "") => Promise<Prediction[]>} */
   predictions(task, layer) {

@@ -54,12 +54,7 @@ export class Atlas {
       this.kept,
       this.stage,
       this.caption,
-      atlasSaves(
-        () => this.run,
-        measures,
-        this.selection,
-        () => this.drawing.changes,
-      ),
+      atlasSaves(() => this.run, measures, this.selection, this.drawing),
     );
     choosing(this, expect);
     selection.on((changed) => {

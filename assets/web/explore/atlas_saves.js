@@ -1,19 +1,18 @@
 // Saving all heads: the atlas as a picture for paper, and every statistic as a table.
 
-import { csvFile } from "../views/canvas_png.js";
+import { canvasPng, csvFile } from "../views/canvas_png.js";
 import { savePicture } from "../views/plotly_figure.js";
 import { saveRow } from "../views/save_row.js";
-import { changeFigure } from "./change_figure.js";
 
-/** @import { HeadStatistics, MapChanges, Selection } from "./types.d.ts" */
+/** @import { AtlasCanvas } from "./atlas_canvas.js" */
+/** @import { HeadStatistics, Selection } from "./types.d.ts" */
 
 const SCALES = ["percentile", "sqrt", "shared"]; // that all heads can have in common; else up to the largest of all
 const WHAT = "All heads as a picture for a paper: special tokens and rows as shown, sub-words not merged";
 
-/** The maps of the run as the switches show them, or their changes where these are shown; the page's statistics.
- * @type {(run: () => Run | null, measures: HeadStatistics, selection: Selection,
- *   changes: () => MapChanges | null) => HTMLElement} */
-export function atlasSaves(run, measures, selection, changes) {
+/** The maps of the run as the switches show them, or the drawing where changes are shown; the page's statistics.
+ * @type {(run: () => Run | null, measures: HeadStatistics, selection: Selection, drawing: AtlasCanvas) => HTMLElement} */
+export function atlasSaves(run, measures, selection, drawing) {
   const draw = async (/** @type {string} */ format) => {
     const shown = run();
     const { hide, renorm, scale } = selection;
@@ -23,12 +22,11 @@ export function atlasSaves(run, measures, selection, changes) {
       renormalize: renorm ? "yes" : "no",
     });
     if (!shown) return;
-    const figure = await shown.json(`figure/head_atlas?${options}`);
-    const change = changes();
-    if (!change?.against) return savePicture(figure, "head_atlas", format);
-    const signed = changeFigure(figure, shown, change.largest, (layer, head) => change.of(layer, head));
-    if (!signed) throw new Error("The changes are still being computed; save again once they are drawn.");
-    return savePicture(signed, "head_atlas-change", format);
+    if (drawing.changes?.against) {
+      if (format !== "png") throw new Error("Changes are saved as PNG; for SVG, turn off “Show the change”.");
+      return canvasPng(drawing.node, "head_atlas-change");
+    }
+    return savePicture(await shown.json(`figure/head_atlas?${options}`), "head_atlas", format);
   };
   const table = () => {
     const shown = run();

@@ -1,20 +1,20 @@
 // The words or the picture themselves, shaded by where one token looks, or by who looks at it.
 
 import { changedRun } from "../core/changed_run.js";
-import { button, control, controls, el, number, onWidth, options, painted } from "../core/dom.js";
+import { button, controls, el, number, onWidth, painted } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Player } from "../views/layer_player.js";
 import { Picture } from "../views/picture_overlay.js";
-import { gradient, MEASURES, scaleOf, scaleText } from "../views/shading.js";
+import { gradient, scaleOf, scaleText } from "../views/shading.js";
 import { Words } from "../views/token_strip.js";
 import { PictureHeads } from "./picture_heads.js";
 import { rowSaves } from "./row_saves.js";
 import { RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
-/** @import { Direction, Measure, Selection } from "./types.d.ts" */
+/** @import { Direction, Selection } from "./types.d.ts" */
 
 const PATIENCE = 60; // milliseconds the pointer rests before a row is asked for
 const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
@@ -27,11 +27,11 @@ const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
 
 /**
  * How the shown row was processed.
- * @type {(selection: { hide: boolean, renorm: boolean }, measure: string) => string}
+ * @type {(selection: { hide: boolean, renorm: boolean }) => string}
  */
-export function kept({ hide, renorm }, measure) {
+export function kept({ hide, renorm }) {
   const hidden = hide ? " Special tokens are hidden." : "";
-  if (renorm && measure === "weight") return `${hidden} The row is divided by its sum over the tokens shown.`;
+  if (renorm) return `${hidden} The row is divided by its sum over the tokens shown.`;
   return hide || renorm ? `${hidden} The row is not renormalized.` : "";
 }
 
@@ -46,11 +46,6 @@ export class InputView {
   /** @type {Direction} */ #direction = "looks";
   /** @type {Promise<unknown>} */ #loading = Promise.resolve();
   title = el("h3");
-  measure = el(
-    "select",
-    { id: "viz-shade-by", onchange: () => this.#turn(this.#direction) },
-    ...options(Object.entries(MEASURES).map(([value, { title }]) => [value, title])),
-  );
   switch = el(
     "span",
     { class: "viz-switch", role: "group", "aria-label": "Shaded by" },
@@ -76,7 +71,6 @@ export class InputView {
     this.picture = new Picture({ preview, choose });
     inLink("picture.opacity", this.picture.opacity.input);
     inLink("picture.keep", this.picture.keep.input);
-    inLink("attention.shade", this.measure);
     if (selection.noted("attention.who")) this.#direction = "who";
     this.heads = new PictureHeads(selection, say);
     const other = el("details", { class: "viz-source-more viz-folded" }, el("summary", {}, "Shading and playback"));
@@ -90,7 +84,6 @@ export class InputView {
     other.append(
       controls(
         this.switch,
-        control("Shade by", this.measure),
         this.player.node,
         rowSaves(() => this.#shown),
         fullScreen(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle())),
@@ -129,8 +122,7 @@ export class InputView {
 
   // Bring it up to date; a row that is on its way already is not asked for again.
   load() {
-    const measure = /** @type {Measure} */ (this.measure.value);
-    const wanted = this.run && new RowView(this.run, this.selection, measure, this.#direction);
+    const wanted = this.run && new RowView(this.run, this.selection, this.#direction);
     this.heads.load(this.#direction);
     if (!wanted) return this.#loading;
     if (this.#wanted?.asked === wanted.asked) {
@@ -176,7 +168,7 @@ export class InputView {
     else if (this.picture.units === units) this.picture.layout();
     else this.picture.show(/** @type {Run & { grid: Grid }} */ (run), this.#image, units);
     this.title.textContent = shown.heading(chosen);
-    this.says.textContent = shown.kind.says + kept(selection, shown.measure);
+    this.says.textContent = shown.kind.says + kept(selection);
     this.#view.point(null);
     if (run.grid) this.picture.mark(shown.unitOf(selection.query), shown.unitOf(selection.key), chosen);
     else this.words.mark(chosen);
@@ -197,7 +189,7 @@ export class InputView {
   // The words have another width.
   #settle() {
     const shown = this.#shown;
-    if (shown?.values) this.arcs.draw(shown.measure === "weight" ? shown.values : null, shown.chosen);
+    if (shown?.values) this.arcs.draw(shown.values, shown.chosen);
     this.words.reveal();
   }
 
@@ -215,13 +207,13 @@ export class InputView {
     const shown = this.#shown;
     if (!shown || unit === this.#pointed) return;
     this.#pointed = unit;
-    const { whole, values, measure, who, units } = shown;
+    const { whole, values, who, units } = shown;
     if (unit === null || whole)
       this.#previewing.run(async (fresh) => {
         await fresh(new Promise(requestAnimationFrame));
         this.#show(shown, unit, unit === null || !whole ? values : shown.fromWhole(whole, unit));
       });
-    else if (measure === "value" || (measure === "weight" && !who)) {
+    else if (!who) {
       const ask = () => shown.valuesOf(units[unit].tokens[0]);
       this.#previewing.run(async (fresh) => this.#show(shown, unit, await fresh(ask())), { pause: PATIENCE });
     } else {
@@ -245,10 +237,10 @@ export class InputView {
   }
 
   /** @type {(shown: RowView, values: Float32Array, unit: number, titles?: Titles) => void} */
-  #paint({ run, measure, who, selection, kind }, values, unit, titles) {
+  #paint({ run, who, selection, kind }, values, unit, titles) {
     const name = this.selection.scale;
     const shared = ["layer", "all"].includes(name) ? run.largest(name, selection.layer, selection) : null;
-    const scale = scaleOf(measure, name, values, unit, shared);
+    const scale = scaleOf(name, values, shared);
     const { first } = this.picture;
     this.scaleLine.hidden = Boolean(run.grid && !first);
     this.bar.style.background = gradient("right", scale);
@@ -257,15 +249,13 @@ export class InputView {
     if (!run.grid) {
       this.words.side = who ? "query" : "key";
       this.words.paint(values, scale, titles);
-      return this.arcs.draw(measure === "weight" ? values : null, unit);
+      return this.arcs.draw(values, unit);
     }
     const patches = values.subarray(first);
-    const tints = scaleOf(measure, name, patches, unit - first, shared);
+    const tints = scaleOf(name, patches, shared);
     const what = {
-      sum: measure === "weight" ? "weight" : "sum",
       of: who ? "column" : "row",
-      own: MEASURES[measure].own ? unit - first : -1,
-      top: measure === "weight" ? (UP_TO[name] ?? "the largest on a patch") : "",
+      top: UP_TO[name] ?? "the largest on a patch",
       unit: scaleText(tints, kind.unit, patches),
     };
     this.picture.paint(values, { chips: scale, tints }, what, titles);
@@ -280,8 +270,7 @@ export class InputView {
   }
 
   // The token that is spoken of stays the same when the direction turns.
-  #turn(/** @type {Direction} */ direction) {
-    const to = this.measure.value === "weight" ? direction : "looks";
+  #turn(/** @type {Direction} */ to) {
     const turned = this.#direction !== to;
     this.#direction = to;
     this.selection.note({ "attention.who": to === "who" ? "1" : "" });
@@ -293,11 +282,7 @@ export class InputView {
   }
 
   #press() {
-    const only = this.measure.value !== "weight";
-    for (const each of this.switch.querySelectorAll("button")) {
+    for (const each of this.switch.querySelectorAll("button"))
       each.ariaPressed = String(each.dataset.direction === this.#direction);
-      each.disabled = only && each.dataset.direction === "who";
-      each.title = each.disabled ? "Who looks at a token can be shown for attention weights only" : "";
-    }
   }
 }

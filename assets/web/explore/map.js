@@ -11,16 +11,11 @@ import { drawOver, drawTiles, paintTile } from "./map_drawing.js";
 import { Gestures, zoomButtons } from "./map_gestures.js";
 import { cellSaid, heading } from "./map_heading.js";
 import { MapSheet } from "./map_sheet.js";
-import { ScaleHint } from "./scale_hint.js";
-import { SubWords } from "./subwords.js";
 import { Tiles } from "./tiles.js";
-import { TokenSearch } from "./token_search.js";
-import { VisibleWeight } from "./visible_weight.js";
 
 /** @import { Emitter } from "../core/emitter.js" */
 /** @import { Selection, Shown, Signed, Tile } from "./types.d.ts" */
 
-const READABLE = 20; // pixels a cell needs for its token's name to be read
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for
 const VIEW = "map.view"; // in the link
 const RELOADING = ["layer", "head", "hide", "renorm", "words", "scale"];
@@ -37,10 +32,6 @@ export class AttentionMap extends MapSheet {
   told = el("p", { class: "viz-readout viz-map-told", "aria-hidden": "true" }); // where the tab's own is out of sight
   parts = new Tiles(this);
   legend = new Legend();
-  scaleHint = new ScaleHint((scale) => this.selection.set({ scale }));
-  visibleWeight = new VisibleWeight(this);
-  subWords = new SubWords(this);
-  search = new TokenSearch(this);
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
     super();
@@ -56,13 +47,10 @@ export class AttentionMap extends MapSheet {
     const tools = el(
       "details",
       { class: "viz-map-tools viz-folded" },
-      el("summary", { title: "Find a token, zoom, full screen" }, "Zoom"),
+      el("summary", { title: "Zoom, full screen" }, "Zoom"),
+      zoom,
     );
-    tools.append(this.search.node, zoom);
-    this.node.append(
-      ...[this.title, tools, this.stage, this.told, this.visibleWeight.node],
-      ...[this.legend.node, this.scaleHint.node, this.subWords.node],
-    );
+    this.node.append(this.title, tools, this.stage, this.told, this.legend.node);
     new Gestures(this);
     selection.on((changed) => this.#changed(changed));
     onWidth(this.node, () => this.run && this.layout());
@@ -98,15 +86,13 @@ export class AttentionMap extends MapSheet {
   show(/** @type {Run} */ run) {
     this.run = run;
     this.#list(run);
-    this.search.show();
     return this.load();
   }
 
-  // Fetch what is in sight, once it has been so for `pause`, and what its colors and sums need.
+  // Fetch what is in sight, once it has been so for `pause`, and what its colors need.
   load(pause = 0) {
     const work = async (/** @type {Fresh} */ fresh) => {
       if (!this.run || !(await this.parts.load(this.run, fresh))) return;
-      this.visibleWeight.again();
       await this.#share(this.run, fresh);
     };
     return this.#latest.run(work, { pause });
@@ -146,13 +132,7 @@ export class AttentionMap extends MapSheet {
     drawLabels(this);
     const alone = Boolean(found.about?.rows?.length || found.about?.keys?.length);
     this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top, { alone, signed });
-    this.scaleHint.node.hidden = this.visibleWeight.node.hidden = signed !== null;
-    if (!signed) {
-      this.scaleHint.show(found, this.scale);
-      this.visibleWeight.draw();
-    }
-    const said = `${title}. ${this.visibleWeight.seen.textContent} Arrow keys move the query and the key.`;
-    this.canvas.setAttribute("aria-label", said);
+    this.canvas.setAttribute("aria-label", `${title}. Arrow keys move the query and the key.`);
     this.canvas.style.touchAction = this.view.zoomed ? "none" : "pan-y";
     this.#drawOver();
   }
@@ -184,25 +164,6 @@ export class AttentionMap extends MapSheet {
     this.selection.set({ query: this.#token(row, "query"), key: this.#token(col, "key") });
   }
 
-  // Mark a part of the map, from one cell to another.
-  mark(/** @type {Cell} */ anchor, /** @type {Cell} */ end) {
-    if (this.signed) return; // changes are not summed
-    this.visibleWeight.mark(whole(anchor), whole(end));
-    this.#drawOver();
-  }
-
-  unmark() {
-    this.visibleWeight.clear();
-    this.#drawOver();
-  }
-
-  // Bring the chosen cell to the middle, large enough for names to be read.
-  lookAt() {
-    const [row, col] = this.chosen.map((place) => Math.max(0, place));
-    this.view.center(row, col, this.side / READABLE);
-    this.moved();
-  }
-
   /** The places of the chosen query and key among the shown tokens, -1 where they are hidden. @returns {Cell} */
   get chosen() {
     return [this.shown.places[this.selection.query], this.shown.places[this.selection.key]];
@@ -216,8 +177,6 @@ export class AttentionMap extends MapSheet {
 
   tell(/** @type {number} */ row, /** @type {number} */ col) {
     this.say(cellSaid(this, row, col));
-    if (this.signed) this.subWords.clear();
-    else this.subWords.tell(row, col);
   }
 
   tellSelected() {
@@ -227,7 +186,6 @@ export class AttentionMap extends MapSheet {
     const side = row < 0 ? "query" : "key";
     const token = this.selection[side];
     this.say(`The chosen ${side} ${this.run.named(token)} is hidden.`);
-    this.subWords.clear();
   }
 
   #reload(pause = 0) {
@@ -252,14 +210,12 @@ export class AttentionMap extends MapSheet {
     if ([this.view.row, this.view.col].join() !== before) this.moved();
   }
 
-  // List the tokens along the sides; marks and partial words belong to the previous ones.
+  // List the tokens along the sides.
   #list(/** @type {Run} */ run, stays = false) {
     this.list(run, this.selection, stays);
     this.view.read(this.#linked);
     this.#linked = "";
     this.selection.note({ [VIEW]: this.view.written });
-    this.visibleWeight.clear();
-    this.subWords.node.hidden = !this.selection.words;
   }
 
   /** A word's own token stays chosen when its cell is chosen again. @type {(place: number, side: "query" | "key") => number} */

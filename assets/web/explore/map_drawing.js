@@ -1,9 +1,9 @@
-// Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
+// Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at.
 
 import { byRow, CHANGE, inkOn, picture, shade, shrink, theme } from "../core/colors.js";
 import { context2d, css, isDark } from "../core/dom.js";
 
-/** @import { AttentionMap, Range, Tile } from "./types.d.ts" */
+/** @import { AttentionMap, Tile } from "./types.d.ts" */
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Rectangle */
 
 const PRINTED = 34; // cells at least so wide show their value
@@ -144,7 +144,7 @@ export function printed(/** @type {number} */ value, /** @type {(text: string) =
 const brief = (/** @type {number} */ value) =>
   value < LEAST ? "" : value >= 0.995 ? "1.0" : value.toFixed(2).slice(1);
 
-// The selected query's row and key's column, the marked part, and the cell under the pointer.
+// The selected query's row and key's column, and the cell under the pointer.
 export function drawOver(/** @type {AttentionMap} */ map) {
   const { overContext: context, view, chosen, hovered } = map;
   context.clearRect(0, 0, map.width, map.height);
@@ -159,11 +159,5 @@ export function drawOver(/** @type {AttentionMap} */ map) {
     band(chosen[0], -1, css("--viz-mark", map.node), 2);
     band(-1, chosen[1], css("--viz-mark-key", map.node), 1);
     if (hovered) band(hovered[0], hovered[1], css("--body-text-color-subdued"), 1);
-    const marked = map.visibleWeight.marked;
-    if (!marked) return;
-    const [[top, below], [left, right]] = /** @type {[Range, Range]} */ (marked);
-    [context.strokeStyle, context.lineWidth] = [css("--body-text-color"), 1.5];
-    context.setLineDash([5, 3]);
-    context.strokeRect(...box(top, left, right - left, below - top));
   });
 }

@@ -19,7 +19,6 @@ export class Gestures {
   /** @type {Map<number, Point>} */ #points = new Map();
   /** @type {Point} */ #start = [0, 0];
   #dragged = false;
-  /** @type {Cell | null} */ #corner = null; // from which a part is being marked
   #chose = -Infinity; // when
   /** @type {{ query: number, key: number } | null} */ #before = null;
 
@@ -31,7 +30,7 @@ export class Gestures {
     canvas.addEventListener("pointerup", (event) => this.#up(event));
     canvas.addEventListener("pointercancel", (event) => this.#points.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => map.hover(null));
-    canvas.addEventListener("dblclick", (event) => event.shiftKey || this.#fit());
+    canvas.addEventListener("dblclick", () => this.#fit());
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -46,7 +45,6 @@ export class Gestures {
     this.#start = this.map.pixel(event);
     this.#points.set(event.pointerId, this.#start);
     this.#dragged = false;
-    this.#corner = event.shiftKey ? this.#place(this.#start) : null;
   }
 
   #move(/** @type {PointerEvent} */ event) {
@@ -58,20 +56,11 @@ export class Gestures {
     if (this.#points.size === 2) this.#pinch(event.pointerId, from, to);
     else if (this.#dragged || apart(to, this.#start) > DRAG) {
       this.#dragged = true;
-      if (this.#corner) return this.#mark(this.#corner, to);
       const cell = map.side / map.view.span;
       map.view.pan((from[1] - to[1]) / cell, (from[0] - to[0]) / cell);
       map.moved();
     }
     this.#points.set(event.pointerId, to);
-  }
-
-  #mark(/** @type {Cell} */ corner, /** @type {Point} */ [x, y]) {
-    const { left, top, side } = this.map;
-    const inside = (/** @type {number} */ at, /** @type {number} */ start) =>
-      Math.min(start + side - 1, Math.max(start, at));
-    const end = this.#place([inside(x, left), inside(y, top)]);
-    if (end) this.map.mark(corner, end);
   }
 
   #pinch(/** @type {number} */ id, /** @type {Point} */ from, /** @type {Point} */ to) {
@@ -117,13 +106,10 @@ export class Gestures {
   #key(/** @type {KeyboardEvent} */ event) {
     const { map } = this;
     if (!map.run || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { view, visibleWeight } = map;
-    const marking = event.shiftKey && event.key.startsWith("Arrow");
-    const [row, col] = (marking && visibleWeight.end) || map.chosen.map((place) => Math.max(0, place));
+    const { view } = map;
+    const [row, col] = map.chosen.map((place) => Math.max(0, place));
     const next = moved(event.key, [row, col], view);
-    if (next && marking) map.mark(visibleWeight.anchor ?? [row, col], next);
-    else if (next) map.choose(next);
-    else if (event.key === "Escape" && visibleWeight.marked) map.unmark();
+    if (next) map.choose(next);
     else if (event.key in ZOOMS || event.key === "0" || event.key === "Escape") {
       if (event.key in ZOOMS) view.zoom(ZOOMS[event.key], row + 0.5, col + 0.5);
       else view.fit();

@@ -146,7 +146,7 @@ export class PictureHeads {
       if (cell.hidden) continue;
       const canvas = /** @type {HTMLCanvasElement} */ (cell.lastChild);
       const row = found.values.subarray(head * found.shape[1] + first, (head + 1) * found.shape[1]);
-      const scale = scaleOf("weight", this.#fixed ? this.selection.scale : "head", row, -1);
+      const scale = scaleOf(this.#fixed ? this.selection.scale : "head", row);
       const [context, { width, height }] = [context2d(canvas), canvas];
       context.setTransform(1, 0, 0, 1, 0, 0);
       context.imageSmoothingEnabled = false;

@@ -11,12 +11,12 @@ export function rowSaves(shown) {
   const table = () => {
     const view = shown();
     if (!view?.values) return null;
-    const { run, name, measure, side, token, units, values, selection } = view;
-    const kept = [selection.hide && "hide", selection.renorm && "renorm", view.merges && "words"].filter(Boolean);
+    const { run, name, side, token, units, values, selection } = view;
+    const kept = [selection.hide && "hide", selection.renorm && "renorm", selection.words && "words"].filter(Boolean);
     const lines = units.map((unit, at) => [unit.tokens.join(" "), unit.name, values[at]]);
     const other = side === "query" ? "key" : "query";
-    const stem = `${run.model}-${name}-${measure}-${side}-${[token, ...kept].join("-")}`;
-    return csvFile(stem, [[`${other} numbers`, other, `${measure} of ${view.named(view.chosen)}`], ...lines]);
+    const stem = `${run.model}-${name}-weight-${side}-${[token, ...kept].join("-")}`;
+    return csvFile(stem, [[`${other} numbers`, other, `weight of ${view.named(view.chosen)}`], ...lines]);
   };
   return saveRow("Save this row", [["CSV", "The numbers that shade the tokens, as a table", table]]);
 }

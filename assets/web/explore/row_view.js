@@ -2,12 +2,11 @@
 
 import { makesText } from "../core/change_codes.js";
 import { number } from "../core/dom.js";
-import { afterBlocks } from "../core/states.js";
-import { COLUMN, descending, MEASURES, TOLD } from "../views/shading.js";
+import { COLUMN, descending, ROW, TOLD } from "../views/shading.js";
 import { unitName } from "./map_heading.js";
 import { mapPart, WHOLE } from "./tiles.js";
 
-/** @import { Measure, Selection } from "./types.d.ts" */
+/** @import { Selection } from "./types.d.ts" */
 /** @typedef {"looks" | "who"} Direction where a token looks, or who looks at it */
 
 const PARTS = 16;
@@ -21,19 +20,17 @@ export class RowView {
   fault = "";
 
   /** The choice of this moment; the numbers come later, and the choice that they belong to stays.
-   * @param {Run} run @param {Selection} selection @param {Measure} measure @param {Direction} direction */
-  constructor(run, selection, measure, direction) {
+   * @param {Run} run @param {Selection} selection @param {Direction} direction */
+  constructor(run, selection, direction) {
     this.run = run;
-    this.measure = measure;
     this.name = selection.name;
     this.selection = { ...selection };
     this.who = direction === "who";
-    this.merges = selection.words && measure === "weight"; // other measures are a token's own: sub-words stay apart
-    this.units = run.shown({ hide: selection.hide, words: this.merges });
+    this.units = run.shown(selection);
     this.side = /** @type {"query" | "key"} */ (this.who ? "key" : "query");
     this.token = selection[this.side];
     this.chosen = this.unitOf(this.token);
-    this.asked = [run.key, measure, direction, selection.kept, selection.name, this.token].join(":");
+    this.asked = [run.key, direction, selection.kept, selection.name, this.token].join(":");
   }
 
   // Its numbers; of a small run those of the whole map, so that any other row is there at once.
@@ -41,8 +38,7 @@ export class RowView {
   /** @type {(fresh: Fresh, plainOf?: (run: Run) => Promise<Run | null>) => Promise<void>} */
   async fetch(fresh, plainOf = async () => null) {
     const { run, selection, units } = this;
-    if (this.measure === "weight" && units.length && units.length <= WHOLE)
-      this.whole = (await fresh(mapPart(run, selection))).values;
+    if (units.length && units.length <= WHOLE) this.whole = (await fresh(mapPart(run, selection))).values;
     const asked = [this.valuesOf(this.token, fresh.signal), this.#fetchParts(), this.#fetchBefore(fresh, plainOf)];
     [this.values, this.parts] = /** @type {any} */ (await fresh(Promise.all(asked)));
   }
@@ -52,7 +48,7 @@ export class RowView {
   async #fetchBefore(fresh, plainOf) {
     const { run, selection } = this;
     const codes = run.changed?.changes.map(({ code }) => code) ?? [];
-    if (this.measure !== "weight" || !codes.length || makesText(codes)) return;
+    if (!codes.length || makesText(codes)) return;
     const plain = await fresh(plainOf(run).catch(() => null));
     if (!plain) return;
     const asking = this.whole ? mapPart(plain, selection) : this.#ask(selection, this.token, fresh.signal, plain);
@@ -69,12 +65,9 @@ export class RowView {
   /** A number for each unit; at once where the whole map is here.
    * @type {(token: number, signal?: AbortSignal) => Promise<Float32Array>} */
   async valuesOf(token, signal) {
-    const { run, selection, measure, whole } = this;
     const unit = this.unitOf(token);
-    if (whole && unit >= 0) return this.fromWhole(whole, unit);
-    if (measure === "weight") return (await this.#ask(selection, token, signal)).values;
-    const { values } = await run.measured(measure, { ...selection, query: token }, signal);
-    return Float32Array.from(this.units, ({ tokens }) => values[tokens[0]]);
+    if (this.whole && unit >= 0) return this.fromWhole(this.whole, unit);
+    return (await this.#ask(this.selection, token, signal)).values;
   }
 
   /** @type {(whole: Float32Array, unit: number) => Float32Array} */
@@ -86,7 +79,7 @@ export class RowView {
 
   // If subwords are merged, fetch those of the chosen word, for the chips' labels.
   async #fetchParts() {
-    if (!this.merges) return null;
+    if (!this.selection.words) return null;
     const { tokens } = this.units[this.chosen] ?? { tokens: [this.token] };
     const each = await Promise.all(tokens.map((token) => this.#ask({ ...this.selection, words: false }, token)));
     return tokens.map((token, at) => ({ token, values: each[at].values }));
@@ -103,7 +96,7 @@ export class RowView {
   }
 
   get kind() {
-    return this.who ? COLUMN : MEASURES[this.measure];
+    return this.who ? COLUMN : ROW;
   }
 
   named(/** @type {number} */ unit, side = this.side) {
@@ -112,14 +105,7 @@ export class RowView {
 
   heading(/** @type {number} */ unit) {
     const token = this.named(unit);
-    const { layer } = this.selection;
-    const texts = {
-      weight: `Where ${token} looks (${this.name})`,
-      value: `Value-weighted attention to ${token} (${this.name})`,
-      rollout: `Rollout of ${token}, ${afterBlocks(layer + 1)}`,
-      share: `What the final state of ${token} is made of`,
-    };
-    const text = this.who ? `Who looks at ${token} (${this.name})` : texts[this.measure];
+    const text = this.who ? `Who looks at ${token} (${this.name})` : `Where ${token} looks (${this.name})`;
     return this.units[unit] ? text : `${text}; it is hidden here`;
   }
 
@@ -139,7 +125,7 @@ export class RowView {
         .map((at) => `${this.named(at, other)} ${number(of[at])}`)
         .join(", ") || "nothing";
     const was = this.#wasOf(unit);
-    const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "receives most from";
+    const verb = this.who ? "is looked at most by" : "looks most at";
     const [now, before] = [listed(values), was ? listed(was) : ""];
     return `${this.named(unit)} ${verb} ${now}${before && before !== now ? `; was ${before}` : ""}`;
   }

@@ -6,7 +6,7 @@ import { largestAmount } from "./map_changes.js";
 
 /** @import { Alone, AttentionMap, Range, Signed } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,
- *   total: number | null, tops?: Float32Array | null, sketch?: boolean, now?: Float32Array, about?: Alone | null
+ *   tops?: Float32Array | null, sketch?: boolean, now?: Float32Array, about?: Alone | null
  *   }} Part a block of a map as it came; of a signed one also the weights now, and what has no counterpart */
 /** @typedef {Part & { tops: Float32Array, most: number, masked: boolean, painted?: string,
  *   picture?: HTMLCanvasElement }} Tile */
@@ -112,7 +112,7 @@ export class Tiles {
     const thumbnail = !this.map.signed && n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
     if (!thumbnail) return;
     const step = thumbnail.shape.map(() => Math.ceil(n / THUMBNAIL));
-    this.list = [surveyed({ ...thumbnail, step, rows: [0, n], keys: [0, n], total: null, empty: 0, sketch: true })];
+    this.list = [surveyed({ ...thumbnail, step, rows: [0, n], keys: [0, n], empty: 0, sketch: true })];
     this.map.arrived();
     this.map.node.dataset.coarse = this.asked;
   }

@@ -6,7 +6,6 @@ export type { Borders } from "../core/border.js";
 export type { Shown } from "../core/run.js";
 export type { Selection } from "../core/selection.js";
 export type { Range } from "../core/viewport.js";
-export type { Measure } from "../views/shading.js";
 export type { Test } from "./head_filter.js";
 export type { HeadOrder } from "./head_order.js";
 export type { HeadStatistics, HeadValue } from "./head_statistics.js";

@@ -104,7 +104,7 @@ class ShadedInput {
 
 /** The largest values in words. @type {(shown: Row) => string} */
 function summary({ run, values }) {
-  const most = descending(values, -1).slice(0, TOLD);
+  const most = descending(values).slice(0, TOLD);
   return `Largest for ${most.map((at) => `${run.named(at)} ${number(values[at])}`).join(", ") || "nothing else"}.`;
 }
 

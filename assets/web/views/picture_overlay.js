@@ -7,8 +7,7 @@ import { Words } from "./token_strip.js";
 
 /** @import { Strongest } from "./shading.js" */
 /** @typedef {{ chips: Scale, tints: Scale }} Scales of the prefix tokens, and of the patches */
-/** @typedef {{ sum: string, of: string, own: number, top: string, unit: string }} What the sum is of, its row or
- *   column, the patch of a token's own part or -1, what the scale goes up to, and its unit */
+/** @typedef {{ of: string, top: string, unit: string }} What its row or column, what the scale goes up to, and its unit */
 /** @typedef {{ values: Float32Array, scales: Scales, what: What }} Painted */
 
 const LARGEST = 600; // pixels a side, as many as the column beside the heads has
@@ -94,7 +93,7 @@ export class Picture extends PatchCanvas {
     });
     const patches = values.subarray(this.first);
     const [share, opacity] = [Number(this.keep.input.value) / 100, Number(this.opacity.input.value) / 100];
-    const found = strongestOf(patches, share, what.own);
+    const found = strongestOf(patches, share);
     this.#tell(this.painted, found, share);
     this.#drawScale(this.painted, opacity);
     this.draw(this.image, overlay(patches, this.grid, scales.tints, opacity, share < 1 && found.kept));
@@ -141,15 +140,13 @@ export class Picture extends PatchCanvas {
   /** Describe the number of shaded patches, their total, and the weight on prefix tokens.
    * @type {(painted: Painted, found: Strongest, share: number) => void} */
   #tell({ values, what }, { count: many, held: sum, whole }, share) {
-    const apart = what.own >= 0;
     const patches = values.length - this.first;
     const prefix = values.subarray(0, this.first).reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
-    const own = apart ? ", the query's own left out" : "";
     const held =
       share < 1
-        ? `The strongest ${count(many)} of ${count(patches - (apart ? 1 : 0))} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the ${what.sum} on patches${own}`
+        ? `The strongest ${count(many)} of ${count(patches)} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the weight on patches`
         : `All ${count(patches)} patches are shaded`;
-    const all = prefix + whole + (apart ? Math.max(0, values[this.first + what.own]) : 0);
+    const all = prefix + whole;
     const beside = this.first
       ? ` The prefix tokens hold ${percent(prefix / all)} of the whole ${what.of}, and are not counted.`
       : "";

@@ -1,42 +1,16 @@
-// Shading of words and images: the measures with their units, and color scales.
+// Shading of words and images: what a row and a column say, and color scales.
 
 import { inkOn, largest, makeScale, rgbText, SIGNED, shade, theme } from "../core/colors.js";
 import { el, number } from "../core/dom.js";
-
-/** @typedef {"weight" | "value" | "rollout" | "share"} Measure */
-/** @typedef {{ title: string, unit: string, says: string, own?: boolean }} MeasureText */
 
 export const TOLD = 3; // strongest ones named in a sentence
 const STEPS = 64;
 /** @type {Rgb} */
 const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark
-const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
 
-// What each measure is called, its unit, and what it says and does not; `own` where a token begins
-// with a part of its own, beside which the others are small.
-/** @type {Record<Measure, MeasureText>} */
-export const MEASURES = {
-  weight: {
-    title: "attention weight of this head",
-    unit: "share of the query's total",
-    says: "The weight by which this head mixes each key's value into the query token's output; not how long that value is, nor why the model answers as it does.",
-  },
-  value: {
-    title: "value-weighted attention, ‖α·v·W_O‖",
-    unit: "length, in the units of the hidden states",
-    says: "How long a vector each key adds to the query token through this head (Kobayashi et al., 2020); not where it points, nor what the residual stream and later layers do with it.",
-  },
-  rollout: {
-    title: "rollout up to this layer",
-    own: true,
-    unit: "share of the query's hidden state",
-    says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as one half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
-  },
-  share: {
-    title: "share of the final state",
-    unit: "share of the length of the query's final state",
-    says: "Which tokens the query token's final state is made of, through all layers, with this run's weights held; parts below 0 are not shaded. Not what would happen without them.",
-  },
+export const ROW = {
+  unit: "share of the query's total",
+  says: "The weight by which this head mixes each key's value into the query token's output; not how long that value is, nor why the model answers as it does.",
 };
 
 export const COLUMN = {
@@ -44,23 +18,9 @@ export const COLUMN = {
   says: "The weight that every query gives this key. Each weight is a share of its own query's total, so a column has no fixed sum.",
 };
 
-// Shares follow the page's scale. Lengths have no fixed range, and go up to the largest that is shown;
-// a token's own part may lie beyond it.
-/** @type {(measure: Measure, name: string, values: Float32Array, own: number, shared?: number | null) => Scale} */
-export function scaleOf(measure, name, values, own, shared = null) {
-  const others = MEASURES[measure].own ? values.filter((_, at) => at !== own) : values;
-  const top = largest(others) || largest(values);
-  if (measure === "weight") return makeScale(name === "row" ? "head" : name, top, shared, values);
-  if (name !== "log") return makeScale("head", top);
-  const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
-  return {
-    name,
-    low,
-    high,
-    share: (value) => Math.min(1, 1 + Math.log(Math.max(value, low) / high) / Math.log(LOG_SPAN)),
-    at: (share) => high * LOG_SPAN ** (share - 1),
-  };
-}
+/** The page's scale for one row or column. @type {(name: string, values: Float32Array, shared?: number | null) => Scale} */
+export const scaleOf = (name, values, shared = null) =>
+  makeScale(name === "row" ? "head" : name, largest(values), shared, values);
 
 /** The scale in words: its ends, and what lies beyond them. @type {(scale: Scale, unit: string, values: Values) => string} */
 export function scaleText(scale, unit, values) {
@@ -119,20 +79,18 @@ export function pairOf(value, scale, colors) {
   return pair;
 }
 
-/** The places of all values above 0, the largest first; without that of a token's own part.
- * @type {(values: Values, own?: number) => number[]} */
-export const descending = (values, own = -1) =>
+/** The places of all values above 0, the largest first. @type {(values: Values) => number[]} */
+export const descending = (values) =>
   Array.from(values, (_, at) => at)
-    .filter((at) => values[at] > 0 && at !== own)
+    .filter((at) => values[at] > 0)
     .sort((a, b) => values[b] - values[a]);
 
 // The fewest values, largest first, that together hold a share of the sum (as the script of DINO
-// keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold. A token's own
-// part, where there is one, is kept and not counted.
+// keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold.
 /** @typedef {{ kept: Uint8Array, count: number, held: number, whole: number }} Strongest */
-/** @type {(values: Float32Array, share: number, own?: number) => Strongest} */
-export function strongestOf(values, share, own = -1) {
-  const order = descending(values, own);
+/** @type {(values: Float32Array, share: number) => Strongest} */
+export function strongestOf(values, share) {
+  const order = descending(values);
   const whole = order.reduce((sum, at) => sum + values[at], 0);
   const kept = new Uint8Array(values.length);
   let [sum, count] = [0, 0];
@@ -142,6 +100,5 @@ export function strongestOf(values, share, own = -1) {
     kept[at] = 1;
     count++;
   }
-  if (own >= 0) kept[own] = 1;
   return { kept, count, held: sum, whole };
 }

@@ -1,8 +1,6 @@
 """Named endpoints of the form: what models there are, opening one, and running an input."""
 
-import tempfile
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from viz_encoder.checkpoints import HubModel, LoadedEncoder, Plan
@@ -10,7 +8,7 @@ from viz_encoder.config.anatomy import anatomy
 from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.endpoints import decoded
-from viz_encoder.ui.wire.run_facts import require_text
+from viz_encoder.ui.wire.run_facts import require_text, saved_run
 from viz_encoder.ui.wire.watch import watched
 
 
@@ -33,10 +31,7 @@ def run_picture(runner: Runner, picture: str, model: str = "scene") -> RunDescri
 
 def open_saved(runner: Runner, file: str) -> RunDescription:
     """Open a saved trace, sent as base64; returns its key, tokens and sizes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "The file")  # as sentences about it begin
-        path.write_bytes(decoded(file))
-        return runner.saved(str(path))
+    return saved_run(runner, decoded(file))
 
 
 def model(runner: Runner, name: str) -> dict[str, Any]:

@@ -26,6 +26,13 @@ async def _runner(request: Request) -> Runner:
 Runs = Annotated[Runner, Depends(_runner)]
 
 
+async def _given(request: Request) -> dict[str, str]:
+    return dict(request.query_params)
+
+
+Given = Annotated[dict[str, str], Depends(_given)]  # what the address asks for, as it stands there
+
+
 async def _entry(run: str, runs: Runs) -> Entry:
     return runs.store.get(run)
 

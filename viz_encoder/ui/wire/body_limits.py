@@ -5,7 +5,7 @@ import re
 from itertools import islice
 from typing import Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from viz_encoder.errors import InputError, TooLong
@@ -125,6 +125,15 @@ async def body_of(request: Request, most: int, what: str) -> bytes:
         if len(content) > most:
             raise TooLong(f"{what} has over {most:,} bytes, the most allowed here.")
     return bytes(content)
+
+
+def sent(most: int, what: str) -> Any:
+    """The parameter of a route that is the whole body."""
+
+    async def content(request: Request) -> bytes:
+        return await body_of(request, most, what)
+
+    return Depends(content)
 
 
 def read_json(content: bytes | str, fault: str = "What was sent is not JSON.") -> Any:

@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import inspect
 import json
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,12 +22,14 @@ from viz_encoder.ui.state.limits import LOCAL, Limits, require_time
 from viz_encoder.ui.wire.clients import client_of
 
 GIVEN_UP = 499  # nobody reads it
+Plain = dict[str, Any]  # for JSON
 
 
 class Places:
     """At most N jobs at a time; others wait without holding a thread.
 
-    Clients take turns: however many pieces one of them sent, another's first is next.
+    Clients take turns: however many pieces one of them sent, another's first is next. As a
+    decorator it makes a route of plain work, and `lines` one of work that tells its progress.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -44,9 +48,38 @@ class Places:
         finally:
             line.leave()
 
+    def __call__(self, work: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
+        """A route that does this work in its turn."""
+
+        async def route(request: Request, **given: Any) -> Response:
+            return await self.answer(request, partial(work, **given))
+
+        return _as_route(route, work)
+
+    def lines(self, work: Callable[..., Plain]) -> Callable[..., Awaitable[Response]]:
+        """A route of what this work finds, in lines of JSON; `tell` is told how much is done."""
+
+        async def route(request: Request, **given: Any) -> Response:
+            limits: Limits = request.app.state.runner.limits
+            return progress_lines(lambda tell: work(tell=tell, **given), self, request, limits)
+
+        return _as_route(route, work)
+
     def line(self) -> "Line":
         """The places of the server that asks."""
         return self._lines.setdefault(asyncio.get_running_loop(), Line(self._at_once))
+
+
+def _as_route(
+    route: Callable[..., Awaitable[Response]], work: Callable[..., Any]
+) -> Callable[..., Awaitable[Response]]:
+    """Named as the work is, and taking what it takes."""
+    own = inspect.signature(work).parameters.values()
+    request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+    taken = [*(each for each in own if each.name != "tell"), request]
+    route.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    route.__name__, route.__doc__ = work.__name__, work.__doc__
+    return route
 
 
 class Line:
@@ -96,7 +129,7 @@ def fair_turn(waiting: Sequence[str], client: str) -> int:
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
 NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That could not be computed; the server's log says why. Try another input."
-Work = Callable[[Progress], dict[str, Any]]
+Work = Callable[[Progress], Plain]
 
 
 class Stopped(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly
 import plotly.graph_objects as go
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 
 from viz_encoder.errors import SelectionError
@@ -21,7 +21,7 @@ from viz_encoder.ui.state.readable import readable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
 from viz_encoder.ui.wire import bytes as answers
-from viz_encoder.ui.wire.arguments import Held
+from viz_encoder.ui.wire.arguments import Given, Held
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
@@ -47,10 +47,16 @@ def views(entry: Held) -> Response:
 
 
 @ROUTER.get("/run/{run}/figure/{view}")
-async def figure_route(entry: Held, view: str, request: Request) -> Response:
+@PLACES
+def figure_route(entry: Held, view: str, given: Given) -> Response:
     """One view; its controls are the query's parameters, and .csv or .npz gives its numbers."""
-    given = dict(request.query_params)
-    return await PLACES.answer(request, lambda: _figure(entry, view, given))
+    name, kind = Path(view).stem, Path(view).suffix
+    if kind in TABLES:
+        drawn, model = draw_view(entry, name, given), entry.trace.origin.model
+        made = figure_csv(drawn, model) if kind == ".csv" else figure_npz(drawn, model)
+        return answers.download(made, f"{_stem(name, model, given)}{kind}")
+    content = draw_view(entry, view, given).to_json()
+    return Response(content, media_type="application/json", headers=answers.PRIVATE)
 
 
 def figure(
@@ -85,16 +91,6 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
         question, options = parted(options)
         parts["attribution"] = attribution_of(entry, question)
     return view.draw(*(parts[part] for part in view.takes), **options)
-
-
-def _figure(entry: Entry, view: str, given: Mapping[str, str]) -> Response:
-    name, kind = Path(view).stem, Path(view).suffix
-    if kind in TABLES:
-        drawn, model = draw_view(entry, name, given), entry.trace.origin.model
-        made = figure_csv(drawn, model) if kind == ".csv" else figure_npz(drawn, model)
-        return answers.download(made, f"{_stem(name, model, given)}{kind}")
-    content = draw_view(entry, view, given).to_json()
-    return Response(content, media_type="application/json", headers=answers.PRIVATE)
 
 
 def _stem(name: str, model: str, given: Mapping[str, str]) -> str:

@@ -4,20 +4,21 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from string import digits
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from viz_encoder.analyses.predictions import predictions as predictions_of
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace.prediction_heads import choose_head
 from viz_encoder.ui.state.readable import printable
 from viz_encoder.ui.state.restoring import restore
+from viz_encoder.ui.state.run_description import RunDescription
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
-from viz_encoder.ui.wire.body_limits import body_of, json_object
+from viz_encoder.ui.wire.body_limits import body_of, json_object, sent
 from viz_encoder.ui.wire.bytes import finite
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
@@ -117,24 +118,29 @@ NO_LINK = "What was sent is not the link of a run; send its parts as a JSON obje
 
 
 @ROUTER.post("/open/link")
-async def open_link(request: Request, runs: Runs) -> Response:
+@PLACES
+def open_link(link: Annotated[bytes, sent(MAX_LINK, "The link")], runs: Runs) -> Response:
     """The description of the run that a link asks for, held or made again."""
-    query = _link(await body_of(request, MAX_LINK, "The link"))
-    return await PLACES.answer(request, lambda: answers.plain(restore(runs, query), answers.FRESH))
+    return answers.plain(restore(runs, _link(link)), answers.FRESH)
+
+
+async def _file(request: Request) -> bytes:
+    return await body_of(request, request.app.state.max_upload, "The file")
 
 
 @ROUTER.post("/open/saved")
-async def open_saved(request: Request, runs: Runs) -> Response:
+@PLACES
+def open_saved(file: Annotated[bytes, Depends(_file)], runs: Runs) -> Response:
     """The description of a run that was saved to a file, the body of the request."""
-    content = await body_of(request, request.app.state.max_upload, "The file")
+    return answers.plain(saved_run(runs, file), answers.FRESH)
 
-    def work() -> Response:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "The file")  # as sentences about it begin
-            path.write_bytes(content)
-            return answers.plain(runs.saved(str(path)), answers.FRESH)
 
-    return await PLACES.answer(request, work)
+def saved_run(runner: Runner, content: bytes) -> RunDescription:
+    """The description of the run in a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "The file")  # as sentences about it begin
+        path.write_bytes(content)
+        return runner.saved(str(path))
 
 
 def _link(content: bytes) -> dict[str, str]:
@@ -148,12 +154,11 @@ MAX_NAME = 64  # bytes; Gradio's names of sessions have 11
 
 
 @ROUTER.post("/closed")
-async def closed(request: Request, runs: Runs) -> Response:
+def closed(name: Annotated[bytes, sent(MAX_NAME, "The session")], runs: Runs) -> Response:
     """Let go of what only this page showed, before it expires; a reload still finds it.
 
     Gradio knows it by a stream that every open page holds; a browser opens six connections to a
     server, so the seventh page in one browser would never load.
     """
-    name = await body_of(request, MAX_NAME, "The session")
     runs.release(name.decode("utf-8", "replace"))
     return Response(status_code=204)

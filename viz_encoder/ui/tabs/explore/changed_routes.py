@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Depends, Response
 
+from viz_encoder.arguments import Progress
 from viz_encoder.errors import Expired, InputError, SelectionError
 from viz_encoder.ui.state.attributed import PURPOSE, outcome_of, runnable
 from viz_encoder.ui.state.recipe import as_changes
@@ -12,9 +12,9 @@ from viz_encoder.ui.tabs.explore import head_effects as effects
 from viz_encoder.ui.tabs.explore.outcomes import flips_plain, offered, outcome_plain, proof_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
-from viz_encoder.ui.wire.body_limits import body_of, json_object
+from viz_encoder.ui.wire.body_limits import json_object, sent
 from viz_encoder.ui.wire.bytes import FRESH
-from viz_encoder.ui.wire.concurrency import Places, progress_lines
+from viz_encoder.ui.wire.concurrency import Places, Plain
 from viz_encoder.ui.wire.errors import ErrorRoute, sentence
 
 OF_CHANGES = APIRouter(prefix="/whatif", route_class=ErrorRoute)
@@ -29,112 +29,103 @@ async def _plain(entry: Held) -> tuple[Any, Any]:
 
 
 PlainRun = Annotated[tuple[Any, Any], Depends(_plain)]  # the model, and inputs without changes
+Sent = Annotated[bytes, sent(MOST_JSON, "What was sent")]
+
+
+async def _texts(content: Annotated[bytes, sent(MOST_TEXTS, "The texts")]) -> dict[str, Any]:
+    asked = {"measure": "", "how": "zero", **json_object(content)}
+    if not isinstance(asked.get("texts"), list) or not all(
+        isinstance(asked[name], str) for name in ("measure", "how")
+    ):
+        raise InputError('Send the texts as a list: {"texts": ["…", "…"]}.')
+    return {name: asked.get(name) for name in ("texts", "measure", "how", "lines")}
 
 
 @OF_CHANGES.get("/offered")
-async def offered_route(entry: Held, request: Request) -> Response:
+@PLACES
+def offered_route(entry: Held) -> Response:
     """Why nothing can be changed, or measured."""
-    return await PLACES.answer(request, lambda: answers.plain(offered(entry)))
+    return answers.plain(offered(entry))
 
 
 @OF_CHANGES.post("/changed")
-async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> Response:
+@PLACES
+def changed_route(run: str, entry: Held, runs: Runs, content: Sent) -> Response:
     """Run the same input with these changes; the new run's description, and the plain one's.
 
     A change that cannot be made is refused with 422; with "told": true its sentence is the answer,
     as the page asks for it, since browsers report refusals as errors.
     """
-    sent = json_object(await body_of(request, MOST_JSON, "What was sent"))
-    codes = sent.get("changes")
+    asked = json_object(content)
+    codes = asked.get("changes")
     if not isinstance(codes, list):
         raise InputError('Send the changes as a list of codes, such as {"changes": ["h3.0"]}.')
-
-    def work() -> Response:
-        try:
-            made = runs.rerun(run, PURPOSE, changes=as_changes(codes))
-            plain = runs.rerun(run, PURPOSE, changes=())
-        except Expired:
-            raise
-        except SelectionError as fault:
-            told = sent.get("told") is True
-            return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
-        return answers.plain({"run": runs.again(made), "plain": runs.again(plain)}, FRESH)
-
-    return await PLACES.answer(request, work)
+    try:
+        made = runs.rerun(run, PURPOSE, changes=as_changes(codes))
+        plain = runs.rerun(run, PURPOSE, changes=())
+    except Expired:
+        raise
+    except SelectionError as fault:
+        told = asked.get("told") is True
+        return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
+    return answers.plain({"run": runs.again(made), "plain": runs.again(plain)}, FRESH)
 
 
 @OF_CHANGES.get("/said")
-async def said_route(entry: Held, request: Request, changes: str = "") -> Response:
+@PLACES
+def said_route(entry: Held, changes: str = "") -> Response:
     """What changes did to the output: those of this run, or any others."""
-
-    def work() -> Response:
-        try:
-            codes = as_changes(changes.split(",")) if changes else None
-            return answers.plain(outcome_plain(outcome_of(entry, codes)))
-        except Expired:
-            raise
-        except SelectionError as fault:
-            return _refused(fault)
-
-    return await PLACES.answer(request, work)
+    try:
+        codes = as_changes(changes.split(",")) if changes else None
+        return answers.plain(outcome_plain(outcome_of(entry, codes)))
+    except Expired:
+        raise
+    except SelectionError as fault:
+        return _refused(fault)
 
 
 @OF_CHANGES.get("/proof")
-async def proof_route(entry: Held, request: Request) -> Response:
+@PLACES
+def proof_route(entry: Held) -> Response:
     """That the heads of a changed run were removed, and nothing else was."""
-    return await PLACES.answer(request, lambda: answers.plain(proof_plain(entry)))
+    return answers.plain(proof_plain(entry))
 
 
 @OF_CHANGES.get("/heads")
-async def heads_route(
-    plain: PlainRun, runs: Runs, request: Request, measure: str = "", how: str = "zero"
-) -> StreamingResponse:
+@SWEEPING.lines
+def heads_route(plain: PlainRun, tell: Progress, measure: str = "", how: str = "zero") -> Plain:
     """The effect of removing each head, as lines of JSON."""
-    return progress_lines(
-        lambda tell: effects.head_effects(*plain, measure, how, tell),
-        *(SWEEPING, request, runs.limits),
-    )
+    return effects.head_effects(*plain, measure, how, tell)
 
 
 @OF_CHANGES.get("/tokens")
-async def tokens_route(
+@SWEEPING.lines
+def tokens_route(
     plain: PlainRun,
-    runs: Runs,
-    request: Request,
+    tell: Progress,
     measure: str = "",
     how: str = "attention",
     answer: str = "",
     at: int | None = None,
-) -> StreamingResponse:
+) -> Plain:
     """The effect of taking each token away, as lines of JSON."""
-    asked = effects.TokenChoice(measure, how, answer, at)
-    return progress_lines(
-        lambda tell: effects.token_effects(*plain, asked, tell), SWEEPING, request, runs.limits
-    )
+    return effects.token_effects(*plain, effects.TokenChoice(measure, how, answer, at), tell)
 
 
 @OF_CHANGES.get("/flips")
-async def flips_route(
-    plain: PlainRun, runs: Runs, request: Request, most: int = 3
-) -> StreamingResponse:
+@SWEEPING.lines
+def flips_route(plain: PlainRun, tell: Progress, most: int = 3) -> Plain:
     """The fewest tokens whose hiding changes the answer, as lines of JSON."""
-    return progress_lines(
-        lambda tell: flips_plain(*plain, most, tell), SWEEPING, request, runs.limits
-    )
+    return flips_plain(*plain, most, tell)
 
 
 @OF_CHANGES.post("/texts")
-async def texts_route(plain: PlainRun, runs: Runs, request: Request) -> StreamingResponse:
+@SWEEPING.lines
+def texts_route(
+    plain: PlainRun, asked: Annotated[dict[str, Any], Depends(_texts)], tell: Progress
+) -> Plain:
     """The mean effect of removing each head over several texts, as lines of JSON."""
-    sent = json_object(await body_of(request, MOST_TEXTS, "The texts"))
-    texts, how = sent.get("texts"), sent.get("how", "zero")
-    measure = sent.get("measure", "")
-    if not isinstance(texts, list) or not isinstance(how, str) or not isinstance(measure, str):
-        raise InputError('Send the texts as a list: {"texts": ["…", "…"]}.')
-    return progress_lines(
-        lambda tell: effects.over_texts(plain[0], texts, measure, how, tell, sent.get("lines")),
-        *(SWEEPING, request, runs.limits),
-    )
+    return effects.over_texts(plain[0], **asked, tell=tell)
 
 
 def _refused(fault: SelectionError) -> Response:

@@ -32,7 +32,7 @@ from viz_encoder.ui.tabs.explore.plain_results import (
     role_plain,
     similar_plain,
 )
-from viz_encoder.ui.tabs.explore.row_measures import MEASURED, rows_of
+from viz_encoder.ui.tabs.explore.row_measures import rows_of
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
@@ -42,7 +42,6 @@ from viz_encoder.ui.wire.arguments import (
     Layer,
     Query,
     Shown,
-    parse_head,
     parse_index,
     parse_range,
 )
@@ -54,7 +53,6 @@ REDUCTIONS = ("max", "mean")
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 FOUND = Places(1)  # findings of whole runs
 FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
-PLACES = Places(1)  # for rollout and shares, which need much memory; others wait, or are dropped
 
 
 @ROUTER.get("/thumbnails")
@@ -160,9 +158,10 @@ async def pair_links(
 
 
 @ROUTER.get("/findings")
-async def findings(entry: Held, request: Request) -> Response:
+@FOUND
+def findings(entry: Held) -> Response:
     """Findings of this run, strongest first, and the sentence to open with."""
-    return await FOUND.answer(request, lambda: answers.plain(plain_findings(entry.findings())))
+    return answers.plain(plain_findings(entry.findings()))
 
 
 @ROUTER.get("/role")
@@ -190,25 +189,11 @@ def rows(entry: Held, view: KeptView, layer: Layer, query: Query) -> Response:
     return answers.array(rows_of(entry.trace, layer, query, view))
 
 
-@ROUTER.get("/measured")
-async def measured(
-    entry: Held, measure: str, layer: Layer, head: str, query: Query, request: Request
-) -> Response:
-    """One query's row of a measure, float32 " key"."""
-    chosen = parse_head(head, entry.trace)
-
-    def work() -> Response:
-        return answers.array(MEASURED.of(entry, measure, layer, chosen, query))
-
-    return await PLACES.answer(request, work)
-
-
 @ROUTER.get("/take/{kind}")
-async def take(
-    entry: Held, kind: str, view: Shown, request: Request, query: int | None = None
-) -> Response:
+@FILES
+def take(entry: Held, kind: str, view: Shown, query: int | None = None) -> Response:
     """A file of the map, or of one query's row; html is the whole run, safetensors too."""
-    return await FILES.answer(request, lambda: named_file(entry, kind, view, query))
+    return named_file(entry, kind, view, query)
 
 
 ROUTER.include_router(OF_TWO_RUNS)

@@ -6,9 +6,9 @@ from reprlib import repr as shown  # truncates: client input can be of any lengt
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Response
 
+from viz_encoder.arguments import Progress
 from viz_encoder.attribution.link_map import LinkMap
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace import Trace
@@ -20,9 +20,9 @@ from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.explore.explained import asked, explained
 from viz_encoder.ui.tabs.explore.removed import removed, removed_row, removed_together
 from viz_encoder.ui.wire import bytes as answers
-from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Query, Runs, Shown, parse_range
+from viz_encoder.ui.wire.arguments import MAX_SIDE, Given, Held, Query, Shown, parse_range
 from viz_encoder.ui.wire.bytes import FRESH
-from viz_encoder.ui.wire.concurrency import Places, progress_lines
+from viz_encoder.ui.wire.concurrency import Places, Plain
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 OF_A_SCORE = APIRouter(prefix="/attribution", route_class=ErrorRoute)
@@ -31,44 +31,41 @@ REMOVING = Places(1)  # effects keep a processor busy: one at a time
 
 
 @OF_A_SCORE.get("")
-async def attribution(entry: Held, request: Request) -> Response:
+@PLACES
+def attribution(entry: Held, given: Given) -> Response:
     """What carried an answer, a state or the vector; the question is in the query's parameters.
 
     With told=true, as the page asks for it, why there is no answer is one, too, and not refused.
     """
-    given = dict(request.query_params)
-
-    def work() -> Response:
-        try:
-            return answers.plain(explained(entry, given))
-        except SelectionError as fault:
-            if given.get("told") != "true" or isinstance(fault, Expired):
-                raise
-            return answers.plain({"message": str(fault)}, FRESH)
-
-    return await PLACES.answer(request, work)
+    try:
+        return answers.plain(explained(entry, given))
+    except SelectionError as fault:
+        if given.get("told") != "true" or isinstance(fault, Expired):
+            raise
+        return answers.plain({"message": str(fault)}, FRESH)
 
 
 @OF_A_SCORE.get("/effect")
-def effect(entry: Held, runs: Runs, request: Request) -> StreamingResponse:
+@REMOVING.lines
+def effect(entry: Held, given: Given, tell: Progress) -> Plain:
     """What the score becomes without each head, word and drawn link, as lines of JSON."""
-    given = dict(request.query_params)
-    return progress_lines(lambda tell: removed(entry, given, tell), REMOVING, request, runs.limits)
+    return removed(entry, given, tell)
 
 
 @OF_A_SCORE.get("/joint")
-async def together(entry: Held, request: Request) -> Response:
+@PLACES
+def together(entry: Held, given: Given) -> Response:
     """What the score becomes without several heads at once, given as heads=3.0,3.4."""
-    given = dict(request.query_params)
-    return await PLACES.answer(request, lambda: answers.plain(removed_together(entry, given)))
+    return answers.plain(removed_together(entry, given))
 
 
 @OF_A_SCORE.get("/map")
-async def share_map(
+@PLACES
+def share_map(
     entry: Held,
     view: Shown,
     query: Query,
-    request: Request,
+    given: Given,
     measure: str = "contribution",
     rows: str = "0:",
     keys: str = "0:",
@@ -81,23 +78,18 @@ async def share_map(
     """
     n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
     part = parse_range(rows, n_shown), parse_range(keys, n_shown)
-    given = dict(request.query_params)
-
-    def work() -> Response:
-        if measure == "effect":
-            tile = removed_row(entry, given, view, query, part)
-        elif measure == "contribution":
-            tile = signed_tile(_links(entry, given, view), *part, MAX_SIDE)
-        else:
-            raise SelectionError(
-                f"There is no such map {shown(measure)}; choose contribution or effect."
-            )
-        step = f"{tile.row_step},{tile.key_step}"
-        empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
-        about = {"rows": [part[0].start + int(at) for at in empty.nonzero()[0]]}
-        return answers.array(tile.values, step=step, about=about)
-
-    return await PLACES.answer(request, work)
+    if measure == "effect":
+        tile = removed_row(entry, given, view, query, part)
+    elif measure == "contribution":
+        tile = signed_tile(_links(entry, given, view), *part, MAX_SIDE)
+    else:
+        raise SelectionError(
+            f"There is no such map {shown(measure)}; choose contribution or effect."
+        )
+    step = f"{tile.row_step},{tile.key_step}"
+    empty = np.isnan(tile.values).all(axis=1) if step == "1,1" else np.zeros(0, bool)
+    about = {"rows": [part[0].start + int(at) for at in empty.nonzero()[0]]}
+    return answers.array(tile.values, step=step, about=about)
 
 
 def _links(entry: Entry, given: dict[str, str], view: MapView) -> Signed:
