@@ -1,7 +1,8 @@
 """States on the Vectors tab: their numbers by numpy or sklearn, one token marked everywhere."""
 
 import io
-from copy import deepcopy
+import json
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -17,6 +18,11 @@ import viz_encoder as vz
 from tests.ui.conftest import until_said
 from tests.ui.reruns import put
 from tests.ui.texts import MASKED, SENTENCES
+from viz_encoder.analyses.logit_lens import logit_lens
+from viz_encoder.analyses.nearest_tokens import nearest_tokens
+from viz_encoder.analyses.projection import projection
+from viz_encoder.analyses.residual_change import hidden_change, residual_change
+from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
@@ -42,7 +48,7 @@ def long_run(tmp_path_factory):
         model(torch.randn(1, 2048, 16))
     trace = recording.trace(tokens=[f"t{i}" for i in range(2048)])
     trace.save(path := tmp_path_factory.mktemp("long") / "run.safetensors")
-    return trace, path, model
+    return trace, path
 
 
 def attention_alone():
@@ -90,84 +96,47 @@ def close(got, expected) -> None:
     assert np.nanmax(np.abs(got - expected)) <= 2e-5 * np.nanmax(np.abs(expected))
 
 
-@pytest.mark.parametrize("special", [True, False])
-def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special):
-    hidden, said = states(trace, special), f"hide_special={str(not special).lower()}"
-    each = np.stack([cosine_similarity(layer) for layer in hidden])
-    close(array(client("text", f"cosine_similarities?{said}")), each)
-    close(array(client("text", f"token_similarity?layer=4&{said}")), each[4])
-    pairs = ~np.eye(hidden.shape[1], dtype=bool)
-    lines = client("text", f"over_smoothing?{said}").json()
-    close(lines["cosine"], each[:, pairs].mean(axis=1))
-    rest = hidden - hidden.mean(axis=1, keepdims=True)
-    close(
-        lines["apart"],
-        [np.linalg.norm(r) / np.linalg.norm(h) for r, h in zip(rest, hidden, strict=True)],
-    )
-    moved = np.linalg.norm(np.diff(hidden, axis=0), axis=-1) / np.linalg.norm(hidden[:-1], axis=-1)
-    got = array(client("text", f"hidden_change?{said}"))
-    close(got[0], np.linalg.norm(hidden, axis=-1))
-    close(got[2, 1:], moved)
-    assert np.isnan(got[1:, 0]).all()
-    parts = array(client("text", f"residual_change?{said}"))
-    close(parts[0, 2], attention_part(minilm, trace, 2, special))
+def drawn(found) -> np.ndarray:
+    """What the page draws lines from: the states' lengths, and how blocks turn and move them."""
+    none = np.full((1, len(found.tokens)), np.nan)  # no block comes before the embeddings
+    moved = (np.concatenate([none, each]) for each in (found.cosines, found.changes))
+    return np.stack([found.norms, *moved])
 
 
-def attention_part(encoder, trace, layer: int, special: bool) -> np.ndarray:
-    """Lengths of what attention adds, by a loop over heads and their slice of the projection."""
-    o = encoder.model.layers[layer].attn.o
-    weight, total = o.weight.detach().double(), o.bias.detach().double()
-    for head in range(trace.n_heads):
-        mixed = trace.attention(layer, head).double() @ trace.layers[layer].v[head].double()
-        total = total + mixed @ weight[:, head * 32 : (head + 1) * 32].T
-    kept = [at for at in range(trace.n_tokens) if special or not trace.sample.special[at]]
-    return total.norm(dim=-1)[kept].numpy()
+@pytest.mark.parametrize("hide", [True, False])
+def test_routes_give_what_the_analyses_find(client, trace, minilm, hide):
+    def route(path):
+        return array(client("text", f"{path}{'&' if '?' in path else '?'}hide_special={hide}"))
 
-
-def test_the_pca_is_sklearns(client, trace):
-    answer = client("text", "projection")
-    hidden = states(trace)
-    fitted = PCA(2, svd_solver="full").fit(hidden.reshape(-1, hidden.shape[-1]))
-    points = fitted.transform(hidden.reshape(-1, hidden.shape[-1])).reshape(*hidden.shape[:2], 2)
-    got = array(answer)
-    signs = np.sign((got * points).sum(axis=(0, 1)))
-    close(got, points * signs)
-    assert f"{fitted.explained_variance_ratio_[0]:.6f}"[:6] in answer.headers["x-about"]
+    only = {"hide_special": hide}
+    each = [token_similarity(trace, at, **only).cosines for at in range(7)]
+    close(route("cosine_similarities"), each)
+    close(route("token_similarity?layer=4"), each[4])
+    close(route("hidden_change"), drawn(hidden_change(trace, **only)))
+    parts = residual_change(minilm, trace, **only)
+    lengths = parts.attention, parts.feed_forward
+    shares = parts.attention_shares, parts.feed_forward_shares
+    close(route("residual_change"), np.stack([*lengths, *shares]))
+    close(route("projection?center=each layer"), projection(trace, center="each layer", **only))
+    lines = client("text", f"over_smoothing?hide_special={hide}").json()
+    found = over_smoothing(trace, **only)
+    close(lines["cosine"], found.cosine)
+    close(lines["apart"], found.apart)
 
 
 def test_a_long_document_is_answered(client, long_run):
-    trace, hidden = long_run[0], states(long_run[0])
+    trace = long_run[0]
     assert array(client("long", "projection")).shape == (7, 2048, 2)
-    whole = cosine_similarity(hidden[3])
-    blocks = whole.reshape(512, 4, 512, 4)
-    means = blocks.mean(axis=(1, 3))
-    inside = (np.einsum("iaib->i", blocks) - 4) / 12  # no token is compared with itself
-    means[np.diag_indices(512)] = inside
-    close(array(client("long", "token_similarity?layer=3")), means)
+    blocks = client("long", "token_similarity?layer=3")
+    close(array(blocks), token_similarity(trace, 3, size=512).cosines)
+    assert json.loads(unquote(blocks.headers["x-about"]))["edges"][:2] == [0, 4]
     refused = client("long", "cosine_similarities")
     assert refused.status_code == 404
     assert "up to 64" in refused.json()["message"]
     nearest = client("long", "nearest_tokens?layer=3&token=700").json()
-    order = np.argsort(-whole[700], kind="stable")
-    assert nearest["neighbors"] == order[order != 700][:10].tolist()
-    assert (
-        "model of this run is not loaded here"
-        in client("saved", "residual_change").json()["message"]
-    )
-    assert trace.n_layers == 6
-
-
-def test_what_each_part_adds_in_a_recorded_model(client, long_run):
-    trace, _, model = long_run
-    layer, x = deepcopy(model.layers[2]).double(), trace.hidden(2)[None].double()
-    with torch.no_grad():
-        attention = layer.self_attn(x, x, x, need_weights=False)[0][0]
-        middle = layer.norm1(x[0] + attention)
-        forward = layer.linear2(layer.linear1(middle).relu())
-    parts = array(client("long", "residual_change"))
-    close(parts[0, 2], attention.norm(dim=-1).numpy())
-    close(parts[1, 2], forward.norm(dim=-1).numpy())
-    close(parts[3, 2], (forward.norm(dim=-1) / middle.norm(dim=-1)).numpy())
+    assert nearest["neighbors"] == nearest_tokens(trace, 700, 3, n=10).neighbors.tolist()
+    missing = client("saved", "residual_change").json()["message"]
+    assert "model of this run is not loaded here" in missing
 
 
 @pytest.mark.parametrize(
@@ -214,44 +183,33 @@ def test_what_is_not_there_is_said(client, path, said):
 
 
 def lens_of(encoder, trace, layer: int, token: int) -> tuple[str, float]:
-    """The likeliest word after some blocks, by the head's own modules."""
-    with torch.inference_mode():
-        state = encoder.model.final_norm(trace.hidden(layer))
-        shares = encoder.model.heads["masked"](state[None])[0, token].double().softmax(dim=-1)
-    best = int(shares.argmax())
-    return encoder.output_name(encoder.config.prediction_heads[0], best), float(shares[best])
+    """The likeliest word after some blocks, and how likely it is."""
+    found = logit_lens(encoder, trace, tokens=[token])
+    return found.labels[layer][0][0], float(found.shares[layer][0][0])
 
 
-def test_the_lens_reads_a_window_of_a_long_text(client, masked, grammar, minilm):
+def test_the_lens_reads_a_window_of_a_long_text(client, masked, minilm):
     found = client("masked", "logit_lens?token=2").json()
     assert found["tokens"] == list(range(masked.n_tokens))
-    for layer in range(masked.n_layers + 1):
-        label, share = lens_of(grammar, masked, layer, 6)
-        assert found["labels"][layer][6][0] == label
-        assert found["shares"][layer][6][0] == pytest.approx(share, rel=2e-5)
     text = vz.capture(minilm, "the cat sees the dog " * 12)
-    assert text.n_tokens > 40
-    assert around(text, 0) == list(range(32))
-    assert around(text, 30) == list(range(14, 46))
-    assert around(text, text.n_tokens - 1) == list(range(text.n_tokens - 32, text.n_tokens))
+    last = text.n_tokens
+    for token, first in ((0, 0), (30, 14), (last - 1, last - 32)):
+        assert around(text, token) == list(range(first, first + 32))
 
 
 def test_the_endpoint_names_every_field(site, trace):
-    client, hidden = Client(site, verbose=False), states(trace)
+    client = Client(site, verbose=False)
     key = client.predict(SENTENCE, api_name="/run_text")["key"]
 
-    def ask(*given):
-        return client.predict(key, *given, api_name="/hidden_states")
+    def ask(*given, **more):
+        return client.predict(key, *given, **more, api_name="/hidden_states")
 
-    close(ask("token_similarity", 3)["cosines"], cosine_similarity(hidden[3]))
-    inner = np.linalg.norm(states(trace, False), axis=-1)
-    hidden_ones = client.predict(key, "hidden_change", hide_special=True, api_name="/hidden_states")
-    close(hidden_ones["norms"], inner)
-    alike = cosine_similarity(hidden[2])[4]
-    alike[4] = -2
-    nearest = ask("nearest_tokens", 2, 4)
-    assert nearest["neighbors"] == np.argsort(-alike, kind="stable")[:10].tolist()
-    assert nearest["token_names"][0] == trace.tokens[alike.argmax()]
+    close(ask("token_similarity", 3)["cosines"], token_similarity(trace, 3).cosines)
+    shown = hidden_change(trace, hide_special=True).norms
+    close(ask("hidden_change", hide_special=True)["norms"], shown)
+    expected, found = nearest_tokens(trace, 4, 2, n=10), ask("nearest_tokens", 2, 4)
+    assert found["neighbors"] == expected.neighbors.tolist()
+    assert found["token_names"] == [trace.tokens[at] for at in expected.neighbors]
     with pytest.raises(AppError, match="There is no measure 'sharpness'"):
         ask("sharpness")
 
@@ -384,19 +342,3 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     page.wait_for_url("**hidden.layer=1**")
     page.go_back()
     until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
-
-
-@pytest.mark.slow
-def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
-    trace, path, _ = long_run
-    opened = shown()
-    opened.open_saved(path)
-    opened.page.wait_for_url("**run=**", timeout=60_000)
-    until(opened, "#viz-hidden-similarity h4", "each cell is the mean of up to 4 × 4 tokens")
-    until(opened, "#viz-hidden-change", "The model of this run is not loaded here")
-    opened.page.wait_for_selector("#viz-hidden-change[data-painted]", timeout=60_000)
-    assert opened.page.is_hidden("#viz-hidden-logit_lens")
-    slide(opened, 3)
-    norms = np.linalg.norm(states(trace)[3], axis=-1)
-    legend = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").first
-    assert float(legend.inner_text()) == pytest.approx(np.median(norms), rel=5e-4)

@@ -1,7 +1,6 @@
 """Masks of 2,048 tokens: painted, undone, linked and followed through layers as numpy has them."""
 
 import base64
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.test_mask_files import send
-from tests.ui.test_masks import at, bits, cells, pixel, post
+from tests.ui.test_masks import at, cells, pixel
 
 pytestmark = pytest.mark.slow
 N, LAYERS = 2048, 3
@@ -28,26 +27,12 @@ def long(client, tmp_path_factory):
     return client.predict(sent, api_name="/open_saved")["key"]
 
 
-def known(mask: np.ndarray) -> Iterator[np.ndarray]:
-    """What tokens know after one layer, two, and so on."""
-    step = (mask | np.eye(len(mask), dtype=bool)).astype(np.float32)
-    after = step
-    while True:
-        yield after > 0
-        after = (step @ after > 0).astype(np.float32)
-
-
 def painted(page) -> np.ndarray:
     letters = "Array.from(vizMasks.mask.pack(), (byte) => String.fromCharCode(byte)).join('')"
     return cells(base64.b64decode(page.evaluate(f"btoa({letters})")), N, N)
 
 
-def test_reach_of_a_layer_is_bits_and_of_more_layers_is_refused_as_rows(site, client, long):
-    mask = np.random.default_rng(0).random((N, N)) < 4e-4
-    for layer, expected in zip(range(LAYERS), known(mask), strict=False):
-        answer = post(site, long, f"reach?layer={layer}", bits(mask))
-        assert len(answer.content) == N * N // 8
-        np.testing.assert_array_equal(cells(answer.content, N, N), expected)
+def test_reach_of_all_layers_is_refused_as_rows(client, long):
     with pytest.raises(Exception, match="written out up to 512"):
         client.predict(long, ["1" * N] * N, api_name="/mask_reach")
 
@@ -118,20 +103,3 @@ def test_a_link_holds_what_it_can_and_says_what_it_cannot(causal):
     page.wait_for_selector("text=This mask is too large for a link")
     np.testing.assert_array_equal(painted(page), speckled)
     assert "masks.mask" not in page.evaluate("location.search")
-
-
-def test_reach_is_asked_for_layer_by_layer(causal):
-    page, asked = causal, []
-    page.wait_for_selector("[aria-label=Reach][data-painted*=':0:']", timeout=60_000)
-    page.on("request", lambda r: asked.append(r.url) if "/reach" in r.url else None)
-    page.select_option("#viz-mask-preset", "window")
-    page.fill("[data-size=reach]", "3")
-    said = "[data-layer='{}']:text-is('After {} can know {} of 2,048 tokens.')"
-    page.wait_for_selector(said.format(0, "1 block “t0” (0)", 4), timeout=60_000)
-    for way, layer in (("Next", 1), ("Next", 2), ("Previous", 1)):
-        page.click(f"[aria-label=Reach] [aria-label='{way} layer']")
-        many = min(3 * (layer + 1) + 1, N)  # the window reaches on by itself
-        page.wait_for_selector(said.format(layer, f"{layer + 1} blocks “t0” (0)", many))
-    assert len(page.query_selector_all(".viz-mask-known")) == many
-    layers = [url.split("layer=")[1][0] for url in asked]
-    assert layers == sorted(layers) and layers.count("1") == layers.count("2") == 1

@@ -1,16 +1,13 @@
 """A painted mask in some layers and heads alone: what runs, what is judged, said, linked, shown."""
 
-from urllib.parse import parse_qs, urlsplit
-
 import httpx
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.conftest import until_said
-from tests.ui.test_masks import RAN, TEXT, bits, cells, painted_mask, panels, post, speckled
+from tests.ui.test_masks import RAN, TEXT, bits, painted_mask, panels, post, speckled
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.restoring import restore
@@ -86,7 +83,6 @@ def test_a_mistake_leaks_in_scope_alone(site, key, minilm, plain):
         ("run?scope=9-12", "There are no layers 9–12: this model has 6 layers"),
         ("run?scope=:12", "There is no head 12: this model has 12 heads"),
         ("run?scope=x", "'x' is not a list of layers; write"),
-        ("reach?layer=0&scope=6", "There is no layer 6"),
         ("snippet?kind=vz.capture&scope=6", "There is no layer 6"),
         (f"snippet?kind=transformers&scope={SCOPE}", f"for a mask on {WORDS} only, use vz."),
     ],
@@ -98,15 +94,16 @@ def test_a_wrong_scope_is_refused_in_a_sentence(site, key, path, says):
 
 
 @pytest.mark.parametrize(("scope", "masked"), [("3-5", [3, 4, 5]), (SCOPE, []), ("", range(6))])
-def test_reach_goes_through_heads_that_run_without_the_mask(site, key, plain, scope, masked):
+def test_reach_goes_through_heads_that_run_without_the_mask(client, key, plain, scope, masked):
     n = plain.n_tokens
     window = PRESETS["window"].mask(n).numpy()
+    rows = ["".join("01"[int(cell)] for cell in row) for row in window]
+    after = client.predict(key, rows, scope, api_name="/mask_reach")
     known = np.eye(n, dtype=np.int64)
     for layer in range(6):
         step = window if layer in masked else np.ones_like(window)
         known = ((step | np.eye(n, dtype=bool)).astype(np.int64) @ known > 0).astype(np.int64)
-        answer = post(site, key, f"reach?layer={layer}&scope={scope}", bits(window))
-        np.testing.assert_array_equal(cells(answer.content, n, n), known > 0)
+        assert after[layer] == ["".join(map(str, row)) for row in known]
 
 
 def test_the_snippet_runs_and_gives_the_same_maps(site, key, plain, trace):
@@ -128,8 +125,6 @@ def test_the_endpoints_take_a_scope(client, key, plain):
     forbidden = plain.attention(4, 1).numpy()[~speckled(plain.n_tokens)]
     assert found["leak"][4][1] == pytest.approx(float(forbidden.max()), abs=1e-6)
     assert found["leak"][4][2] is None and found["leak"][2][1] is None
-    after = client.predict(key, rows, SCOPE, api_name="/mask_reach")
-    assert after[0] == ["1" * 15] * 15
 
 
 def test_a_link_brings_the_scope_back():
@@ -146,9 +141,8 @@ def test_a_link_brings_the_scope_back():
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
 
 
-@pytest.mark.parametrize("width", [slow(1440), 390])
-def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
-    page = masks(width=width, layer=3, head=1)
+def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm):
+    page = masks(layer=3, head=1)
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
     page.fill("#viz-mask-layers", "9–12")
@@ -156,12 +150,6 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     assert page.inner_text("#viz-mask-scope-fault") == fault
     assert page.is_disabled("#viz-mask-run")
     assert page.text_content("#viz-mask-code") == ""  # none for another scope than what is typed
-    assert (
-        page.locator("[aria-label=Code]")
-        .get_by_role("button", name="Copy", exact=True)
-        .is_disabled()
-    )
-    assert page.is_hidden(".viz-mask-scope .viz-caption")
     page.fill("#viz-mask-layers", "3 – 5")
     page.locator("#viz-mask-heads").press_sequentially("1, 4")
     assert page.is_hidden("#viz-mask-scope-fault")
@@ -169,8 +157,6 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
     assert page.inner_text(".viz-mask-scope .viz-caption") == said
     page.wait_for_selector("[aria-label=Code][data-painted='vz.capture']")
     until_said(page, "#viz-mask-code", "head in")
-    left: dict = {}
-    exec(compile(page.text_content("#viz-mask-code"), "snippet", "exec"), left)
     disabled = page.eval_on_selector_all(
         "#viz-mask-target option", "all => all.filter(o => !o.disabled).map(o => o.value)"
     )
@@ -188,24 +174,13 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
         shown = page.evaluate("[...vizMasks.result.panels.found.observed]")
         expected = ours.attention(layer, head).numpy()
         np.testing.assert_allclose(np.reshape(shown, (15, 15)), expected, atol=1e-6)
-        theirs = left["trace"].attention(layer, head).numpy()
-        np.testing.assert_allclose(theirs, expected, atol=1e-6)
     facts = page.inner_text("[aria-label='Intended, passed and observed']")
     assert f"The mask applies only to {WORDS}; leaks are not checked here." in facts
     outside = page.eval_on_selector_all(
         ".viz-leak-cell:not([data-value=''])", "all => all.map(c => c.dataset.head)"
     )
     assert outside == [f"{layer}.{head}" for layer, head in HEADS]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-    def linked(name):
-        return parse_qs(urlsplit(page.url).query).get(name)
-
-    assert linked("masks.scope") == [SCOPE] and linked("scope") is None
-    page.reload()  # painted and run, but the run in all tabs is the one without
-    page.wait_for_selector(RAN, timeout=60_000)
-    assert page.input_value("#viz-mask-layers") == "3–5"
-    assert page.input_value("#viz-mask-heads") == "1, 4"
+    page.wait_for_url("**masks.scope=3-5*")
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
     page.wait_for_url("**scope=3-5*")

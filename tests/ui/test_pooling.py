@@ -1,6 +1,5 @@
 """The Pooling tab of one input: its numbers by plain numpy, on the routes and on screen."""
 
-import math
 import re
 
 import httpx
@@ -13,7 +12,9 @@ import viz_encoder as vz
 from tests.checkpoints.cases.siglip import vision
 from tests.checkpoints.parity import Case, save
 from tests.ui.reruns import entry_of
-from tests.ui.texts import PICTURES, SENTENCES
+from tests.ui.texts import SENTENCES
+from viz_encoder.analyses.padding_drift import padding_drift
+from viz_encoder.analyses.pooled import pooled
 from viz_encoder.ui.tabs.vectors.results import pooled_plain
 
 TEXT = SENTENCES[0]
@@ -30,54 +31,34 @@ def states(trace, layer):
     return trace.hidden(layer).double().numpy()
 
 
-@pytest.mark.parametrize("layer", [0, 3, 6])
-def test_norms_and_cosines_are_those_of_the_hidden_states(site, key, trace, layer):
-    found = ask(site, f"run/{key}/pooled?layer={layer}")
-    hidden = states(trace, layer)
-    mean, largest = hidden.mean(axis=0), hidden.max(axis=0)
-    naive = {"cls": hidden[0], "mean": mean, "max": largest, "last": hidden[-1]}
-    naive["cls_mean"] = np.concatenate([hidden[0], hidden[1:].mean(axis=0)])
+@pytest.mark.parametrize("layer", [0, 3])
+def test_the_route_gives_what_the_analysis_finds(site, key, trace, minilm, layer):
+    found, expected = ask(site, f"run/{key}/pooled?layer={layer}"), pooled(minilm, trace)
     methods = {each["name"]: each for each in found["methods"]}
-    names = list(methods)
-    for name, vector in naive.items():
-        assert methods[name]["norm"] == pytest.approx(np.linalg.norm(vector), rel=2e-5)
-        assert methods[name]["numbers"] == len(vector)
-    for a in ("cls", "max", "last"):
-        cosine = naive[a] @ mean / np.linalg.norm(naive[a]) / np.linalg.norm(mean)
-        assert methods[a]["toMean"] == pytest.approx(cosine, abs=2e-5)
-        assert found["cosines"][names.index("mean")][names.index(a)] == pytest.approx(
-            cosine, abs=2e-5
-        )
-    assert methods["cls_mean"]["toMean"] is None  # of another width
-
-
-def test_shares_and_wins_are_those_of_each_token(site, key, trace):
-    found = ask(site, f"run/{key}/pooled?layer=6")
-    hidden = states(trace, 6)
-    mean = hidden.mean(axis=0)
-    expected = [row @ mean / len(hidden) / (mean @ mean) for row in hidden]
-    np.testing.assert_allclose(found["shares"]["mean"], expected, atol=2e-5)
-    wins = [0] * len(hidden)
-    for column in hidden.T:
-        wins[int(np.argmax(column))] += 1
-    assert found["wins"] == wins and sum(wins) == found["width"] == 384
+    assert tuple(methods) == expected.methods
+    for place, name in enumerate(expected.methods):
+        assert methods[name]["norm"] == pytest.approx(expected.norms[layer, place])
+        assert methods[name]["numbers"] == expected.vectors[name].shape[1]
+    mean = expected.methods.index("mean")
+    cosines = np.array(found["cosines"], float)
+    np.testing.assert_allclose(cosines, expected.cosines[layer], rtol=1e-6)
+    to_mean = np.array([each["toMean"] for each in found["methods"]], float)
+    np.testing.assert_array_equal(to_mean, cosines[:, mean])
+    for name, shares in expected.shares.items():
+        np.testing.assert_allclose(found["shares"][name], shares[layer], rtol=1e-6)
+    assert sum(found["wins"]) == found["width"] == 384
     assert "learned query" in found["leftOut"]["attention"]
 
 
-def test_padding_moves_each_method_as_it_must(site, key, trace):
+def test_padding_moves_each_method_as_the_analysis_says(site, key, minilm):
     found = ask(site, f"run/{key}/padding?padding=7")
-    rows = {(row["method"], row["case"]): row for row in found["rows"]}
-    hidden, n = states(trace, 6), trace.n_tokens
-    largest = hidden.max(axis=0)
-    lost = np.linalg.norm(np.maximum(largest, 0) - largest) / np.linalg.norm(largest)
-    assert rows["max", "zeroed"]["relative"] == pytest.approx(lost, abs=2e-6)
-    assert rows["mean", "zeroed"]["relative"] == pytest.approx(7 / (n + 7), rel=2e-5)
-    assert rows["last", "zeroed"]["relative"] == pytest.approx(1, rel=2e-5)
-    assert all(row["relative"] < 1e-5 for row in found["rows"] if row["case"] == "masked")
-    worst = max(found["rows"], key=lambda row: row["relative"])
-    assert found["worst"] == [worst["method"], worst["case"]]
-    raised = (largest < -1e-5 * np.abs(largest).max()).sum()  # by more than rounding
-    assert f"in {raised} of 384 dimensions" in rows["max", "zeroed"]["why"]
+    expected = padding_drift(minilm, TEXT, n_padding=7).rows
+    told = {(row["method"], row["case"]): row for row in found["rows"]}
+    for row in expected:
+        assert told[row.method, row.case]["relative"] == pytest.approx(row.relative, abs=1e-6)
+        assert told[row.method, row.case]["why"] == row.why
+    worst = max(expected, key=lambda row: row.relative)
+    assert found["worst"] == [worst.method, worst.case]
 
 
 def test_two_texts_are_padded_as_a_pair(site, client, minilm):
@@ -162,28 +143,6 @@ def test_a_model_that_declares_nothing_says_so(site, client):
     found = ask(site, f"run/{made['key']}/pooled")
     assert found["own"] == "" and "declared" not in {each["name"] for each in found["methods"]}
     assert "grammar declares no pooling" in found["leftOut"]["declared"]
-
-
-@pytest.mark.slow
-def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
-    page = tab(kind="image", example="a wide scene")
-    trace = vz.capture(vz.load("scene", device="cpu"), vz.bundled.asset(PICTURES["a wide scene"]))
-    drawn_padding(page, ":0")
-    assert "there is no padding" in page.inner_text(".viz-pool-padding")
-    assert "only its lower right patch" in page.inner_text("#viz-vectors .viz-notes >> nth=0")
-    hidden = trace.output.double().numpy()
-    mean = hidden.mean(axis=0)
-    chip = page.get_attribute(NUMBERS, "data-number")
-    share = hidden[0] @ mean / len(hidden) / (mean @ mean)
-    assert float(chip.replace("−", "-")) == pytest.approx(share, abs=6e-4)
-    page.evaluate("vizTab.selection.set({ query: 1 })")
-    page.focus("#viz-vectors .viz-pool-chosen canvas")
-    page.keyboard.press("ArrowRight")
-    share = hidden[2] @ mean / len(hidden) / (mean @ mean)
-    said = page.inner_text("#viz-vectors .viz-pool-told")
-    assert said.startswith("2 “") and math.isclose(
-        float(said.split(": ")[-1].replace("−", "-")), share, abs_tol=6e-5
-    )
 
 
 def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):

@@ -10,8 +10,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
-from tests.ui.conftest import open_tab
-from tests.ui.texts import PICTURES, SENTENCES
+from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 
 TEXTS = "The bank approved the loan", "The lender granted the credit"
@@ -118,18 +117,3 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
         box.press("Enter")
     panel.get_by_text("Type a second text, then press Compare.").wait_for()
     assert panel.locator(".viz-lead").is_hidden() and "busy" not in panel.get_attribute("class")
-
-
-@pytest.mark.slow
-def test_an_example_opens_with_its_twin(visit, minilm):
-    page = visit(width=390).painted()
-    open_tab(page, "Vectors")
-    panel = page.locator(".viz-pairs")
-    panel.locator("h3").first.wait_for()
-    panel.scroll_into_view_if_needed()
-    page.wait_for_selector(".viz-pairs .viz-figure[data-painted*='wide']", timeout=60_000)
-    twin = SENTENCES[0].replace("tired", "wide")
-    assert panel.get_by_role("textbox", name="Second text").input_value() == twin
-    cosine = parts(minilm, (SENTENCES[0], twin)).sum()
-    assert panel.locator(".viz-pool-answer").inner_text().startswith(f"Cosine {cosine:.3f}:")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -4,11 +4,11 @@ import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { median } from "../../assets/web/vectors/residual_change.js";
-import { layerNear, layerPlace, PlaneScale, roundEnds, tickDecimals, ticks } from "../../assets/web/views/scales.js";
+import { layerNear, layerPlace, PlaneScale, roundEnds, ticks } from "../../assets/web/views/scales.js";
 import { blockOf, sentence } from "../../assets/web/vectors/similarity_matrix.js";
 import { afterBlocks } from "../../assets/web/core/states.js";
 import { wayOf } from "../../assets/web/vectors/token_similarity.js";
-import { digits } from "../../assets/web/vectors/wording.js";
+import { digits } from "../../assets/web/vectors/layer_chart.js";
 
 const near = (got, expected) => {
   assert.equal(got.length, expected.length);
@@ -30,21 +30,6 @@ test("an axis ends in round numbers that hold all values", () => {
   near(roundEnds(-0.2, 1), [-0.5, 1.5]);
   near(roundEnds(0, 0.09), [0, 0.1]);
   near(roundEnds(3, 3), [3, 4]);
-});
-
-test("ticks are written with the decimals that tell them apart", () => {
-  const written = (...ends) => ticks(...ends).map((value, _, all) => value.toFixed(tickDecimals(all)));
-  assert.deepEqual(written(0, 0.21), ["0.0", "0.1", "0.2"]);
-  assert.deepEqual(written(0, 0.2), ["0.00", "0.05", "0.10", "0.15", "0.20"]);
-  assert.deepEqual(written(0, 30), ["0", "10", "20", "30"]);
-  for (let at = 0; at < 200; at++) {
-    const high = 10 ** (at / 20 - 6);
-    const ends = /** @type {const} */ ([-high / 3, high]);
-    const texts = written(...ends);
-    for (const [place, value] of ticks(...ends).entries())
-      assert.ok(Math.abs(Number(texts[place]) - value) < high * 1e-9, `${texts[place]} is not ${value}`);
-  }
-  assert.equal(tickDecimals([]), 1);
 });
 
 test("ticks are round numbers between the ends", () => {

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { numbersOf } from "../../assets/web/masks/convention.js";
 import { History, listed, Mask } from "../../assets/web/masks/mask_bits.js";
 import { csvOf, npyOf } from "../../assets/web/masks/mask_file.js";
 import { MaskScope } from "../../assets/web/masks/mask_scope.js";
@@ -170,20 +169,6 @@ test("keys walk cell by cell and stay on the map", () => {
   assert.deepEqual(walked("ArrowDown", [10, 4], 40, 40, 16), [26, 4]);
   assert.deepEqual(walked("ArrowLeft", [10, 4], 40, 40, 16), [10, 0]);
   assert.equal(walked("toString", from, 4), null);
-});
-
-test("a convention's numbers are those of the first rows and columns", () => {
-  const mask = maskOf(["100", "110", "011"]);
-  assert.deepEqual(numbersOf(mask, ["0", "-inf"]), [
-    ["0", "-inf", "-inf"],
-    ["0", "0", "-inf"],
-    ["-inf", "0", "0"],
-  ]);
-  assert.deepEqual(numbersOf(mask, ["False", "True"], 2), [
-    ["False", "True"],
-    ["False", "False"],
-  ]);
-  assert.equal(numbersOf(new Mask(20), ["1", "0"]).length, 8);
 });
 
 test("sizes are numbers; what is none is sent as it was typed, for the server to say so", () => {

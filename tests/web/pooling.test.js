@@ -8,7 +8,6 @@ import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
 import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
 import { band } from "../../assets/web/views/matrix.js";
-import { agreement, answer, meanCosine } from "../../assets/web/vectors/side_by_side.js";
 
 test("items stand by label, then as they were given", () => {
   const { order, groups } = ordered(["b", "a", "b", "a", "c"], 5);
@@ -131,35 +130,4 @@ test("tokens stand with their nearest, the nearest first", () => {
     ["1 “loan”", "2 “credit”", "0.500"],
     ["2 “bank”", "1 “x”", "−0.250"],
   ]);
-});
-
-test("the methods beside one another: whose nearest neighbor stays, and what is said of it", () => {
-  const square = (...rows) => Float32Array.from(rows.flat());
-  const before = square([1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]);
-  const after = square([1, 0.3, 0.4], [0.3, 1, 0.2999999], [0.4, 0.2999999, 1]);
-  assert.deepEqual(agreement(before, before, 3), { same: 3, tied: 0, of: 3 });
-  assert.deepEqual(agreement(before, after, 3), { same: 0, tied: 1, of: 3 }); // item 1: within rounding
-  const even = square([1, 0.3, 0.4], [0.2999999, 1, 0.3], [0.4, 0.3, 1]);
-  assert.deepEqual(agreement(before, even, 3), { same: 0, tied: 1, of: 3 });
-  const apart = square([1, 0.3, 0.4], [0.31, 1, 0.3], [0.4, 0.3, 1]);
-  assert.deepEqual(agreement(before, apart, 3), { same: 1, tied: 0, of: 3 });
-  const nothing = square([1, NaN, 0.5], [NaN, NaN, NaN], [0.5, NaN, 1]);
-  assert.deepEqual(agreement(before, nothing, 3), { same: 0, tied: 0, of: 2 });
-  assert.ok(Math.abs(meanCosine(before, 3) - 0.4) < 1e-6);
-  assert.equal(meanCosine(nothing, 3), 0.5);
-  const found = [
-    { method: "cls", same: 1, tied: 2, of: 3 },
-    { method: "last", same: 2, tied: 0, of: 3 },
-    { method: "max", same: 1, tied: 0, of: 3 },
-  ];
-  assert.equal(
-    answer(found, "mean", "after 2 blocks"),
-    "The pooling matters here: max gives 2 of 3 items another nearest neighbor than mean, after 2 blocks. " +
-      "1 other method changes none.",
-  );
-  const tied =
-    "Every pooling gives every item the same nearest neighbor as mean does, or one that is equally near, now.";
-  assert.equal(answer(found.slice(0, 1), "mean", "now"), tied);
-  const same = "Every pooling gives every item the same nearest neighbor as mean does, now.";
-  assert.equal(answer([{ method: "cls", same: 3, tied: 0, of: 3 }], "mean", "now"), same);
 });

@@ -354,7 +354,7 @@ interface MasksOffered {
   painted: number; // up to so many tokens a mask is painted cell by cell
   most: number;
   presets: MaskPreset[];
-  conventions: { name: string; words: string; cells: string[]; byKey: boolean }[];
+  conventions: { name: string; words: string }[];
   mistakes: { name: string; words: string }[];
   targets: { name: string; byKey: boolean }[]; // by key: one row for all queries
   file: string; // from which code loads a mask that is too long to be written out
@@ -388,9 +388,6 @@ interface MaskResult {
   extra: number[]; // a layer: pairs that it allows and the mask forbids
   missing: number[];
   empty: number[];
-  moved: Maybe[][]; // state, token
-  movedMean: Maybe[];
-  pooled: Record<string, { cosine: Maybe; difference: Maybe }>;
 }
 interface EmptyRow {
   way: string;

@@ -66,9 +66,3 @@ export async function panels(run, layer, head, signal) {
   const part = (/** @type {number} */ at) => values.subarray(at * cells, (at + 1) * cells);
   return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3), ...about };
 }
-
-/** Tokens that can influence each token after a layer, as a mask.
- * @type {(run: Run, mask: Mask, scope: string, layer: number, signal: AbortSignal) =>
- *   Promise<Mask>} */
-export const reach = (run, mask, scope, layer, signal) =>
-  bits(run, `reach?${new URLSearchParams({ layer: String(layer), scope })}`, { body: mask.pack(), signal });

@@ -5,11 +5,9 @@ import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { section } from "../views/headed.js";
-import { Effect } from "./effect.js";
 import { Leaks } from "./leak_map.js";
 import { Mask } from "./mask_bits.js";
 import { Panels } from "./panels.js";
-import { Guesses } from "./predictions.js";
 import { result, runWith } from "./requests.js";
 
 /** @import { Place } from "./panels.js" */
@@ -38,8 +36,6 @@ export class Result {
   missing = ""; // why it cannot run
   leaks = new Leaks((place) => current.selection.set(place));
   panels = new Panels((place) => current.selection.set(place), this.leaks.node);
-  effect = new Effect((query) => current.selection.set({ query }));
-  guesses = new Guesses();
   verdict = el("h2", { class: "viz-lead", id: "viz-mask-verdict", role: "status", hidden: true });
   sentence = el("h2", { class: "viz-lead", id: "viz-mask-sentence" }, UNTRIED);
   alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
@@ -55,12 +51,6 @@ export class Result {
   cancel = button("Stop waiting", () => this.#cancel());
   said = el("span", { class: "viz-caption", role: "status" });
   warning = el("p", { class: "viz-mask-warning", hidden: true });
-  more = el(
-    "details",
-    { class: "viz-mask-box viz-mask-folded viz-folded", hidden: true, ontoggle: () => this.effect.draw() },
-    el("summary", {}, "What the mask changes"),
-    ...[this.effect.node, this.guesses.node],
-  );
   body = el("div", { class: "viz-mask-result", hidden: true }, this.panels.node);
   bar = controls(
     ...[this.mend, control("Simulate a bug:", this.mistake), this.start, this.cancel, this.said],
@@ -123,7 +113,7 @@ export class Result {
 
   // What is there only with a result.
   get #found() {
-    return [this.body, this.more, this.everywhere];
+    return [this.body, this.everywhere];
   }
 
   // Scope of the shown result's mask.
@@ -142,8 +132,6 @@ export class Result {
     const place = this.led ?? current.selection;
     this.leaks.show(found, place);
     this.panels.show(run, found, place);
-    this.effect.node.hidden = found.movedMean.every((moved) => moved === 0); // as where the code ignores the mask
-    this.effect.show({ run, result: found, query: place.query });
     const key = current.run?.key;
     this.everywhere.hidden = key === run.key;
     this.back.hidden = this.shown.hidden = key === home.key;
@@ -153,7 +141,6 @@ export class Result {
   draw() {
     this.leaks.draw();
     this.panels.draw();
-    this.effect.draw();
   }
 
   /** A result that the server holds already. @type {(run: Run, mask: Mask) => Promise<void>} */
@@ -214,7 +201,6 @@ export class Result {
     for (const node of this.#found) node.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);
     this.show();
-    if (this.plain) await this.guesses.show(this.plain, run);
     this.node.dataset.painted = run.key;
   }
 

@@ -1,4 +1,4 @@
-// The Masks tab: a mask to check or paint, its numbers, a run with it, its reach and its code; known bugs and a quiz.
+// The Masks tab: a mask to check or paint, a run with it, and its code; known bugs and a quiz.
 
 import { current } from "../core/app_state.js";
 import { caption, control, controls, el, status } from "../core/dom.js";
@@ -7,14 +7,12 @@ import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { PartSwitch } from "../views/part_switch.js";
 import { Code } from "./code.js";
-import { Convention } from "./convention.js";
 import { EmptyRows } from "./empty_rows.js";
 import { Mask } from "./mask_bits.js";
 import { codeOf, MOST_CHARACTERS, maskFrom } from "./mask_link.js";
 import { Painter } from "./painter.js";
 import { PassedFile } from "./passed_file.js";
 import { Presets } from "./presets.js";
-import { Reach } from "./reach.js";
 import { intent, offered, padded } from "./requests.js";
 import { Result } from "./result.js";
 import { ScopeFields } from "./scope_fields.js";
@@ -74,7 +72,6 @@ class MasksTab extends TabShell {
   opens = false; // on padding that is forgotten
   #noted = { mask: "", pad: "", scope: "" }; // of the painted mask
   #linkFault = ""; // what of the link could not be used, until the mask is another
-  convention = new Convention();
   painter = new Painter(
     (mask) => this.#changed(mask),
     (mask) => (this.runs.get(mask) ?? this.plain)?.tokens ?? [],
@@ -103,7 +100,6 @@ class MasksTab extends TabShell {
     this.family.add(run.key);
     this.#noteRan();
   });
-  reach = new Reach((query) => current.selection.set({ query }));
   code = new Code();
   #asked = new Latest((sentence) => {
     this.family.clear(); // so that it is tried again when it is seen again
@@ -117,10 +113,9 @@ class MasksTab extends TabShell {
     const passes = el("div", {}, controls(el("span", {}, "I pass:"), ...passed.nodes), passed.says);
     const named = { class: "viz-mask-check", role: "group", "aria-label": "Check mine" };
     const row = el("div", named, means, passes);
-    const folds = [this.convention.node, this.emptyRows.node, this.result.more, this.reach.node];
     this.body.append(
       ...[row, presets.fault, passed.fault, this.linkSaid, this.paint, this.result.node],
-      ...[this.code.node, el("div", { class: "viz-mask-folds" }, ...folds)],
+      ...[this.code.node, this.emptyRows.node],
     );
     current.selection.on((names) => {
       if (!this.root.clientWidth) return;
@@ -152,16 +147,9 @@ class MasksTab extends TabShell {
   }
 
   /** @override */
-  leave() {
-    this.reach.leave();
-  }
-
-  /** @override */
   redraw() {
-    this.convention.draw();
     this.painter.draw();
     this.result.draw();
-    this.reach.draw();
   }
 
   /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
@@ -177,13 +165,11 @@ class MasksTab extends TabShell {
     this.home = home;
     for (const { key } of [plain, home]) this.family.add(key);
     this.body.hidden = !this.run;
-    this.convention.offer(offer.conventions);
     this.code.offer(offer);
     this.result.enter(plain, home, offer);
     this.presets.show(home, offer);
     this.passed.show(home, offer);
     this.passed.shown = plain;
-    this.reach.enter(plain);
     this.ready = true;
     this.#ran = mask;
     this.#ranIn = offer.scope;
@@ -283,7 +269,6 @@ class MasksTab extends TabShell {
     const by = this.#origin();
     const { scope, wrong } = this.scope;
     this.presets.mark(by);
-    this.convention.show(this.plain.tokens, mask);
     if (wrong) this.code.refuse(wrong);
     else this.code.show({ run: this.plain, mask, scope, by });
     this.result.follow(mask, scope.code, wrong);
@@ -295,7 +280,6 @@ class MasksTab extends TabShell {
   #stand(/** @type {Run} */ run) {
     this.plain = this.passed.shown = this.result.plain = run;
     this.family.add(run.key);
-    this.reach.enter(run);
   }
 
   // Undo and redo, wherever the focus is while this tab is seen.
@@ -309,8 +293,6 @@ class MasksTab extends TabShell {
 
   // In line with the selection and with the run that all tabs show.
   #follow() {
-    if (!this.ready || !this.plain) return;
-    this.result.show();
-    this.reach.show(this.mask, this.scope.scope, Math.min(current.selection.query, this.plain.n - 1));
+    if (this.ready && this.plain) this.result.show();
   }
 }

@@ -2,7 +2,6 @@
 
 import { el, onWidth, svg } from "../core/dom.js";
 import { layerNear, layerPlace, roundEnds, roundStep, TICKS } from "../views/scales.js";
-import { digits } from "./wording.js";
 
 /** @typedef {{ name: string, values: number[], kind?: string, hue?: string }} Line a value a layer, NaN where it is not
  *   defined; in the color of a kind, or in any */
@@ -103,3 +102,11 @@ function curve({ values, kind = "", hue = "" }, x, y, at) {
   });
   return [svg("path", { class: `viz-hidden-line ${kind}`, style, d: path }), ...dots];
 }
+
+/** A number as a chart says it: four digits, and a word where there is none. @param {number | null} value */
+export const digits = (value) =>
+  value == null || Number.isNaN(value)
+    ? "not defined"
+    : Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-4)
+      ? value.toExponential(2)
+      : Number(value.toPrecision(4)).toString();

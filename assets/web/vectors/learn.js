@@ -2,18 +2,21 @@
 
 import { current } from "../core/app_state.js";
 import { control, controls, el, tableRow } from "../core/dom.js";
+import { Held } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { tokensOf } from "../views/token_choice.js";
 import { LineChart } from "./layer_chart.js";
-import { learned } from "./learned_query.js";
 import { listed } from "./neighbors.js";
 import { fixed, HUES } from "./results.js";
 import { Shares } from "./token_shares.js";
 
 /** @import { Chosen } from "../views/token_choice.js" */
+
+// The query that was learned last on this page: the poolings of the run use it, too.
+export const learned = /** @type {Held<LearnedDescription>} */ (new Held());
 
 // Called by the page once; `read` gives what was learned, `watch` tells when it changes.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */

@@ -3,9 +3,9 @@
 import { caption, context2d, control, controls, css, el, options } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
+import { digits } from "./layer_chart.js";
 import { Panel } from "./panel.js";
 import { component, dot, Plane, ring } from "../views/plane.js";
-import { digits } from "./wording.js";
 
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @typedef {State & { points: Float32Array, states: number, count: number, shares: number[], kept: number[] }} Shown

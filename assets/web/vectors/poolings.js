@@ -1,13 +1,13 @@
 // What poolings make of one input: each one's vector, each token's share of the chosen one, two texts, padding.
 
 import { current } from "../core/app_state.js";
-import { button, caption, el, query, tableHead } from "../core/dom.js";
+import { button, caption, el, query } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { linkedOf } from "../core/link_notes.js";
 import { oneStop } from "../views/one_stop.js";
-import { learned } from "./learned_query.js";
+import { learned } from "./learn.js";
 import { Padding } from "./padding.js";
-import { besideOthers, called, fixed, madeOf, OWN, ownOrNot, signedBar, tint } from "./results.js";
+import { besideOthers, called, fixed, madeOf, OWN, ownOrNot } from "./results.js";
 import { Shares } from "./token_shares.js";
 import { TwoTexts } from "./two_texts.js";
 
@@ -29,9 +29,6 @@ const NO_SHARES =
 const NO_PARTS =
   "The model's own pooling takes a maximum or goes through a dense layer; it is not a sum over tokens, so there are no shares.";
 
-/** A cosine with two digits in little room: .47, −.04, 1. @param {Maybe} value */
-const short = (value) => fixed(value, 2).replace("0.", ".").replace("1.00", "1");
-
 export class Poolings {
   picked = current.selection.noted(METHOD); // the method that the person, or the link, chose; else the model's own
   method = "";
@@ -45,8 +42,6 @@ export class Poolings {
   beside = el("p");
   own = el("p", { class: "viz-caption", role: "status" });
   left = el("ul", { class: "viz-notes" });
-  matrix = el("table", { class: "viz-pool-matrix" });
-  matrixScale = el("p", { class: "viz-caption viz-stat-scale" });
   shareTitle = el("h4");
   shareText = caption();
   padding = new Padding();
@@ -65,7 +60,7 @@ export class Poolings {
       "details",
       { class: "viz-folded viz-hidden-more viz-of-one", open: Boolean(this.picked) },
       el("summary", {}, "All poolings of these states, side by side"),
-      el("div", {}, this.beside, el("div", { class: "viz-pool-columns" }, this.#methods(), this.#alike())),
+      el("div", {}, this.beside, this.#methods()),
     );
   }
 
@@ -79,17 +74,6 @@ export class Poolings {
       el("div", { class: "viz-pool-scroll" }, table),
       this.own,
       this.left,
-    );
-  }
-
-  #alike() {
-    return el(
-      "section",
-      { "aria-label": "Cosine between methods" },
-      el("h3", {}, "Cosine between methods"),
-      el("div", { class: "viz-pool-scroll" }, this.matrix),
-      this.matrixScale,
-      caption("– = vectors of different widths have no cosine."),
     );
   }
 
@@ -151,7 +135,6 @@ export class Poolings {
     this.left.replaceChildren(
       ...Object.entries(found.leftOut).map(([name, why]) => el("li", {}, el("strong", {}, name), `: ${why}`)),
     );
-    this.#drawMatrix(found);
     this.beside.textContent = besideOthers(this.method, found);
     this.#drawShares(run, found);
     this.#follow();
@@ -184,19 +167,6 @@ export class Poolings {
       el("td", { class: "viz-pool-what" }, what),
       ...[String(numbers), fixed(norm), fixed(toMean, 4)].map((text) => el("td", {}, text)),
     );
-  }
-
-  #drawMatrix(/** @type {Pooled} */ { methods, cosines }) {
-    const names = methods.map(({ name }) => (name === OWN ? "own" : name));
-    const rows = names.map((name, row) => {
-      const cells = cosines[row].map((value, column) => {
-        const said = value === null ? "of different widths" : `cosine ${fixed(value, 4)}`;
-        return tint(el("td", { title: `${name} and ${names[column]}: ${said}` }, short(value)), value);
-      });
-      return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
-    });
-    this.matrix.replaceChildren(tableHead("", ...names.map((name) => el("span", {}, name))), el("tbody", {}, ...rows));
-    this.matrixScale.replaceChildren(...signedBar("−1", "1", "cosine"));
   }
 
   #drawShares(/** @type {Run} */ run, /** @type {Pooled} */ { looks, shares, wins, width }) {

@@ -1,6 +1,6 @@
 // Numbers, cells and color scales as poolings are shown.
 
-import { inkOn, makeScale, rgbText, SIGNED, signedColors } from "../core/colors.js";
+import { makeScale, SIGNED } from "../core/colors.js";
 import { enumerated } from "../core/dom.js";
 import { toldApart } from "../core/token_names.js";
 import { scaleBar } from "../views/shading.js";
@@ -17,15 +17,6 @@ export function small(/** @type {Maybe} */ value) {
   if (value === null) return "–";
   if (value === 0) return "0";
   return Math.abs(value) < 0.0005 ? value.toExponential(1) : value.toPrecision(3);
-}
-
-/** Color a cell by a value from −1 to 1. @template {HTMLElement} Node @param {Node} node @param {Maybe} value */
-export function tint(node, value) {
-  if (value === null) return node;
-  const color = signedColors()(value);
-  node.style.background = rgbText(color);
-  node.style.color = inkOn(color);
-  return node;
 }
 
 /** A bar of colors between two numbers. @type {(scale: Scale, low: string, high: string, unit: string) => (string | Node)[]} */

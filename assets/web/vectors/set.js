@@ -14,7 +14,6 @@ import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
 import { called, OWN, ownOrNot } from "./results.js";
 import { SetLink } from "./set_link.js";
-import { SideBySide } from "./side_by_side.js";
 import { fileAt, saves } from "../views/save_row.js";
 
 // Called by the page once; `read` gives the set's description, `watch` tells when it changes.
@@ -66,10 +65,6 @@ class SetView {
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
   own = caption();
-  beside = new SideBySide(
-    (method) => this.#choose(method, Number(this.layer.value)),
-    (sentence) => this.#answer(sentence),
-  );
   matrix = new ItemMatrix((item) => this.#item(item));
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
@@ -100,7 +95,6 @@ class SetView {
         "div",
         {},
         this.plane.node,
-        folded("Every method side by side", this.beside.node),
         folded("Cosine of every pair of items", this.matrix.node),
         folded("Export", this.files.node),
       ),
@@ -117,7 +111,6 @@ class SetView {
     onTheme(() => {
       this.matrix.draw();
       this.plane.draw();
-      if (this.set) this.beside.draw(this.set);
     });
     current.on(() => this.#sayModel());
     this.link.open();
@@ -154,13 +147,6 @@ class SetView {
     this.#choose(linked?.method ?? best.method, linked?.layer ?? best.state);
   }
 
-  // Show the answer from the labels; without labels, the comparison of methods.
-  #answer(/** @type {string} */ sentence) {
-    if (this.set?.answer) return;
-    this.answer.textContent = sentence;
-    this.answer.hidden = false;
-  }
-
   #sayModel() {
     const [{ set }, { run }] = [this, current];
     if (!set) return;
@@ -183,7 +169,6 @@ class SetView {
     this.own.textContent = ownOrNot(set.own, method);
     const row = `${new URLSearchParams({ method, layer })}`;
     this.table.mark(method, Number(layer));
-    this.beside.mark(method);
     this.files.row = row;
     this.body.classList.add("viz-pool-busy");
     return this.#asked.run(async (fresh) => {
@@ -200,7 +185,6 @@ class SetView {
       if (several) this.plane.show(set, plane, title, this.neighbors.item);
       this.#item(this.neighbors.item);
       this.body.dataset.painted = `${set.key}:${method}:${layer}`;
-      this.beside.show(set, Number(layer));
     });
   }
 

@@ -12,7 +12,7 @@ import { NearestPanel } from "./nearest_tokens.js";
 import { PcaPanel } from "./pca.js";
 import { ResidualChangePanel } from "./residual_change.js";
 import { PartSwitch } from "../views/part_switch.js";
-import { learned } from "./learned_query.js";
+import { learned } from "./learn.js";
 import { Poolings } from "./poolings.js";
 import { TokenSimilarityPanel } from "./token_similarity.js";
 

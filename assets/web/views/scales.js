@@ -28,10 +28,6 @@ export function ticks(low, high) {
   return Array.from({ length: 2 * TICKS + 1 }, (_, at) => (first + at) * step).filter((value) => value <= high);
 }
 
-/** Decimals that tell ticks apart, each written whole. @type {(values: number[]) => number} */
-export const tickDecimals = ([first, second]) =>
-  second === undefined ? 1 : Math.max(0, -Math.floor(Math.log10(second - first) + 1e-9));
-
 /** @typedef {{ count: number, left: number, right: number }} Layers so many, between two places on the screen */
 
 /** Position of a layer. @type {(layer: number, layers: Layers) => number} */

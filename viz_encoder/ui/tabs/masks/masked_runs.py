@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.mask_input.presets import PRESETS
-from viz_encoder.audit.measure.reach import reach, reach_after
+from viz_encoder.audit.measure.reach import reach
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.shown import quoted, small
 from viz_encoder.trace import Trace
@@ -24,7 +24,6 @@ from viz_encoder.ui.wire.bytes import finite
 PURPOSE = "try a mask on it"
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
 SAME = 1e-4  # relative to a vector's length; float32 stays a hundred times below it
-MAX_REACH = 2048  # tokens; the closure of more takes minutes
 MAX_ROWS = 512  # tokens, where all layers are written out as rows of 0 and 1
 
 
@@ -192,26 +191,9 @@ def reach_of(
     if len(mask) > MAX_ROWS:
         raise TooLong(
             f"This run has {len(mask):,} tokens; the reach of all layers is written out up to "
-            f"{MAX_ROWS}. Use a shorter input, or the Masks tab, which shows a layer at a time."
+            f"{MAX_ROWS}. Use a shorter input."
         )
     return reach(_each(runner, key, mask, scope))
-
-
-def layer_reach(
-    runner: Runner, key: str, mask: Bool[Tensor, "query key"], layer: int, scope: str = ""
-) -> Bool[Tensor, "query key"]:
-    """`reach_of` after one layer, without those before it.
-
-    Raises:
-        SelectionError: the scope names no layers and heads of this model.
-        TooLong: more tokens than it is drawn for.
-    """
-    if len(mask) > MAX_REACH:
-        raise TooLong(
-            f"This run has {len(mask):,} tokens; reach is shown up to {MAX_REACH:,}. Use a "
-            "shorter input."
-        )
-    return reach_after(_each(runner, key, mask, scope)[: layer + 1])
 
 
 def _each(

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
-from viz_encoder.audit.mask_input.conventions import Convention, from_bool, packed
+from viz_encoder.audit.mask_input.conventions import Convention, packed
 from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
 from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, PairMask, Preset, preset
@@ -40,21 +40,12 @@ PADDED = (
 
 def offered(entry: Entry) -> dict[str, Any]:
     """Presets, conventions, mistakes and calls as data, so that no script knows their names."""
-    one = torch.tensor([True, False])
     return {
         "painted": PAINTED,
         "most": MAX_TOKENS,
         "presets": [_preset(each, entry) for each in PRESETS.values()],
         "made": _made(entry),
-        "conventions": [
-            {
-                "name": str(c),
-                "words": c.words,
-                "cells": [_cell(v) for v in from_bool(one, c)],
-                "byKey": c.by_key,
-            }
-            for c in Convention
-        ],
+        "conventions": [{"name": str(each), "words": each.words} for each in Convention],
         "mistakes": [{"name": str(each), "words": each.words} for each in Mistake],
         "targets": [{"name": t.name, "byKey": t.by_key} for t in TARGETS.values()],
         "file": FILE,
@@ -87,12 +78,6 @@ def _preset(each: Preset, entry: Entry) -> dict[str, Any]:
         "controls": controls,
         "lengths": each.name == "documents",
     }
-
-
-def _cell(value: Tensor) -> str:
-    if value.dtype == torch.bool:
-        return str(bool(value))
-    return f"{float(value):g}"
 
 
 def require_size(n_tokens: int) -> int:

@@ -19,7 +19,6 @@ from viz_encoder.ui.state.recipe import ALONE, OF_TEXT
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import (
     PURPOSE,
-    layer_reach,
     masked_of,
     result_of,
     run_masked,
@@ -154,18 +153,6 @@ async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Resp
         parts = found.intended, found.passed, found.observed, found.leaking
         about = {"allowed": found.n_allowed, "faint": found.n_faint}
         return answers.array(np.stack([part.astype(np.float32) for part in parts]), about=about)
-
-    return await PLACES.answer(request, work)
-
-
-@ROUTER.post("/reach")
-async def reach(
-    run: str, mask: Sent, layer: Layer, runs: Runs, request: Request, scope: str = ""
-) -> Response:
-    """Tokens that can influence each token after a layer, bits "query key"."""
-
-    def work() -> Response:
-        return _bits(layer_reach(runs, run, mask, layer, scope))
 
     return await PLACES.answer(request, work)
 

@@ -5,15 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from viz_encoder.analyses.attention_pooling import STEPS, attention_pooling
-from viz_encoder.analyses.collection import Separation, collection
+from viz_encoder.analyses.collection import Collection, Separation, collection
 from viz_encoder.analyses.item_weights import item_weights
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import Item
 from viz_encoder.model.pooling import METHODS
-from viz_encoder.shown import after_blocks
+from viz_encoder.shown import after_blocks, counted
 from viz_encoder.ui.state.readable import printable, shortened
 from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES
 from viz_encoder.ui.state.runner import Runner, silent
@@ -31,7 +32,7 @@ from viz_encoder.ui.wire.bytes import finite, png
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
 MAX_SEEDS, MAX_STEPS = 10, 1000
 ALL = "all"  # blocks
-SAME = 1e-6  # effect of normalizing on a silhouette's rounding
+SAME = 1e-6  # what rounding does to a cosine, or to a silhouette of normalized vectors
 MAX_NAME = 300  # characters of an item's text on the page
 WORD = "the mean over the tokens of each item's word"
 COLUMN_NAMES = {
@@ -142,7 +143,7 @@ def describe_set(key: str, entry: SetEntry, named: str) -> dict[str, Any]:
         "leftOut": {name: printable(why) for name, why in found.left_out.items()},
         "notes": [shortened(note, MAX_NOTE) for note in found.notes[:MAX_NOTES]],
         "table": [plain_row(row) for row in entry.rows],
-        "answer": answer(entry.rows),
+        "answer": answer(entry.rows) if found.labels else nearest_said(found),
     }
 
 
@@ -168,16 +169,14 @@ def describe_learned(
 
 
 def answer(rows: Sequence[Separation]) -> str:
-    """The best pooling and layer in a sentence with numbers; "" without labels."""
+    """The best pooling and layer in a sentence with numbers."""
     known = [row for row in rows if row.silhouette == row.silhouette]
-    if not rows:
-        return ""
     if not known:
         why = Counter(row.why for row in rows).most_common(1)[0][0]
         return f"No pooling can be compared: {why}"
     best, last = known[0], max(row.state for row in rows)
     if best.silhouette <= 0:
-        where = f"{_called(best)} {after_blocks(best.state)}, {best.silhouette:.3f}"
+        where = f"{_called(best.method)} {after_blocks(best.state)}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
     own = next((row for row in known if row.method == "declared" and row.state == last), None)
     others = [
@@ -190,12 +189,45 @@ def answer(rows: Sequence[Separation]) -> str:
         more += f". The model's own pooling {after_blocks(last)}: {_in_numbers(own)}"
     elif own is not None:
         more += " (as the model's own pooling)"
-    where = f"{_called(best)} {after_blocks(best.state)}, {best.silhouette:.3f}"
+    where = f"{_called(best.method)} {after_blocks(best.state)}, {best.silhouette:.3f}"
     return f"Best by silhouette: {where}{more}."
 
 
-def _called(row: Separation) -> str:
-    return "the model's own pooling" if row.method == "declared" else row.method
+def nearest_said(found: Collection) -> str:
+    """Whether the pooling changes who is nearest to whom, at the output; "" of less than three."""
+    n, last = len(found.items), found.states[-1]
+    if n < 3:
+        return ""
+    reference = "declared" if "declared" in found.methods else "mean"
+    cosines = {method: found.cosine(method, last) for method in found.methods}
+    each = {method: _of_others(cosine) for method, cosine in cosines.items()}
+    kept, near = each[reference].max(axis=1), each[reference].argmax(axis=1)
+    moved = {}
+    for method, cosine in each.items():
+        top, here = cosine.max(axis=1), cosine[np.arange(n), near]
+        moved[method] = int(((top - here > SAME) & (kept > -2) & (top > -2)).sum())
+    most = max(moved, key=lambda method: moved[method])
+    whose, after = _called(reference), after_blocks(last)
+    if not moved[most]:
+        return (
+            f"Every pooling gives every item the same nearest neighbor as {whose} does, or one "
+            f"that is equally near, {after}."
+        )
+    others = sum(not count for count in moved.values()) - 1
+    rest = f" {counted(others, 'other')} {'changes' if others == 1 else 'change'} none."
+    return (
+        f"The pooling matters here: {most} gives {moved[most]} of {n} items another nearest "
+        f"neighbor than {whose}, {after}.{rest if others else ''}"
+    )
+
+
+def _of_others(cosine: Float[np.ndarray, "item item"]) -> Float[np.ndarray, "item item"]:
+    """The cosines of different items; -2 where there is none."""
+    return np.where(np.eye(len(cosine), dtype=bool) | np.isnan(cosine), -2, cosine)
+
+
+def _called(method: str) -> str:
+    return "the model's own pooling" if method == "declared" else method
 
 
 def _in_numbers(row: Separation) -> str:
@@ -211,7 +243,7 @@ def _better(rows: Sequence[Separation], name: str, best: Separation, own: Separa
     equals = [row for row in rows if getattr(row, name) == value]
     top = own if own in equals and own is not None else equals[0]
     more = f" and {len(equals) - 1} more" if len(equals) > 1 else ""
-    return f" (best: {_called(top)} {after_blocks(top.state)}{more}, {value:.3f})"
+    return f" (best: {_called(top.method)} {after_blocks(top.state)}{more}, {value:.3f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:
