@@ -126,27 +126,20 @@ def unpadded(seed: int) -> MaskedModel:
     return MaskedModel(model, earlier_tokens, lambda valid: valid)
 
 
-CORRECT: dict[str, Correct] = {
-    one.name: one
-    for one in (
-        Correct("ALiBi in a fused kernel", lambda s: mended("H8-alibi-lost", s)),
-        Correct("ALiBi, softmax written out", lambda s: mended("H9-alibi-heads", s)),
-        Correct("T5, relative positions", t5_encoder),
-        Correct("BLOOM, ALiBi", bloom),
-        Correct("mean without special tokens", lambda s: mended("E14-special", s)),
-        Correct("maximum without special tokens", lambda s: pooled_outside(s, largest, between)),
-        Correct("[CLS]", lambda s: pooled_outside(s, lambda h, valid: h[:, 0], first_token)),
-        Correct("attention pooling without special tokens", by_attention),
-        Correct("beams with padding", lambda s: mended("H10-beams", s)),
-        Correct("Llama, beams and padding", llama_beams),
-        Correct(
-            "sdpa, a sample at a time",
-            lambda s: MaskedModel(written_out(s, row_by_row), last_tokens(3)),
-        ),
-        Correct("sdpa, a sample at a time, unpadded", unpadded),
-        Correct(
-            "sdpa, a document at a time",
-            lambda s: MaskedModel(written_out(s, document_by_document), own_document(3)),
-        ),
-    )
+CORRECT: Correct = {
+    "ALiBi in a fused kernel": lambda s: mended("H8-alibi-lost", s),
+    "ALiBi, softmax written out": lambda s: mended("H9-alibi-heads", s),
+    "T5, relative positions": t5_encoder,
+    "BLOOM, ALiBi": bloom,
+    "mean without special tokens": lambda s: mended("E14-special", s),
+    "maximum without special tokens": lambda s: pooled_outside(s, largest, between),
+    "[CLS]": lambda s: pooled_outside(s, lambda h, valid: h[:, 0], first_token),
+    "attention pooling without special tokens": by_attention,
+    "beams with padding": lambda s: mended("H10-beams", s),
+    "Llama, beams and padding": llama_beams,
+    "sdpa, a sample at a time": lambda s: MaskedModel(written_out(s, row_by_row), last_tokens(3)),
+    "sdpa, a sample at a time, unpadded": unpadded,
+    "sdpa, a document at a time": lambda s: MaskedModel(
+        written_out(s, document_by_document), own_document(3)
+    ),
 }

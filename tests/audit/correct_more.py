@@ -77,20 +77,17 @@ def of_ids(seed: int) -> MaskedModel:
     return MaskedModel(model, last_tokens(3), inputs=AuditInputs(vocab_size=20, pad_id=1))
 
 
-CORRECT: dict[str, Correct] = {
-    one.name: one
-    for one in (
-        Correct("exp and sum, causal, layers not counted", lambda s: unseen(s, earlier_tokens)),
-        Correct("exp and sum, window", lambda s: unseen(s, last_tokens(3), 2)),
-        Correct("samples sorted inside and put back", lambda s: mended("C9-sorted", s)),
-        Correct("cross-attention to a memory", lambda s: mended("H6-cross-causal", s)),
-        Correct("a cache with padding", lambda s: mended("H7-prompt-padding", s)),
-        Correct("global tokens both ways", lambda s: mended("D8-global", s)),
-        Correct("dropout on the weights", lambda s: mended("F3-mask-dropout", s)),
-        Correct("sdpa, float16", half),
-        Correct("BERT, float16", lambda s: bert(s, "sdpa", torch.float16)),
-        Correct("pictures by their patches", of_patches),
-        Correct("never padded", never_padded),
-        Correct("ids in a window", of_ids),
-    )
+CORRECT: Correct = {
+    "exp and sum, causal, layers not counted": lambda s: unseen(s, earlier_tokens),
+    "exp and sum, window": lambda s: unseen(s, last_tokens(3), 2),
+    "samples sorted inside and put back": lambda s: mended("C9-sorted", s),
+    "cross-attention to a memory": lambda s: mended("H6-cross-causal", s),
+    "a cache with padding": lambda s: mended("H7-prompt-padding", s),
+    "global tokens both ways": lambda s: mended("D8-global", s),
+    "dropout on the weights": lambda s: mended("F3-mask-dropout", s),
+    "sdpa, float16": half,
+    "BERT, float16": lambda s: bert(s, "sdpa", torch.float16),
+    "pictures by their patches": of_patches,
+    "never padded": never_padded,
+    "ids in a window": of_ids,
 }

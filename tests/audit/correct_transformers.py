@@ -86,19 +86,16 @@ def roberta_ids(seed: int) -> MaskedModel:
     return MaskedModel(roberta(seed), real_tokens, ones, inputs=AuditInputs(make=words, pad_id=1))
 
 
-CORRECT: dict[str, Correct] = {
-    one.name: one
-    for one in (
-        Correct("BERT, eager", lambda s: bert(s, "eager")),
-        Correct("BERT, sdpa", lambda s: bert(s, "sdpa")),
-        Correct("BERT, bfloat16", lambda s: bert(s, "sdpa", torch.bfloat16)),
-        Correct("BERT, eager and sdpa agree", bert_twice),
-        Correct("BERT, added mask", bert_added),
-        Correct("GPT-2, with position_ids", gpt2),
-        Correct("Llama, with a cache", llama_with_cache),
-        Correct("Mistral, window", mistral),
-        Correct("ModernBERT, global and local", modernbert_local),
-        Correct("RoBERTa, ids", roberta_ids),
-        Correct("ViT, with attention_mask", vit_with_mask),
-    )
+CORRECT: Correct = {
+    "BERT, eager": lambda s: bert(s, "eager"),
+    "BERT, sdpa": lambda s: bert(s, "sdpa"),
+    "BERT, bfloat16": lambda s: bert(s, "sdpa", torch.bfloat16),
+    "BERT, eager and sdpa agree": bert_twice,
+    "BERT, added mask": bert_added,
+    "GPT-2, with position_ids": gpt2,
+    "Llama, with a cache": llama_with_cache,
+    "Mistral, window": mistral,
+    "ModernBERT, global and local": modernbert_local,
+    "RoBERTa, ids": roberta_ids,
+    "ViT, with attention_mask": vit_with_mask,
 }

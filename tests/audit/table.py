@@ -88,7 +88,7 @@ def of_specimen(identifier: str, seed: int, fixed: bool = False) -> MaskReport:
 
 @cache
 def of_correct(name: str, seed: int) -> MaskReport:
-    return audit(CORRECT[name].build(seed), seed)
+    return audit(CORRECT[name](seed), seed)
 
 
 def is_caught(identifier: str, report: MaskReport) -> bool:

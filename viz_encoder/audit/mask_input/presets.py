@@ -1,17 +1,16 @@
-"""Presets: the usual masks of one sequence, each a plain function of its sizes.
+"""Presets: the usual masks of one sequence, each by its rule, which is one line of Python.
 
 A mask is Bool "query key": rows = queries (who looks), columns = keys (who is looked at), True =
-may attend. Each preset also carries its rule as one line of Python, so that code can be written
-from it.
+may attend.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.arguments import at_least, read_argument
@@ -20,8 +19,6 @@ from viz_encoder.errors import InputError, SelectionError, TooLong
 MAX_TOKENS = 4096  # 16 MiB as a bool mask
 
 PairMask = Bool[Tensor, "query key"]
-Position = Int[Tensor, "..."]
-PresetRule = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,7 @@ class Preset:
     name: str
     label: str
     sentence: str
-    rule: PresetRule  # (query, key, n_tokens, sizes by name) -> Bool
-    code: str  # the rule as an expression of query, key, n_tokens and {size}
+    code: str  # the rule, an expression of query, key, n_tokens and {size}
     controls: tuple[PresetSize, ...] = ()
 
     def mask(self, n_tokens: int, **sizes: int) -> PairMask:
@@ -53,9 +49,9 @@ class Preset:
             SelectionError: a size that this preset does not have.
             TooLong: more than MAX_TOKENS tokens.
         """
-        chosen = self.sizes(sizes)
         position = torch.arange(_require_tokens(n_tokens))
-        allowed: Tensor = self.rule(position[:, None], position[None, :], n_tokens, **chosen)
+        names = {"query": position[:, None], "key": position[None, :], "n_tokens": n_tokens}
+        allowed: Tensor = eval(self.expression(**sizes), names)  # of our own words and of numbers
         return allowed.expand(n_tokens, n_tokens).clone()
 
     def expression(self, **sizes: int) -> str:
@@ -124,47 +120,6 @@ def _require_size(control: PresetSize, value: object) -> int:
     return min(number, MAX_TOKENS)  # numpy's, too
 
 
-def _none(query: Position, key: Position, n_tokens: int) -> Tensor:
-    return key >= 0
-
-
-def _padding_right(query: Position, key: Position, n_tokens: int, padding: int) -> Tensor:
-    return key < n_tokens - padding
-
-
-def _padding_left(query: Position, key: Position, n_tokens: int, padding: int) -> Tensor:
-    return key >= padding
-
-
-def _keys(query: Position, key: Position, n_tokens: int, first: int, count: int) -> Tensor:
-    return (key < first) | (key >= first + count)
-
-
-def _causal(query: Position, key: Position, n_tokens: int) -> Tensor:
-    return key <= query
-
-
-def _window(query: Position, key: Position, n_tokens: int, reach: int) -> Tensor:
-    return (query - key).abs() <= reach
-
-
-def _causal_window(query: Position, key: Position, n_tokens: int, width: int) -> Tensor:
-    return (key <= query) & (query - key < width)
-
-
-def _dilated(query: Position, key: Position, n_tokens: int, reach: int, step: int) -> Tensor:
-    distance = (query - key).abs()
-    return (distance <= reach * step) & (distance % step == 0)
-
-
-def _documents(query: Position, key: Position, n_tokens: int, length: int) -> Tensor:
-    return query // length == key // length
-
-
-def _prefix(query: Position, key: Position, n_tokens: int, prefix: int) -> Tensor:
-    return (key <= query) | (key < prefix)
-
-
 _PADDING = PresetSize("padding", "Padding tokens", 0, 2)
 PRESETS: dict[str, Preset] = {
     preset.name: preset
@@ -173,14 +128,12 @@ PRESETS: dict[str, Preset] = {
             "none",
             "No mask",
             "Every token may attend to every token.",
-            _none,
             "key >= 0",
         ),
         Preset(
             "padding-right",
             "Padding at the end",
             "No token may attend to the padding at the end: a key_padding_mask (batch, token).",
-            _padding_right,
             "key < n_tokens - {padding}",
             (_PADDING,),
         ),
@@ -188,7 +141,6 @@ PRESETS: dict[str, Preset] = {
             "padding-left",
             "Padding at the start",
             "No token may attend to the padding at the start: a key_padding_mask (batch, token).",
-            _padding_left,
             "key >= {padding}",
             (_PADDING,),
         ),
@@ -196,7 +148,6 @@ PRESETS: dict[str, Preset] = {
             "keys",
             "Ignored keys",
             "No token may attend to these keys: one row, (batch, 1, 1, token), 0 = ignore.",
-            _keys,
             "(key < {first}) | (key >= {first} + {count})",
             (PresetSize("first", "First ignored key", 0, 1), PresetSize("count", "How many", 1, 2)),
         ),
@@ -204,14 +155,12 @@ PRESETS: dict[str, Preset] = {
             "causal",
             "Causal",
             "Each token may attend to itself and to earlier tokens.",
-            _causal,
             "key <= query",
         ),
         Preset(
             "window",
             "Sliding window",
             "Each token may attend to its neighbors on either side, and to itself.",
-            _window,
             "(query - key).abs() <= {reach}",
             (PresetSize("reach", "Neighbors on either side", 0, 2),),
         ),
@@ -219,7 +168,6 @@ PRESETS: dict[str, Preset] = {
             "causal-window",
             "Causal window",
             "Each token may attend to itself and to the last few tokens before it.",
-            _causal_window,
             "(key <= query) & (query - key < {width})",
             (PresetSize("width", "Keys of a token, itself counted", 1, 3),),
         ),
@@ -227,7 +175,6 @@ PRESETS: dict[str, Preset] = {
             "dilated",
             "Dilated window",
             "Each token may attend to neighbors a step apart (Longformer, arXiv:2004.05150).",
-            _dilated,
             "((query - key).abs() <= {reach} * {step}) & ((query - key).abs() % {step} == 0)",
             (
                 PresetSize("reach", "Neighbors on either side", 0, 2),
@@ -238,7 +185,6 @@ PRESETS: dict[str, Preset] = {
             "documents",
             "Packed documents",
             "Several documents share one sequence; each token sees its own document only.",
-            _documents,
             "query // {length} == key // {length}",
             (PresetSize("length", "Tokens of a document", 1, 4),),
         ),
@@ -246,7 +192,6 @@ PRESETS: dict[str, Preset] = {
             "prefix",
             "Prefix, then causal",
             "All see the prefix, the rest is causal (prefix LM, arXiv:1910.10683).",
-            _prefix,
             "(key <= query) | (key < {prefix})",
             (PresetSize("prefix", "Tokens of the prefix", 0, 3),),
         ),

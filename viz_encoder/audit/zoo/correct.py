@@ -1,7 +1,7 @@
 """Correct models: what an audit must pass without a word, in many writings and types."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,7 +16,6 @@ from viz_encoder.audit.zoo.models import (
     Heads,
     drawn,
     flex,
-    multihead,
     scores_of,
     sdpa,
     torch_encoder,
@@ -26,6 +25,7 @@ from viz_encoder.audit.zoo.specimen import (
     Intent,
     MaskedModel,
     Valid,
+    built,
     earlier_tokens,
     last_tokens,
     neighbors,
@@ -36,17 +36,7 @@ from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.model import Encoder
 from viz_encoder.model.pooling import mean
 
-
-@dataclass(frozen=True)
-class Correct:
-    """A model whose masks are right."""
-
-    name: str
-    make: Callable[[int], MaskedModel]
-
-    def build(self, seed: int = 0) -> MaskedModel:
-        """The model drawn from this seed."""
-        return self.make(seed)
+Correct = dict[str, Callable[[int], MaskedModel]]  # by name, what makes it of a seed
 
 
 def _multihead_padding(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
@@ -118,14 +108,6 @@ def _ours(
     return MaskedModel(model, intent, lambda valid: valid, n_layers=config.n_layers)
 
 
-def _mean_pooled(seed: int) -> MaskedModel:
-    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
-        return mean(self.inner(x, real_tokens(valid)), valid)
-
-    model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, lambda valid: valid)
-
-
 def _ignored(valid: Valid) -> Tensor:
     return ~valid
 
@@ -134,90 +116,53 @@ def _both(valid: Valid) -> tuple[Tensor, Tensor]:
     return _future(valid), ~valid
 
 
-def _torch(seed: int, nested: bool, norm_first: bool = False) -> MaskedModel:
-    model = torch_encoder(seed, _encoder_padding, nested=nested, norm_first=norm_first)
+def _torch(seed: int, **how: bool) -> MaskedModel:
+    model = torch_encoder(seed, _encoder_padding, **how)
     return MaskedModel(model, real_tokens, _ignored)
 
 
-CORRECT: dict[str, Correct] = {
-    one.name: one
-    for one in (
-        Correct(
-            "nn.MultiheadAttention, padding",
-            lambda s: MaskedModel(multihead(s, _multihead_padding), real_tokens, _ignored),
-        ),
-        Correct(
-            "nn.MultiheadAttention, causal",
-            lambda s: MaskedModel(multihead(s, _multihead_mask), earlier_tokens, _future),
-        ),
-        Correct(
-            "nn.MultiheadAttention, causal as -inf",
-            lambda s: MaskedModel(multihead(s, _multihead_mask), earlier_tokens, _future_added),
-        ),
-        Correct(
-            "nn.MultiheadAttention, a mask a head",
-            lambda s: MaskedModel(multihead(s, _multihead_mask), earlier_tokens, _per_head),
-        ),
-        Correct(
-            "nn.MultiheadAttention, add_zero_attn",
-            lambda s: MaskedModel(multihead(s, _multihead_sink), real_tokens, _ignored),
-        ),
-        Correct("nn.TransformerEncoder, padding", lambda s: _torch(s, nested=False)),
-        Correct("nn.TransformerEncoder, nested tensors", lambda s: _torch(s, nested=True)),
-        Correct("nn.TransformerEncoder, norm first", lambda s: _torch(s, False, norm_first=True)),
-        Correct(
-            "nn.TransformerEncoder, causal",
-            lambda s: MaskedModel(torch_encoder(s, _encoder_mask), earlier_tokens, _future),
-        ),
-        Correct(
-            "nn.TransformerEncoder, causal and padding",
-            lambda s: MaskedModel(torch_encoder(s, _encoder_both), earlier_tokens, _both),
-        ),
-        Correct(
-            "written out, -inf",
-            lambda s: MaskedModel(written_out(s, _by_hand), earlier_tokens),
-        ),
-        Correct(
-            "written out, finfo.min",
-            lambda s: MaskedModel(written_out(s, _by_hand_saturated), earlier_tokens),
-        ),
-        Correct("sdpa, padding", lambda s: MaskedModel(written_out(s, sdpa), real_tokens)),
-        Correct("sdpa, window", lambda s: MaskedModel(written_out(s, sdpa), neighbors(2))),
-        Correct(
-            "sdpa, packed documents",
-            lambda s: MaskedModel(
-                written_out(s, sdpa), own_document(4, causal=True), scope=AuditScope(documents=True)
-            ),
-        ),
-        Correct("sdpa, mean of real tokens", _mean_pooled),
-        Correct(
-            "sdpa, bfloat16",
-            lambda s: MaskedModel(written_out(s, sdpa).bfloat16(), earlier_tokens),
-        ),
-        Correct("viz_encoder, post-norm", lambda s: _ours(s, real_tokens)),
-        Correct(
-            "viz_encoder, pre-norm",
-            lambda s: _ours(s, real_tokens, norm_placement="pre", final_norm=True),
-        ),
-        Correct("viz_encoder, causal", lambda s: _ours(s, earlier_tokens, causal=True)),
-        Correct(
-            "viz_encoder, rotary and relative",
-            lambda s: _ours(
-                s, real_tokens, positions="none", rotary_base=100.0, relative_buckets=8
-            ),
-        ),
-        Correct(
-            "viz_encoder, window in layer 1 only",
-            lambda s: _ours(s, [real_tokens, neighbors(2)], window=2, global_layers=(0,)),
-        ),
-        Correct(
-            "viz_encoder, bfloat16",
-            lambda s: _ours(s, real_tokens, torch.bfloat16, positions="none"),
-        ),
-        Correct(
-            "flex_attention, a BlockMask of each sample",
-            lambda s: MaskedModel(written_out(s, flex), earlier_tokens, _block_mask),
-        ),
-        Correct("sdpa, causal window", lambda s: MaskedModel(written_out(s, sdpa), last_tokens(3))),
-    )
+CORRECT: Correct = {
+    "nn.MultiheadAttention, padding": partial(built, _multihead_padding, passed=_ignored),
+    "nn.MultiheadAttention, causal": partial(
+        built, _multihead_mask, intent=earlier_tokens, passed=_future
+    ),
+    "nn.MultiheadAttention, causal as -inf": partial(
+        built, _multihead_mask, intent=earlier_tokens, passed=_future_added
+    ),
+    "nn.MultiheadAttention, a mask a head": partial(
+        built, _multihead_mask, intent=earlier_tokens, passed=_per_head
+    ),
+    "nn.MultiheadAttention, add_zero_attn": partial(built, _multihead_sink, passed=_ignored),
+    "nn.TransformerEncoder, padding": partial(built, _encoder_padding, passed=_ignored),
+    "nn.TransformerEncoder, nested tensors": lambda s: _torch(s, nested=True),
+    "nn.TransformerEncoder, norm first": lambda s: _torch(s, norm_first=True),
+    "nn.TransformerEncoder, causal": partial(
+        built, _encoder_mask, intent=earlier_tokens, passed=_future
+    ),
+    "nn.TransformerEncoder, causal and padding": partial(
+        built, _encoder_both, intent=earlier_tokens, passed=_both
+    ),
+    "written out, -inf": partial(built, _by_hand, intent=earlier_tokens),
+    "written out, finfo.min": partial(built, _by_hand_saturated, intent=earlier_tokens),
+    "sdpa, padding": partial(built, sdpa),
+    "sdpa, window": partial(built, sdpa, intent=neighbors(2)),
+    "sdpa, packed documents": partial(
+        built, sdpa, intent=own_document(4, causal=True), scope=AuditScope(documents=True)
+    ),
+    "sdpa, mean of real tokens": partial(built, mean),
+    "sdpa, bfloat16": lambda s: MaskedModel(written_out(s, sdpa).bfloat16(), earlier_tokens),
+    "viz_encoder, post-norm": lambda s: _ours(s, real_tokens),
+    "viz_encoder, pre-norm": lambda s: _ours(s, real_tokens, norm_placement="pre", final_norm=True),
+    "viz_encoder, causal": lambda s: _ours(s, earlier_tokens, causal=True),
+    "viz_encoder, rotary and relative": lambda s: _ours(
+        s, real_tokens, positions="none", rotary_base=100.0, relative_buckets=8
+    ),
+    "viz_encoder, window in layer 1 only": lambda s: _ours(
+        s, [real_tokens, neighbors(2)], window=2, global_layers=(0,)
+    ),
+    "viz_encoder, bfloat16": lambda s: _ours(s, real_tokens, torch.bfloat16, positions="none"),
+    "flex_attention, a BlockMask of each sample": partial(
+        built, flex, intent=earlier_tokens, passed=_block_mask
+    ),
+    "sdpa, causal window": partial(built, sdpa, intent=last_tokens(3)),
 }
