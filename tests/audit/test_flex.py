@@ -74,14 +74,6 @@ def test_a_wrong_mask_is_seen_in_the_maps_with_its_cause(passed):
     assert report.check("maps").code == "pattern_ignored"
 
 
-def test_blocks_listed_for_one_sample_are_red_where_they_leave_something_out():
-    report = audit(Flex().eval(), causal, blocks_of(causal, shared=True, size=2))
-    assert own(report) == ["static"], str(report)
-    found = report.check("static")
-    assert (found.code, found.verdict) == ("block_mask", "FAIL")
-    assert "query 4, key 3 of sample 1 is closed by the mask_mod" in found.evidence
-
-
 @pytest.mark.slow
 def test_blocks_listed_for_one_sample_are_told_where_they_still_cover_all():
     report = audit(Flex().eval(), causal, blocks_of(causal, shared=True))

@@ -47,18 +47,6 @@ def test_a_pooling_that_loses_a_token_is_told_so(lost, attends, by):
     assert right.verdict == "PASS", str(right)
 
 
-def from_ten_tokens_on(valid):
-    """All real tokens of short texts, and of longer ones all but the last."""
-    return LOST["last"](valid) if valid.shape[1] >= 10 else valid
-
-
-@pytest.mark.parametrize("attends", [True, False])
-def test_a_token_that_only_longer_texts_lose_is_told_so(attends):
-    wrong = audit(Pools(from_ten_tokens_on, "mean", attends), padding, own_mask, scope=REAL)
-    assert [one.name for one in wrong.failed] == ["lengths"], str(wrong)
-    assert "the last real one" in wrong.sentence and "At 12 tokens" in wrong.sentence
-
-
 def test_a_token_that_pooled_leaves_out_is_told_from_one_that_is_declared_so():
     def pooled(hidden, valid):
         keep = LOST["last"](valid)[..., None]

@@ -268,19 +268,6 @@ def causal_by_mistake(n_queries):
     return ~torch.ones(n_queries, 5, dtype=torch.bool).tril()
 
 
-def test_cross_attention_is_said_not_to_be_judged_or_is_judged():
-    quiet = vz.audit_mask(Decoder().eval(), causal, d_model=8)
-    assert quiet.verdict == "PASS" and said(quiet, "Cross-attention (across)"), str(quiet)
-    assert "Not judged: cross-attention (across)" in quiet.sentence
-    scope = AuditScope(cross=all_of_memory)
-    right = vz.audit_mask(Decoder().eval(), causal, d_model=8, scope=scope)
-    assert right.check("cross_attention").verdict == "PASS" and right.ok, str(right)
-    assert "nowhere else" in right.sentence
-    wrong = vz.audit_mask(Decoder(causal_by_mistake).eval(), causal, d_model=8, scope=scope)
-    assert own(wrong) == ["cross_attention"], str(wrong)
-    assert wrong.check("cross_attention").code == "cross_causal"
-
-
 class Written(Decoder):
     """The same, in a forward pass that attends to the memory itself, of as many tokens as given."""
 

@@ -160,16 +160,6 @@ def test_pooling_over_padding(pool):
     assert inside.verdict == "FAIL" and own(inside)[0] in ("gradient", "padding_invariance")
 
 
-def test_right_pooling_is_not_red():
-    def mean(out, valid):
-        return (out * valid[..., None]).sum(1) / valid.sum(1, keepdim=True)
-
-    assert audit(Stack(), scope=AuditScope(pooled=mean)).verdict == "PASS"
-    model = Stack()
-    report = audit(lambda x, passed: mean(model(x, padding(passed)), passed), padding, of)
-    assert report.verdict == "PASS", str(report)
-
-
 def test_the_order_of_the_batch():
     model = Stack()
 

@@ -1,7 +1,8 @@
-"""Every planted bug is caught by the check that it names, and the document says so."""
+"""Every planted bug is caught by the check that it names, and passes mended, as right models do."""
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.audit.table import (
     head,
     is_caught,
     missed,
+    of_correct,
     of_specimen,
     seen_of,
 )
@@ -106,3 +108,46 @@ def test_the_rest_of_the_document_is_as_the_table_writes_it():
         expected = line.replace("drawn 1 times", f"drawn {SEEDS} times")
         assert expected in text, expected
     assert missed() in text
+
+
+SEED = 0  # the table draws more
+
+
+@pytest.mark.parametrize("name", slow_but([*CORRECT][:-1:6], CORRECT))
+def test_a_correct_model_passes_without_a_warning(name):
+    report = of_correct(name, SEED)
+    assert report.verdict is Verdict.PASS, report
+
+
+SEEN_BY_EACH = {one.flagged_by: identifier for identifier, one in SPECIMENS.items()}
+
+
+@pytest.mark.parametrize("identifier", slow_but(SEEN_BY_EACH.values(), SPECIMENS))
+def test_the_mended_line_passes(identifier):
+    report = of_specimen(identifier, 0, True)
+    assert report.verdict is Verdict.PASS, report
+
+
+def test_what_has_not_the_line_that_is_shown_cannot_be_mended():
+    with pytest.raises(AssertionError, match="does not have this once: no such line"):
+        replace(SPECIMENS["A1-sdpa"], wrong="no such line").build(fixed=True)
+
+
+@pytest.mark.parametrize("identifier", slow_but(SEEN_BY_EACH.values(), SPECIMENS))
+def test_a_seed_gives_one_model_and_mending_leaves_its_weights(identifier):
+    def weights(seed, fixed=False):
+        return dict(SPECIMENS[identifier].build(seed, fixed=fixed).model.named_parameters())
+
+    first, again, mended, other = weights(0), weights(0), weights(0, True), weights(1)
+    assert first.keys() == again.keys() == mended.keys()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert all(torch.equal(first[name], mended[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+def test_building_a_model_leaves_the_global_randomness_alone():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    for specimen in SPECIMENS.values():
+        specimen.build(0)
+    assert torch.equal(torch.get_rng_state(), before)
