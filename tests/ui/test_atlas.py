@@ -215,13 +215,12 @@ def test_the_change_against_a_reference(fresh, minilm, trace):
     assert page.inner_text(".viz-order-said").startswith(f"{(moved >= 0.05).sum()} heads moved")
     page.select_option("#viz-explain-against", "")
     assert page.input_value("#viz-statistic") == "entropy"
-    assert page.locator("#viz-statistic optgroup").count() == 0
 
 
 @pytest.mark.slow
 def test_a_reference_that_is_gone_is_said(fresh):
     run(fresh, SWAPPED, keep=True)
-    fresh.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
+    fresh.page.evaluate("vizTab.measures.reference.key = 'gone'")
     fresh.page.get_by_role("button", name="Show the change").click()
     until_said(fresh.page, ".viz-order-said", "has expired")
     assert "The reference has expired" in fresh.page.inner_text(".viz-order-said")

@@ -93,17 +93,3 @@ def test_a_link_to_a_table_that_is_not_open_says_so(visit):
     page.wait_for_selector(KNOWN, timeout=60_000)
     assert "No table is open in the Corpus tab." in page.inner_text(".viz-order-said")
     assert "Averaged over" not in page.inner_text(".viz-stat-heading")
-
-
-@pytest.mark.slow
-def test_a_comparison_goes_back_to_this_run(visit):
-    page = visit(**{"atlas.over": "example"}).page
-    page.wait_for_selector(KNOWN, timeout=60_000)
-    over(page, "Averaged over 240 texts")
-    page.evaluate("vizTab.order.show('largest', 'highest')")
-    assert page.input_value("#viz-over") == "example"
-    run_beside(page, TEXTS[0])
-    page.wait_for_function("vizTab.measures.comparable.statistics && vizTab.measures.complete('')")
-    page.evaluate("vizTab.order.show('change:entropy', 'highest')")  # which no table has
-    assert page.input_value("#viz-over") == ""
-    assert page.input_value("#viz-statistic") == "change:entropy"

@@ -152,21 +152,3 @@ def test_colors_shared_by_heads_go_up_to_the_largest_weight_that_is_shown(shared
     opened.page.wait_for_function(
         "largest => Math.abs(vizTab.map.scale?.high - largest) < 1e-6", arg=float(largest)
     )
-
-
-@pytest.mark.slow
-def test_a_change_of_a_statistic_is_between_runs_with_the_same_switches(visit, minilm):
-    page = visit().painted()
-    run_beside(page, SENTENCES[1])
-    page.wait_for_selector(".viz-atlas[data-painted]")
-    page.check("#viz-hide")
-    page.wait_for_selector(".viz-atlas[data-painted][data-kept=hide]")
-    page.select_option("#viz-statistic", "change:same")
-    found = page.evaluate("vizTab.measures.heads('change:same').map(({ value }) => value)")
-    own = []
-    for text in SENTENCES[:2]:
-        trace = vz.capture(minilm, text)
-        kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
-        maps = np.stack([trace.attention(at).double().numpy() for at in range(6)])
-        own.append(maps[:, :, kept, kept].mean(axis=2).ravel())
-    assert found == pytest.approx(np.abs(own[1] - own[0]).tolist(), abs=2e-5)

@@ -19,7 +19,7 @@ const NEITHER = { query: false, key: false };
 /** @type {(more?: object, run?: object) => MapChanges} */
 function changesOf(more = {}, run = { key: "r", nLayers: 1 }) {
   const selection = { ...VIEW, change: true, measure: "attention", kept: "all", on: () => {}, ...more };
-  const reference = { run: { key: "b", model: "m", title: "x" } };
+  const reference = { key: "b", model: "m", title: "x" };
   return new MapChanges(selection, { run, layers: [{}], reference, comparable: { maps: true }, on: () => {} });
 }
 const CHANGES = changesOf();

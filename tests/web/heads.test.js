@@ -6,7 +6,7 @@ import { ledTo } from "../../assets/web/explore/atlas_choosing.js";
 import { toggled } from "../../assets/web/explore/head_choice.js";
 import { textOf } from "../../assets/web/explore/found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "../../assets/web/explore/head_filter.js";
-import { changeOf, comparable, HeadStatistics, headNamed, rank } from "../../assets/web/explore/head_statistics.js";
+import { comparable, HeadStatistics, headNamed, rank } from "../../assets/web/explore/head_statistics.js";
 import { pairAsked } from "../../assets/web/explore/pair_search.js";
 import { nearest } from "../../assets/web/explore/similar_heads.js";
 
@@ -95,27 +95,14 @@ test("an order by value: unknown ones last, equal ones as they stood", () => {
 test("a run is compared with a reference of its size", () => {
   const run = (nLayers, nHeads, n) => ({ nLayers, nHeads, n });
   const [a, b] = [run(2, 3, 5), run(2, 3, 5)];
-  assert.deepEqual(comparable(a, b), { maps: true, statistics: true, why: "" });
+  assert.deepEqual(comparable(a, b), { maps: true, why: "" });
   assert.match(comparable(a, a).why, /This run is the reference/);
-  assert.deepEqual(comparable(undefined, b), { maps: false, statistics: false, why: "" });
+  assert.deepEqual(comparable(null, b), { maps: false, why: "" });
   const shorter = comparable(run(2, 3, 4), b);
-  assert.deepEqual([shorter.maps, shorter.statistics], [true, true]);
+  assert.ok(shorter.maps);
   assert.match(shorter.why, /^The reference has 4 tokens, this run 5: maps are compared on the tokens that both have/);
-  assert.equal(comparable(run(2, 4, 5), b).statistics, false);
+  assert.equal(comparable(run(2, 4, 5), b).maps, false);
   assert.match(comparable(run(3, 2, 5), b).why, /^The reference has 3 layers × 2 heads, this run 2 layers × 3 heads/);
-});
-
-test("a change is of two known numbers", () => {
-  const found = new HeadStatistics();
-  const layers = (entropy) => [{ entropy: [entropy] }];
-  const change = (now, then) => {
-    Object.assign(found, { layers: layers(now), reference: { layers: layers(then) } });
-    return found.value("change:entropy", 0, 0);
-  };
-  assert.deepEqual([change(1, null), change(null, 1), change(3, 1), change(1, 3)], [null, null, 2, 2]);
-  assert.equal(found.value("change:entropy", 1, 0), undefined);
-  assert.equal(found.value("entropy", 0, 0), 1);
-  assert.deepEqual([changeOf("entropy"), changeOf("change:entropy")], ["change:entropy", "change:entropy"]);
 });
 
 test("a run that was made anew is compared with no run of its key", () => {
@@ -150,15 +137,9 @@ test("statistics are learned layer by layer, then the change of maps", async () 
   found.add({ entropy: [null] });
   found.keep(old);
   found.enter(run("new"));
-  const changes = ["change:entropy", "change:distance", "change:previous"];
-  assert.deepEqual(found.names(), ["entropy", "distance", "previous", "change", ...changes]);
-  assert.equal(found.text("change:distance").title, "Change: mean distance");
+  assert.deepEqual(found.names(), ["entropy", "distance", "previous", "change"]);
   assert.equal(found.text("change").unit, "share moved");
   found.add({ entropy: [4] });
-  assert.deepEqual(
-    found.heads("change:entropy").map((head) => head.value),
-    [3, undefined],
-  );
   found.compare();
   found.compare(); // asks once
   await new Promise((done) => setTimeout(done, 5));

@@ -128,7 +128,6 @@ export class Atlas {
         if (layer + 1 < run.nLayers) swept = sweep(run, layer + 1, kept);
         this.drawing.add(layer, thumbnails);
         this.draw(layer);
-        await fresh(measures.recall(layer));
         measures.add(statistics);
         this.#tell();
       }

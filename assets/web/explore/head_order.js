@@ -130,10 +130,7 @@ export class HeadOrder extends Emitter {
     const listed = `${key} ${names}`;
     if (listed === this.#names) return;
     const before = this.#names.startsWith(`${key} `) ? this.statistic : this.selection.stat;
-    const titled = (/** @type {string[]} */ listed) => options(listed.map((name) => [name, shown.text(name).title]));
-    const changes = titled(names.filter((name) => !(name in shown.own)));
-    this.choice.replaceChildren(...titled(Object.keys(shown.own)));
-    if (changes.length) this.choice.append(el("optgroup", { label: "Compared with the reference" }, ...changes));
+    this.choice.replaceChildren(...options(names.map((name) => [name, shown.text(name).title])));
     this.choice.value = names.includes(before) ? before : names[0];
     this.#names = listed;
   }

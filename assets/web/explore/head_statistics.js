@@ -1,4 +1,4 @@
-// Statistics of every head of the shown run, and their change against a reference.
+// Statistics of every head of the shown run, and how far its maps are from a reference's.
 
 import { amount } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
@@ -6,14 +6,10 @@ import { Latest } from "../core/latest.js";
 import { AS_IT_RAN, isChanged, sizeSaid, switched } from "../core/run.js";
 import { HeadRoles, isRole } from "./head_roles.js";
 
-/** @typedef {{ run: Run, layers: LayerStatistics[] }} Reference */
 /** @typedef {{ layer: number, head: number, name: string, value: Maybe | undefined }} HeadValue */
 /** @typedef {Pick<Run, "nLayers" | "nHeads" | "n"> & { key?: string }} Sized */
 
-export const MAP_CHANGE = "change"; // of the maps themselves; "change:entropy" is that of a statistic
-export const changeOf = (/** @type {string} */ statistic) => `${MAP_CHANGE}:${plainOf(statistic)}`;
-const plainOf = (/** @type {string} */ name) => name.replace(`${MAP_CHANGE}:`, "");
-const isChange = (/** @type {string} */ name) => name.startsWith(`${MAP_CHANGE}:`);
+export const MAP_CHANGE = "change"; // a statistic of two runs
 
 const OF_MAPS = {
   title: "Change in the map",
@@ -23,7 +19,6 @@ const OF_MAPS = {
   most: 1,
   meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
 };
-const FAR = "absolute difference from the reference";
 
 /** A head by its name, such as "3.5". @type {(name: string) => { layer: number, head: number }} */
 export function headNamed(name) {
@@ -38,10 +33,10 @@ export function rank(heads, lowest) {
   return heads.toSorted((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b)));
 }
 
-/** Whether a run can be compared with a reference, its maps and its statistics, and why not.
- * @type {(reference: Sized | undefined, run: Sized | null) => { maps: boolean, statistics: boolean, why: string }} */
+/** Whether a run's maps can be compared with a reference's, and why not.
+ * @type {(reference: Sized | null, run: Sized | null) => { maps: boolean, why: string }} */
 export function comparable(reference, run) {
-  const none = (why = "") => ({ maps: false, statistics: false, why });
+  const none = (why = "") => ({ maps: false, why });
   if (!reference || !run) return none();
   if (reference === run || (reference.key && reference.key === run.key))
     return none("This run is the reference; run another input to compare.");
@@ -51,7 +46,7 @@ export function comparable(reference, run) {
   }
   const lengths = `The reference has ${reference.n} tokens, this run ${run.n}`;
   const why = reference.n === run.n ? "" : `${lengths}: maps are compared on the tokens that both have.`;
-  return { maps: true, statistics: true, why };
+  return { maps: true, why };
 }
 
 /** @extends {Emitter<[]>} */
@@ -65,7 +60,7 @@ export class HeadStatistics extends Emitter {
   /** @type {LayerStatistics[]} */ layers = [];
   kept = AS_IT_RAN; // over what they are
   /** @type {Record<string, StatisticText> | null} */ #said = null;
-  /** @type {Reference | null} */ reference = null;
+  /** @type {Run | null} */ reference = null;
   /** @type {HeadChanges[]} */ changes = [];
   fault = "";
   roles = new HeadRoles(() => this.tell());
@@ -79,18 +74,8 @@ export class HeadStatistics extends Emitter {
 
   // Statistics over what is kept are about to come; what is known with other switches goes.
   begin(/** @type {Switches} */ kept, /** @type {Record<string, StatisticText>} */ said) {
-    const { reference, run } = this;
-    const same = switched({ ...kept, words: false }) === switched({ ...this.kept, words: false });
     [this.kept, this.#said, this.layers] = [kept, said, []];
-    if (reference && (reference.run === run || !same)) reference.layers = reference.run === run ? this.layers : [];
     this.#forget();
-  }
-
-  // Fetch the reference's statistics, if unknown with these switches.
-  async recall(/** @type {number} */ layer) {
-    const { reference, run, kept } = this;
-    if (!reference || reference.run === run || reference.layers[layer] || !this.comparable.statistics) return;
-    reference.layers[layer] = await reference.run.statistics(layer, kept);
   }
 
   // The statistics of the next layer.
@@ -99,22 +84,10 @@ export class HeadStatistics extends Emitter {
     this.tell();
   }
 
-  // Keep the shown run, once it is complete, as what later runs are compared with; null forgets it.
+  // Keep a run as what the shown one and later ones are compared with; null forgets it.
   keep(/** @type {Run | null} */ run) {
-    this.compareWith(run && { run, layers: this.layers });
-  }
-
-  compareWith(/** @type {Reference | null} */ reference) {
-    this.reference = reference;
+    this.reference = run;
     this.#forget();
-  }
-
-  // Keep another run than the shown one, of which nothing is known here yet.
-  async keepOther(/** @type {Run} */ run) {
-    this.reference = { run, layers: [] };
-    this.#forget();
-    for (let layer = 0; layer < run.nLayers && this.reference?.run === run; layer++) await this.recall(layer);
-    this.tell();
   }
 
   #forget() {
@@ -126,11 +99,11 @@ export class HeadStatistics extends Emitter {
   /** The run that the shown one is compared with: not itself, which may have been made anew. @returns {Run | null} */
   get other() {
     const { reference, run } = this;
-    return reference && reference.run.key !== run?.key ? reference.run : null;
+    return reference && reference.key !== run?.key ? reference : null;
   }
 
   get comparable() {
-    return comparable(this.reference?.run, this.run);
+    return comparable(this.reference, this.run);
   }
 
   // Statistics of a run by itself.
@@ -140,17 +113,13 @@ export class HeadStatistics extends Emitter {
 
   // The statistics that can be asked for now.
   names() {
-    const { maps, statistics } = this.comparable;
-    const own = Object.keys(this.own);
-    return [...own, ...(maps ? [MAP_CHANGE] : []), ...(statistics ? own.map(changeOf) : [])];
+    return [...Object.keys(this.own), ...(this.comparable.maps ? [MAP_CHANGE] : [])];
   }
 
-  /** A statistic, or its change, in words.
+  /** A statistic in words.
    * @type {(name: string) => Pick<StatisticText, "title" | "unit" | "meaning" | "edge" | "over" | "most">} */
   text(name) {
-    const own = this.own[plainOf(name)];
-    if (name === MAP_CHANGE || !own) return OF_MAPS;
-    return isChange(name) ? { ...own, title: `Change: ${own.title.toLowerCase()}`, meaning: FAR, most: 1 } : own;
+    return this.own[name] ?? OF_MAPS;
   }
 
   // Number of layers for which it is known.
@@ -168,11 +137,7 @@ export class HeadStatistics extends Emitter {
   value(name, layer, head) {
     if (name === MAP_CHANGE) return this.changes[layer]?.[head];
     if (isRole(name)) return this.roles.of(name).layers[layer]?.[head];
-    const now = this.layers[layer]?.[plainOf(name)][head];
-    if (!isChange(name)) return now;
-    const then = this.reference?.layers[layer]?.[plainOf(name)][head];
-    if (now === undefined || then === undefined) return undefined;
-    return now === null || then === null ? null : Math.abs(now - then);
+    return this.layers[layer]?.[name]?.[head];
   }
 
   /** Every head with its value, by layer and head. @type {(name: string) => HeadValue[]} */
@@ -187,13 +152,13 @@ export class HeadStatistics extends Emitter {
   // Have the maps compared, layer by layer: the server computes this only on demand.
   compare() {
     const { run, reference } = this;
-    const pair = `${run?.key}:${reference?.run.key}`;
+    const pair = `${run?.key}:${reference?.key}`;
     if (!run || !reference || this.#pair === pair) return;
     [this.changes, this.fault, this.#pair] = [[], "", pair];
     const kept = isChanged(this.kept) ? `&${switched(this.kept)}` : "";
     this.#comparing.run(async (fresh) => {
       for (let layer = 0; layer < run.nLayers; layer++) {
-        this.changes.push(await fresh(run.json(`change?reference=${reference.run.key}&layer=${layer}${kept}`)));
+        this.changes.push(await fresh(run.json(`change?reference=${reference.key}&layer=${layer}${kept}`)));
         this.tell();
       }
     });

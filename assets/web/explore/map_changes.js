@@ -62,7 +62,7 @@ export class MapChanges extends Emitter {
   get against() {
     const { reference, comparable } = this.measures;
     const shown = this.selection.change && this.selection.measure === "attention";
-    return shown && reference && comparable.maps ? reference.run : null;
+    return shown && comparable.maps ? reference : null;
   }
 
   /** The largest change of all heads, at which the scale ends; 0 until all are known. */

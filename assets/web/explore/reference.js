@@ -29,7 +29,7 @@ export class Reference {
   #asked = {};
   #awaited = ""; // the key of the run that is chosen, until it is here
   #swapped = ""; // the text of the next run, where it is to be compared with the shown one
-  /** @type {{ plain: string, text: string, earlier: HeadStatistics["reference"] } | null} the run before a change or a
+  /** @type {{ plain: string, text: string, earlier: Run | null } | null} the run before a change or a
    * swap, the one without changes after it, and what was compared before */
   #given = null;
   /** @type {Map<string, Earlier>} */ #runs = earlierRuns(); // made or opened in this window, by their keys
@@ -103,15 +103,15 @@ export class Reference {
       this.measures.keep(run);
     } else if (this.run && run?.changed?.plain === next.key && isSame(this.run, next))
       this.#back(given?.plain === next.key ? given.earlier : null);
-    else if (given && reference?.run.key === given.plain && ![given.plain, given.text].includes(next.plainKey))
+    else if (given && reference?.key === given.plain && ![given.plain, given.text].includes(next.plainKey))
       this.#back(given.earlier);
     else if (this.run && this.run.key !== next.key && !comparable(this.run, next).maps) this.choose("");
   }
 
-  #back(/** @type {HeadStatistics["reference"]} */ earlier) {
+  #back(/** @type {Run | null} */ earlier) {
     if (!earlier) this.selection.set({ change: false });
     this.#given = null;
-    this.measures.compareWith(earlier);
+    this.measures.keep(earlier);
   }
 
   #open(/** @type {Record<string, string>} */ link, key = "") {
@@ -135,7 +135,7 @@ export class Reference {
           const run = new Run(/** @type {RunDescription} */ (await fresh(ask())));
           this.#remember(run);
           this.#awaited = run.key;
-          await fresh(this.measures.keepOther(run));
+          this.measures.keep(run);
           this.#ordered();
         },
         { tell },
