@@ -1,8 +1,10 @@
 """Routes of the Corpus tab: the table that ships, tables of texts that were sent, and files."""
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from typing import Annotated, Any
 
+from fastapi import APIRouter, Depends, Request, Response
+
+from viz_encoder.arguments import Progress
 from viz_encoder.ui.tabs.corpus import sources
 from viz_encoder.ui.tabs.corpus.pictures import ZIP
 from viz_encoder.ui.tabs.corpus.results import (
@@ -17,7 +19,7 @@ from viz_encoder.ui.tabs.corpus.results import (
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.body_limits import body_of, json_object
-from viz_encoder.ui.wire.concurrency import Places, progress_lines
+from viz_encoder.ui.wire.concurrency import Places, Plain
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 ROUTER = APIRouter(prefix="/viz/corpus", route_class=ErrorRoute)
@@ -27,66 +29,66 @@ MOST_BYTES = 50_000_000  # per file; one line for each of 2,000 texts
 FILE = "The file"
 
 
+async def _file(request: Request, runs: Runs, name: str = "") -> bytes:
+    most = runs.limits.upload_bytes
+    return await body_of(request, most if name.endswith(ZIP) else min(MOST_BYTES, most), FILE)
+
+
+async def _pictures(request: Request, runs: Runs) -> bytes:
+    return await body_of(request, runs.limits.upload_bytes, "The pictures")
+
+
+async def _table(request: Request, runs: Runs) -> dict[str, Any]:
+    return json_object(await body_of(request, runs.limits.table_bytes, "The table"))
+
+
 @ROUTER.get("/example")
-async def example_route(request: Request) -> Response:
+@FILES
+def example_route() -> Response:
     """The example sentences on the built-in model, measured when the project was built."""
-    return await FILES.answer(request, lambda: answers.plain(example()))
+    return answers.plain(example())
 
 
 @ROUTER.post("/example")
-async def example_on_route(runs: Runs, request: Request, model: str = "") -> StreamingResponse:
+@MEASURING.lines
+def example_on_route(runs: Runs, tell: Progress, model: str = "") -> Plain:
     """The example sentences on another model, as lines of JSON."""
-    return progress_lines(
-        lambda tell: described(over(runs, sources.example_texts(), sources.EXAMPLE, model, tell)),
-        *(MEASURING, request, runs.limits),
-    )
+    return described(over(runs, sources.example_texts(), sources.EXAMPLE, model, tell))
 
 
 @ROUTER.post("/treebank")
-async def treebank_route(runs: Runs, request: Request) -> StreamingResponse:
+@MEASURING.lines
+def treebank_route(runs: Runs, tell: Progress) -> Plain:
     """The example treebank on its model, with its relations, as lines of JSON."""
-    return progress_lines(
-        lambda tell: example_trees(runs, tell),
-        *(MEASURING, request, runs.limits),
-    )
+    return example_trees(runs, tell)
 
 
 @ROUTER.post("/measured")
-async def measured_route(
+@MEASURING.lines
+def measured_route(
     runs: Runs,
-    request: Request,
+    content: Annotated[bytes, Depends(_file)],
+    tell: Progress,
     name: str = "",
     model: str = "",
     column: str = "text",
     second: str = "",
-) -> StreamingResponse:
+) -> Plain:
     """The table of an uploaded file, or of pasted lines, as lines of JSON."""
-    most = runs.limits.upload_bytes
-    content = await body_of(request, most if name.endswith(ZIP) else min(MOST_BYTES, most), FILE)
-    asked = name or sources.PASTED, content, model, column
-    return progress_lines(
-        lambda tell: measured(runs, *asked, tell, second),
-        *(MEASURING, request, runs.limits),
-    )
+    return measured(runs, name or sources.PASTED, content, model, column, tell, second)
 
 
 @ROUTER.post("/pictures")
-async def pictures_route(runs: Runs, request: Request, model: str = "") -> StreamingResponse:
+@MEASURING.lines
+def pictures_route(
+    runs: Runs, content: Annotated[bytes, Depends(_pictures)], tell: Progress, model: str = ""
+) -> Plain:
     """The table of several uploaded pictures, as lines of JSON."""
-    content = await body_of(request, runs.limits.upload_bytes, "The pictures")
-    return progress_lines(
-        lambda tell: measured_pictures(runs, content, model, tell),
-        *(MEASURING, request, runs.limits),
-    )
+    return measured_pictures(runs, content, model, tell)
 
 
 @ROUTER.post("/file")
-async def file_route(runs: Runs, request: Request, kind: str = ".csv") -> Response:
+@FILES
+def file_route(sent: Annotated[dict[str, Any], Depends(_table)], kind: str = ".csv") -> Response:
     """A table that the page holds as a file."""
-    content = await body_of(request, runs.limits.table_bytes, "The table")
-
-    def work() -> Response:
-        table = sources.sent_table(json_object(content))
-        return answers.download(file_of(table, kind), f"heads{kind}")
-
-    return await FILES.answer(request, work)
+    return answers.download(file_of(sources.sent_table(sent), kind), f"heads{kind}")

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Depends, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.mask_input.conventions import Convention
@@ -25,7 +24,7 @@ from viz_encoder.ui.tabs.masks.masked_runs import (
 )
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
-from viz_encoder.ui.wire.body_limits import body_of, read_json
+from viz_encoder.ui.wire.body_limits import body_of, read_json, sent
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ToldRoute
@@ -48,7 +47,14 @@ async def _sent_mask(n_tokens: MaskSize, request: Request) -> PairMask:
     return requests.unpacked(bits, n_tokens)
 
 
+async def _sent_file(n_tokens: MaskSize, request: Request, name: str) -> bytes:
+    what = shortened(printable(name))
+    return await body_of(request, requests.file_bytes(n_tokens), what)
+
+
 Sent = Annotated[Any, Depends(_sent_mask)]
+SentFile = Annotated[bytes, Depends(_sent_file)]
+Named = Annotated[bytes, sent(requests.MAX_JSON, "What was sent")]  # a preset, as JSON
 
 
 @ROUTER.get("/offered")
@@ -71,28 +77,24 @@ def intent(entry: Held) -> Response:
 
 
 @ROUTER.post("/preset")
-async def preset(n_tokens: MaskSize, request: Request) -> Response:
+def preset(n_tokens: MaskSize, given: Named) -> Response:
     """The mask of a preset, named as JSON, as bits."""
-    content = await body_of(request, requests.MAX_JSON, "What was sent")
-    given = read_json(content)
-    return await run_in_threadpool(lambda: _bits(requests.made_by(given, n_tokens)))
+    return _bits(requests.made_by(read_json(given), n_tokens))
 
 
 @ROUTER.post("/padded")
-async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
+@PLACES
+def padded(run: str, runs: Runs, code: str) -> Response:
     """The run with real [PAD] beside it and no mask, such as "end:2"; as runs are described."""
-
-    def work() -> Response:
-        made = runs.rerun(run, PURPOSE, **{**ALONE, "pad": Padding.parsed(code)})
-        return answers.plain(runs.again(made), FRESH)
-
-    return await PLACES.answer(request, work)
+    made = runs.rerun(run, PURPOSE, **{**ALONE, "pad": Padding.parsed(code)})
+    return answers.plain(runs.again(made), FRESH)
 
 
 @ROUTER.post("/upload")
-async def upload(
+@PLACES
+def upload(
     n_tokens: MaskSize,
-    request: Request,
+    content: SentFile,
     name: str,
     convention: str,
     sample: int = 0,
@@ -103,77 +105,56 @@ async def upload(
     x-about: how many samples it has, which mask it is, and whether it is another one than the
     preset `meant`, named as JSON; `mistake` is what a code does that is passed it.
     """
-    what = shortened(printable(name))
-    content = await body_of(request, requests.file_bytes(n_tokens), what)
-
-    def work() -> Response:
-        mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
-        wanted = requests.meant_by(read_json(meant.encode()), n_tokens) if meant else None
-        found = recognized(mask, wanted, "Your file", Convention(convention))
-        mistake = MADE_BY.get(found.mistake, "") if wanted else ""
-        told = {"says": found.says, "wrong": found.wrong, "mistake": mistake}
-        return _bits(mask, **{"x-about": json.dumps({"samples": samples, **told})})
-
-    return await PLACES.answer(request, work)
+    mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
+    wanted = requests.meant_by(read_json(meant.encode()), n_tokens) if meant else None
+    found = recognized(mask, wanted, "Your file", Convention(convention))
+    mistake = MADE_BY.get(found.mistake, "") if wanted else ""
+    told = {"says": found.says, "wrong": found.wrong, "mistake": mistake}
+    return _bits(mask, **{"x-about": json.dumps({"samples": samples, **told})})
 
 
 @ROUTER.post("/run")
-async def run_route(
-    run: str,
-    mask: Sent,
-    runs: Runs,
-    request: Request,
-    mistake: str = Mistake.NONE,
-    scope: str = "",
+@PLACES
+def run_route(
+    run: str, mask: Sent, runs: Runs, mistake: str = Mistake.NONE, scope: str = ""
 ) -> Response:
     """Run the same input with a mask; what it did, and the new run's description."""
-    planted = Mistake(mistake)
-
-    def work() -> Response:
-        made = run_masked(runs, run, mask, planted, scope)
-        return answers.plain(result_of(runs, made), FRESH)
-
-    return await PLACES.answer(request, work)
+    made = run_masked(runs, run, mask, Mistake(mistake), scope)
+    return answers.plain(result_of(runs, made), FRESH)
 
 
 @ROUTER.get("/result")
-async def result(run: str, runs: Runs, request: Request) -> Response:
+@PLACES
+def result(run: str, runs: Runs) -> Response:
     """Result of a held run."""
-    return await PLACES.answer(request, lambda: answers.plain(result_of(runs, run), FRESH))
+    return answers.plain(result_of(runs, run), FRESH)
 
 
 @ROUTER.get("/panels")
-async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Response:
+@PLACES
+def panels(entry: Held, layer: Layer, head: str) -> Response:
     """Intended, passed, observed and leaking, float32 "panel query key"; x-about counts pairs."""
     trace, meant = entry.trace, masked_of(entry)
     chosen = parse_head(head, trace)
-
-    def work() -> Response:
-        found = mask_panels(trace, meant.intent, layer, chosen, where=meant.scope.where)
-        parts = found.intended, found.passed, found.observed, found.leaking
-        about = {"allowed": found.n_allowed, "faint": found.n_faint}
-        return answers.array(np.stack([part.astype(np.float32) for part in parts]), about=about)
-
-    return await PLACES.answer(request, work)
+    found = mask_panels(trace, meant.intent, layer, chosen, where=meant.scope.where)
+    parts = found.intended, found.passed, found.observed, found.leaking
+    about = {"allowed": found.n_allowed, "faint": found.n_faint}
+    return answers.array(np.stack([part.astype(np.float32) for part in parts]), about=about)
 
 
 @ROUTER.post("/snippet")
-async def snippet(
-    entry: Held, mask: Sent, kind: str, made: str = "null", scope: str = ""
-) -> Response:
+def snippet(entry: Held, mask: Sent, kind: str, made: str = "null", scope: str = "") -> Response:
     """The lines of Python that give this mask to a call; `made` names its preset as JSON."""
     given, call = read_json(made), requests.call_of(entry, scope)
-    code = await run_in_threadpool(lambda: requests.code_of(mask, kind, given, call))
+    code = requests.code_of(mask, kind, given, call)
     return Response(code, media_type="text/plain; charset=utf-8", headers=FRESH)
 
 
 @ROUTER.get("/empty")
-async def empty(entry: Held, request: Request) -> Response:
+@PLACES
+def empty(entry: Held) -> Response:
     """Results of each attention implementation for a row without any key, tried now."""
-    return await PLACES.answer(
-        request,
-        lambda: answers.plain([{"way": r.way, "words": r.words} for r in empty_rows()]),
-    )
+    return answers.plain([{"way": each.way, "words": each.words} for each in empty_rows()])
 
 
 def _bits(mask: Any, **more: str) -> Response:

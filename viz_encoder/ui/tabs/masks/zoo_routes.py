@@ -1,6 +1,6 @@
 """Routes of the mask zoo: its specimens, and the audit of one; they need no run."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from viz_encoder.ui.tabs.masks.audits import AUDITS, kept, zoo
 from viz_encoder.ui.wire import bytes as answers
@@ -27,14 +27,8 @@ def kept_audit(identifier: str) -> Response:
 
 
 @ROUTER.get("/{identifier}")
-async def audit(
-    identifier: str, runs: Runs, request: Request, fixed: bool = False, seed: int = 0
-) -> Response:
+@PLACES
+def audit(identifier: str, runs: Runs, fixed: bool = False, seed: int = 0) -> Response:
     """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
-
-    def work() -> Response:
-        return answers.plain(
-            AUDITS.of(identifier, fixed, seed, WorkWatch(runs.limits).check), FRESH
-        )
-
-    return await PLACES.answer(request, work)
+    tell = WorkWatch(runs.limits).check
+    return answers.plain(AUDITS.of(identifier, fixed, seed, tell), FRESH)

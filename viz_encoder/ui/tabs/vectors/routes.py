@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from viz_encoder.analyses.collection import Collection
 from viz_encoder.analyses.token_pairs import not_a_sum
@@ -106,19 +106,14 @@ def picture(compared: HeldSet, item: int) -> Response:
 
 
 @ROUTER.get("/set/{key}/take/{kind}")
-async def take(
-    compared: HeldSet, kind: str, request: Request, method: str = "", layer: int = -1
-) -> Response:
+@PLACES
+def take(compared: HeldSet, kind: str, method: str = "", layer: int = -1) -> Response:
     """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
     if kind not in FILES:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
-
-    def work() -> Response:
-        found = compared.found
-        part = one_row(found, method, layer) if method else found
-        return answers.download(_content(part, kind), FILES[kind])
-
-    return await PLACES.answer(request, work)
+    found = compared.found
+    part = one_row(found, method, layer) if method else found
+    return answers.download(_content(part, kind), FILES[kind])
 
 
 @ROUTER.get("/learned/{key}/item/{item}")

@@ -6,7 +6,7 @@ from reprlib import repr as shown  # truncates: client input can be of any lengt
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from jaxtyping import Float
 
 from viz_encoder.analyses.logit_lens import logit_lens
@@ -45,8 +45,8 @@ NEAREST = 10
 class ResultSettings:
     """Settings of a result; client values, checked before use."""
 
-    layer: object = 0  # blocks passed, 0 = embeddings; for token_similarity and nearest_tokens
-    token: object = 0  # whose nearest tokens, or around which the lens reads where there are many
+    layer: int = 0  # blocks passed, 0 = embeddings; for token_similarity and nearest_tokens
+    token: int = 0  # whose nearest tokens, or around which the lens reads where there are many
     hide_special: bool = False  # whether special tokens such as [CLS] are left out
     center: str = CENTERS[0]  # for PCA, "together" or "each layer"
     task: str = ""  # prediction head of the lens; default the first
@@ -105,39 +105,32 @@ ROUTER = APIRouter(prefix="/run/{run}/hidden", route_class=ErrorRoute)
 PLACES = Places(2)  # results that are computed at the same time; the others wait, or are given up
 
 
-async def _asked(
-    layer: int = 0,
-    token: int = 0,
-    hide_special: bool = False,
-    center: str = "together",
-    task: str = "",
-) -> ResultSettings:
-    return ResultSettings(layer, token, hide_special, center, task)
-
-
-Wanted = Annotated[ResultSettings, Depends(_asked)]
+Wanted = Annotated[ResultSettings, Depends()]
 
 
 @ROUTER.get("/cosine_similarities")
-async def cosine_similarities(
-    entry: Held, request: Request, hide_special: bool = False
-) -> Response:
+@PLACES
+def cosine_similarities(entry: Held, hide_special: bool = False) -> Response:
     """Cosines after every number of blocks, float32 "state token token", of a short run."""
-    return await PLACES.answer(
-        request, lambda: answers.array(_together(entry, hide_special), about={})
-    )
+    return answers.array(_together(entry, hide_special), about={})
 
 
 @ROUTER.get("/take/{what}.{kind}")
-async def take(entry: Held, what: str, kind: str, asked: Wanted, request: Request) -> Response:
+@PLACES
+def take(entry: Held, what: str, kind: str, asked: Wanted) -> Response:
     """A result as a file, csv or npz."""
-    return await PLACES.answer(request, lambda: _file(entry, what, kind, asked))
+    if kind not in FILES:
+        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
+    found, trace = measure_states(entry, what, asked), entry.trace
+    content = state_lines(trace, found) if kind == "csv" else state_npz(trace, found)
+    return answers.download(content, f"{what}.{kind}")
 
 
 @ROUTER.get("/{what}")
-async def result(entry: Held, what: str, asked: Wanted, request: Request) -> Response:
+@PLACES
+def result(entry: Held, what: str, asked: Wanted) -> Response:
     """A result: its numbers as float32 with x-shape, or all of it as JSON where it is short."""
-    return await PLACES.answer(request, lambda: _drawn(measure_states(entry, what, asked)))
+    return _drawn(measure_states(entry, what, asked))
 
 
 def _together(entry: Entry, hide_special: bool) -> Float[np.ndarray, "state token token"]:
@@ -170,14 +163,6 @@ def _drawn(result: StateResult) -> Response:
             return answers.array(result.points, about={"shares": result.shares.tolist()})
     content = {field.name: plain(getattr(result, field.name)) for field in fields(result)}
     return answers.plain(content)
-
-
-def _file(entry: Entry, what: str, kind: str, asked: ResultSettings) -> Response:
-    if kind not in FILES:
-        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
-    found, trace = measure_states(entry, what, asked), entry.trace
-    content = state_lines(trace, found) if kind == "csv" else state_npz(trace, found)
-    return answers.download(content, f"{what}.{kind}")
 
 
 def hidden_states(
