@@ -1,10 +1,7 @@
 """One key's column against whole maps, and against scores and softmax written out in float64."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-import torch
 
 import viz_encoder as vz
 from viz_encoder.analyses.column import column
@@ -39,38 +36,10 @@ def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, m
         assert np.abs(got - trace.attention(layer, head)[:, key].numpy()).max() <= 1e-7
 
 
-@pytest.mark.parametrize(
-    ("head", "fuse"),
-    [
-        ("mean", lambda m: m.mean(axis=0)),
-        ("max", lambda m: m.max(axis=0)),
-        ((1, 5, 7), lambda m: m[[1, 5, 7]].mean(axis=0)),
-    ],
-)
-def test_heads_are_fused_cell_by_cell(traces, head, fuse):
-    maps = traces[0].attention(2).numpy().astype(np.float64)
-    assert np.abs(column(traces[0], 2, head, 8).weights - fuse(maps)[:, 8]).max() <= 1e-7
-
-
 def test_a_forbidden_key_is_nan_and_no_zero(traces):
     padding = int((~traces[1].valid).nonzero()[0])
     assert np.isnan(column(traces[1], 1, 3, padding).weights).all()
     assert not np.isnan(column(traces[1], 1, 3, 0).weights).any()
-
-
-def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
-    """A causal mask for head 0 alone: earlier queries may not see the key, by that head."""
-    monkeypatch.setattr(head_rows, "BLOCK_BYTES", 4 * 15 * 4)
-    trace = traces[0]
-    n, ran = trace.n_tokens, trace.layers[0]
-    mask = torch.ones(ran.n_heads, n, n, dtype=torch.bool)
-    mask[0] = torch.ones(n, n).tril().bool()
-    causal = replace(trace, layers=(replace(ran, mask=mask), *trace.layers[1:]))
-    got = column(causal, 0, 0, 6).weights
-    assert np.isnan(got[:6]).all() and not np.isnan(got[6:]).any()
-    assert np.abs(got[6:] - causal.attention(0, 0)[6:, 6].numpy()).max() <= 1e-7
-    assert not np.isnan(column(causal, 0, 1, 6).weights).any()
-    assert not np.isnan(column(causal, 0, "mean", 6).weights).any()
 
 
 @pytest.mark.parametrize(

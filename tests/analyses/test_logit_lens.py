@@ -107,11 +107,6 @@ def test_token_labels_and_one_label_for_the_whole(tmp_path):
     assert np.abs(found.finals[:, 0] - shares[:, answer].numpy()).max() <= 1e-5
 
 
-def test_a_score_is_called_a_score(tmp_path):
-    encoder, _ = made(tmp_path, "bert", bert("ForSequenceClassification", num_labels=1))
-    assert logit_lens(encoder, vz.capture(encoder, "w1")).unit == "score"
-
-
 def test_the_last_row_is_what_the_model_predicts(grammar):
     trace = vz.capture(grammar, "the keys to the cabinet [MASK] old")
     at = trace.tokens.index("[MASK]")

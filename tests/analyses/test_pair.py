@@ -65,15 +65,6 @@ def test_heads_are_ranked_by_either_measure(traces):
         found.ranked(5, "key")
 
 
-def test_as_a_table(traces):
-    found = pair(traces[0], IT, ANIMAL)
-    frame = found.to_frame()
-    assert list(frame) == ["layer", "head", "weight", "mean", "ratio"] and len(frame) == 72
-    line = frame[(frame["layer"] == 3) & (frame["head"] == 1)].iloc[0]
-    assert line["weight"] == found.weights[3, 1] and line["ratio"] == found.ratios[3, 1]
-    assert np.array_equal(np.asarray(found), found.weights)
-
-
 def test_a_forbidden_pair_is_nan_and_not_ranked(traces):
     padding = int((~traces[1].valid).nonzero()[0])
     found = pair(traces[1], 1, padding)

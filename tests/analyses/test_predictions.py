@@ -39,16 +39,6 @@ def test_masked_tokens(tmp_path):
         assert np.allclose(guess.shares, best.values, atol=1e-6) and guess.unit == "probability"
 
 
-@pytest.mark.parametrize("layer", [0, 1, 3])
-def test_after_any_layer(tmp_path, layer):
-    encoder, reference = loaded(tmp_path, "ForMaskedLM")
-    trace = vz.capture(encoder, TEXT)
-    with torch.no_grad():
-        shares = reference.cls(logits_of(reference, trace).hidden_states[layer])[0, 1].softmax(-1)
-    guess = predictions(encoder, trace, state=layer)[0]
-    assert np.allclose(guess.shares, shares.topk(10).values, atol=1e-6)
-
-
 def test_a_pre_norm_model_is_read_through_its_final_norm():
     encoder = vz.load("scene", device="cpu")
     trace = vz.capture(encoder, asset("examples/digit.png"))
@@ -78,15 +68,6 @@ def test_labels_that_are_each_a_yes_or_no(tmp_path):
     trace = vz.capture(encoder, "w1 w2")
     expected = logits_of(reference, trace).logits[0].sigmoid().sort(descending=True).values
     assert np.allclose(predictions(encoder, trace)[0].shares, expected, atol=1e-6)
-
-
-def test_token_labels_leave_padding_out(tmp_path):
-    encoder, reference = loaded(tmp_path, "ForTokenClassification", num_labels=5)
-    trace = vz.capture(encoder, ["w1 w2 w3", "w4"])[1]
-    guesses = predictions(encoder, trace, n=5)
-    assert [guess.token for guess in guesses] == [0]
-    alone = logits_of(reference, vz.capture(encoder, "w4")).logits[0, 0].softmax(-1)
-    assert np.allclose(guesses[0].shares, alone.sort(descending=True).values, atol=1e-5)
 
 
 def test_what_cannot_be_said_is_refused(tmp_path, minilm):

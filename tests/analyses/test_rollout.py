@@ -9,7 +9,6 @@ import torch
 
 import viz_encoder as vz
 from viz_encoder.analyses.rollout import rollout, rollout_matrix
-from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 
 rollout_module = import_module("viz_encoder.analyses.rollout")
@@ -63,12 +62,6 @@ def test_the_whole_matrix(traces, fuse, which):
     assert np.abs(found[3] - rollout(trace, 3, fuse).rows[-1]).max() <= 1e-6
     real = trace.valid.numpy()
     assert not found[real][:, ~real].any()
-
-
-def test_the_whole_matrix_of_a_pre_norm_model():
-    trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/digit.png"))
-    found = rollout_matrix(trace).shares
-    assert np.abs(found - by_matrices(trace, "mean")[-1]).max() <= 1e-6
 
 
 def test_a_query_that_attends_to_nothing_keeps_its_share(minilm):

@@ -56,15 +56,6 @@ def test_few_queries_are_spread_over_the_text(traces):
     assert apart.max() <= 2e-5
 
 
-def test_as_a_table(traces):
-    found = similar_heads(traces[0], 3, 1)
-    frame = found.to_frame()
-    assert list(frame) == ["layer", "head", "distance"] and len(frame) == 72
-    assert np.array_equal(np.asarray(found), found.distances)
-    assert (3, 1) not in found.nearest(100) and len(found.nearest(100)) == 71
-    assert found.nearest(0) == ()
-
-
 def test_what_there_is_not_is_said(traces):
     with pytest.raises(SelectionError, match="no layer 6; choose 0 to 5"):
         similar_heads(traces[0], 6, 0)

@@ -304,30 +304,6 @@ def test_a_removed_head_adds_nothing(grammar):
     assert heads.lengths[1] == 0 and not heads.parts[1].any() and heads.lengths[0] > 1
 
 
-def test_a_recorded_encoder_of_torch():
-    """One row from the trace alone; all parts where the recorded module is loaded beside it."""
-    torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(24, 4, 40, batch_first=True, norm_first=True)
-    module = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
-    x = torch.randn(1, 7, 24)
-    with vz.record(module) as recording, torch.no_grad():
-        module(x)
-    trace, encoder = recording.trace(), vz.load(module)
-    for layer in range(2):
-        row = of.attention_step(trace, layer, 3, 5)
-        attend, seen = module.layers[layer].self_attn, trace.hidden(layer)[None]
-        seen = module.layers[layer].norm1(seen)
-        maps = attend(seen, seen, seen, average_attn_weights=False)[1]
-        near(row.weights, maps[0, 3, 5].detach())
-        near(row.exps / row.sum, row.weights)
-        near(row.out, maps[0, 3, 5].detach().double().numpy() @ row.v)
-        assert row.apart is None or row.apart <= NEAR
-        _, normed = check_block(encoder, trace, layer, 5, NEAR)
-        check_row(encoder, trace, layer, 3, 5, 2, normed, NEAR)
-    inputs = encoder.read(x)
-    assert check_embedding(encoder, trace, inputs, 5, NEAR) == 0
-
-
 def test_maps_that_were_kept_have_no_scores():
     """A model that does its own softmax, with a sink: q and k are not known."""
     torch.manual_seed(0)

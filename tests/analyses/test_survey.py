@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.slow import slow
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import STATISTICS, survey, surveys
@@ -42,47 +41,6 @@ def by_loops(weights, allowed, step, reduce):
             if allowed[at].any():
                 out[i, j] = getattr(weights[at], reduce)()
     return out
-
-
-def statistics_by_loops(weights, valid, special):
-    real = [i for i, v in enumerate(valid) if v]
-    rows = weights[real]
-    n = len(weights)
-    share = lambda shift: [weights[i, i + shift] for i in real if i + shift in real]  # noqa: E731
-    logs = np.log(np.where(rows > 0, rows, 1))
-    return {
-        "entropy": -(rows * logs).sum(axis=1).mean(),
-        "distance": np.mean([sum(weights[i, j] * abs(i - j) for j in range(n)) for i in real]),
-        "same": np.mean(share(0)),
-        "previous": np.mean(share(-1)),
-        "next": np.mean(share(1)),
-        "first": rows[:, 0].mean(),
-        "special": rows[:, np.array(special)].sum(axis=1).mean(),
-        "largest": rows.max(),
-    }
-
-
-@pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("size", [64, 5])
-@pytest.mark.parametrize("block_bytes", [4 * 2**20, slow(700), 300])
-def test_survey_equals_loops(traces, which, size, block_bytes, monkeypatch):
-    monkeypatch.setattr(survey_module, "BLOCK_BYTES", block_bytes)
-    trace = traces[which]
-    n, step = trace.n_tokens, -(-trace.n_tokens // size)
-    allowed = np.broadcast_to(trace.valid.numpy(), (n, n))
-    for layer, surveyed in list(enumerate(survey(trace, size)))[:2]:
-        for head in (5, 11):
-            weights = trace.attention(layer, head).numpy().astype(np.float64)
-            for found, reduce in (
-                (surveyed.thumbnails_max, "max"),
-                (surveyed.thumbnails_mean, "mean"),
-            ):
-                expected = by_loops(weights, allowed, step, reduce)
-                assert np.allclose(found[head], expected, atol=1e-6, equal_nan=True)
-            expected = statistics_by_loops(weights, trace.valid.tolist(), trace.sample.special)
-            assert set(expected) == set(STATISTICS)
-            for name, value in expected.items():
-                assert surveyed.statistics[name][head] == pytest.approx(value, abs=2e-5), name
 
 
 @pytest.mark.parametrize("block_bytes", [4 * 2**20, 20_000, 700])
@@ -174,13 +132,6 @@ def test_overview_equals_loops(traces, which, head, size):
         assert max(tile.values.shape) <= size
 
 
-def test_a_row_is_exact_and_marks_what_is_masked(traces):
-    found = row(traces[1], 4, 7, 2).weights
-    expected = traces[1].attention(4, 7)[2].numpy()
-    assert np.array_equal(np.isnan(found), ~traces[1].valid.numpy())
-    assert np.nanmax(np.abs(found - expected)) <= 1e-6
-
-
 def test_an_empty_part_is_refused(traces):
     with pytest.raises(SelectionError, match="empty"):
         overview(traces[0], 0, 0, rows=slice(3, 3), keys=slice(0, 3))
@@ -209,30 +160,6 @@ def test_one_token(minilm):
     assert np.isnan(list(neighbors.values())).all()  # one token has neither
     assert np.isfinite(list(surveyed.statistics.values())).all()
     assert surveyed.statistics["entropy"].tolist() == pytest.approx([0, 0])
-
-
-def test_a_mask_per_head_and_query(minilm):
-    """Masks of every shape; a query that may attend to nothing counts with zeros."""
-    text = TEXTS[0]
-    n = vz.capture(minilm, text).n_tokens
-    mask = torch.rand(1, minilm.model.config.n_heads, n, n, generator=torch.manual_seed(3)) < 0.5
-    mask[:, :, 4] = False
-    mask[:, 3, :6, :6] = False
-    trace = vz.capture(minilm, text, mask=mask)
-    surveyed = survey(trace, 6)[2]
-    step = -(-n // 6)
-    for head in (3, 7):
-        weights, allowed = trace.attention(2, head).double().numpy(), mask[0, head].numpy()
-        found = surveyed.thumbnails_max[head], surveyed.thumbnails_mean[head]
-        for one, reduce in zip(found, ("max", "mean"), strict=True):
-            expected = by_loops(weights, allowed, step, reduce)
-            assert np.allclose(one, expected, atol=1e-6, equal_nan=True)
-        expected = statistics_by_loops(weights, [True] * n, trace.sample.special)
-        for name, value in expected.items():
-            assert surveyed.statistics[name][head] == pytest.approx(value, abs=2e-5), name
-    tile = overview(trace, 2, (3, 7), rows=slice(None), keys=slice(None))
-    either = mask[0, [3, 7]].any(dim=0).numpy()
-    assert np.array_equal(np.isnan(tile.values), ~either)
 
 
 def test_cross_attention_is_surveyed_over_its_own_keys():

@@ -136,12 +136,6 @@ def test_padding_adds_nothing(minilm, runs):
     assert len(found.matches) == n - 2 and "[PAD]" not in found.sentence
 
 
-def test_a_text_is_as_itself(runs):
-    found = token_pairs(runs[0], runs[0], state=3)
-    assert found.cosine == pytest.approx(1, abs=1e-12)
-    assert all(each.token == each.nearest for each in found.matches)
-
-
 def test_two_pictures():
     scene = vz.load("scene", device="cpu")
     one, other = (vz.capture(scene, asset(PICTURES[name])) for name in ("a digit", "a wide scene"))

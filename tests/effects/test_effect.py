@@ -242,6 +242,13 @@ def test_a_model_in_training_is_measured_at_rest_and_left_in_training():
         ({"answer": "are", "other": "are"}, "both"),
         ({"answer": ["are", "is"]}, "2 answers and 1 texts"),
         ({"measure": "state", "at": 99}, "no token 99"),
+        ({"measure": "pooled", "answer": "are"}, "does not use answer="),
+        ({"measure": "pooled", "at": 3}, "does not use at="),
+        ({"pooling": "cls"}, "does not use pooling="),
+        ({"measure": "state", "at": 1.0}, "at is 1.0"),
+        ({"measure": "state", "at": True}, "at is True"),
+        ({"answer": 3}, "answer is 3"),
+        ({"other": ["is", "are"]}, "2 answers and 1 texts"),
     ],
 )
 def test_what_cannot_be_is_said(grammar, given, said):
@@ -258,24 +265,6 @@ def test_a_text_without_a_mask_has_no_masked_logits(grammar):
 def test_another_kind_of_model_is_sent_to_knock():
     with pytest.raises(vz.VizEncoderError, match=r"vz\.ablate"):
         vz.effect(torch.nn.Linear(2, 2), "a")
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"measure": "pooled", "answer": "are"}, "does not use answer="),
-        ({"measure": "pooled", "at": 3}, "does not use at="),
-        ({"pooling": "cls"}, "does not use pooling="),
-        ({"measure": "state", "at": 1.0}, "at is 1.0"),
-        ({"measure": "state", "at": True}, "at is True"),
-        ({"answer": 3}, "answer is 3"),
-        ({"other": ["is", "are"]}, "2 answers and 1 texts"),
-        ({"measure": "logit"}, "no prediction head 'classify'"),
-    ],
-)
-def test_what_a_measure_would_ignore_is_refused(grammar, given, said):
-    with pytest.raises(vz.VizEncoderError, match=said):
-        vz.effect(grammar, SENTENCE, **given)
 
 
 def test_texts_of_different_measures_have_no_mean(grammar):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.export import MapView, arrays, csv_lines, draw_page, save, snippet
+from viz_encoder.export import MapView, arrays, csv_lines, draw_page, snippet
 from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = "The reinterpretation of tokenization"
@@ -61,15 +61,6 @@ def test_npz_and_csv(trace, options):
     assert ("divided by its sum" in note) == options.get("renormalize", False)
 
 
-def test_one_row_of_a_word_is_its_row_of_the_map(trace):
-    wanted = expected(trace, [5], **KEPT)
-    place = shown_tokens(trace, hide_special=True, words=True).index((7, 8))
-    for query in (7, 8):
-        found = arrays(trace, 3, 5, query=query, **KEPT)
-        assert np.abs(found["weights"] - wanted[place]).max() <= 2e-6
-        assert found["tokens"].tolist() == ["tokenization"]
-
-
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_page_holds_the_chosen_map(trace, options):
     page = draw_page(trace, MapView(3, 5, **options), query=8).decode()
@@ -93,22 +84,6 @@ def test_of_a_pair_each_row_of_the_chosen_map_says_its_text(minilm):
     assert facts["segments"] == [0, 0, 1, 1] and facts["special"] == [False] * 4
     second = pair.tokens.index("of")
     assert facts["queries"] == [1, 2, second, second + 1]
-
-
-def test_the_page_shows_it(trace, chromium, tmp_path):
-    path = tmp_path / "run.html"
-    save(trace, path, MapView(3, 5, **KEPT))
-    page = chromium.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("body[data-painted]")
-    said = page.inner_text("#kept")
-    assert "Exact" in said and "merged" in said and "divided by its sum" in said
-    left, top, cell = page.evaluate("[vizPage.drawn.left, vizPage.drawn.top, vizPage.drawn.cell]")
-    page.click("#map", position={"x": left + cell / 2, "y": top + cell / 2})
-    assert "query 1 “the” → key 1 “the”" in page.inner_text("#readout")
-    shown = float(re.search(r"weight ([\d.e-]+)$", page.inner_text("#readout"))[1])
-    assert shown == pytest.approx(expected(trace, [5], **KEPT)[0, 0], abs=2e-7)
-    page.close()
 
 
 @pytest.mark.parametrize("options", OPTIONS)

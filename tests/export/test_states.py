@@ -6,7 +6,6 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-import torch
 
 import viz_encoder as vz
 from tests.export.runs import HOSTILE
@@ -61,29 +60,20 @@ def test_blocks_are_named_by_their_first_and_last(trace):
     assert np.float32(rows[1][3]) == found.cosines[1, 2]
 
 
-def test_numbers_of_layers_come_back(trace):
-    found = over_smoothing(trace)
-    header, rows = read(trace, found)
-    assert header == ["blocks", "cosine", "apart", "centered"] and len(rows) == 7
-    values = np.array([[number(cell) for cell in row[1:]] for row in rows]).T
-    assert np.array_equal(values, [found.cosine, found.apart, found.centered])
-
-
-def test_changes_and_parts_come_back(minilm, padded):
-    moved, found = hidden_change(padded), residual_change(minilm, padded)
-    count = len(found.tokens)
-    header, rows = read(padded, moved)
-    assert header == ["blocks", "token", "token_name", "norm", "cosine", "change"]
-    values = np.array([[number(cell) for cell in row[3:]] for row in rows]).reshape(7, count, 3)
-    assert np.array_equal(values[..., 0], moved.norms)
-    assert np.isnan(values[0, :, 1:]).all()  # no block comes before the embeddings
-    assert np.array_equal(values[1:], np.stack([moved.norms[1:], moved.cosines, moved.changes], 2))
-    header, rows = read(padded, found)
-    names = ["attention", "feed_forward", "attention_shares", "feed_forward_shares"]
-    assert header == ["layer", "token", "token_name", *names]
-    values = np.array([[number(cell) for cell in row[3:]] for row in rows]).reshape(6, count, 4)
-    assert np.array_equal(values, np.stack([getattr(found, name) for name in names], axis=2))
-    assert [row[1] for row in rows[:count]] == [str(at) for at in found.tokens]
+def test_every_table_is_that_of_the_result(minilm, padded):
+    for name, result in every(minilm, padded).items():
+        if name in ("similarity", "blocks", "plane"):
+            continue
+        header, rows = read(padded, result)
+        frame = result.to_frame()
+        assert [title for title in header if title != "token_name"] == list(frame)
+        for title, column in frame.items():
+            cells = [number(row[header.index(title)]) for row in rows]
+            assert np.array_equal(cells, column, equal_nan=True), (name, title)
+        if "token" in header:
+            at = [int(row[header.index("token")]) for row in rows]
+            named = [row[header.index("token_name")] for row in rows]
+            assert named == [padded.tokens[token] for token in at], name
 
 
 def test_the_plane_comes_back(trace):
@@ -93,16 +83,6 @@ def test_the_plane_comes_back(trace):
     assert [row[0] for row in rows] == ["4"] * 14 + ["0"] * 14
     values = np.array([[float(cell) for cell in row[3:]] for row in rows]).reshape(2, 14, 2)
     assert np.array_equal(values, found.points)
-
-
-def test_neighbors_come_back(trace):
-    found = nearest_tokens(trace, 3, 2, among=(1, 2), n=4)
-    header, rows = read(trace, found)
-    assert header == ["rank", "token", "token_name", "blocks", "cosine"] and len(rows) == 4
-    for rank, row in enumerate(rows):
-        at = int(found.neighbors[rank])
-        assert row[:4] == [str(rank), str(at), trace.tokens[at], str(found.states[rank])]
-        assert float(row[4]) == found.cosines[rank]
 
 
 def test_the_lens_comes_back(grammar):
@@ -120,12 +100,6 @@ def test_the_lens_comes_back(grammar):
     picture = vz.capture(scene, asset("examples/digit.png"))
     _, rows = read(picture, logit_lens(scene, picture, n=1))
     assert rows[-1][:5] == ["4", "", "whole input", "0", "7"]
-
-
-def test_what_is_not_defined_is_an_empty_cell(trace):
-    still = tuple(torch.zeros_like(state) for state in trace.hidden_states)
-    _, rows = read(trace, over_smoothing(replace(trace, hidden_states=still)))
-    assert all(row[1:] == ["", "", ""] for row in rows)
 
 
 def test_no_name_is_a_formula(minilm, hostile, grammar):

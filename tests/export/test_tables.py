@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.export.runs import HOSTILE, random_trace
-from viz_encoder.errors import SelectionError
 from viz_encoder.export import MapView, arrays, csv_lines, npz_bytes
 
 HEADS = [5, "mean", "max", (1, 7)]
@@ -111,21 +110,3 @@ def test_npz_of_a_row_and_of_masked_pairs(padded):
     assert (found["weights"] == padded.attention(1, 2, slice(1, 2))[0].numpy()).all()
     assert found["masked"].tolist() == (~padded.valid).tolist()
     assert found["tokens"].tolist() == [padded.tokens[1]] and int(found["query"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("layer", "head", "query", "says"),
-    [
-        (9, 0, None, "no layer 9"),
-        (9, 0, 0, "no layer 9"),
-        (0, 12, None, "no head 12"),
-        (0, "x", None, "no head 'x'"),
-        (0, 0, 14, "no query 14"),
-        (0, 0, -1, "no query -1"),
-    ],
-)
-def test_what_is_not_there_is_said(trace, layer, head, query, says):
-    with pytest.raises(SelectionError, match=says):
-        "".join(csv_lines(trace, MapView(layer, head), query))
-    with pytest.raises(SelectionError, match=says):
-        arrays(trace, layer, head, query=query)

@@ -11,7 +11,6 @@ from plotly.colors import sample_colorscale
 
 import viz_encoder as vz
 from tests.ui.texts import PICTURES
-from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
@@ -19,6 +18,7 @@ from viz_encoder.figures.options import VIEWS, placed
 from viz_encoder.figures.theme import WEIGHTS
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
+NAMELESS = {"head_atlas", "head_effects", "head_statistics", "over_smoothing"}
 
 
 @pytest.fixture(scope="module")
@@ -73,19 +73,6 @@ def test_layer_by_key_says_its_axes_names_on_hover():
     ]
 
 
-@pytest.mark.parametrize("head", [5, "mean", "max"])
-def test_the_map_holds_the_weights(trace, head):
-    every = trace.attention(3)
-    expected = (
-        every[5] if head == 5 else getattr(every, "mean" if head == "mean" else "amax")(dim=0)
-    )
-    figure = vz.figures.attention_map(trace, layer=3, head=head)
-    assert np.abs(figure.data[0].z - expected.numpy()).max() <= 1e-6
-    assert figure.layout.xaxis.title.text == "Key (who is looked at)"
-    assert figure.layout.yaxis.title.text == "Query (who looks)"
-    assert figure.layout.yaxis.autorange == "reversed"
-
-
 @pytest.mark.parametrize("scale", ["head", "percentile", "sqrt", "shared"])
 def test_each_scale_colors_the_weights_themselves(trace, scale):
     """The color that Plotly gives a weight, and the numbers on the bar, against their formulas."""
@@ -93,6 +80,9 @@ def test_each_scale_colors_the_weights_themselves(trace, scale):
     (drawn,) = figure.data
     every = trace.attention(3, 5).double().numpy()
     assert np.abs(drawn.z - every).max() <= 1e-6
+    assert figure.layout.xaxis.title.text == "Key (who is looked at)"
+    assert figure.layout.yaxis.title.text == "Query (who looks)"
+    assert figure.layout.yaxis.autorange == "reversed"
     check_colors(drawn, every, scale)
 
 
@@ -154,13 +144,6 @@ def test_the_border_of_a_pair(minilm, trace):
     assert not vz.figures.attention_map(trace).layout.shapes
 
 
-def test_several_heads_are_averaged(trace):
-    figure = vz.figures.attention_map(trace, layer=3, head=(1, 7))
-    expected = trace.attention(3)[[1, 7]].mean(dim=0).numpy()
-    assert np.abs(figure.data[0].z - expected).max() <= 1e-6
-    assert "heads 1, 7" in figure.layout.title.text
-
-
 @pytest.mark.parametrize("chosen", [{"layer": 9}, {"head": 12}, {"head": (0, 12)}, {"head": "x"}])
 def test_what_is_not_there_is_said(trace, chosen):
     with pytest.raises(SelectionError, match=r"There is no (layer|head)"):
@@ -175,13 +158,24 @@ def test_equal_tokens_stay_apart_and_text_stays_text(trace):
     assert "1 &lt;" in names and figure.layout.xaxis.type == "category"
 
 
-def test_no_view_lets_markup_through(trace):
-    evil = tuple(f"<b>{token}</b><a href='x'>" for token in trace.tokens)
-    marked = replace(trace, sample=replace(trace.sample, tokens=evil))
-    for name in ("attention_map", "rollout"):
-        whole = VIEWS[name].draw(marked).to_json().replace("\\u003c", "<")
-        assert "&lt;b" in whole.replace("\\u0026", "&")
-        assert "<a" not in whole and "<b>" not in whole
+@pytest.mark.parametrize("name", sorted(VIEWS.keys() - {"patch_overlay"}))
+def test_no_view_lets_markup_through(grammar, name):
+    inputs = grammar.read("the dog [MASK] .")
+    evil = tuple(f"<b>{token}</b><a href='x'>%{{x}}" for token in inputs.samples[0].tokens)
+    inputs = replace(inputs, samples=(replace(inputs.samples[0], tokens=evil),))
+    (trace,) = vz.capture(grammar, inputs)
+    given = {"trace": trace, "encoder": grammar, "weights": grammar, "inputs": inputs}
+    if "attribution" in VIEWS[name].takes:
+        (given["attribution"],) = vz.attribute(grammar, inputs, of="state", token=2)
+    options = {"residual_change": {"show": "each token"}, "projection": {"token": 1}}
+    view = VIEWS[name]
+    figure = view.draw(*(given[what] for what in view.takes), **options.get(name, {}))
+    whole = figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
+    assert "<a" not in whole and "<b>" not in whole
+    named = "&lt;b" in whole.replace("\\u0026", "&")
+    assert named == (name not in NAMELESS)
+    if name == "projection":
+        assert "%{x}" not in figure.data[0].hovertemplate.split("after")[0]
 
 
 def test_masked_cells_have_their_own_color(minilm, trace):
@@ -236,15 +230,6 @@ def test_the_atlas_holds_every_thumbnail(minilm):
             holes = masked.z[layer * (n + 1) :, head * (n + 1) :][: n + 1, : n + 1]
             assert np.array_equal(np.isnan(holes[0, :n]), padded.valid.numpy())
             assert np.isnan(holes[n]).all() and np.isnan(holes[:, n]).all()  # a gap is no mask
-
-
-def test_rollout_is_drawn_by_layer(trace, monkeypatch):
-    figure = vz.figures.rollout(trace, query=4, fuse="max")
-    assert np.array_equal(figure.data[0].z, rollout(trace, 4, "max").rows)
-    module = importlib.import_module("viz_encoder.figures.depth")
-    assert trace.n_tokens <= module.MAX_KEYS
-    with pytest.raises(SelectionError, match="no query 999"):
-        vz.figures.rollout(trace, query=999)
 
 
 def test_statistics_are_the_survey_s(trace):

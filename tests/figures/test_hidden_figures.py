@@ -18,7 +18,6 @@ from viz_encoder.figures.view import SWITCH
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 NAMES = ("token_similarity", "over_smoothing", "residual_change", "projection", "logit_lens")
-OF_TEXT = NAMES[:4]  # that need no head
 
 
 @pytest.fixture(scope="module")
@@ -210,23 +209,6 @@ def test_a_head_of_the_whole_picture_has_one_column(scene, picture, minilm):
     assert heat.z.shape == (5, 1) and heat.x == ("whole input",) and heat.text[-1][0] == "7"
     with pytest.raises(SelectionError, match="no prediction head"):
         vz.figures.logit_lens(minilm, vz.capture(minilm, "a"))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_stay_text(name, minilm):
-    encoder = minilm if name in OF_TEXT else vz.load("grammar", device="cpu")
-    trace = vz.capture(encoder, "the dog")
-    evil = tuple(f"<b>{token}</b><a href='x'>%{{x}}" for token in trace.tokens)
-    trace = replace(trace, sample=replace(trace.sample, tokens=evil))
-    shows = {"show": "each token"} if name == "residual_change" else {}
-    shows |= {"token": 1} if name == "projection" else {}
-    figure = VIEWS[name].draw(*given(name, encoder, trace), **shows)
-    whole = figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
-    assert "<a" not in whole and "<b>" not in whole
-    if name != "over_smoothing":  # the only one without names
-        assert "&lt;b" in whole.replace("\\u0026", "&")
-    if name == "projection":
-        assert "%{x}" not in figure.data[0].hovertemplate.split("after")[0]
 
 
 def test_patches_and_prefix_tokens_are_named(picture):
