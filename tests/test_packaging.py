@@ -8,11 +8,14 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import requires
 from pathlib import Path
 
 import httpx
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from tests.started import started
 from viz_encoder.checkpoints import BUILTIN
@@ -33,7 +36,9 @@ NOT_RUN_ON = {"ray", "anywidget", "traitlets"}  # of the extras: pinned for the 
 
 def pins(name: str) -> dict[str, str]:
     lines = (ROOT / name).read_text().splitlines()
-    return dict(re.match(r"([\w-]+)==([\w.]+)", line).groups() for line in lines if "==" in line)
+    return dict(
+        re.match(r"([\w-]+)(?:\[.*?\])?==([\w.]+)", line).groups() for line in lines if "==" in line
+    )
 
 
 def imported(path: Path) -> set[str]:
@@ -115,6 +120,27 @@ def test_every_dependency_is_pinned_and_every_import_declared():
     used = set().union(*(imported(path) for path in (ROOT / "viz_encoder").rglob("*.py")))
     third_party = used - set(sys.stdlib_module_names) - {"viz_encoder"}
     assert {IMPORTED_AS.get(name, name).lower() for name in third_party} <= set(RANGES)
+
+
+def test_the_oldest_that_are_tested_are_the_lower_bounds():
+    oldest = pins("requirements-oldest.txt")
+    for asked in RANGES.values():
+        lower = [Version(one.version) for one in asked.specifier if one.operator == ">="]
+        assert lower == [Version(oldest[asked.name])], asked
+
+
+def test_what_the_tests_use_installs_beside_the_oldest():
+    oldest = {canonicalize_name(name): pin for name, pin in pins("requirements-oldest.txt").items()}
+    for name in pins("requirements-dev.txt"):
+        for asked in map(Requirement, requires(name) or ()):
+            pin = oldest.get(canonicalize_name(asked.name))
+            if pin and (asked.marker is None or asked.marker.evaluate({"extra": ""})):
+                assert pin in asked.specifier, f"{name} asks for {asked}, {pin} is the oldest"
+
+
+def test_what_the_app_runs_on_is_within_the_bounds():
+    for name, version in pins("requirements.txt").items():
+        assert version in RANGES[name.lower()].specifier, name
 
 
 def test_the_space_names_the_pinned_gradio():

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import layer_of, maps_of
 from viz_encoder.analyses.change import layer_change
 from viz_encoder.errors import SelectionError
-from viz_encoder.trace import LayerTrace, head_rows
+from viz_encoder.trace import head_rows
 
 TEXTS = ["The cat sat on the mat", "The dog ran to the house"]  # one token a word
 
@@ -24,20 +25,6 @@ def pair(minilm):
 def padded(minilm):
     """Two runs of one padded batch; the second ends in padding."""
     return vz.capture(minilm, ["The cat sat on the mat and slept", "The dog ran"])
-
-
-def softmax(scores):
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
-
-
-def maps(trace, layer):
-    """A layer's maps from its queries and keys, in float64."""
-    ran = trace.layers[layer]
-    scores = ran.q.double().numpy() @ ran.k.double().numpy().transpose(0, 2, 1) * ran.scale
-    if ran.mask is not None:
-        scores = np.where(ran.mask.numpy(), scores, -np.inf)
-    return softmax(scores)
 
 
 def by_loops(before, after, real):
@@ -59,7 +46,7 @@ def test_it_is_the_total_variation_distance(pair, layer, block_bytes, monkeypatc
     monkeypatch.setattr(head_rows, "BLOCK_BYTES", block_bytes)
     found = layer_change(*pair, layer)
     real = [True] * pair[0].n_tokens
-    expected = by_loops(*(maps(trace, layer) for trace in pair), real)
+    expected = by_loops(*(maps_of(trace, layer) for trace in pair), real)
     assert found.heads == pytest.approx(expected, abs=2e-6)
     assert found.n_queries == len(real) and expected.max() > 0.1
 
@@ -67,8 +54,8 @@ def test_it_is_the_total_variation_distance(pair, layer, block_bytes, monkeypatc
 def test_only_queries_that_are_real_in_both_runs_count(padded):
     first, second = padded
     assert not bool(second.valid.all())
-    expected = by_loops(maps(first, 2), maps(second, 2), second.valid.tolist())
-    every = by_loops(maps(first, 2), maps(second, 2), [True] * first.n_tokens)
+    expected = by_loops(maps_of(first, 2), maps_of(second, 2), second.valid.tolist())
+    every = by_loops(maps_of(first, 2), maps_of(second, 2), [True] * first.n_tokens)
     assert np.abs(every - expected).max() > 1e-3  # the padding would have counted
     for found in (layer_change(first, second, 2), layer_change(second, first, 2)):
         assert found.heads == pytest.approx(expected, abs=2e-6)
@@ -79,16 +66,10 @@ def test_maps_without_a_key_in_common_are_1_apart(pair):
     trace = pair[0]
     n = trace.n_tokens
     here, there = torch.eye(n)[None], torch.eye(n).roll(1, dims=1)[None]
-    runs = [replace(trace, layers=(kept(trace, maps),)) for maps in (here, there)]
+    runs = [replace(trace, layers=(layer_of(maps),)) for maps in (here, there)]
     assert layer_change(*runs, 0).heads.tolist() == [1.0]
-    nothing = replace(trace, layers=(kept(trace, torch.zeros_like(here)),))
+    nothing = replace(trace, layers=(layer_of(torch.zeros_like(here)),))
     assert layer_change(runs[0], nothing, 0).heads.tolist() == [0.5]
-
-
-def kept(trace, maps) -> LayerTrace:
-    """A layer whose maps are given as they are."""
-    empty = torch.zeros(1, trace.n_tokens, 0)
-    return LayerTrace(q=empty, k=empty, v=empty, scale=1.0, maps=maps)
 
 
 def test_no_query_in_common_gives_nothing(pair):

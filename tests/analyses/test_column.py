@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.by_hand import maps_of
 from viz_encoder.analyses.column import column
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import head_rows
@@ -16,15 +17,6 @@ def traces(minilm):
     return vz.capture(minilm, TEXTS)
 
 
-def written_out(trace, layer, head, key):
-    """exp(score) over the sum of all of its row, in float64, from the queries and keys alone."""
-    ran = trace.layers[layer]
-    scores = ran.q[head].double().numpy() @ ran.k[head].double().numpy().T * ran.scale
-    scores[:, ~trace.valid.numpy()] = -np.inf
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return powers[:, key] / powers.sum(axis=1)
-
-
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
 def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, monkeypatch):
@@ -32,7 +24,7 @@ def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, m
     trace = traces[which]
     for layer, head, key in [(0, 0, 0), (3, 5, 2), (5, 11, 4)]:
         got = column(trace, layer, head, key).weights
-        assert np.abs(got - written_out(trace, layer, head, key)).max() <= 1e-6
+        assert np.abs(got - maps_of(trace, layer)[head][:, key]).max() <= 1e-6
         assert np.abs(got - trace.attention(layer, head)[:, key].numpy()).max() <= 1e-7
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import maps_of
 from viz_encoder.analyses.compare import compare
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, head_rows
@@ -28,16 +29,9 @@ def longer(runs):
 
 
 def maps(trace):
-    """All maps in float64 from queries and keys, "layer head query key"; NaN where masked."""
-    found = []
-    for ran in trace.layers:
-        scores = ran.q.double().numpy() @ ran.k.double().numpy().transpose(0, 2, 1) * ran.scale
-        if ran.mask is not None:
-            scores = np.where(ran.mask.numpy(), scores, -np.inf)
-        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights = powers / powers.sum(axis=-1, keepdims=True)
-        found.append(np.where(np.isinf(scores), np.nan, weights))
-    return np.stack(found)
+    """All maps, "layer head query key"; NaN where masked."""
+    found = np.stack([maps_of(trace, layer) for layer in range(trace.n_layers)])
+    return found if trace.mask is None else np.where(trace.mask.numpy(), found, np.nan)
 
 
 def expected(comparison):

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import layer_of, run_of
 from tests.slow import slow_but
 from viz_encoder.analyses.findings import NOTHING, findings
 from viz_encoder.analyses.findings.reading import read
 from viz_encoder.analyses.pair import pair
 from viz_encoder.bundled import asset
-from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace, Origin, head_rows
+from viz_encoder.trace import LayerTrace, head_rows
 
 sweep = import_module("viz_encoder.analyses.findings.sweep")
 
@@ -148,15 +148,6 @@ def test_heads_of_one_role_are_one_finding(tired):
     assert best.chip == f"{count} heads: first token ([CLS])" and best.key == 0
 
 
-def made_up(maps, tokens, special=None, segments=()):
-    n = maps.shape[1]
-    nothing = torch.zeros(len(maps), n, 0)
-    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=maps)
-    sample = Sample(tuple(tokens), tuple(special or (False,) * n), segments=segments)
-    valid = torch.ones(n, dtype=torch.bool)
-    return vz.Trace((layer,), (), torch.zeros(n, 1), valid, sample, Origin("made up"))
-
-
 def test_every_role_is_found_where_a_head_does_nothing_else():
     tokens = ["[CLS]", "a", "b", ",", "c", "d", "[SEP]", "e", "f", "g", "h", "[SEP]"]
     n, at = len(tokens), torch.arange(len(tokens))
@@ -173,7 +164,7 @@ def test_every_role_is_found_where_a_head_does_nothing_else():
         "offset": (at + 3) % n,
     }
     maps = torch.stack([torch.eye(n)[where] for where in looks.values()])
-    trace = made_up(maps, tokens, special, segments=(0,) * 7 + (1,) * 5)
+    trace = run_of(layer_of(maps), tokens=tokens, special=special, segments=(0,) * 7 + (1,) * 5)
     found = {one.kind: one for one in findings(trace, n=30) if one.kind != "link"}
     for head, kind in enumerate(looks):
         assert (0, head) in found[kind].heads, kind
@@ -186,7 +177,7 @@ def test_a_head_unlike_the_others_of_its_layer(rng):
     """Its distance is the mean of √JSD in bits, written out here."""
     spread = (torch.rand(5, 12, 12, generator=rng) / 5).softmax(dim=-1)
     spread[3] = torch.eye(12)[torch.randperm(12, generator=rng)]
-    trace = made_up(spread, [chr(97 + at) for at in range(12)])
+    trace = run_of(layer_of(spread), tokens="abcdefghijkl")
     found = next(one for one in findings(trace, n=30) if one.kind == "unlike")
     p, apart = spread.double().numpy(), []
     for other in (0, 1, 2, 4):
@@ -280,11 +271,8 @@ def test_cross_attention_links_the_two_sequences(rng):
     maps = torch.full((2, n, keys), 0.02)
     maps[0, 3, 6] = 0.9
     maps[:, :, 0] += 1 - maps.sum(dim=-1)
-    shape = {"q": torch.zeros(2, n, 0), "k": torch.zeros(2, keys, 0), "v": torch.zeros(2, keys, 0)}
-    layer = LayerTrace(**shape, scale=1.0, maps=maps, cross=True)
-    sample, real = Sample(tuple("abcde"), (False,) * n), torch.ones(n, dtype=torch.bool)
-    names = tuple("tuvwxyz")
-    trace = vz.Trace((layer,), (), torch.zeros(n, 1), real, sample, Origin("made up"), names)
+    trace = run_of(layer_of(maps, cross=True), tokens="abcde")
+    trace = replace(trace, key_tokens=tuple("tuvwxyz"))
     found = findings(trace)
     assert found[0].chip == "0.0 d → z 0.90" and (found[0].query, found[0].key) == (3, 6)
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import maps_of
 from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.errors import InputError, SelectionError
 
@@ -78,12 +79,7 @@ def test_faults_are_sentences(plain, causal):
 @pytest.mark.parametrize("head", [1, "mean"])
 def test_allowed_pairs_with_hardly_any_weight_are_counted_whole(minilm, causal, head, size):
     trace = vz.capture(minilm, TEXT, mask=causal)
-    layer = trace.layers[3]
-    q, k = (part.double().numpy() for part in (layer.q, layer.k))
-    scores = q @ k.transpose(0, 2, 1) * layer.scale
-    scores[:, ~causal.numpy()] = -np.inf
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
+    weights = maps_of(trace, 3)
     weights = weights.mean(axis=0) if head == "mean" else weights[head]
     found = mask_panels(trace, causal, 3, head, size=size)
     allowed = causal.numpy()

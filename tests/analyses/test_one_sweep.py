@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import run_of
 from viz_encoder.analyses import survey as survey_of
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
 from viz_encoder.config import Positions
-from viz_encoder.inputs import Sample
 from viz_encoder.model import Encoder
-from viz_encoder.trace import LayerTrace, Origin, block_sums, evidence, head_sweep
+from viz_encoder.trace import LayerTrace, block_sums, evidence, head_sweep
 
 N, HEADS, D = 203, 4, 8  # a prime-ish length: no block and no cell divides it
 
@@ -52,10 +52,7 @@ def made_of(valid=None, n_kv=HEADS, spread=1.0, **given):
     q, k, v = (spread * torch.randn(h, N, D, generator=draws) for h in (HEADS, n_kv, n_kv))
     layer = LayerTrace(q, k, v, D**-0.5, **given)
     layer = replace(layer, signature=attended(layer))
-    special = tuple(at in (0, N - 1) for at in range(N))
-    valid = torch.ones(N, dtype=torch.bool) if valid is None else valid
-    sample = Sample(tokens=("a",) * N, special=special)
-    return vz.Trace((layer,), (), torch.zeros(N, 1), valid, sample, Origin("made up"))
+    return run_of(layer, valid=valid, special=[at in (0, N - 1) for at in range(N)])
 
 
 def padding():

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-import viz_encoder as vz
+from tests.by_hand import layer_of, run_of
 from viz_encoder.analyses.overview import overview, row
-from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace, head_rows
-from viz_encoder.trace.layer import Origin
 from viz_encoder.trace.token_selection import shown_tokens
 
 N, HEADS = 13, 3
@@ -34,11 +32,8 @@ def trace():
     mask[0, 8] = False
     mask[0, 3, 2] = mask[0, 5, 9] = mask[0, 3, 9:11] = False  # a part of a word, and a whole one
     layer = LayerTrace(draw(), draw(), draw(), scale=1.0, mask=mask)
-    sample = Sample(
-        tokens=tuple(f"t{at}" for at in range(N)), special=SPECIAL, words=WORDS, segments=SEGMENTS
-    )
-    valid = torch.tensor([True] * (N - 1) + [False])
-    return vz.Trace((layer,), (), torch.zeros(N, 24), valid, sample, Origin("random"))
+    valid = [True] * (N - 1) + [False]
+    return run_of(layer, valid=valid, special=SPECIAL, words=WORDS, segments=SEGMENTS)
 
 
 def loops(trace, head, entries, renormalize):
@@ -142,8 +137,7 @@ def test_merged_and_renormalized_rows_sum_to_one(trace):
 def test_weights_that_only_hidden_keys_have_leave_nothing(trace):
     maps = torch.zeros(1, N, N)
     maps[0, :, 0] = 1  # all on a special token
-    layer = LayerTrace(torch.zeros(1, N, 0), torch.zeros(1, N, 0), torch.zeros(1, N, 4), 1.0)
-    sink = replace(trace, layers=(replace(layer, maps=maps),))
+    sink = replace(trace, layers=(layer_of(maps),))
     tile = overview(sink, 0, 0, rows=EVERYTHING, keys=EVERYTHING, tokens=KEPT, renormalize=True)
     assert (tile.values == 0).all() and tile.empty == len(KEPT) and tile.total == 0
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import layer_of, run_of
 from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import swept_layers
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace, Origin, head_rows
+from viz_encoder.trace import head_rows
 from viz_encoder.trace.token_selection import shown_tokens
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
@@ -97,23 +97,10 @@ def test_known_means_are_taken_and_the_survey_has_them(traces):
         assert np.allclose(found.ratios, pair(trace, 1, 2).ratios, rtol=2e-5)
 
 
-def made_up(*layers: LayerTrace) -> vz.Trace:
-    n = layers[0].q.shape[1]
-    sample = Sample(tokens=("a",) * n, special=(False,) * n)
-    valid = torch.ones(n, dtype=torch.bool)
-    return vz.Trace(layers, (), torch.zeros(n, 1), valid, sample, Origin("made up"))
-
-
-def layer_of(maps, **named) -> LayerTrace:
-    nothing = torch.zeros(len(maps), maps.shape[1], 0)
-    keys = torch.zeros(len(maps), maps.shape[2], 0)
-    return LayerTrace(nothing, keys, keys, 1.0, maps=maps, **named)
-
-
 def test_cross_attention_and_layers_of_other_sizes(rng):
     """What a layer does not have is NaN; the keys of cross-attention are counted on their own."""
     few, many = (torch.rand(shape, generator=rng).softmax(-1) for shape in ((2, 4, 6), (3, 4, 9)))
-    trace = made_up(layer_of(few, cross=True), layer_of(many, cross=True))
+    trace = run_of(layer_of(few, cross=True), layer_of(many, cross=True))
     found, beyond = pair(trace, 3, 5), pair(trace, 3, 8)
     assert found.weights.shape == (2, 3)
     assert np.array_equal(found.weights[0, :2], few[:, 3, 5]) and np.isnan(found.weights[0, 2])

@@ -1,6 +1,5 @@
 """The survey over what is shown: special tokens left out, rows renormalized; against whole maps."""
 
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -8,11 +7,10 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import layer_of, run_of
 from viz_encoder.analyses.pair import pair
 from viz_encoder.analyses.survey import STATISTICS, survey, swept_layers
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace, Origin
 from viz_encoder.trace.head_statistics import said
 from viz_encoder.trace.token_selection import shown_tokens
 
@@ -101,10 +99,7 @@ def test_what_it_can_be_at_most_is_reached_over_the_tokens_shown():
     kept = np.array([1, 2, 4])
     far = torch.eye(6)[torch.tensor([0, 4, 4, 0, 1, 0])]
     even = torch.full((6, 6), 1 / 6)
-    nothing = torch.zeros(2, 6, 0)
-    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=torch.stack([far, even]))
-    sample, valid = Sample(tokens=("a",) * 6, special=special), torch.ones(6, dtype=torch.bool)
-    trace = vz.Trace((layer,), (), torch.zeros(6, 1), valid, sample, Origin("made up"))
+    trace = run_of(layer_of(torch.stack([far, even])), special=special)
     found = survey(trace, hide_special=True)[0].statistics
     told = said(kept, hide_special=True)
     assert found["distance"][0] == pytest.approx(told["distance"]["most"], abs=1e-6)
@@ -126,11 +121,7 @@ def test_each_statistic_says_over_what_it_is():
 
 
 def test_a_run_of_special_tokens_alone_cannot_be_shown_without_them():
-    nothing = torch.zeros(1, 2, 0)
-    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=torch.eye(2)[None])
-    sample = Sample(tokens=("[CLS]", "[SEP]"), special=(True, True))
-    valid = torch.ones(2, dtype=torch.bool)
-    trace = vz.Trace((layer,), (), torch.zeros(2, 1), valid, sample, Origin("made up"))
+    trace = run_of(layer_of(torch.eye(2)[None]), special=(True, True))
     with pytest.raises(SelectionError, match="show special tokens again"):
         survey(trace, hide_special=True)
 
@@ -138,12 +129,7 @@ def test_a_run_of_special_tokens_alone_cannot_be_shown_without_them():
 @pytest.mark.parametrize("renormalize", [False, True])
 def test_of_cross_attention_queries_are_hidden_and_never_keys(rng, renormalize):
     maps = torch.rand(2, 5, 7, generator=rng).softmax(dim=-1)
-    nothing = torch.zeros(2, 5, 0)
-    layer = LayerTrace(nothing, maps.new_zeros(2, 7, 0), maps.new_zeros(2, 7, 0), 1.0, maps=maps)
-    sample = Sample(tokens=("a",) * 5, special=(True, False, True, False, False))
-    valid = torch.ones(5, dtype=torch.bool)
-    layers = (replace(layer, cross=True),)
-    trace = vz.Trace(layers, (), torch.zeros(5, 1), valid, sample, Origin("made up"))
+    trace = run_of(layer_of(maps, cross=True), special=(True, False, True, False, False))
     shown = maps[:, [1, 3, 4]].numpy()
     surveyed, means = next(swept_layers(trace, hide_special=True, renormalize=renormalize))
     assert surveyed.thumbnails_max == pytest.approx(shown, abs=1e-6)  # rows sum to 1 as they are

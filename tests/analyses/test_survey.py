@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.by_hand import layer_of, run_of
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import STATISTICS, survey, surveys
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace, Origin
+from viz_encoder.trace import LayerTrace
 
 survey_module = import_module("viz_encoder.analyses.survey")
 
@@ -55,13 +55,6 @@ def test_several_runs_swept_together_are_as_each_alone(traces, block_bytes, monk
                 assert np.allclose(layer.statistics[name], value, atol=2e-5), name
 
 
-def made_of(layer, valid):
-    """A run of one layer of which only the maps and the padding are known."""
-    n = len(valid)
-    sample = Sample(tokens=("a",) * n, special=(False,) * n)
-    return vz.Trace((layer,), (), torch.zeros(n, 1), valid, sample, Origin("made up"))
-
-
 @pytest.mark.parametrize(
     "valid", [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0], [1, 1, 0, 1, 1, 1]]
 )
@@ -73,9 +66,7 @@ def test_a_head_that_looks_at_its_neighbor_has_all_its_weight_there(
     monkeypatch.setattr(survey_module, "BLOCK_BYTES", block_bytes)
     n, at = len(valid), torch.arange(len(valid))
     maps = torch.stack([torch.eye(n)[(at + shift).clamp(0, n - 1)] for shift in (-1, 1)])
-    nothing = torch.zeros(2, n, 0)
-    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=maps)
-    found = survey(made_of(layer, torch.tensor(valid).bool()))[0].statistics
+    found = survey(run_of(layer_of(maps), valid=valid))[0].statistics
     assert found["previous"].tolist() == [1, 0]
     assert found["next"].tolist() == [0, 1]
 
@@ -88,9 +79,7 @@ def test_what_a_statistic_can_be_at_most(n):
     looks = {"distance": end, "previous": at - 1, "next": at + 1, "same": at, "first": at * 0}
     maps = [torch.eye(n)[where.clamp(0, n - 1)] for where in looks.values()]
     maps = torch.stack([*maps, torch.full((n, n), 1 / n)])
-    nothing = torch.zeros(len(maps), n, 0)
-    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=maps)
-    found = survey(made_of(layer, torch.ones(n, dtype=torch.bool)))[0].statistics
+    found = survey(run_of(layer_of(maps)))[0].statistics
     said = {name: statistic.of(n) for name, statistic in STATISTICS.items()}
     for head, name in enumerate(looks):
         extra = 1 / n if name in ("previous", "next") else 0  # its edge falls on itself
@@ -197,11 +186,7 @@ def test_hidden_tokens_far_apart_cost_no_more(traces, head, monkeypatch):
 def test_analyses_leave_the_trace_as_it_was():
     """Kept maps are handed out as they are, so nothing may be computed in place on them."""
     kept = torch.rand(2, 6, 6).softmax(dim=-1)
-    empty = torch.zeros(2, 6, 0)
-    layer = LayerTrace(empty, empty, torch.zeros(2, 6, 4), 1.0, maps=kept.clone())
-    sample = Sample(tuple("abcdef"), (False,) * 6)
-    valid = torch.tensor([True] * 4 + [False] * 2)
-    trace = vz.Trace((layer,), (), torch.zeros(6, 0), valid, sample, Origin("kept"))
+    trace = run_of(layer := layer_of(kept.clone()), valid=[1, 1, 1, 1, 0, 0])
     survey(trace, 4)
     for head in (0, "mean", "max", (0, 1)):
         overview(trace, 0, head, rows=slice(None), keys=slice(None), size=4)

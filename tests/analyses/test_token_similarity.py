@@ -8,12 +8,10 @@ import torch
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from tests.by_hand import layer_of, run_of
 from viz_encoder.analyses.token_similarity import between_runs, over_smoothing, token_similarity
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError, TooLong, TraceError
-from viz_encoder.inputs import Sample
-from viz_encoder.trace import LayerTrace
-from viz_encoder.trace.layer import Origin
 
 TEXTS = ["A short one", "The animal didn't cross the street because it was too tired"]
 
@@ -37,16 +35,8 @@ def kept(trace, special):
 
 def of(hidden):
     """A run of nothing but these hidden states, "state token d_model"."""
-    n_tokens = hidden.shape[1]
-    one = torch.zeros(1, n_tokens, 2)
-    return vz.Trace(
-        layers=(LayerTrace(one, one, one, scale=1.0),),
-        hidden_states=tuple(hidden),
-        output=hidden[-1],
-        valid=torch.ones(n_tokens, dtype=torch.bool),
-        sample=Sample(tokens=("x",) * n_tokens, special=(False,) * n_tokens),
-        origin=Origin("random"),
-    )
+    run = run_of(layer_of(torch.eye(hidden.shape[1])[None]))
+    return replace(run, hidden_states=tuple(hidden), output=hidden[-1])
 
 
 @pytest.mark.parametrize("special", [True, False])

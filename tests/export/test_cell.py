@@ -151,12 +151,6 @@ def test_what_is_not_there_is_said(animal, asked, said):
         draw_cell(animal, **asked)
 
 
-def test_maps_whose_check_failed_are_not_shown(animal):
-    wrong = replace(animal.layers[0], signature=animal.layers[0].signature + 1)
-    with pytest.raises(TraceError, match="not shown"):
-        replace(animal, layers=(wrong, *animal.layers[1:])).show()
-
-
 def test_masked_cells_stay_masked(padded):
     values, _ = maps_of(padded.show(layer=0, head=0).document)[0, 0]
     allowed = padded.valid.numpy()

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import viz_encoder as vz
@@ -81,22 +80,6 @@ def test_it_opens_with_a_sentence_and_the_weights_of_the_trace(notebook, animal)
         names = f"query {query} “{animal.tokens[query]}” → key {key} “{animal.tokens[key]}”"
         assert names in text
         assert weight(text) == pytest.approx(float(animal.attention(3, head)[query, key]), abs=1e-4)
-
-
-def test_a_click_on_a_word_moves_the_lines_and_all_that_follows_it(notebook, animal):
-    _, frame = notebook(animal.show(layer=3, head=1, query="it"))
-    before = inked(frame, ".arcs")
-    assert frame.locator("#looks").inner_text() == "Where it looks"
-    frame.locator(".viz-word").nth(6).click()
-    frame.locator("#said").hover()
-    row = animal.attention(3, 1)[6].numpy()
-    order = np.argsort(-row)[:6]
-    listed = [item.split("\n") for item in frame.locator("#list li").all_inner_texts()]
-    assert [name for name, _ in listed] == [animal.tokens[at] for at in order]
-    assert float(listed[0][1]) == pytest.approx(row[order[0]], abs=0.006)
-    assert frame.locator('[aria-pressed="true"].viz-word').inner_text() == "cross"
-    assert frame.locator("#code").inner_text() == "trace.attention(3, 1)[6]"
-    assert inked(frame, ".arcs") != before
 
 
 def test_pointing_at_a_word_previews_and_leaving_returns(notebook, animal):
@@ -184,9 +167,3 @@ def test_blocks_and_what_is_left_out_are_named(notebook):
     assert re.search(r"of 4 heads fit here", frame.locator("#left-out").inner_text())
     assert "Each cell is the largest weight of" in frame.locator("#near").inner_text()
     assert "the largest weight of tokens" in frame.locator("#said").inner_text()
-
-
-def test_masked_keys_say_so(notebook, padded):
-    _, frame = notebook(padded.show(layer=0, head=0))
-    assert "masked" in point(frame, 1, padded.n_tokens - 1)
-    assert frame.locator("#blank").is_visible()
