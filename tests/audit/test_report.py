@@ -54,7 +54,7 @@ def test_json_says_the_same(failing, passing):
 
 
 def test_numbers_that_json_lacks_are_written_as_words():
-    check = Check("runs", "Runs", Verdict.FAIL, "It differs.", amount=float("inf"))
+    check = Check(Verdict.FAIL, "It differs.", amount=float("inf"))
     report = MaskReport(Verdict.FAIL, "It differs.", (check,))
     assert json.loads(report.to_json())["checks"][0]["amount"] == "inf"
 

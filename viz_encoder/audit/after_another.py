@@ -9,18 +9,18 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict
+from viz_encoder.audit.report import Check, Diagnosis, Verdict
 from viz_encoder.errors import InputError
 
 
-def after_another(context: AuditContext) -> Answer | None:
+def after_another(context: AuditContext) -> Check | None:
     """Whether a run moves if a batch of other lengths, or one short sample, ran before it."""
     for words, other, case in _pairs(context):
         with suppress(ModelFault, InputError):
             if (apart := _moved_by(context, other, case)) > 0:
                 context.stopped = "a call gives another result after one of another batch"
                 text = f"After {words}, {_named(context, case)} gives what differs by {apart:.2g}."
-                return Answer(Verdict.FAIL, text, amount=apart).because(_cause(context, other))
+                return Check(Verdict.FAIL, text, amount=apart).because(_cause(context, other))
     return _never_as_given(context)
 
 
@@ -76,7 +76,7 @@ def _cause(context: AuditContext, other: Case) -> Diagnosis:
     return found._replace(cause=cause, cure=cure)
 
 
-def _never_as_given(context: AuditContext) -> Answer | None:
+def _never_as_given(context: AuditContext) -> Check | None:
     """A warning where each call that was tried switches to another word, so none ran as given."""
     if not context.subject.switches.any:
         return None
@@ -91,4 +91,4 @@ def _never_as_given(context: AuditContext) -> Answer | None:
                 return None
     text = f"Each call switches the model for good, so it was never tried as given: {told}."
     cure = "Give AuditScope(lengths=[…]) of inputs that do not switch it."
-    return Answer(Verdict.WARN, text, cure=cure)
+    return Check(Verdict.WARN, text, cure=cure)

@@ -21,7 +21,7 @@ from viz_encoder.audit.measure.reach import Allowed, may_know, must_know, patter
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.measure.token_axis import has_tokens
-from viz_encoder.audit.report import Answer, Verdict
+from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.errors import InputError
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
@@ -43,7 +43,7 @@ class AuditContext:
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     unwatched: int = 0  # calls of attention outside the module that the caller gave
     lengths_tried: list[int] = field(default_factory=list)  # besides the first
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Check] = field(default_factory=dict)
     _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
     _maps: WeakKeyDictionary[Case, dict[tuple[bool, ...], Maps]] = field(
         default_factory=WeakKeyDictionary

@@ -6,11 +6,11 @@ from torch import Tensor, int32, int64
 
 from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.shown import counted
 
 
-def ids_of_padding(case: Case, pad_id: int | None) -> Answer:
+def ids_of_padding(case: Case, pad_id: int | None) -> Check:
     """Whether the tokens with the id of the padding are those that no query may attend to."""
     if pad_id is None:
         return untested("Real tokens with the id of the padding: no pad_id= was given.")
@@ -24,12 +24,12 @@ def ids_of_padding(case: Case, pad_id: int | None) -> Answer:
                 f"{int(real.sum())} real tokens of {name!r} have the id of the padding, {pad_id}; "
                 "a mask made of ids != pad_id would hide them."
             )
-            return Answer(Verdict.WARN, text, code="pad_id", sample=sample, query=query)
+            return Check(Verdict.WARN, text, code="pad_id", sample=sample, query=query)
         if bool(other.any()):
             text = (
                 f"{int(other.sum())} tokens that no query may attend to do not have the padding id."
             )
-            return Answer(Verdict.WARN, text, code="hidden", sample=int(place[0, 0]))
+            return Check(Verdict.WARN, text, code="hidden", sample=int(place[0, 0]))
         return passes(f"In {name!r} padding is where the id is {pad_id}, and nowhere else.")
     return untested(
         "Real tokens with the id of the padding: the batch holds no ids (batch, token)."
@@ -47,7 +47,7 @@ def _ids(case: Case) -> Iterator[tuple[str, Tensor]]:
     yield from named or [pair for pair in found if not set(pair[1].unique().tolist()) <= {0, 1}]
 
 
-def lengths_of(case: Case) -> Answer:
+def lengths_of(case: Case) -> Check:
     """Reported as INFO: what cutting and sorting leave behind."""
     valid = case.valid
     counts, n_tokens = valid.sum(dim=1), valid.shape[1]
@@ -62,4 +62,4 @@ def lengths_of(case: Case) -> Answer:
     if len(counts) > 2 and bool(steps.any()) and (bool((steps >= 0).all() | (steps <= 0).all())):
         told.append("samples are sorted by length")
     text = f"{'; '.join(told)}."
-    return passes(text) if len(told) == 1 else Answer(Verdict.INFO, text)
+    return passes(text) if len(told) == 1 else Check(Verdict.INFO, text)

@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.difference import Gap, gap, own_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.report import Answer, Verdict, raised, untested
+from viz_encoder.audit.report import Check, Verdict, raised, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import listed
 
@@ -61,7 +61,7 @@ def cut_samples(context: AuditContext, case: Case, out: Tensor) -> CutSamples:
     return CutSamples(n_compared, worst, refused, why_not, too_short)
 
 
-def not_compared(context: AuditContext, cut: CutSamples) -> Answer | None:
+def not_compared(context: AuditContext, cut: CutSamples) -> Check | None:
     """What to say of samples that could not be run or compared alone; None if there are none."""
     why_not = cut.why_not
     if cut.refused:
@@ -83,7 +83,7 @@ def not_compared(context: AuditContext, cut: CutSamples) -> Answer | None:
         f"If the model is meant to take no {cut.too_short} tokens, give the lengths that it takes: "
         f"AuditScope(lengths=[{context.base.valid.shape[1]}])."
     )
-    return found._replace(verdict=Verdict.WARN, cause=cause, cure=cure)
+    return found.but(verdict=Verdict.WARN, cause=cause, cure=cure)
 
 
 def _alone(context: AuditContext, case: Case, sample: int) -> Case | str | None:
@@ -138,7 +138,7 @@ def is_another_input(context: AuditContext, case: Case, sample: int) -> bool:
     return is_right_on(context, whole) is True and is_right_on(context, alone) is False
 
 
-def of_left_out(context: AuditContext, case: Case, worst: Gap, who: str) -> Answer | None:
+def of_left_out(context: AuditContext, case: Case, worst: Gap, who: str) -> Check | None:
     """What differs alone, where other links may be left out alone; None where it is a fault.
 
     Sparse attention may choose its pairs by the number of tokens (random or global blocks), which
@@ -158,7 +158,7 @@ def of_left_out(context: AuditContext, case: Case, worst: Gap, who: str) -> Answ
         "and not by x.shape[1]."
     )
     verdict = Verdict.WARN if same is None else Verdict.NOT_TESTED
-    return Answer(verdict, text, cure=cure, sample=worst.sample, amount=worst.amount)
+    return Check(verdict, text, cure=cure, sample=worst.sample, amount=worst.amount)
 
 
 def _opens_the_same(context: AuditContext, case: Case, sample: int) -> bool | None:

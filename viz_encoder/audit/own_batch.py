@@ -27,7 +27,7 @@ from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.missing_links import find_unread
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, MaskReport, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, MaskReport, Verdict, passes, raised, untested
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
 from viz_encoder.trace.callers_state import random_states_kept
@@ -162,12 +162,12 @@ def _questions(pad_id: int | None) -> tuple[Question, ...]:
     )
 
 
-def _runs(context: AuditContext) -> Answer:
+def _runs(context: AuditContext) -> Check:
     try:
         out = context.out
     except ModelFault as fault:
         context.stopped = "the model does not run"
-        return Answer(Verdict.FAIL, fault.sentence)
+        return Check(Verdict.FAIL, fault.sentence)
     fits = out.shape[:2] == context.base.valid.shape
     if not fits and _is_cut(context, out):
         return raised(RowsLost.of(out, context.base.valid))
@@ -175,14 +175,14 @@ def _runs(context: AuditContext) -> Answer:
     if bad is not None and bool((bad & context.base.valid).any()):
         sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
-        return Answer(Verdict.FAIL, text, sample=sample, query=query)
+        return Check(Verdict.FAIL, text, sample=sample, query=query)
     again = gap(out, context.again, context.base.valid) if fits else None
     if again is not None and not context.subject.trains and again.amount > context.tolerance(out):
         text = (
             f"A second run on this batch differs by {again.amount:.2g} at token {again.query} of "
             f"sample {again.sample}, in eval mode."
         )
-        found = Answer(Verdict.FAIL, text, sample=again.sample, query=again.query)
+        found = Check(Verdict.FAIL, text, sample=again.sample, query=again.query)
         return found.because(unlike_itself(context))
     return passes(f"It runs, and gives {tuple(out.shape)}.")
 
@@ -203,7 +203,7 @@ def _is_cut(context: AuditContext, out: Tensor) -> bool:
     return False
 
 
-def _maps(context: AuditContext) -> Answer:
+def _maps(context: AuditContext) -> Check:
     found = maps_of(context.subject, context.base)
     context.maps = found
     if not found.layers:
@@ -221,7 +221,7 @@ def _maps(context: AuditContext) -> Answer:
     return fault or maps_check.with_sinks(context, text)
 
 
-def _never_read(context: AuditContext) -> Answer:
+def _never_read(context: AuditContext) -> Check:
     """Of one vector a sample, as of learned queries; where each token has a row, maps tell."""
     if not context.is_pooled or len(context.out) != len(context.base.valid):
         return passes("The output is no vector a sample that tokens could be missing from.")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.report import Answer
+from viz_encoder.audit.report import Check
 
 IN_PLACE = 15  # the place of "in_place" in the order
 # They see a wrong mask as it is passed; what would see it again in another way follows from them.
@@ -22,7 +22,7 @@ class Question:
 
     name: str
     title: str
-    ask: Callable[[AuditContext], Answer]
+    ask: Callable[[AuditContext], Check]
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
     order: int = 1000  # checks are asked in this order
     one_sided: bool = False  # its answer is the same on whichever side padding stands

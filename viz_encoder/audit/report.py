@@ -1,13 +1,14 @@
 """Results of an audit: what a check finds, a verdict, the report, pictures of the worst case."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from viz_encoder.audit.measure.difference import Gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.errors import MaskError
 from viz_encoder.result import Columns, TableResult
@@ -30,34 +31,6 @@ class Verdict(StrEnum):
         return self in (Verdict.FAIL, Verdict.ERROR)
 
 
-@dataclass(frozen=True, repr=False)
-class Check(OneLine):
-    """One question to the model, and the answer with its evidence."""
-
-    name: str  # a stable identifier, such as "gradient"
-    title: str
-    verdict: Verdict
-    evidence: str  # a sentence with numbers
-    cause: str = ""  # "consistent with …" where it is not certain
-    cure: str = ""
-    code: str = ""  # a stable identifier of the cause, such as "inverted"
-    layer: int | None = None
-    head: int | None = None
-    sample: int | None = None
-    query: int | None = None
-    key: int | None = None
-    amount: float | None = None  # how much: a weight, a relative gradient or a difference
-    follows_from: str = ""  # the earlier check of which this is a consequence
-
-    def to_dict(self) -> dict[str, Any]:
-        """Nonempty fields, for JSON."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        found["verdict"] = str(self.verdict)
-        if self.amount is not None and not np.isfinite(self.amount):
-            found["amount"] = str(self.amount)
-        return {name: value for name, value in found.items() if value not in (None, "")}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Picture(OneLine):
     """The worst layer and head: intended, passed and observed mask, True = may attend."""
@@ -73,6 +46,57 @@ class Picture(OneLine):
     layer: int | None = None
     head: int | None = None
     sample: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Check(OneLine):
+    """One question to the model, and the answer with its evidence."""
+
+    verdict: Verdict
+    evidence: str  # a sentence with numbers
+    cause: str = ""  # "consistent with …" where it is not certain
+    cure: str = ""
+    code: str = ""  # a stable identifier of the cause, such as "inverted"
+    layer: int | None = None
+    head: int | None = None
+    sample: int | None = None
+    query: int | None = None
+    key: int | None = None
+    amount: float | None = None  # how much: a weight, a relative gradient or a difference
+    pictures: tuple[Picture, ...] = ()  # in the report's own, too
+    name: str = ""  # a stable identifier, such as "gradient"
+    title: str = ""
+    follows_from: str = ""  # the earlier check of which this is a consequence
+
+    def but(self, **changes: Any) -> "Check":
+        """The same, with these fields changed."""
+        return replace(self, **changes)
+
+    def at(self, apart: Gap) -> "Check":
+        """Add where two outputs differ most, and by how much."""
+        return self.but(sample=apart.sample, query=apart.query, amount=apart.amount)
+
+    def because(self, diagnosis: "Diagnosis") -> "Check":
+        """Add the cause and fix."""
+        return self.but(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
+
+    def advised(self, advice: str) -> "Check":
+        """Add a sentence to the fix."""
+        return self.but(cure=f"{self.cure} {advice}".strip())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nonempty fields but the pictures, for JSON."""
+        found = {name: getattr(self, name) for name in COLUMNS}
+        found["verdict"] = str(self.verdict)
+        if self.amount is not None and not np.isfinite(self.amount):
+            found["amount"] = str(self.amount)
+        return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+COLUMNS = (
+    *("name", "title", "verdict", "evidence", "cause", "cure", "code"),
+    *("layer", "head", "sample", "query", "key", "amount", "follows_from"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,9 +131,8 @@ class MaskReport(TableResult):
         return {check.name: check for check in self.checks}[name]
 
     def columns(self) -> Columns:
-        """One line per check, with every field of `Check`."""
-        names = [one.name for one in fields(Check)]
-        found = {name: [getattr(check, name) for check in self.checks] for name in names}
+        """One line per check, with every field of `Check` but its pictures."""
+        found = {name: [getattr(check, name) for check in self.checks] for name in COLUMNS}
         return found | {"verdict": [str(check.verdict) for check in self.checks]}
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -181,31 +204,6 @@ class Diagnosis(NamedTuple):
     cure: str = ""
 
 
-class Answer(NamedTuple):
-    """A check's finding: the fields of Check without its name."""
-
-    verdict: Verdict
-    evidence: str
-    cause: str = ""
-    cure: str = ""
-    code: str = ""
-    layer: int | None = None
-    head: int | None = None
-    sample: int | None = None
-    query: int | None = None
-    key: int | None = None
-    amount: float | None = None
-    pictures: tuple[Picture, ...] = ()
-
-    def because(self, diagnosis: Diagnosis) -> "Answer":
-        """Add the cause and fix."""
-        return self._replace(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
-
-    def advised(self, advice: str) -> "Answer":
-        """Add a sentence to the fix."""
-        return self._replace(cure=f"{self.cure} {advice}".strip())
-
-
 def is_sure(cause: str) -> bool:
     """Whether the cause is certain."""
     return not cause.startswith(UNSURE)
@@ -216,17 +214,17 @@ def unsure(cause: str) -> str:
     return f"{UNSURE}{cause}" if cause and is_sure(cause) else cause
 
 
-def passes(evidence: str) -> Answer:
+def passes(evidence: str) -> Check:
     """Nothing wrong was found."""
-    return Answer(Verdict.PASS, evidence)
+    return Check(Verdict.PASS, evidence)
 
 
-def untested(why: str) -> Answer:
+def untested(why: str) -> Check:
     """Nothing can be said, with the reason."""
-    return Answer(Verdict.NOT_TESTED, why)
+    return Check(Verdict.NOT_TESTED, why)
 
 
-def raised(fault: ModelFault, where: str = "", title: str = "") -> Answer:
+def raised(fault: ModelFault, where: str = "", title: str = "") -> Check:
     """The model raised where it must not; nothing is known if it was torch.compile that gave up.
 
     An audit's many sizes reach its limit of recompilations.
@@ -244,4 +242,4 @@ def raised(fault: ModelFault, where: str = "", title: str = "") -> Answer:
             'audit it before torch.compile, or under torch.compiler.set_stance("force_eager").'
         )
     text = f"{where} {fault.clause}." if where else fault.sentence
-    return Answer(Verdict.FAIL, text, cure=fault.cure)
+    return Check(Verdict.FAIL, text, cure=fault.cure)

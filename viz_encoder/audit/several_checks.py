@@ -10,11 +10,11 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.report import Answer, Verdict
+from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.errors import InputError
 
 
-def suggest_reading_ids(context: AuditContext, found: Answer) -> Answer:
+def suggest_reading_ids(context: AuditContext, found: Check) -> Check:
     """Suggest an intent of the ids, unless the cause is known or there are no ids to read."""
     if found.code or context.setting.reads_input or context.base.x.is_floating_point():
         return found
@@ -24,7 +24,7 @@ def suggest_reading_ids(context: AuditContext, found: Answer) -> Answer:
     )
 
 
-def suggest_leaving_out(context: AuditContext, found: Answer) -> Answer:
+def suggest_leaving_out(context: AuditContext, found: Check) -> Check:
     """Suggest may_leave_out for missing links, unless their cause is known."""
     if found.code:
         return found
@@ -36,7 +36,7 @@ def suggest_leaving_out(context: AuditContext, found: Answer) -> Answer:
     )
 
 
-def find_ignored(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
+def find_ignored(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     """The fault that other inputs give the very same output; None where any of it differs."""
     if context.setting.fixed or first_nonfinite(out, case) is not None:
         return None  # there is one batch, or NaN, which is as it is
@@ -45,7 +45,7 @@ def find_ignored(context: AuditContext, case: Case, out: Tensor) -> Answer | Non
         if torch.equal(other.x, case.x) or gap(context.subject.run(other), out, case.valid).amount:
             return None
         text = "The output does not depend on the input; with other inputs it is the same."
-        return Answer(Verdict.FAIL, text, amount=0.0).because(diagnose("input_unused", sure=False))
+        return Check(Verdict.FAIL, text, amount=0.0).because(diagnose("input_unused", sure=False))
     return None
 
 

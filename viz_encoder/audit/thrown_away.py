@@ -9,14 +9,14 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.after_attention import Used, used_results
 from viz_encoder.audit.measure.setting import MASS, Case
-from viz_encoder.audit.report import Answer, Verdict
+from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.shown import counted
 
 MORE = 20  # further inputs that may use what one does not
 EXACT = (torch.float32, torch.float64)  # in half precision a gradient may vanish by itself
 
 
-def find_thrown_away(context: AuditContext, case: Case) -> Answer | None:
+def find_thrown_away(context: AuditContext, case: Case) -> Check | None:
     """The first call of which some rows have no effect, or some weights, where others have.
 
     Rows that other tokens in these places do not lose are left out by content, as in pruning.
@@ -37,7 +37,7 @@ def find_thrown_away(context: AuditContext, case: Case) -> Answer | None:
     return found
 
 
-def _first(context: AuditContext, case: Case, used: Sequence[Used]) -> Answer | None:
+def _first(context: AuditContext, case: Case, used: Sequence[Used]) -> Check | None:
     for number, one in enumerate(used):
         rows = _rows(context, case, one)
         found = _dropped(number, one, rows, case.valid) if rows is not None else None
@@ -56,7 +56,7 @@ def _rows(context: AuditContext, case: Case, one: Used) -> Tensor | None:
     return case.judged if itself else None
 
 
-def _dropped(number: int, one: Used, rows: Tensor, valid: Tensor) -> Answer | None:
+def _dropped(number: int, one: Used, rows: Tensor, valid: Tensor) -> Check | None:
     """Rows but the last of each sample, which a model that moves its outputs on leaves out."""
     last = rows & (valid.flip(1).cumsum(dim=1).flip(1) == 1)
     lost = rows & ~one.rows
@@ -68,11 +68,11 @@ def _dropped(number: int, one: Used, rows: Tensor, valid: Tensor) -> Answer | No
         f"gives others does (call {number}, counted from 0; {counted(int(lost.sum()), 'row')} of "
         f"{int(rows.sum())})."
     )
-    found = Answer(Verdict.FAIL, text, sample=sample, query=query, amount=0.0)
+    found = Check(Verdict.FAIL, text, sample=sample, query=query, amount=0.0)
     return found.because(diagnose("rows_dropped"))
 
 
-def _filled(number: int, one: Used, case: Case) -> Answer | None:
+def _filled(number: int, one: Used, case: Case) -> Check | None:
     """Of a band of keys a query: those past the ends, where some rows have none."""
     if one.cells is None or one.weights is None or one.n_keys >= one.rows.shape[1]:
         return None
@@ -86,5 +86,5 @@ def _filled(number: int, one: Used, case: Case) -> Answer | None:
         f"In row {query} of sample {sample}, {amount:.3g} of the attention goes to keys that hold "
         f"nothing, and in other rows none does (call {number}, counted from 0)."
     )
-    found = Answer(Verdict.FAIL, text, sample=sample, query=query, amount=amount)
+    found = Check(Verdict.FAIL, text, sample=sample, query=query, amount=amount)
     return found.because(diagnose("open_slots"))

@@ -10,7 +10,7 @@ from viz_encoder.audit.diagnose.diagnosis import UNKNOWN
 from viz_encoder.audit.judged import Judged, Share, how_much_was_judged
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Check, MaskReport, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, MaskReport, Verdict, passes, raised, untested
 from viz_encoder.errors import InputError
 from viz_encoder.shown import continued
 
@@ -40,13 +40,13 @@ def ask_all(
     if context.other_side is not None and not context.stopped:
         context.answers["left_padding"] = _on_other_side(context, context.other_side, questions)
     return tuple(
-        _check(context, question, context.answers[question.name]) for question in questions
+        _named(context, question, context.answers[question.name]) for question in questions
     )
 
 
 def _on_other_side(
     context: AuditContext, other: AuditContext, questions: tuple[Question, ...]
-) -> Answer:
+) -> Check:
     """The worst that any check finds where padding stands before the tokens."""
     try:
         _ = other.out
@@ -63,7 +63,7 @@ def _on_other_side(
         return passes("With padding on the left every check finds the same.")
     found = other.answers[(own or worst)[0].name]
     text = f"With padding on the left: {continued(found.evidence)}"
-    return found._replace(evidence=text)
+    return found.but(evidence=text)
 
 
 def _untested_on_other_side(context: AuditContext) -> Iterator[str]:
@@ -86,17 +86,17 @@ def _least_judged(context: AuditContext) -> Judged:
     return there._replace(but=f"with padding on the left, {there.but}" if there.but else "")
 
 
-def _blame_the_kept_score(answers: dict[str, Answer]) -> None:
+def _blame_the_kept_score(answers: dict[str, Check]) -> None:
     """Masked scores near 0 explain a leak that only larger inputs show."""
     kept, gradient, changed = map(answers.get, ("constants", "gradient", "perturbation"))
     if kept is None or gradient is None or changed is None or kept.code != "constant":
         return
     small = kept.amount is not None and -100 < kept.amount < 0
     if small and gradient.verdict is Verdict.PASS and changed.verdict.is_red and not changed.code:
-        answers["perturbation"] = changed._replace(code=kept.code, cause=kept.cause, cure=kept.cure)
+        answers["perturbation"] = changed.but(code=kept.code, cause=kept.cause, cure=kept.cure)
 
 
-def _confirm_suspicions(answers: dict[str, Answer]) -> None:
+def _confirm_suspicions(answers: dict[str, Check]) -> None:
     """Promote a cause that a tensor made likely, once a later check found its effect.
 
     A tensor that a call changes says nothing of what came after.
@@ -108,7 +108,7 @@ def _confirm_suspicions(answers: dict[str, Answer]) -> None:
             continue
         proof = [one for one in answers.values() if one.verdict.is_red and one.code == suspect.code]
         if proof:
-            answers[name] = suspect._replace(
+            answers[name] = suspect.but(
                 verdict=Verdict.FAIL, cause=proof[0].cause, cure=proof[0].cure
             )
 
@@ -124,25 +124,25 @@ def _soften_shared_capacity(context: AuditContext) -> None:
     for name in COMPARING:
         answer = context.answers.get(name)
         if answer is not None and answer.verdict is Verdict.FAIL:
-            context.answers[name] = answer._replace(verdict=Verdict.WARN, cause=shared.cause)
+            context.answers[name] = answer.but(verdict=Verdict.WARN, cause=shared.cause)
 
 
-def _answer(context: AuditContext, question: Question) -> Answer:
+def _answer(context: AuditContext, question: Question) -> Check:
     try:
         return _unless_nan(context, question, question.ask(context))
     except ModelFault as fault:
         return raised(fault, title=question.title)
     except InputError as fault:
-        return Answer(Verdict.ERROR, str(fault), cure="Fix the arguments of the audit.")
+        return Check(Verdict.ERROR, str(fault), cure="Fix the arguments of the audit.")
     except Exception as fault:
         last = traceback.extract_tb(fault.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
         text = f"This check itself failed with {type(fault).__name__}: {fault} ({place})."
         cure = "Please report it; until then nothing is known about this point."
-        return Answer(Verdict.ERROR, text, cure=cure)
+        return Check(Verdict.ERROR, text, cure=cure)
 
 
-def _unless_nan(context: AuditContext, question: Question, answer: Answer) -> Answer:
+def _unless_nan(context: AuditContext, question: Question, answer: Check) -> Check:
     """The answer; that nothing could be judged where it compared what is NaN."""
     told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
     needs = question.compares or question.needs_numbers
@@ -153,8 +153,8 @@ def _unless_nan(context: AuditContext, question: Question, answer: Answer) -> An
     return untested(f"{question.title}: could not be judged: the output is NaN.")
 
 
-def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
-    given = {name: value for name, value in answer._asdict().items() if name != "pictures"}
+def _named(context: AuditContext, question: Question, answer: Check) -> Check:
+    """The answer with its question, and what it follows from."""
     follows = ""
     if answer.verdict in (Verdict.FAIL, Verdict.WARN):
         follows = next((one for one in question.explained_by if context.failed(one)), "")
@@ -164,8 +164,8 @@ def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
             follows = "batch_independence"
     at_a_place = answer.verdict is Verdict.FAIL and answer.sample is not None
     if at_a_place and not answer.cause and not follows:  # what is raised is its own cause
-        given["cause"] = UNKNOWN.cause
-    return Check(question.name, question.title, follows_from=follows, **given)
+        answer = answer.but(cause=UNKNOWN.cause)
+    return answer.but(name=question.name, title=question.title, follows_from=follows)
 
 
 def report_of(

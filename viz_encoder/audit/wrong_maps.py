@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.places import stand_in_place
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.slots import Slots
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.report import Answer, Verdict
+from viz_encoder.audit.report import Check, Verdict
 from viz_encoder.audit.several_checks import suggest_leaving_out, suggest_reading_ids
 from viz_encoder.errors import InputError
 from viz_encoder.shown import counted
@@ -23,7 +23,7 @@ from viz_encoder.shown import counted
 VAGUE = ("", "batch_of_one")  # no cause, or one that says where it shows
 
 
-def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, maps: Maps) -> Check | None:
     """The worst that the maps of one run show; None where they are as meant."""
     if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
         return None
@@ -43,7 +43,7 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     return found if named else other
 
 
-def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
+def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Check | None:
     seen = [one.judged(context.intent(case, n), case.valid) for n, one in enumerate(maps.layers)]
     leaks = [one.leak for one in seen]
     if max((float(leak.max()) for leak in leaks), default=0.0) > MASS:
@@ -58,13 +58,13 @@ def _fault_in(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     return None
 
 
-def of_open_slots(number: int, count: int) -> Answer:
+def of_open_slots(number: int, count: int) -> Check:
     """A layer's keys that hold no token and are not a sink."""
     text = (
         f"Layer {number}: {counted(count, 'key')} without a token left open by the mask; attention "
         "goes there."
     )
-    return Answer(Verdict.FAIL, text, layer=number).because(diagnose("open_slots"))
+    return Check(Verdict.FAIL, text, layer=number).because(diagnose("open_slots"))
 
 
 def _varies_with_length(context: AuditContext, case: Case, number: int, slots: Slots) -> bool:
@@ -110,7 +110,7 @@ def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
     return bool(judged.lost.any())
 
 
-def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor]) -> Answer:
+def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor]) -> Check:
     bad = [
         (n, h)
         for n, leak in enumerate(leaks)
@@ -134,7 +134,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
         picture_of_map(context, case, maps.layers[n].map(s, h), (n, h, s))
         for n, h, s in dict.fromkeys([(number, head, sample), *((n, h, sample) for n, h in bad)])
     )[:4]
-    answer = Answer(
+    answer = Check(
         Verdict.FAIL,
         text,
         layer=number,
@@ -180,9 +180,7 @@ def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
     return ""
 
 
-def _losing(
-    context: AuditContext, case: Case, number: int, layer: LayerRun, lost: Tensor
-) -> Answer:
+def _losing(context: AuditContext, case: Case, number: int, layer: LayerRun, lost: Tensor) -> Check:
     sample, head, query = (int(n) for n in lost.nonzero()[0])
     opened = layer.opened(slice(query, query + 1))[sample]
     closed = context.intent(case, number)[sample, query] & ~opened[min(head, len(opened) - 1), 0]
@@ -194,7 +192,7 @@ def _losing(
     shot = picture_of_map(context, case, layer.map(sample, head), (number, head, sample))
     diagnosis = by_trying(context, case, equal_mask(context, case, layer, number))
     diagnosis = or_of_one_side(context, case, layer, number, diagnosis)
-    answer = Answer(
+    answer = Check(
         Verdict.FAIL,
         text,
         layer=number,

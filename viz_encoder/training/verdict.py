@@ -1,6 +1,5 @@
 """Verdict: what a look says against the intent, with the cause where one mask explains it."""
 
-from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -14,7 +13,7 @@ from viz_encoder.audit.diagnose.passed_mask import readings_of
 from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.reach import pattern_in
 from viz_encoder.audit.measure.setting import MASS, Case
-from viz_encoder.audit.report import Answer, Check, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.wrong_maps import of_open_slots
 from viz_encoder.training.leaks import LayerIntent, LayerLeaks
 
@@ -39,7 +38,7 @@ def checks_of(
         ("length", "Lengths of the samples", lengths_of(case)),
     ]
     return tuple(
-        Check(name, title, **_fields(answer))
+        answer.but(name=name, title=title)
         for name, title, answer in found
         if answer.verdict is not Verdict.PASS
         and (answer.verdict is not Verdict.NOT_TESTED or name == "maps")
@@ -59,8 +58,8 @@ def switched_side(side: str, usual: str) -> tuple[Check, ...]:
     if not side or not usual or side == usual:
         return ()
     text = f"Padding stands {side} the tokens; in the looks before it stood {usual} them."
-    answer = Answer(Verdict.WARN, text).because(diagnose("side_switched"))
-    return (Check("padding_side", "Side of the padding", **_fields(answer)),)
+    found = Check(Verdict.WARN, text, name="padding_side", title="Side of the padding")
+    return (found.because(diagnose("side_switched")),)
 
 
 def versions_of(batch: Any) -> KeptVersions:
@@ -84,17 +83,13 @@ def in_place(checks: tuple[Check, ...], versions: KeptVersions) -> tuple[Check, 
         f"A call changes {' and '.join(map(repr, changed))} in place: whatever uses it later in "
         "this step gets a different tensor."
     )
-    answer = Answer(Verdict.WARN, text).because(diagnose("in_place"))
-    found = Check("in_place", "Nothing is changed in place", **_fields(answer))
-    told = (replace(c, code="", cause="", cure="") if c.name == "maps" else c for c in checks)
+    found = Check(Verdict.WARN, text, name="in_place", title="Nothing is changed in place")
+    found = found.because(diagnose("in_place"))
+    told = (c.but(code="", cause="", cure="") if c.name == "maps" else c for c in checks)
     return (*told, found)
 
 
-def _fields(answer: Answer) -> dict[str, Any]:
-    return {name: value for name, value in answer._asdict().items() if name != "pictures"}
-
-
-def _maps(case: Case, layers: tuple[LayerLeaks, ...], may_leave_out: bool) -> Answer:
+def _maps(case: Case, layers: tuple[LayerLeaks, ...], may_leave_out: bool) -> Check:
     """The worst leak, else the first layer with closed pairs."""
     if not layers or len(case.allowed) not in (1, len(layers)):
         return untested(
@@ -129,7 +124,7 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...], may_leave_out: bool) -> An
         )
     first = (leaking or losing)[0]
     cause = _cause(case, layers[first], first)
-    answer = Answer(
+    answer = Check(
         Verdict.FAIL,
         text,
         layer=worst,
@@ -139,10 +134,10 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...], may_leave_out: bool) -> An
         key=key,
         amount=amount,
     )
-    return answer.because(cause) if cause.code else answer._replace(cure=NARROW)
+    return answer.because(cause) if cause.code else answer.but(cure=NARROW)
 
 
-def _row_sums(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
+def _row_sums(case: Case, layers: tuple[LayerLeaks, ...]) -> Check:
     """Check row sums as audit_batch does, if each layer's intent is known."""
     if len(case.allowed) not in (1, len(layers)):
         return untested("Sums of the maps' rows.")

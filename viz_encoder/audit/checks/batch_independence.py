@@ -12,37 +12,37 @@ from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes
+from viz_encoder.audit.report import Check, Verdict, passes
 from viz_encoder.errors import InputError
 
 EVEN = 4
 MOST_ROWS = 8  # of a sample, to ask whether their gradients cross samples
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Each sample in a batch and alone; what rounding makes of it is the noise of later checks.
 
     Then in a batch of four, whose halves some code joins.
     """
     found = _fault(context, context.full)
-    if isinstance(found, Answer):
+    if isinstance(found, Check):
         return found
     context.noise = found
     with suppress(ModelFault, InputError):
         even = context.setting.case(torch.ones(EVEN, context.full.valid.shape[1]) > 0)
         other = _fault(context, even)
-        if isinstance(other, Answer):
-            return other._replace(evidence=f"In a batch of {EVEN}: {other.evidence}")
+        if isinstance(other, Check):
+            return other.but(evidence=f"In a batch of {EVEN}: {other.evidence}")
     return passes(f"Outputs alone and in a batch, without padding, differ by {found:.1g}.")
 
 
-def _fault(context: AuditContext, full: Case) -> Answer | float:
+def _fault(context: AuditContext, full: Case) -> Check | float:
     """What is wrong in that batch; how far its samples move, if that is only rounding."""
     together = context.subject.run(full)
     if (place := first_nonfinite(together, full)) is not None:
         sample, query = place
         text = f"Without any padding, output row {query} of sample {sample} is NaN or inf."
-        return Answer(Verdict.FAIL, text, sample=sample, query=query)
+        return Check(Verdict.FAIL, text, sample=sample, query=query)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(full.valid)):
         alone = context.setting.alone(full, sample)
@@ -56,12 +56,12 @@ def _fault(context: AuditContext, full: Case) -> Answer | float:
         f"Sample {worst.sample} changes by {worst.amount:.2g} with its batch neighbors, without "
         "any padding."
     )
-    found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
+    found = Check(Verdict.FAIL, text).at(worst)
     if _by_gradient(context, full) is False and _by_content(context, full, together, worst.sample):
         cause = (
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
         )
-        return found._replace(verdict=Verdict.WARN, cause=cause)
+        return found.but(verdict=Verdict.WARN, cause=cause)
     if _are_halves(context, full, together):
         return found.because(diagnose("halves"))
     return found.because(diagnose_mixing(context, full, together))

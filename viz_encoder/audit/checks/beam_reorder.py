@@ -9,10 +9,10 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """A prompt, then the beams in another order with one of them twice, against all at once."""
     scope = context.scope
     if scope.step is None or scope.reorder is None:
@@ -26,7 +26,7 @@ def ask(context: AuditContext) -> Answer:
     return found or passes(f"Reordered beams go on as those samples would, {where}.")
 
 
-def _fault(context: AuditContext, case: Case) -> Answer | None:
+def _fault(context: AuditContext, case: Case) -> Check | None:
     """The prompt of each beam is that of another sample; what follows is its own."""
     n_samples, n_tokens = case.valid.shape
     order = torch.arange(n_samples, device=case.x.device).roll(1)
@@ -40,7 +40,7 @@ def _fault(context: AuditContext, case: Case) -> Answer | None:
         out = _stepped(context, case, beams, order, half)
     except Exception as fault:
         text = f"With beams in another order, step raised {type(fault).__name__}: {fault}."
-        return Answer(Verdict.FAIL, text)
+        return Check(Verdict.FAIL, text)
     apart = gap(out, whole[:, half:], valid[:, half:])
     if apart.amount <= context.tolerance(whole):
         return None
@@ -50,7 +50,7 @@ def _fault(context: AuditContext, case: Case) -> Answer | None:
         f"{apart.sample} differs by {apart.amount:.2g} from running the same tokens all at "
         "once."
     )
-    found = Answer(
+    found = Check(
         Verdict.FAIL,
         text,
         sample=apart.sample,

@@ -21,7 +21,7 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Picture, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Picture, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 APART = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -29,7 +29,7 @@ FARTHEST = 64  # distances from which on a bias may stay the same that are tried
 Weights = Float[Tensor, "batch head query key"]
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """The weights of each layer on equal tokens against softmax(bias)."""
     given = context.scope.bias
     if given is None:
@@ -52,7 +52,7 @@ def _batches(context: AuditContext) -> Iterator[Case]:
             yield case
 
 
-def _ask(context: AuditContext, batch: Case, functions: tuple[BiasOf, ...]) -> Answer:
+def _ask(context: AuditContext, batch: Case, functions: tuple[BiasOf, ...]) -> Check:
     cases = _equal_tokens(context, batch) if context.has_tokens else ()
     if len(cases) < 2:
         return untested("What is added to the scores: the input has no tokens to be made equal.")
@@ -78,28 +78,28 @@ def _ask(context: AuditContext, batch: Case, functions: tuple[BiasOf, ...]) -> A
                 "input to input, so positions reach the scores in another way, too."
             )
         answer = _fault(number, apart, observed, meant)
-        answer = answer._replace(pictures=(_shot(context, case, observed, answer),))
+        answer = answer.but(pictures=(_shot(context, case, observed, answer),))
         code, more = _code(bias, observed, context, case, number, tolerance)
         if batch is not context.base:
             now, before = batch.valid.shape[1], context.base.valid.shape[1]
-            answer = answer._replace(evidence=f"At {now} tokens: {answer.evidence}")
+            answer = answer.but(evidence=f"At {now} tokens: {answer.evidence}")
             more = more or f" (at {now} tokens; at {before} it is as it should be)"
         return answer.because(diagnose(code, more=more)) if code else answer
     return passes(f"The scores of {len(maps.layers)} layers have the intended bias.")
 
 
-def _fault(number: int, apart: Weights, observed: Weights, meant: Weights) -> Answer:
+def _fault(number: int, apart: Weights, observed: Weights, meant: Weights) -> Check:
     sample, head, query, key = (int(n) for n in torch.unravel_index(apart.argmax(), apart.shape))
     text = (
         f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} gives "
         f"{float(observed[sample, head, query, key]):.3g} of its attention to token {key}, where "
         f"the bias alone would give {float(meant[sample, head, query, key]):.3g}."
     )
-    found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, key=key)
-    return found._replace(amount=float(apart.max()))
+    found = Check(Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, key=key)
+    return found.but(amount=float(apart.max()))
 
 
-def _shot(context: AuditContext, case: Case, observed: Weights, answer: Answer) -> Picture:
+def _shot(context: AuditContext, case: Case, observed: Weights, answer: Check) -> Picture:
     place = answer.layer or 0, answer.head or 0, answer.sample or 0
     drawn = picture_of_map(context, case, observed[place[2], place[1]], place)
     return replace(drawn, title=f"{drawn.title}, with equal tokens")

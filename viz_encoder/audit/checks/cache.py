@@ -14,7 +14,7 @@ from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.errors import InputError
 from viz_encoder.model.mask_mods import n_needed
@@ -34,7 +34,7 @@ NO_PADDING = Diagnosis(
 )
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Judge decoding one token at a time; report decoding a prefix and then pairs."""
     step = context.scope.step
     if step is None:
@@ -62,7 +62,7 @@ def _alone(context: AuditContext) -> list[tuple[Case, Tensor]]:
     return []
 
 
-def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None:
+def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Check | None:
     """The steps against the whole sequence at once."""
     n_tokens = case.valid.shape[1]
     longer = n_tokens != context.full.valid.shape[1]
@@ -77,7 +77,7 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None
             if name == "in pieces":
                 return None if longer else passes(f"Token by token it agrees. {text}")
             asked = not longer or context.was_asked_for(n_tokens)
-            return Answer(Verdict.FAIL, text) if asked else None
+            return Check(Verdict.FAIL, text) if asked else None
         apart = gap(out, whole)
         if apart.amount > context.tolerance(whole):
             same = (out - whole).abs().flatten(2).amax(dim=(0, 2)) <= context.tolerance(whole)
@@ -92,23 +92,21 @@ def _stepwise(context: AuditContext, case: Case, whole: Tensor) -> Answer | None
             over = _too_much(context, case, sizes, wrong[:MOST_ROWS] if longer else wrong)
             if over is not None:
                 over = over.because(OF_ONE) if alone else over
-                return over._replace(evidence=f"{text} {over.evidence}")
+                return over.but(evidence=f"{text} {over.evidence}")
             if context.scope.may_leave_out:
                 return _open(text)
             few = name == "in pieces" and _too_few(context, case, sizes, wrong[:MOST_ROWS])
             verdict = Verdict.FAIL if few or name == "token by token" else Verdict.INFO
             text = f"{text} {few}" if few else text
             query = wrong[0] if few else apart.query
-            found = Answer(verdict, text, sample=apart.sample, query=query, amount=apart.amount)
+            found = Check(verdict, text, sample=apart.sample, query=query, amount=apart.amount)
             if n_tokens > MOST_TOKENS or alone:
                 return found.because(OF_ONE if alone else UNKNOWN)
             return found.because(_cause(context, case, sizes, query))
     return None
 
 
-def _too_much(
-    context: AuditContext, case: Case, sizes: list[int], rows: list[int]
-) -> Answer | None:
+def _too_much(context: AuditContext, case: Case, sizes: list[int], rows: list[int]) -> Check | None:
     """The first of these rows that moves with tokens that it may not know of."""
     out, may = _stepped(context, case, sizes), context.may(case)
 
@@ -125,8 +123,8 @@ def _too_much(
             end = next(end for end in accumulate(sizes) if end > row)
             in_piece = moved(row, hidden & (place > row) & (place < end)) > 0
             what = "later tokens of its piece" if in_piece else "tokens that it may not know of"
-            found = Answer(Verdict.FAIL, f"Token {row} moves with {what}.", query=row)
-            found = found._replace(amount=amount)
+            found = Check(Verdict.FAIL, f"Token {row} moves with {what}.", query=row)
+            found = found.but(amount=amount)
             if in_piece:
                 return found.because(diagnose("open_piece"))
             return found.because(of_steps(context, case, sizes, row) or UNKNOWN)
@@ -182,7 +180,7 @@ def takes_mask(step: Any) -> bool:
     return n_needed(step) == 3
 
 
-def _padded(context: AuditContext) -> Answer | None:
+def _padded(context: AuditContext) -> Check | None:
     """A prompt with padding in front, then token by token, against all at once."""
     valid = context.setting.padding(context.base.valid.shape[1], left=True)
     case = context.setting.case(valid)
@@ -192,7 +190,7 @@ def _padded(context: AuditContext) -> Answer | None:
         out = _stepped(context, case, sizes)
     except Exception as fault:
         text = f"With padding before the prompt, step raised {type(fault).__name__}: {fault}."
-        return Answer(Verdict.FAIL, text)
+        return Check(Verdict.FAIL, text)
     apart = gap(out, whole, valid)
     if apart.amount <= context.tolerance(whole):
         return None
@@ -202,7 +200,7 @@ def _padded(context: AuditContext) -> Answer | None:
     )
     if context.scope.may_leave_out:
         return _open(text)
-    found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+    found = Check(Verdict.FAIL, text).at(apart)
     return found.because(_cause_of_padded(context, case, sizes, out))
 
 
@@ -218,7 +216,7 @@ def _cause_of_padded(context: AuditContext, case: Case, sizes: list[int], out: T
     return UNKNOWN if gap(*whole, case.valid).amount > 0 else diagnose("cache_padding")
 
 
-def _open(text: str) -> Answer:
+def _open(text: str) -> Check:
     """A difference that is no fault where a cache may leave out other links, as by eviction."""
     return untested(f"{text} With a cache it may leave out other links (may_leave_out=True).")
 

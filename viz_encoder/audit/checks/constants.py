@@ -10,20 +10,20 @@ from viz_encoder.audit.diagnose.passed_mask import Suspicion, suspicions
 from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.trace.left_out import is_compiled
 
 VISIBLE = math.log(MASS)
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Constants in what is passed, and in the code that fills scores."""
     compiled = is_compiled(context.subject.whole.modules())
     try:
         if (passed := _passed(context, compiled)) is not None:
             text = f"T{passed.evidence[1:]}."
-            return Answer(Verdict.WARN, text).because(diagnose_constant(passed.value))
+            return Check(Verdict.WARN, text).because(diagnose_constant(passed.value))
         if compiled:
             return untested("Masking constants: the model is compiled, and its code is not seen.")
         found = _in_code(context, context.base)
@@ -36,7 +36,7 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def _in_code(context: AuditContext, case: Case, at: str = "") -> Answer | None:
+def _in_code(context: AuditContext, case: Case, at: str = "") -> Check | None:
     """A number in the code, or what softmax shows of one, on one batch."""
     value = too_small(context.subject, case, grad=not context.grad_fault)
     if value is not None:
@@ -50,11 +50,11 @@ def _in_code(context: AuditContext, case: Case, at: str = "") -> Answer | None:
     )
 
 
-def _warning(value: float, text: str) -> Answer:
-    return Answer(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
+def _warning(value: float, text: str) -> Check:
+    return Check(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
 
 
-def _at_other_lengths(context: AuditContext) -> Answer | None:
+def _at_other_lengths(context: AuditContext) -> Check | None:
     """The first that only another length shows, of those at which the model must be right."""
     for case, _ in other_cases(context):
         with suppress(ModelFault):

@@ -15,10 +15,10 @@ from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.pictures import picture_of_cross
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Each layer, head and sample of it against AuditScope(cross=…)."""
     layers = context.maps.memories if context.scope.cross else context.maps.cross
     names = ", ".join(named_once([layer.name for layer in layers]))
@@ -38,11 +38,11 @@ def ask(context: AuditContext) -> Answer:
         if found is not None:
             right = f" The {number} before it are right." if number > 1 else ""
             right = " The one before it is right." if number == 1 else right
-            return found._replace(evidence=f"{found.evidence}{right}")
+            return found.but(evidence=f"{found.evidence}{right}")
     return passes(f"Cross-attention ({names}) looks where it may, and nowhere else.")
 
 
-def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor) -> Answer | None:
+def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor) -> Check | None:
     rows = _rows(context, allowed)
     seen = layer.judged(allowed, rows)
     amount = float(seen.leak.max())
@@ -62,8 +62,8 @@ def _fault(context: AuditContext, number: int, layer: LayerRun, allowed: Tensor)
     opened = layer.looked_at(MASS)
     weights = layer.map(sample, head)
     shot = picture_of_cross(layer.name, allowed[sample], weights, rows[sample], (head, sample))
-    found = Answer(Verdict.FAIL, text, head=head, sample=sample, query=query, key=key)
-    found = found._replace(amount=amount, pictures=(shot,))
+    found = Check(Verdict.FAIL, text, head=head, sample=sample, query=query, key=key)
+    found = found.but(amount=amount, pictures=(shot,))
     cause = _cause(opened, allowed, rows, context.base.valid)
     if cause.code == "ignored" and _has_even_padding(layer, context.base.valid):
         cause = either(["transposed", "ignored"])

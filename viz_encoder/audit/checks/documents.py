@@ -10,10 +10,10 @@ from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """On a full batch: no gradient leads from one document into another."""
     if context.scope.documents is False:
         return untested("Packed documents: none were given (AuditScope(documents=…)).")
@@ -25,7 +25,7 @@ def ask(context: AuditContext) -> Answer:
     if bool(both.any()):
         sample, query, key = (int(n) for n in both.nonzero()[0])
         text = f"Your intent itself lets token {query} attend to token {key}, of another document."
-        return Answer(Verdict.FAIL, text, sample=sample, query=query, key=key).because(
+        return Check(Verdict.FAIL, text, sample=sample, query=query, key=key).because(
             diagnose("documents")
         )
     found = context.gradients_on(case)
@@ -38,7 +38,7 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def _alone(context: AuditContext, numbers: Tensor) -> Answer | None:
+def _alone(context: AuditContext, numbers: Tensor) -> Check | None:
     """A document packed behind others against the same one alone; told, for it may be meant."""
     case = context.full
     if context.scope.may_leave_out:  # alone it may leave out other links
@@ -63,7 +63,7 @@ def _alone(context: AuditContext, numbers: Tensor) -> Answer | None:
                 f"Document {number} gives different outputs packed and alone: token {query} "
                 f"differs by {apart.amount:.2g}, though it depends on no other document."
             )
-            found = Answer(Verdict.WARN, text, sample=0, query=query, amount=apart.amount)
+            found = Check(Verdict.WARN, text, sample=0, query=query, amount=apart.amount)
             return found.because(diagnose("positions_packed", sure=False))
     return None
 
@@ -80,7 +80,7 @@ def numbered(context: AuditContext, case: Case) -> Tensor:
     return torch.stack([row.unique(return_inverse=True)[1] for row in first])
 
 
-def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Answer | None:
+def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Check | None:
     relative = found.relative().nan_to_num(1.0)
     worst = (0.0, 0, 0, 0)
     for number, (sample, query) in enumerate(found.rows):
@@ -94,7 +94,7 @@ def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Answer | None:
         f"Document {reader} reads document {read}: token {query} of sample {sample} depends on "
         f"token {key}, by a gradient {amount:.2g} times that of the token it depends on most."
     )
-    return Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount).because(
+    return Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount).because(
         diagnose("documents")
     )
 

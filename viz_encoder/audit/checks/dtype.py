@@ -10,11 +10,11 @@ from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """The weights are cast, the model run, and all put back."""
     dtype = context.scope.dtype
     name = str(dtype or context.subject.dtype).removeprefix("torch.")
@@ -32,7 +32,7 @@ def ask(context: AuditContext) -> Answer:
     return told
 
 
-def _find_fault(context: AuditContext, usual: Case, in_own: Tensor, cast: str) -> Answer:
+def _find_fault(context: AuditContext, usual: Case, in_own: Tensor, cast: str) -> Check:
     """The answer for one batch, of which `in_own` is the output in the module's own dtype."""
     dtype, x = context.scope.dtype, usual.x
     assert dtype is not None
@@ -46,19 +46,19 @@ def _find_fault(context: AuditContext, usual: Case, in_own: Tensor, cast: str) -
         real = case.valid if out.ndim > 2 else case.valid.any(dim=1)
         if not bool(out[real].isfinite().all()):
             text = f"{cast} real rows are NaN or inf."
-            return Answer(Verdict.FAIL, text).because(diagnose("saturated", sure=False))
+            return Check(Verdict.FAIL, text).because(diagnose("saturated", sure=False))
         found = _leak(context, case) or padding_invariance.find_fault(context, case, out)
     if found is not None:
-        return found._replace(evidence=f"{cast}: {found.evidence}")
+        return found.but(evidence=f"{cast}: {found.evidence}")
     apart: Gap = gap(out, in_own, case.valid)
     odd = " A mask of another dtype is passed." if _mixed(case, out.dtype) else ""
     if apart.amount > 10 * TOLERANCE.get(dtype, 3e-2):
         text = f"{cast} real rows differ by {apart.amount:.2g} from {context.subject.dtype}.{odd}"
-        return Answer(Verdict.WARN, text, amount=apart.amount)
+        return Check(Verdict.WARN, text, amount=apart.amount)
     return passes(f"{cast} it also holds; outputs differ by {apart.amount:.1g}.{odd}")
 
 
-def _leak(context: AuditContext, case: Case) -> Answer | None:
+def _leak(context: AuditContext, case: Case) -> Check | None:
     for number, layer in enumerate(maps_of(context.subject, case).layers):
         allowed = context.intent(case, number)
         seen = layer.judged(allowed, case.valid)
@@ -66,9 +66,7 @@ def _leak(context: AuditContext, case: Case) -> Answer | None:
         mass = float(seen.leak.masked_fill(seen.nan & judged[:, None], 1.0).max())
         if mass > MASS:
             text = f"layer {number} gives {mass:.2g} of a row to forbidden keys."
-            return Answer(Verdict.FAIL, text, layer=number).because(
-                diagnose("constant", sure=False)
-            )
+            return Check(Verdict.FAIL, text, layer=number).because(diagnose("constant", sure=False))
     return None
 
 

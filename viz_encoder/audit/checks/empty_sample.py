@@ -7,10 +7,10 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """The others must stay as they are; what the empty one gives is told, and is no fault."""
     if not context.setting.pads:
         return untested("A sample of nothing but padding: your valid has no padding at its ends.")
@@ -24,7 +24,7 @@ def ask(context: AuditContext) -> Answer:
     try:
         out = context.subject.run(case)
     except ModelFault as fault:
-        return Answer(Verdict.INFO, f"A sample of nothing but padding is refused: {fault}.")
+        return Check(Verdict.INFO, f"A sample of nothing but padding is refused: {fault}.")
     rows = valid if out.ndim > 2 else valid.any(dim=1, keepdim=True)
     apart = gap(out, context.out, rows)
     if apart.amount > context.tolerance(context.out):
@@ -32,9 +32,7 @@ def ask(context: AuditContext) -> Answer:
             f"With sample {empty} all padding, token {apart.query} of sample {apart.sample} "
             f"changes by {apart.amount:.2g}."
         )
-        found = Answer(
-            Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
-        )
+        found = Check(Verdict.FAIL, text).at(apart)
         spread = not bool(out.isfinite().all())
         return found.because(diagnose("empty_row", sure=False)) if spread else found
     kind = _kind(out[empty])
@@ -43,7 +41,7 @@ def ask(context: AuditContext) -> Answer:
     if "NaN" not in (kind, trained):
         return passes(text)
     text += f" With gradients on, it gives {trained}." if trained not in (kind, "") else ""
-    return Answer(Verdict.INFO, text, cure="Drop such samples before the model.", sample=empty)
+    return Check(Verdict.INFO, text, cure="Drop such samples before the model.", sample=empty)
 
 
 def _kind(out: Tensor) -> str:
@@ -53,7 +51,7 @@ def _kind(out: Tensor) -> str:
     return "zeros" if bool((out == 0).all()) else "numbers"
 
 
-def _own(context: AuditContext) -> Answer | None:
+def _own(context: AuditContext) -> Check | None:
     """The caller's own valid may hold such a sample: then its NaN is in the caller's data."""
     rows = (~context.base.valid.any(dim=1)).nonzero()[:, 0].tolist()
     for sample in rows:
@@ -62,7 +60,7 @@ def _own(context: AuditContext) -> Answer | None:
             cure = (
                 "Drop such samples, or let them attend to one token: ignore & valid.any(1, True)."
             )
-            return Answer(Verdict.FAIL, text, sample=sample, cure=cure)
+            return Check(Verdict.FAIL, text, sample=sample, cure=cure)
     return (
         passes("Your valid holds a sample of nothing but padding; it gives no NaN.")
         if rows

@@ -2,14 +2,14 @@
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes
+from viz_encoder.audit.report import Check, Verdict, passes
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Report that the audit used eval mode and restored the model."""
     if context.was_training:
         text = "It was in training mode: audited in eval mode, and put back."
-        return Answer(Verdict.INFO, text, cure="model.eval()")
+        return Check(Verdict.INFO, text, cure="model.eval()")
     return passes("The model was in eval mode, so dropout was off; or nothing in it has modes.")
 
 

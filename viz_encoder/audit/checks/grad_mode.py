@@ -9,14 +9,14 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 UNMASKED = "not known: they differ with nothing to mask, too, so it is not the mask."
 TO_COMPARE = "To narrow it down, run each part of the model with gradients and without."
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Real rows must agree; rows of padding often do not, and that is said."""
     case = context.base
     if context.grad_fault:
@@ -32,8 +32,7 @@ def ask(context: AuditContext) -> Answer:
                 f"Token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g} "
                 f"{name} and without gradients."
             )
-            found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query)
-            return found._replace(amount=apart.amount).because(_cause(context))
+            return Check(Verdict.FAIL, text).at(apart).because(_cause(context))
     text = "With gradients, without them and in inference mode, real rows agree."
     if context.out.ndim > 2 and case.padded:
         pads = gap(grad, context.out, ~case.valid)
@@ -59,7 +58,7 @@ def _cause(context: AuditContext) -> Diagnosis:
     return diagnose("path", sure=False)
 
 
-def _earlier(context: AuditContext) -> list[Answer]:
+def _earlier(context: AuditContext) -> list[Check]:
     return [answer for name, answer in context.answers.items() if name not in ("static", "maps")]
 
 

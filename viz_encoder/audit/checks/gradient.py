@@ -21,12 +21,12 @@ from viz_encoder.audit.pictures import (
     picture_of_pooled,
 )
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.several_checks import find_ignored, suggest_leaving_out
 from viz_encoder.audit.thrown_away import find_thrown_away
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """∂ output / ∂ input of each pair, against whom the layers together let a token know of."""
     found = context.gradients
     if isinstance(found, str):
@@ -48,7 +48,7 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def _unless_deeper(context: AuditContext, found: Gradients, fault: Answer) -> Answer:
+def _unless_deeper(context: AuditContext, found: Gradients, fault: Check) -> Check:
     """The leak, unless unseen layers could explain it and n_layers was not given."""
     seen = len(context.maps.layers)
     if context.given_layers is not None or len(context.setting.intents) > 1:
@@ -62,12 +62,12 @@ def _unless_deeper(context: AuditContext, found: Gradients, fault: Answer) -> An
         f"the {seen} attention layers that were seen can reach."
     )
     cause = "either more layers attend than were seen, or something besides attention mixes tokens."
-    return fault._replace(
+    return fault.but(
         verdict=Verdict.WARN, evidence=text, cause=cause, cure="Pass n_layers=.", code="layers"
     )
 
 
-def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, found: Gradients) -> Check | None:
     """The worst leak of one case; None where there is none."""
     bad = found.values.isnan() & case.valid  # a padded input may be divided by 0
     if bool(bad.any()):
@@ -79,7 +79,7 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | 
         )
         if context.is_nonfinite:
             text = f"The gradient of token {query} of sample {sample} is NaN, as outputs are."
-        return Answer(Verdict.FAIL, text, sample=sample, query=query).because(
+        return Check(Verdict.FAIL, text, sample=sample, query=query).because(
             diagnose("empty_row", sure=False)
         )
     relative = found.relative().nan_to_num(0.0)
@@ -99,9 +99,9 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | 
         for number, (one, token) in enumerate(found.rows):
             square[token] = relative[number, other] if one == sample else square[token]
         shot = picture_of_other_sample(square, case.valid[sample], sample, other)
-        answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
+        answer = Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
         diagnosis = diagnose_mixing(context, case, context.subject.run(case))
-        return answer._replace(pictures=(shot,)).because(diagnosis)
+        return answer.but(pictures=(shot,)).because(diagnosis)
     return _leak(context, case, found, leaks, (sample, query, key, amount))
 
 
@@ -111,7 +111,7 @@ def _leak(
     found: Gradients,
     leaks: Tensor,
     cell: tuple[int, int, int, float],
-) -> Answer:
+) -> Check:
     sample, query, key, amount = cell
     what = "token" if bool(case.valid[sample, key]) else "padding"
     who = f"sample {sample}" if context.is_pooled else f"token {query} of sample {sample}"
@@ -122,11 +122,11 @@ def _leak(
         f"of, directly or over other tokens. The gradient is {amount:.2g} times that of the token "
         f"it changes most with; {pairs} like this."
     )
-    answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
+    answer = Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if context.is_pooled:
         known = context.may(case)[sample]
         shot = picture_of_pooled(found.within(case)[sample, query], known, sample)
-        return answer._replace(pictures=(shot,)).because(_of_pooled(context))
+        return answer.but(pictures=(shot,)).because(_of_pooled(context))
     square = found.within(case)
     judged = context.maps.layers and not context.failed("maps", "cross_attention")
     if not context.failed("maps") and (unjudged := _unjudged(context)):
@@ -144,7 +144,7 @@ def _leak(
     if not diagnosis.code and context.scope.may_leave_out and _is_of_padding(case, leaks):
         diagnosis = diagnose("sampled", sure=False)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
-    return answer._replace(pictures=(shot,)).because(by_trying(context, case, diagnosis))
+    return answer.but(pictures=(shot,)).because(by_trying(context, case, diagnosis))
 
 
 def _is_of_padding(case: Case, leaks: Tensor) -> bool:
@@ -185,7 +185,7 @@ def _known(context: AuditContext, case: Case, found: Gradients) -> Tensor:
     return known
 
 
-def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | None:
+def find_lost(context: AuditContext, case: Case, found: Gradients) -> Check | None:
     """Pairs that are meant to be linked and are not, where no maps could tell."""
     if context.maps.layers or context.scope.may_leave_out:
         return None
@@ -211,7 +211,7 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Answer | N
     for number, (s, q) in enumerate(found.rows):
         square[s, q] = square[s, q].masked_fill(links.closed[number], 0.0)
     shot = picture_of_gradient(case, square[sample], context.must(case)[sample], sample)
-    answer = Answer(
+    answer = Check(
         Verdict.FAIL, text, sample=sample, query=query, key=key, amount=0.0, pictures=(shot,)
     )
     if case is not context.base:

@@ -11,7 +11,7 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.errors import InputError
 
@@ -21,7 +21,7 @@ CURE = (
 )
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Each with the same mask on the same inputs; pad rows may differ and are not compared."""
     if not context.scope.variants:
         return untested(
@@ -66,7 +66,7 @@ def _is_longer(context: AuditContext, case: Case) -> bool:
 
 def _find_fault(
     context: AuditContext, case: Case, out: Tensor, name: str, subject: Subject
-) -> Answer | None:
+) -> Check | None:
     """Where one differs from the model on one batch; None where it does not."""
     subject.reading = context.subject.reading
     with subject.in_mode(training=False):
@@ -86,8 +86,7 @@ def _find_fault(
     )
     if longer and not context.was_asked_for(case.valid.shape[1]):
         return untested(text)
-    found = Answer(Verdict.FAIL, text, cure=CURE, sample=apart.sample, query=apart.query)
-    return found._replace(amount=apart.amount)
+    return Check(Verdict.FAIL, text, cure=CURE).at(apart)
 
 
 def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:

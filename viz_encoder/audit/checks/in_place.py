@@ -13,11 +13,11 @@ from viz_encoder.audit.measure.held import HeldTensors
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.question import IN_PLACE, Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.trace.callers_state import random_states_kept
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Two calls with the very same tensors; then a call after another one, against it alone."""
     state = context.subject.state
     changed = state.changed()  # by the runs so far
@@ -30,7 +30,7 @@ def ask(context: AuditContext) -> Answer:
     return found or passes("A call changes nothing that is passed.")
 
 
-def find_fault(context: AuditContext, case: Case) -> Answer | None:
+def find_fault(context: AuditContext, case: Case) -> Check | None:
     """Find what a call changes of x and the passed tensors, and whether it matters."""
     subject = context.subject
     x, passed = _copies(case)
@@ -46,7 +46,7 @@ def find_fault(context: AuditContext, case: Case) -> Answer | None:
         return untested(f"{text}; runs on the same input differ, so its effect is not known.")
     apart = gap(fresh, _alike(subject, x, passed, case), case.valid)
     if apart.amount <= context.tolerance(fresh):
-        return Answer(Verdict.INFO, f"{text}; a second call with it gives the same result.")
+        return Check(Verdict.INFO, f"{text}; a second call with it gives the same result.")
     only_vectors = changed == ["the input"] and case.x.is_floating_point()
     verdict = Verdict.WARN if only_vectors else Verdict.FAIL
     text += f": a second call with the same tensors differs by {apart.amount:.2g} at {_at(apart)}."
@@ -69,7 +69,7 @@ def _alike(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
         return subject.read(_called(subject, x, passed, case), case.valid).clone()
 
 
-def _kept(context: AuditContext, changed: list[str]) -> Answer | None:
+def _kept(context: AuditContext, changed: list[str]) -> Check | None:
     """State that a call changes; None if a second call gives the same as the first.
 
     The other one has padding and this one has none, so a mask that stays closed shows.
@@ -94,8 +94,8 @@ def _afresh(subject: Subject, case: Case) -> Tensor:
     return subject.run(case)
 
 
-def _found(verdict: Verdict, text: str, apart: Gap) -> Answer:
-    answer = Answer(verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+def _found(verdict: Verdict, text: str, apart: Gap) -> Check:
+    answer = Check(verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount)
     return answer.because(diagnose("in_place"))
 
 

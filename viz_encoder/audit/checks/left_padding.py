@@ -12,11 +12,11 @@ from viz_encoder.audit.measure.flex_masks import parts_of
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import SEEN_FIRST, Question
-from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.shown import continued
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Told, for most encoders pad right; where both sides are to be judged, by each check."""
     if context.other_side is not None:
         return untested("Padding on the left: not tried yet.")
@@ -29,11 +29,11 @@ def ask(context: AuditContext) -> Answer:
     if found is None:
         return passes(f"With padding on the {side} real rows are right, too.")
     if found.verdict is Verdict.NOT_TESTED:
-        return found._replace(evidence=f"Padding on the {side}: {found.evidence}")
+        return found.but(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {continued(found.evidence)}"
     if not context.failed(*SEEN_FIRST) and _hides_side(context, case):
         found = found.because(diagnose("no_side"))
-    return found._replace(verdict=Verdict.INFO, evidence=text)
+    return found.but(verdict=Verdict.INFO, evidence=text)
 
 
 def _hides_side(context: AuditContext, case: Case) -> bool:
@@ -46,7 +46,7 @@ def _hides_side(context: AuditContext, case: Case) -> bool:
     )
 
 
-def _find_fault(context: AuditContext, case: Case) -> Answer | None:
+def _find_fault(context: AuditContext, case: Case) -> Check | None:
     try:
         out = context.subject.run(case)
         if (place := first_nonfinite(out, case)) is not None:
@@ -63,14 +63,14 @@ def _find_fault(context: AuditContext, case: Case) -> Answer | None:
         return raised(fault)
 
 
-def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Answer:
+def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Check:
     """A row that is NaN, and whether a row without any key is where it may come from."""
     who = (
         f"The output of sample {sample}"
         if context.is_pooled
         else f"Token {query} of sample {sample}"
     )
-    found = Answer(Verdict.FAIL, f"{who} is NaN or inf.", sample=sample, query=query)
+    found = Check(Verdict.FAIL, f"{who} is NaN or inf.", sample=sample, query=query)
     open_ = torch.stack([one[sample].any(dim=-1) for one in case.allowed]).all(dim=0)
     empty = (~open_).nonzero()[:, 0].tolist()
     if not empty:
@@ -79,7 +79,7 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> An
     text = f"{who} is NaN or inf; row {row} of sample {sample} has no key there."
     cause = "consistent with: a row with nothing to attend to gives NaN, and its NaN spreads."
     cure = "Give that row one key (itself), or drop the row."
-    return found._replace(evidence=text, cause=cause, cure=cure, code="empty_row")
+    return found.but(evidence=text, cause=cause, cure=cure, code="empty_row")
 
 
 QUESTION = Question(

@@ -18,7 +18,7 @@ from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.question import SEEN_FIRST, Question
-from viz_encoder.audit.report import Answer, Verdict, is_sure, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, is_sure, passes, raised, untested
 from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 
@@ -26,7 +26,7 @@ ROWS = 8  # differentiated at each length
 TELLING = (29, 25)  # few enough to look at each part; lengths that were shares of them show
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done: list[int] = []
     refused = ""
@@ -46,7 +46,7 @@ def ask(context: AuditContext) -> Answer:
         found = _find_fault(context, case, out)
         if found is not None and _is_new(context, found):
             text = f"At {length} tokens: {continued(found.evidence)}"
-            told = _unless_made_up(context, found._replace(evidence=text), length)
+            told = _unless_made_up(context, found.but(evidence=text), length)
             return told if done else _advised(context, told, length)
         done.append(length)
     if not done:
@@ -55,13 +55,13 @@ def ask(context: AuditContext) -> Answer:
     return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{more}")
 
 
-def _is_new(context: AuditContext, found: Answer) -> bool:
+def _is_new(context: AuditContext, found: Check) -> bool:
     """Whether it says more than a warning that the first length has given, too."""
     warned = context.answers["padding_invariance"].verdict is Verdict.WARN
     return found.verdict is Verdict.FAIL or (found.verdict is Verdict.WARN and not warned)
 
 
-def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer:
+def _unless_made_up(context: AuditContext, found: Check, length: int) -> Check:
     """The fault, or NOT TESTED if only the audit chose this length.
 
     An input with a structure, such as frames or a picture before a text, exists only at some
@@ -77,7 +77,7 @@ def _unless_made_up(context: AuditContext, found: Answer, length: int) -> Answer
     return found
 
 
-def _advised(context: AuditContext, found: Answer, length: int) -> Answer:
+def _advised(context: AuditContext, found: Check, length: int) -> Check:
     """With what to give if the first length is the only one; another that is right shows it is not.
 
     Nor is it where the cause is certain, or an earlier check failed at the first length, too.
@@ -93,12 +93,12 @@ def _advised(context: AuditContext, found: Answer, length: int) -> Answer:
     return found.advised(alone)
 
 
-def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
+def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     """The first thing that is wrong in one case; None where all is right."""
     if (place := first_nonfinite(out, case)) is not None:
         sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
-        return Answer(Verdict.FAIL, text, sample=sample, query=query)
+        return Check(Verdict.FAIL, text, sample=sample, query=query)
     found = wrong_maps.find_fault(context, case, maps_of(context.subject, case))
     if found is not None:
         return found
@@ -115,7 +115,7 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
     return found and _with_cause(context, found)
 
 
-def _with_cause(context: AuditContext, found: Answer) -> Answer:
+def _with_cause(context: AuditContext, found: Check) -> Check:
     """Add the faults of the parts at a length that tells them apart, if any."""
     if found.code or context.maps.layers or found.verdict is Verdict.NOT_TESTED:
         return found

@@ -12,10 +12,10 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, unsure, untested
+from viz_encoder.audit.report import Check, Verdict, passes, unsure, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Every layer, head and sample, never averaged; with gradients and without."""
     for grad in (False,) if context.grad_fault else (False, True):
         maps = maps_of(context.subject, context.base, grad=True) if grad else context.maps
@@ -37,17 +37,17 @@ def ask(context: AuditContext) -> Answer:
     return with_sinks(context, text)
 
 
-def with_sinks(context: AuditContext, text: str) -> Answer:
+def with_sinks(context: AuditContext, text: str) -> Check:
     """The passing answer, with the share of attention that goes to keys other than tokens."""
     sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
     if not sinks:
         return passes(text)
     share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
     more = f"{share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a token"
-    return Answer(Verdict.INFO, f"{text} {more}, such as a sink.")
+    return Check(Verdict.INFO, f"{text} {more}, such as a sink.")
 
 
-def _with_gradients(context: AuditContext, found: Answer) -> Answer:
+def _with_gradients(context: AuditContext, found: Check) -> Check:
     """A leak that only the maps with gradients show; without them it is measured, not supposed."""
     quiet = _holds_without_gradients(context)
     told = {
@@ -55,10 +55,10 @@ def _with_gradients(context: AuditContext, found: Answer) -> Answer:
         False: "; without them no map was seen, and outputs change with what they may not know",
         None: "; without them no map was seen",
     }[quiet]
-    found = found._replace(evidence=f"{found.evidence[:-1]} (with gradients on{told}).")
+    found = found.but(evidence=f"{found.evidence[:-1]} (with gradients on{told}).")
     if quiet:
         return found.because(diagnose("path"))
-    return found._replace(cause=unsure(found.cause))
+    return found.but(cause=unsure(found.cause))
 
 
 def _holds_without_gradients(context: AuditContext) -> bool | None:

@@ -14,11 +14,11 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, mapped, opposite
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """The opposite of the mask must change the output, or be refused; of several, of each."""
     case = context.base
     if not readings(case.passed, case.valid):
@@ -32,7 +32,7 @@ def ask(context: AuditContext) -> Answer:
         how = f"by {moved:.2g}" if math.isfinite(moved) else "to NaN"
         text = f"With the mask turned around, each True a False, the output changes {how}."
         unused = _unused(context)
-        return Answer(Verdict.INFO, f"{text} {unused}") if unused else passes(text)
+        return Check(Verdict.INFO, f"{text} {unused}") if unused else passes(text)
     if _moves_without_padding(context):
         return passes(
             "With the mask turned around, each True a False, the output is the same, as where "
@@ -45,8 +45,8 @@ def ask(context: AuditContext) -> Answer:
     if context.passed("gradient") or context.passed("maps"):
         right = not context.failed("gradient", "maps")
         more = " Real tokens still look where they should." if right else ""
-        return Answer(Verdict.INFO, text + more)
-    return Answer(Verdict.FAIL, text).because(diagnose("ignored"))
+        return Check(Verdict.INFO, text + more)
+    return Check(Verdict.FAIL, text).because(diagnose("ignored"))
 
 
 def _moved(context: AuditContext, turned: set[int]) -> float | str:

@@ -12,7 +12,7 @@ from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, is_d
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.setting import GRADIENT, Case, called
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 POOLED = {  # what a pooled vector equals → what it should be made of
     "the mean over all rows, padding too": "(out * m).sum(1) / m.sum(1), with m = valid[..., None]",
@@ -21,7 +21,7 @@ POOLED = {  # what a pooled vector equals → what it should be made of
 }
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """pooled(output, valid), in the batch and alone."""
     if context.scope.pooled is None:
         if context.is_pooled:
@@ -36,7 +36,7 @@ def ask(context: AuditContext) -> Answer:
     return found or passes("The pooled vectors are the same alone and with padding.")
 
 
-def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     """The largest difference of a pooled vector alone; None where they agree."""
     if context.scope.pooled is None or not case.padded:
         return None
@@ -44,7 +44,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     bad = case.valid.any(dim=1) & ~whole.isfinite().all(dim=-1)
     if bool(bad.any()) and first_nonfinite(out, case) is None:
         sample = int(bad.nonzero()[0])
-        return Answer(Verdict.FAIL, f"The pooled vector of sample {sample} is NaN.", sample=sample)
+        return Check(Verdict.FAIL, f"The pooled vector of sample {sample} is NaN.", sample=sample)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(case.valid)):
         alone = context.setting.alone(case, sample)
@@ -59,15 +59,15 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         f"The pooled vector of sample {worst.sample} changes by {worst.amount:.2g} with its "
         "padding."
     )
-    answer = Answer(Verdict.FAIL, text, code="pooling", sample=worst.sample, amount=worst.amount)
+    answer = Check(Verdict.FAIL, text, code="pooling", sample=worst.sample, amount=worst.amount)
     for what, cure in POOLED.items():
         if torch.allclose(whole, _candidate(out, what), atol=context.tolerance(whole), rtol=0):
-            return answer._replace(cause=f"it is {what}.", cure=cure)
+            return answer.but(cause=f"it is {what}.", cure=cure)
     if (found := by_places(context, case, worst.sample)) is not None:
         return answer.because(found)
     if cause := _how_padding_counts(context, case, whole):
-        return answer._replace(cause=cause, cure=CAUSES["pooling"].cure)
-    return answer._replace(code="", cause="not known.")
+        return answer.but(cause=cause, cure=CAUSES["pooling"].cure)
+    return answer.but(code="", cause="not known.")
 
 
 def _how_padding_counts(context: AuditContext, case: Case, whole: Tensor) -> str:

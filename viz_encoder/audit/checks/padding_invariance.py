@@ -23,14 +23,14 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, is_sure, passes, raised, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, is_sure, passes, raised, untested
 from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
 
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Every sample of the base case."""
     case = context.base
     if not context.setting.pads:
@@ -49,7 +49,7 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def _by_intent(context: AuditContext) -> Answer | None:
+def _by_intent(context: AuditContext) -> Check | None:
     """Pass if the intent lets outputs depend on padding."""
     case = context.base
     open_ = torch.stack(case.allowed).any(dim=0) & case.valid[:, :, None] & ~case.valid[:, None, :]
@@ -61,10 +61,10 @@ def _by_intent(context: AuditContext) -> Answer | None:
         "padding; outputs that depend on it were not compared alone and with padding."
     )
     cure = "Add & valid[:, None, :] to the intent, unless padding is meant to be seen."
-    return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query, key=key)
+    return Check(Verdict.WARN, text, cure=cure, sample=sample, query=query, key=key)
 
 
-def _of_other_inputs(context: AuditContext) -> Answer | None:
+def _of_other_inputs(context: AuditContext) -> Check | None:
     """A fault that depends on the values pooled, as that of a maximum over zeroed padding."""
     if not context.is_pooled or context.setting.reads_input:
         return None
@@ -79,7 +79,7 @@ def _of_other_inputs(context: AuditContext) -> Answer | None:
     return None
 
 
-def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     """The largest difference of a sample alone; None where they agree."""
     if not case.padded or not can_be_cut(case.x, case.valid.shape[1]):
         return None
@@ -103,7 +103,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         f"Sample {worst.sample} is not the same alone and with padding: its {who} differs by "
         f"{worst.amount:.2g}."
     )
-    found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
+    found = Check(Verdict.FAIL, text).at(worst)
     if (shown := _by_attention_alone(context, case, out, found)) is not None:
         return shown
     if (ignored := _ignored_alone(context, case, found)) is not None:
@@ -115,7 +115,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     cause = by_first(context, case, out) or by_moved_rows(context, case, out)
     if cause is None and out.ndim == 2:
         cause = _of_pooled(context, case, out, worst.sample)
-    return found._replace(cause=_besides(context)) if cause is None else found.because(cause)
+    return found.but(cause=_besides(context)) if cause is None else found.because(cause)
 
 
 def _besides(context: AuditContext) -> str:
@@ -139,8 +139,8 @@ def _of_pooled(context: AuditContext, case: Case, out: Tensor, sample: int) -> D
 
 
 def _by_attention_alone(
-    context: AuditContext, case: Case, out: Tensor, found: Answer
-) -> Answer | None:
+    context: AuditContext, case: Case, out: Tensor, found: Check
+) -> Check | None:
     """The answer where the sample's attention is wrong alone, and right with its padding."""
     assert found.sample is not None
     alone = context.setting.alone(case, found.sample)
@@ -157,10 +157,10 @@ def _by_attention_alone(
     cause = shown.cause or UNKNOWN.cause
     if shown.code and is_sure(cause) and single is None:
         cause = f"{cause[:-1]}; only where a batch has no padding."
-    return shown._replace(evidence=text, cause=cause, sample=found.sample, amount=found.amount)
+    return shown.but(evidence=text, cause=cause, sample=found.sample, amount=found.amount)
 
 
-def _fault_alone(context: AuditContext, alone: Case) -> Answer | None:
+def _fault_alone(context: AuditContext, alone: Case) -> Check | None:
     """What its maps show, or where there are none, its gradients."""
     maps = context.maps_on(alone)
     if maps.layers:
@@ -170,7 +170,7 @@ def _fault_alone(context: AuditContext, alone: Case) -> Answer | None:
     return gradient.find_fault(context, alone, known) or gradient.find_lost(context, alone, known)
 
 
-def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer | None:
+def _ignored_alone(context: AuditContext, case: Case, found: Check) -> Check | None:
     """The answer where the sample alone, at its own length, is the same whatever the input."""
     assert found.sample is not None
     alone = context.setting.alone(case, found.sample)
@@ -182,10 +182,10 @@ def _ignored_alone(context: AuditContext, case: Case, found: Answer) -> Answer |
     text = (
         f"{found.evidence} Alone, at {alone.valid.shape[1]} tokens, {continued(ignored.evidence)}"
     )
-    return found._replace(evidence=text, code=ignored.code, cause=ignored.cause, cure=ignored.cure)
+    return found.but(evidence=text, code=ignored.code, cause=ignored.cause, cure=ignored.cure)
 
 
-def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
+def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Check | None:
     """The shortest padded sample alone, with its padding: a mask may be left out there."""
     counts = case.valid.sum(dim=1)
     sample = int(counts.masked_fill(counts == 0, case.valid.shape[1]).argmin())
@@ -202,7 +202,7 @@ def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer
         f"Sample {sample} with its padding is not the same in a batch of one: token {apart.query} "
         f"differs by {apart.amount:.2g}."
     )
-    found = Answer(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
+    found = Check(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
     sure = is_right_on(context, single) is False and is_right_on(context, case) is True
     return found.because(diagnose("one_sample", sure=sure))
 

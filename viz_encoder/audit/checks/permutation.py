@@ -6,10 +6,10 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.question import SEEN_FIRST, Question
-from viz_encoder.audit.report import Answer, Verdict, passes
+from viz_encoder.audit.report import Check, Verdict, passes
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """The batch in another order must give the same outputs in that order."""
     case = context.base
     order = torch.arange(len(case.valid), device=case.valid.device).roll(1)
@@ -22,9 +22,7 @@ def ask(context: AuditContext) -> Answer:
         f"Sample {int(order[apart.sample])} changes by {apart.amount:.2g} when the batch is in "
         "another order."
     )
-    return Answer(
-        Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
-    ).because(diagnose_mixing(context, turned, out))
+    return Check(Verdict.FAIL, text).at(apart).because(diagnose_mixing(context, turned, out))
 
 
 QUESTION = Question("permutation", "Order of the batch", ask, SEEN_FIRST, order=120, compares=True)

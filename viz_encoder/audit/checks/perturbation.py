@@ -15,7 +15,7 @@ from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.audit.several_checks import suggest_reading_ids
 from viz_encoder.errors import InputError
 
@@ -31,7 +31,7 @@ class ChangedToken(NamedTuple):
     size: int
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Each position in turn, by a little and by a lot, in all samples at once."""
     if not context.has_tokens:
         return untested(
@@ -47,7 +47,7 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST) -> Check | None:
     """The largest movement that may not be; None where there is none."""
     if not has_tokens(case.x, case.valid.shape[1]):
         return None
@@ -74,7 +74,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
         f"Changing {what} {at.key}{times} moves token {worst.query} of sample {worst.sample}, "
         f"which may not depend on it, by {worst.amount:.2g}."
     )
-    found = Answer(
+    found = Check(
         Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount
     )
     if what == "padding" and context.passed("gradient") and context.maps.left_out:
@@ -87,7 +87,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     return found.because(cause) if cause else suggest_reading_ids(context, found)
 
 
-def _of_padding(context: AuditContext) -> Answer | None:
+def _of_padding(context: AuditContext) -> Check | None:
     """Padding that only other real tokens bring in: those that choose which places are read."""
     case, setting = context.base, context.setting
     floats = case.x.is_floating_point() and not setting.reads_input
@@ -115,7 +115,7 @@ def _of_padding(context: AuditContext) -> Answer | None:
         f"Where real tokens are others, changing padding moves token {apart.query} of sample "
         f"{sample}, which may not depend on it, by {apart.amount:.2g}."
     )
-    found = Answer(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
+    found = Check(Verdict.FAIL, text, sample=sample, query=apart.query, amount=apart.amount)
     return found.because(diagnose("sampled", sure=False))
 
 

@@ -6,10 +6,10 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Reported as INFO: nearly all kernels let it through."""
     case = context.base
     if not case.x.is_floating_point():
@@ -23,12 +23,12 @@ def ask(context: AuditContext) -> Answer:
     try:
         out = context.subject.run(case, x=x)
     except ModelFault as fault:
-        return Answer(Verdict.INFO, f"NaN in padded inputs is refused: {fault}.")
+        return Check(Verdict.INFO, f"NaN in padded inputs is refused: {fault}.")
     bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)
     real = bad & case.valid if bad.shape == case.valid.shape else bad
     if bool(real.any()):
         text = "NaN or inf in padded inputs reaches real rows: a weight of 0 does not stop it."
-        return Answer(Verdict.INFO, text, cure="x.masked_fill(~valid[..., None], 0.0)")
+        return Check(Verdict.INFO, text, cure="x.masked_fill(~valid[..., None], 0.0)")
     return passes("NaN in padded inputs stays in the padding.")
 
 

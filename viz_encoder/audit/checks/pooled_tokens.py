@@ -17,11 +17,11 @@ from viz_encoder.audit.missing_links import (
     told_place,
 )
 from viz_encoder.audit.question import LAST, Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """The gradient of the pooled vector by the pooled rows: by none but the intended, by each."""
     if context.scope.pool_over is None:
         return untested("Which tokens are pooled: no AuditScope(pool_over=…) was given.")
@@ -46,7 +46,7 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def find_fault_at(context: AuditContext, case: Case) -> Answer | None:
+def find_fault_at(context: AuditContext, case: Case) -> Check | None:
     """The same on another batch, if it is said which tokens are pooled there."""
     asked = context.answers.get("pooled_tokens")
     known = asked is not None and (asked.verdict.is_red or asked.verdict is Verdict.NOT_TESTED)
@@ -60,7 +60,7 @@ def find_fault_at(context: AuditContext, case: Case) -> Answer | None:
 
 def find_fault(
     context: AuditContext, case: Case, wanted: TokenFlags, amounts: Float[Tensor, "batch token"]
-) -> Answer | None:
+) -> Check | None:
     """A token that is pooled and should not be, or one that should be and is not."""
     over = amounts.masked_fill(wanted, 0.0)
     if float(over.max()) > GRADIENT:
@@ -70,7 +70,7 @@ def find_fault(
             f"The pooled vector of sample {sample} also depends on {kind} {query}, which "
             f"should be left out: its gradient is {float(over.max()):.2g} of the largest."
         )
-        answer = Answer(Verdict.FAIL, text, sample=sample, query=query, amount=float(over.max()))
+        answer = Check(Verdict.FAIL, text, sample=sample, query=query, amount=float(over.max()))
         return answer.because(by_places(context, case, sample) or _special(wanted))
     if not context.is_pooled and (none := _of_no_token(wanted, amounts)) is not None:
         return none
@@ -85,16 +85,16 @@ def _padding_is_told(context: AuditContext) -> bool:
     return not bool(context.base.valid[found.sample, found.key])
 
 
-def _of_no_token(wanted: TokenFlags, amounts: Float[Tensor, "batch token"]) -> Answer | None:
+def _of_no_token(wanted: TokenFlags, amounts: Float[Tensor, "batch token"]) -> Check | None:
     empty = wanted.any(dim=1) & ~(amounts > GRADIENT).any(dim=1)
     if not bool(empty.any()):
         return None
     sample = int(empty.nonzero()[0])
     text = f"The pooled vector of sample {sample} depends on no token."
-    return Answer(Verdict.FAIL, text, sample=sample)
+    return Check(Verdict.FAIL, text, sample=sample)
 
 
-def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Answer | None:
+def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Check | None:
     """A token that is meant to be pooled, and is not."""
     lost = rows_never_pooled(context, case, wanted)
     if context.scope.may_leave_out or not bool(lost.any()):
@@ -109,8 +109,8 @@ def _find_lost(context: AuditContext, case: Case, wanted: TokenFlags) -> Answer 
         "Compare the mask that your pooling takes with pool_over(valid); if those tokens are meant "
         f"to be left out, let pool_over= leave them out, too: of the last row alone it is {LAST}."
     )
-    found = Answer(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
-    return found._replace(cause=one_row_alone(case, wanted & ~lost))
+    found = Check(Verdict.FAIL, text, cure=cure, sample=sample, query=query, amount=0.0)
+    return found.but(cause=one_row_alone(case, wanted & ~lost))
 
 
 def _special(wanted: TokenFlags) -> Diagnosis:

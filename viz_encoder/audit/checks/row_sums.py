@@ -11,10 +11,10 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.measure.softmaxes import RowSums, broken_rows
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, untested
+from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Rows of real tokens that may attend to anything; slots of no token count too."""
     if not context.maps.layers:
         return untested(f"No maps could be seen: {context.maps.why_none}")
@@ -40,7 +40,7 @@ def ask(context: AuditContext) -> Answer:
     head, query = divmod(rest, away.shape[2])
     total = float(layer.map(sample, head)[query].sum())
     text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
-    found = Answer(
+    found = Check(
         Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
     )
     leak = (
@@ -50,13 +50,13 @@ def ask(context: AuditContext) -> Answer:
     )
     if leak is None and total < 1 and not context.is_nonfinite:
         text += " No forbidden key has any influence: the rest goes to a sink, or is taken away."
-        return found._replace(verdict=Verdict.INFO, evidence=text)
+        return found.but(verdict=Verdict.INFO, evidence=text)
     if context.is_nonfinite:
         return untested("Sums of the maps' rows could not be judged: the output is NaN.")
     return found.because(diagnose("after_softmax"))
 
 
-def ask_one_batch(context: AuditContext) -> Answer:
+def ask_one_batch(context: AuditContext) -> Check:
     """For a batch that cannot be changed: rows with no forbidden key must sum to 1."""
     layers = context.maps.layers
     if not layers:
@@ -75,7 +75,7 @@ def ask_one_batch(context: AuditContext) -> Answer:
     return answer_of(found)
 
 
-def answer_of(found: Mapping[int, RowSums]) -> Answer:
+def answer_of(found: Mapping[int, RowSums]) -> Check:
     """Explain rows that do not sum to 1, by layer: a mask or a sink may be why.
 
     A sink takes its share of rows to which no key is forbidden, too; a mask does not.
@@ -90,16 +90,16 @@ def answer_of(found: Mapping[int, RowSums]) -> Answer:
             f"{text} Whether a sink or a mask after the softmax is the reason was not tested."
         )
     text = f"{text} Rows without a forbidden key sum to 1."
-    return Answer(
+    return Check(
         Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
     ).because(diagnose("after_softmax"))
 
 
-def _of_nan(context: AuditContext, number: int) -> Answer:
+def _of_nan(context: AuditContext, number: int) -> Check:
     if context.is_nonfinite:
         return untested("Sums of the maps' rows could not be judged: they are NaN.")
     text = f"Layer {number}: a row of its maps is NaN, though its output is not."
-    return Answer(Verdict.FAIL, text, layer=number).because(diagnose("empty_row", sure=False))
+    return Check(Verdict.FAIL, text, layer=number).because(diagnose("empty_row", sure=False))
 
 
 def _nan(context: AuditContext, number: int, layer: LayerRun) -> bool:

@@ -18,14 +18,14 @@ from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict, passes, raised
+from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, raised
 from viz_encoder.errors import InputError
 
 # Numbers of frames, of patches with [CLS] and without, and of positions that models are made for.
 LENGTHS = (8, 12, 16, 20, 32, 49, 50, 64, 65, 77, 128, 196, 197, 256, 257)
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Run one batch of three samples of different lengths, twice."""
     try:
         case, out = context.base, context.out
@@ -46,12 +46,12 @@ def ask(context: AuditContext) -> Answer:
             f"Output row {query} of sample {sample}, a real token, is NaN or inf; "
             f"{int(real.sum())} real rows are."
         )
-        answer = Answer(Verdict.FAIL, text, sample=sample, query=query)
+        answer = Check(Verdict.FAIL, text, sample=sample, query=query)
         if any(one.code == "saturated" for one in suspicions(case.passed, case.valid)):
             return answer.because(diagnose("saturated"))
         shown = wrong_maps.find_fault(context, case, context.maps)
         if shown is not None and shown.code:
-            return answer._replace(pictures=shown.pictures).because(
+            return answer.but(pictures=shown.pictures).because(
                 Diagnosis(shown.code, shown.cause, shown.cure)
             )
         return answer.because(diagnose("empty_row", sure=False))
@@ -64,7 +64,7 @@ def ask(context: AuditContext) -> Answer:
             "The second of two equal calls gives another result, in eval mode: they differ by "
             f"{again.amount:.2g}."
         )
-        return Answer(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
+        return Check(Verdict.FAIL, text, amount=again.amount).because(unlike_itself(context))
     if (found := after_another(context)) is not None:
         return found
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
@@ -76,10 +76,10 @@ def ask(context: AuditContext) -> Answer:
     )
 
 
-def _raised(context: AuditContext, fault: ModelFault) -> Answer:
+def _raised(context: AuditContext, fault: ModelFault) -> Check:
     """The exception, and whether it would run with batch == length."""
     n_tokens = context.setting.first_valid().shape[1]
-    answer = Answer(Verdict.FAIL, fault.sentence)
+    answer = Check(Verdict.FAIL, fault.sentence)
     if "without overflow" in str(fault):
         return answer.because(diagnose("overflow"))
     with suppress(ModelFault):
@@ -87,10 +87,10 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
         if found is not None:
             by_audit = found.code in ("ids", "make_mask")  # which called it so
             wrong = Verdict.ERROR if by_audit else Verdict.FAIL
-            return answer._replace(verdict=wrong).because(found)
+            return answer.but(verdict=wrong).because(found)
     if (length := _other_length(context)) is not None:
         text = f"{answer.evidence} It runs with {length} tokens."
-        return answer._replace(verdict=Verdict.ERROR, evidence=text).because(
+        return answer.but(verdict=Verdict.ERROR, evidence=text).because(
             diagnose("length", more=f": {n_tokens}")._replace(cure=_scope_of(length))
         )
     square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
@@ -99,7 +99,7 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     except ModelFault:
         return answer
     text = f"{answer.evidence} It runs where batch and length are both {n_tokens}."
-    return answer._replace(evidence=text).because(diagnose("axes", sure=False))
+    return answer.but(evidence=text).because(diagnose("axes", sure=False))
 
 
 def _other_length(context: AuditContext) -> int | None:
@@ -165,7 +165,7 @@ def _with_heads(passed: Any) -> Any:
     return mapped(passed, lambda tensor: tensor[:, None] if tensor.ndim == 3 else tensor)
 
 
-def _misshapen(out: Tensor, valid: Tensor) -> Answer:
+def _misshapen(out: Tensor, valid: Tensor) -> Check:
     n_samples, n_tokens = valid.shape
     if out.ndim > 2 and len(out) == n_samples:
         return raised(RowsLost.of(out, valid))
@@ -173,7 +173,7 @@ def _misshapen(out: Tensor, valid: Tensor) -> Answer:
         f"The output is {tuple(out.shape)}; ({n_samples}, {n_tokens}, …) was expected, one row "
         f"per token, or ({n_samples}, …), one row per sample."
     )
-    return Answer(Verdict.FAIL, text, cure="Return one row per token, or one row per sample.")
+    return Check(Verdict.FAIL, text, cure="Return one row per token, or one row per sample.")
 
 
 QUESTION = Question("runs", "Runs, and gives numbers", ask, ("static",), order=20)

@@ -10,16 +10,16 @@ from viz_encoder.audit.diagnose.passed_mask import MaskReading, readings, suspic
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes
+from viz_encoder.audit.report import Check, Verdict, passes
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Dtype, values, rows with nothing to attend to, and which reading is the intent."""
     case = context.base
     found = [one for one in suspicions(case.passed, case.valid) if one.code != "constant"]
     worst = found[0] if found else None
     if worst is not None and worst.sure:
-        return Answer(Verdict.FAIL, _upper(worst.evidence)).because(diagnose(worst.code))
+        return Check(Verdict.FAIL, _upper(worst.evidence)).because(diagnose(worst.code))
     empty = _empty_row(case)
     if empty is not None:
         sample, query = empty
@@ -28,13 +28,13 @@ def ask(context: AuditContext) -> Answer:
             "nothing."
         )
         cure = "Give the row one key, itself, or leave the token out of valid."
-        return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query)
+        return Check(Verdict.WARN, text, cure=cure, sample=sample, query=query)
     if worst is not None and worst.code in ("saturated", "block_mask"):
-        return Answer(Verdict.WARN, _upper(worst.evidence)).because(diagnose(worst.code))
+        return Check(Verdict.WARN, _upper(worst.evidence)).because(diagnose(worst.code))
     text = _said(case)
     if worst is not None:
         text = f"{_upper(worst.evidence)}: if it is added, it masks nothing."
-        return Answer(Verdict.INFO, text, code=worst.code)
+        return Check(Verdict.INFO, text, code=worst.code)
     return passes(text)
 
 

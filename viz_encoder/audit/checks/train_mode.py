@@ -17,7 +17,7 @@ from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import NoDropout, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.question import Question
-from viz_encoder.audit.report import Answer, Verdict, passes, raised, untested
+from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.shown import continued
 
@@ -25,12 +25,12 @@ DRAWS = 4  # to sample dropout's randomness
 ENOUGH = 1000  # forbidden pairs: of so many, one draw opens some
 
 
-def ask(context: AuditContext) -> Answer:
+def ask(context: AuditContext) -> Check:
     """Without the randomness of dropout first, then with it."""
     try:
         found = _without(context)
         if found.code == "random":
-            return _with_dropout(context, context.base) or found._replace(code="")
+            return _with_dropout(context, context.base) or found.but(code="")
         if found.verdict is not Verdict.PASS:
             return found
         return _with_dropout(context, context.base) or _longer(context) or found
@@ -44,7 +44,7 @@ def ask(context: AuditContext) -> Answer:
         )
 
 
-def _without(context: AuditContext) -> Answer:
+def _without(context: AuditContext) -> Check:
     """Compare train mode without dropout to eval mode; if it differs, check for leaks."""
     whole = context.subject.whole
     if not [one for one in whole.modules() if one is not whole and one is not whole.parts]:
@@ -55,7 +55,7 @@ def _without(context: AuditContext) -> Answer:
     return found or passes("With every dropout at 0, training mode gives the same real rows.")
 
 
-def _longer(context: AuditContext) -> Answer | None:
+def _longer(context: AuditContext) -> Check | None:
     """The first difference at another length, without the randomness of dropout and with it."""
     for case, out in other_cases(context):
         at = f" {at_length(case)}"
@@ -66,7 +66,7 @@ def _longer(context: AuditContext) -> Answer | None:
     return None
 
 
-def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") -> Answer | None:
+def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") -> Check | None:
     """A leak, or that rows differ from eval mode's; None where they do not."""
     grad, subject = not context.grad_fault, context.subject
     with subject.in_mode(training=True), without_dropout(subject.whole):
@@ -78,32 +78,32 @@ def _difference(context: AuditContext, case: Case, out: Tensor, at: str = "") ->
             return None
         if gap(trained, subject.run(case, grad=grad).detach(), case.valid).amount > 0:
             why = "Training mode: it is random even with every dropout at 0, so that only leaks"
-            return untested(f"{why} were looked for.")._replace(code="random")
+            return untested(f"{why} were looked for.").but(code="random")
         leak = wrong_maps.find_fault(context, case, maps_of(subject, case, grad=grad))
         if leak is None and not isinstance(found := context.gradients_on(case), str):
             leak = gradient.find_fault(context, case, found)
     start = f"In training mode, with every dropout at 0{at}"
     if leak is not None:
-        return leak._replace(evidence=f"{start}: {continued(leak.evidence)}")
+        return leak.but(evidence=f"{start}: {continued(leak.evidence)}")
     text = (
         f"{start}, token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g}; no "
         "forbidden token is involved."
     )
-    return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+    return Check(Verdict.WARN, text).at(apart)
 
 
-def _of_nan(place: tuple[int, int], at: str) -> Answer:
+def _of_nan(place: tuple[int, int], at: str) -> Check:
     """A row that only training mode makes NaN, as where all keys of a query are dropped."""
     sample, query = place
     text = (
         f"In training mode, with every dropout at 0{at}, output row {query} of sample {sample} is "
         "NaN or inf."
     )
-    found = Answer(Verdict.FAIL, text, sample=sample, query=query)
+    found = Check(Verdict.FAIL, text, sample=sample, query=query)
     return found.because(diagnose("empty_row", sure=False))
 
 
-def _of_batch_norms(context: AuditContext) -> Answer:
+def _of_batch_norms(context: AuditContext) -> Check:
     """Whether their mean and variance count padding; outputs mix samples there, by right."""
     for case in (context.base, *(case for case, _ in other_cases(context))):
         if case.padded and (name := _counting_padding(context, case)):
@@ -111,7 +111,7 @@ def _of_batch_norms(context: AuditContext) -> Answer:
                 f"In training mode {name} takes its mean and variance over {case.valid.numel()} "
                 f"positions, of which only {int(case.valid.sum())} are real tokens."
             )
-            return Answer(Verdict.WARN, text).because(diagnose("norm"))
+            return Check(Verdict.WARN, text).because(diagnose("norm"))
     return untested("Training mode: batch norm mixes samples there.")
 
 
@@ -143,7 +143,7 @@ def _counting_padding(context: AuditContext, case: Case) -> str:
     return counting[0] if counting else ""
 
 
-def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Answer | None:
+def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Check | None:
     """Dropout may take weights away and never open a pair: no forbidden one may have any."""
     if case is not context.base and not _draws(context, case):  # cheaper than maps
         return None
@@ -164,15 +164,15 @@ def _with_dropout(context: AuditContext, case: Case, at: str = "") -> Answer | N
                     place = number, head, sample
                     shot = picture_of_map(context, case, layer.map(sample, head), place)
                     shot = replace(shot, title=f"{shot.title}, in training mode")
-                    found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample)
-                    found = found._replace(query=query, key=key, pictures=(shot,))
+                    found = Check(Verdict.FAIL, text, layer=number, head=head, sample=sample)
+                    found = found.but(query=query, key=key, pictures=(shot,))
                     return _undrawn(context, case, at) or found.because(diagnose("mask_dropout"))
             if on_cpu and torch.equal(before, torch.get_rng_state()):
                 break  # nothing was drawn, so another run would be the same
     return None
 
 
-def _undrawn(context: AuditContext, case: Case, at: str) -> Answer | None:
+def _undrawn(context: AuditContext, case: Case, at: str) -> Check | None:
     """What is wrong even where dropout drops nothing: then it is not drawn, but another path."""
     with NoDropout():
         maps = maps_of(context.subject, case, grad=not context.grad_fault)
@@ -180,7 +180,7 @@ def _undrawn(context: AuditContext, case: Case, at: str) -> Answer | None:
     if found is None:
         return None
     start = f"In training mode, where a rate of dropout is above 0{at}"
-    return found._replace(evidence=f"{start}: {continued(found.evidence)}")
+    return found.but(evidence=f"{start}: {continued(found.evidence)}")
 
 
 def _draws(context: AuditContext, case: Case) -> bool:

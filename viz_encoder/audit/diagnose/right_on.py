@@ -16,7 +16,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case
 from viz_encoder.audit.measure.subject import NoDropout
 from viz_encoder.audit.missing_links import missing_links
-from viz_encoder.audit.report import Answer, Diagnosis, untested
+from viz_encoder.audit.report import Check, Diagnosis, untested
 from viz_encoder.trace.callers_state import random_states_kept
 
 LayersAndHeads = list[tuple[int, int]]
@@ -92,7 +92,7 @@ class Picks(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def by_picking(context: AuditContext) -> Answer | None:
+def by_picking(context: AuditContext) -> Check | None:
     """Not tested where a model picks tokens at random in each call, as sampled keys are."""
     with NoDropout(), Picks() as picks:
         one, other = (context.subject.run(context.base) for _ in range(2))

@@ -8,7 +8,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.report import Answer, Diagnosis, Verdict
+from viz_encoder.audit.report import Check, Diagnosis, Verdict
 from viz_encoder.shown import listed
 
 EACH = (
@@ -30,7 +30,7 @@ def of_softmaxes(context: AuditContext, case: Case) -> Diagnosis | None:
     return None
 
 
-def lost_in_softmaxes(context: AuditContext, case: Case) -> Answer | None:
+def lost_in_softmaxes(context: AuditContext, case: Case) -> Check | None:
     """A warning where some maps close what the intent opens, which others hide from gradients."""
     if context.maps.layers or context.scope.may_leave_out:
         return None
@@ -41,7 +41,7 @@ def lost_in_softmaxes(context: AuditContext, case: Case) -> Answer | None:
             number = min(wrong)
             found = equal_mask(context, case, layers[number], number)
             text = f"Some tokens cannot look where they may, {_where(wrong, layers)}."
-            return Answer(Verdict.WARN, text).because(found)
+            return Check(Verdict.WARN, text).because(found)
     return None
 
 

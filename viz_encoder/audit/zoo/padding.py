@@ -52,6 +52,7 @@ def stem_reads_padding(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     wrong="mean = x.mean(dim=1, keepdim=True)",
     right="mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)",
     flagged_by="gradient",
+    parts={},
 )
 def mean_of_all_taken_off(self: Any, x: Tensor, valid: Tensor) -> Tensor:
     """Centering before the encoder."""
