@@ -19,9 +19,8 @@ import {
   strongestHead,
   unitSaid,
 } from "../../assets/web/explore/routes_layout.js";
-import { partsOf } from "../../assets/web/explore/fewest_words.js";
+import { partsOf, ranksSaid } from "../../assets/web/explore/effects.js";
 import { ShareMaps } from "../../assets/web/explore/share_maps.js";
-import { ranksSaid } from "../../assets/web/explore/yardstick.js";
 import { Run } from "../../assets/web/core/run.js";
 import { tabIn } from "../../assets/web/core/selection_address.js";
 

@@ -2,8 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { countSentence, tokenSentence } from "../../assets/web/explore/lines_words.js";
-import { byToken, eachAt, leastOf, linked, PAIRS, strongest } from "../../assets/web/explore/strongest_lines.js";
+import {
+  byToken,
+  countSentence,
+  eachAt,
+  leastOf,
+  linked,
+  PAIRS,
+  strongest,
+  tokenSentence,
+} from "../../assets/web/explore/strongest_lines.js";
 
 const MAP = Float32Array.of(0.5, 0.25, 0.25, NaN, 1, 0.0003, 0.125, 0.75, 0.125, 0, 0, 0);
 const SIDES = { rows: [0, 0, 1, 1], keys: [0, 0, 1] };

@@ -1,5 +1,6 @@
 // A row or a column, its numbers and what is said of them.
 
+import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RowView } from "../../assets/web/explore/row_view.js";

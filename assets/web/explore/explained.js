@@ -11,19 +11,15 @@ import { quoted, toldApart } from "../core/token_names.js";
 import { Work } from "../views/work.js";
 import { strongestAt } from "./map_changes.js";
 import { MeasuredHeads } from "./measured_heads.js";
-import { MEASURES, missing, offered } from "./measures.js";
-import { MeasureSwitch } from "./measure_switch.js";
+import { MEASURES, MeasureSwitch, missing, offered } from "./measures.js";
 import { PictureRoutes } from "./picture_routes.js";
 import { Question } from "./question.js";
-import { FewestWords } from "./fewest_words.js";
+import { FewestWords, SeveralHeads, StandIn, Yardstick } from "./effects.js";
 import { routesSaves } from "./routes_files.js";
 import { addsUp, aloneSaid, answerSaid, effectSaid, looksSaid, strongestHead } from "./routes_layout.js";
 import { RoutesView } from "./routes_view.js";
-import { SeveralHeads } from "./several_heads.js";
 import { ShareMaps } from "./share_maps.js";
-import { StandIn } from "./stand_in.js";
 import { WHOLE } from "./tiles.js";
-import { Yardstick } from "./yardstick.js";
 
 /** @import { Found, PairLinksView, Range, Selection } from "./types.d.ts" */
 /** @import { Reference } from "./reference.js" */

@@ -10,8 +10,7 @@ import { Picture } from "../views/picture_overlay.js";
 import { gradient, scaleOf, scaleText } from "../views/shading.js";
 import { Words } from "../views/token_strip.js";
 import { PictureHeads } from "./picture_heads.js";
-import { rowSaves } from "./row_saves.js";
-import { RowView } from "./row_view.js";
+import { rowSaves, RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
 /** @import { Direction, Selection } from "./types.d.ts" */

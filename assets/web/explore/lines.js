@@ -7,8 +7,7 @@ import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { saveRow } from "../views/save_row.js";
 import { LineChoice } from "./line_choice.js";
 import { AllLines, arrange, drawLines, drawNames, ROW } from "./lines_drawing.js";
-import { countSentence, tokenSentence } from "./lines_words.js";
-import { byToken, leastOf, linked, strongest } from "./strongest_lines.js";
+import { byToken, countSentence, leastOf, linked, strongest, tokenSentence } from "./strongest_lines.js";
 import { mapPart, WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";
 

@@ -5,7 +5,7 @@ import { rounded } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { viewed } from "../core/run.js";
 import { signedText } from "./legend.js";
-import { inputNamed, named } from "./reference_link.js";
+import { inputNamed, named } from "./reference_words.js";
 
 /** @import { Alone, HeadStatistics, Range, Selection, SignedCell } from "./types.d.ts" */
 

@@ -1,6 +1,10 @@
-// The measures of one question, in words; by its name the server tells the numbers of each.
+// The measures of one question, in words, and the switch between them; by its name the server tells the numbers of each.
 
+import { button, el } from "../core/dom.js";
 import { DEFAULTS } from "../core/selection_address.js";
+import { oneStop } from "../views/one_stop.js";
+
+/** @import { Selection } from "./types.d.ts" */
 
 const CHANGED = "press Restore first"; // effects are measured on the run as the model gives it
 const MASKED = "remove the mask first";
@@ -59,3 +63,39 @@ export function missing(run, measure) {
  * @type {(run: Run, measure: string) => string} */
 export const offered = (run, measure) =>
   [measure, "contribution"].find((name) => !missing(run, name)) ?? DEFAULTS.measure;
+
+export class MeasureSwitch {
+  node = el("div", {
+    class: "viz-measures",
+    role: "group",
+    "aria-label": "What the picture, the heads and the map tell",
+  });
+
+  constructor(/** @type {Selection} */ selection) {
+    const all = Object.entries(MEASURES).map(([name, { title, about }]) => {
+      const press = () => selection.set({ measure: name });
+      const made = button("", press, { class: "viz-measure", "data-measure": name });
+      made.append(el("b", {}, title), el("small", {}, about));
+      return made;
+    });
+    this.node.append(...all);
+    const mark = () => {
+      for (const each of all) each.setAttribute("aria-pressed", String(each.dataset.measure === selection.measure));
+    };
+    selection.on((changed) => changed.has("measure") && mark());
+    /** Why a measure is not offered, by its name; "" where it is; `elsewhere` is said already.
+     * @type {(why: (measure: string) => string, elsewhere: string) => void} */
+    this.allow = (why, elsewhere) => {
+      this.node.classList.toggle("viz-fewer", Object.keys(MEASURES).some(why));
+      for (const each of all) {
+        const said = why(String(each.dataset.measure));
+        Object.assign(each, { disabled: Boolean(said), title: said });
+        /** @type {HTMLElement} */ (each.lastChild).textContent =
+          said && said !== elsewhere ? said : MEASURES[String(each.dataset.measure)].about;
+      }
+    };
+    this.mark = mark;
+    mark();
+    oneStop(this.node, "button:enabled");
+  }
+}

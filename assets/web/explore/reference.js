@@ -7,8 +7,7 @@ import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { comparable, MAP_CHANGE } from "./head_statistics.js";
-import { noteReference, notedReference } from "./reference_link.js";
-import { compare, earlierOf, offered, unshared } from "./reference_words.js";
+import { compare, earlierOf, notedReference, noteReference, offered, unshared } from "./reference_words.js";
 
 /** @import { Earlier } from "./reference_words.js" */
 /** @import { HeadOrder, HeadStatistics, Selection } from "./types.d.ts" */

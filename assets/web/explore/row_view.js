@@ -1,12 +1,15 @@
-// One requested row or column: its numbers, their context, and its sentences.
+// One requested row or column: its numbers, their context, its sentences and its table.
 
 import { makesText } from "../core/change_codes.js";
 import { number } from "../core/dom.js";
+import { csvFile } from "../views/canvas_png.js";
+import { saveRow } from "../views/save_row.js";
 import { COLUMN, descending, ROW, TOLD } from "../views/shading.js";
 import { unitName } from "./map_heading.js";
 import { mapPart, WHOLE } from "./tiles.js";
 
 /** @import { Selection } from "./types.d.ts" */
+
 /** @typedef {"looks" | "who"} Direction where a token looks, or who looks at it */
 
 const PARTS = 16;
@@ -144,4 +147,20 @@ export class RowView {
     );
     return lines.slice(0, PARTS).join("");
   }
+}
+
+/** The numbers are those that are shown, with what is hidden, divided or merged in them.
+ * @type {(shown: () => RowView | null) => HTMLElement} */
+export function rowSaves(shown) {
+  const table = () => {
+    const view = shown();
+    if (!view?.values) return null;
+    const { run, name, side, token, units, values, selection } = view;
+    const kept = [selection.hide && "hide", selection.renorm && "renorm", selection.words && "words"].filter(Boolean);
+    const lines = units.map((unit, at) => [unit.tokens.join(" "), unit.name, values[at]]);
+    const other = side === "query" ? "key" : "query";
+    const stem = `${run.model}-${name}-weight-${side}-${[token, ...kept].join("-")}`;
+    return csvFile(stem, [[`${other} numbers`, other, `weight of ${view.named(view.chosen)}`], ...lines]);
+  };
+  return saveRow("Save this row", [["CSV", "The numbers that shade the tokens, as a table", table]]);
 }
