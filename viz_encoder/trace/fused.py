@@ -23,9 +23,9 @@ from viz_encoder.trace.attention_call import (
     LastCopy,
     LaterCall,
     from_tensors,
-    own_copy,
 )
 from viz_encoder.trace.callers_state import detached_from_caller
+from viz_encoder.trace.kept_weights import KeptWeights
 from viz_encoder.trace.mask_parsing import GivenMasks, SplitMask
 from viz_encoder.trace.proof import TOLERANCE
 
@@ -101,7 +101,7 @@ class FusedRun:
     allowed: Tensor | None
     split: SplitMask
     given: dict[str, Any]
-    versions: list[tuple[Tensor, int]]  # of the model's weights; incremented by in-place changes
+    weights: KeptWeights
 
     def call(self) -> AttentionCall:
         """Recompute the attention call, with a note if the kernel's output does not follow from it.
@@ -109,7 +109,7 @@ class FusedRun:
         Raises:
             TraceError: the weights have changed since the run.
         """
-        if any(weight._version != ran for weight, ran in self.versions):
+        if not self.weights.unchanged:
             raise TraceError(
                 "The weights were changed after this run, and the queries and keys of torch's "
                 "fused kernel are computed from them. Call recording.trace() before changing them."
@@ -118,7 +118,8 @@ class FusedRun:
             return self._call()
 
     def _call(self) -> AttentionCall:
-        layer, x, given, allowed = self.layer, self.x, self.given, self.allowed
+        layer, x, allowed = self.layer, self.x, self.allowed
+        given = {**self.given, **self.weights.tensors}
         normed = _norm(x, given, 1) if layer and given["norm_first"] else x
         q, k, v = (
             split_heads(part, self.n_heads)
@@ -143,18 +144,13 @@ class FusedRun:
 def fused_call(
     func: Any, given: dict[str, Any], out: Any, masks: GivenMasks, copies: LastCopy
 ) -> LaterCall:
-    """Keep a fused kernel's inputs; recomputing its queries and keys costs as much as the kernel.
-
-    Weights without a version (made in inference mode) are copied.
-    """
+    """Keep a fused kernel's inputs: its queries and keys cost as much to compute as it did."""
     layer = func is LAYER
     source, n_heads = (
         given["src" if layer else "query"],
         given["num_heads" if layer else "num_head"],
     )
     allowed = _allowed(source, given["mask"], given["mask_type"])
-    weights = {name: x for name, x in given.items() if _is_weight(name, x)}
-    kept = {n: own_copy(x) if x.is_inference() else x.detach() for n, x in weights.items()}
     run = FusedRun(
         layer,
         n_heads,
@@ -163,8 +159,8 @@ def fused_call(
         source.is_nested,
         allowed,
         masks.split(allowed),
-        {name: x for name, x in given.items() if not isinstance(x, Tensor)} | kept,
-        [(x, x._version) for x in weights.values() if not x.is_inference()],
+        {name: x for name, x in given.items() if not isinstance(x, Tensor)},
+        KeptWeights.of({name: x for name, x in given.items() if _is_weight(name, x)}),
     )
     n_samples, n_tokens, _ = run.x.shape
     return LaterCall("multi_head_attention", (n_samples, n_heads, n_tokens, n_tokens), run.call)

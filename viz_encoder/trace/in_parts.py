@@ -20,6 +20,7 @@ from viz_encoder.errors import TraceError
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall, from_maps, own_copy
 from viz_encoder.trace.callers_state import detached_from_caller, random_states_kept, same_bits
 from viz_encoder.trace.intercept import is_listening
+from viz_encoder.trace.kept_weights import KeptWeights, versions_of
 from viz_encoder.trace.proof import PLAIN_ROW_SUM_TOLERANCE, ROW_SUM_TOLERANCE, TOLERANCE
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.softmax import SeenSoftmax
@@ -52,7 +53,7 @@ class InParts:
     out: States
     n_heads: int
     softmaxes: tuple[SeenSoftmax, ...]
-    versions: tuple[tuple[Tensor, int], ...]
+    weights: KeptWeights  # their versions alone
 
     def later(self) -> LaterCall:
         """The call with whole maps, which are computed when they are asked for."""
@@ -69,7 +70,7 @@ class InParts:
         n_samples, n_tokens, _ = self.out.shape
         if n_samples * self.n_heads * n_tokens**2 > MOST:
             raise ApartError("the maps of one layer would need more than 1 GiB; give it less text")
-        if any(weight._version != ran for weight, ran in self.versions):
+        if not self.weights.unchanged:
             raise ApartError(
                 "its weights have changed; call recording.trace() before changing them"
             )
@@ -205,9 +206,9 @@ def in_parts(
         VALUES.fullmatch(name) for name, _ in module.named_children()
     ):
         return None
-    versions = tuple((x, x._version) for x in module.parameters() if not x.is_inference())
+    weights = KeptWeights({}, versions_of(module.parameters()))
     given = _copies(args), dict(zip(kwargs, _copies(kwargs.values()), strict=True))
-    return InParts(module, *given, own_copy(found), n_heads, tuple(softmaxes), versions)
+    return InParts(module, *given, own_copy(found), n_heads, tuple(softmaxes), weights)
 
 
 def put_together(

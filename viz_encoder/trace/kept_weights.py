@@ -3,7 +3,7 @@
 Only tensors made in inference mode are copied, because torch does not track their versions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -25,10 +25,21 @@ class KeptWeights:
     tensors: Mapping[str, Tensor]
     versions: tuple[tuple[Tensor, int], ...]
 
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> "KeptWeights":
+        """References to the tensors; copies of those that have no version."""
+        kept = {n: own_copy(x) if x.is_inference() else x.detach() for n, x in tensors.items()}
+        return cls(kept, versions_of(tensors.values()))
+
     @property
     def unchanged(self) -> bool:
         """Whether the weights are still those that ran."""
         return all(tensor._version == ran for tensor, ran in self.versions)
+
+
+def versions_of(tensors: Iterable[Tensor]) -> tuple[tuple[Tensor, int], ...]:
+    """Those that have a version, with it; changes in place increment it."""
+    return tuple((x, x._version) for x in tensors if not x.is_inference())
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +130,10 @@ def _drops(module: nn.Module) -> bool:
 
 
 def _weights(module: nn.Module, names: tuple[str, ...]) -> KeptWeights | None:
-    """The named tensors, without those that the module does not have."""
     found: dict[str, Any] = {name: reduce(_of, name.split("."), module) for name in names}
     if any(not isinstance(x, Tensor | None) for x in found.values()):
         return None  # for example, quantized layers have a method there
-    given = {name: x for name, x in found.items() if isinstance(x, Tensor)}
-    kept = {name: own_copy(x) if x.is_inference() else x.detach() for name, x in given.items()}
-    return KeptWeights(kept, tuple((x, x._version) for x in kept.values() if not x.is_inference()))
+    return KeptWeights.of({name: x for name, x in found.items() if isinstance(x, Tensor)})
 
 
 def _of(module: Any, name: str) -> Any:
