@@ -131,7 +131,6 @@ def _said(model: nn.Module) -> dict[str, Any]:
 
 
 def _first(model: nn.Module, *path: str) -> Any:
-    """A part of the first block; None where it has none of that name."""
     found: Any = next(iter(getattr(model, "blocks", ())), None)
     for name in path:
         found = getattr(found, name, None)

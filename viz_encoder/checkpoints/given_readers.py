@@ -65,7 +65,6 @@ def _pad_id(given: object) -> int | None:
 
 
 def _settings(given: object) -> Mapping[str, Any]:
-    """The settings save_pretrained would write."""
     inner = getattr(given, "image_processor", given)
     write = getattr(inner, "to_json_string", None)
     try:

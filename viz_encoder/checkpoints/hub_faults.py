@@ -96,7 +96,6 @@ def _said(name: str, revision: str, fault: BaseException) -> CheckpointError | N
 
 
 def _why(fault: BaseException) -> str:
-    """Why the hub did not answer, and what to do."""
     if isinstance(fault, OfflineModeIsEnabled):
         return "the hub is not asked, because HF_HUB_OFFLINE is set; unset it"
     if "Timeout" in type(fault).__name__:

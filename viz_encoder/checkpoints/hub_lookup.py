@@ -1,7 +1,8 @@
 """Looking a model of the hub up: what it is, and what a download would bring; nothing is kept."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
@@ -123,26 +124,21 @@ def _config(name: str, commit: str, sizes: Mapping[str, int | None]) -> Json:
         return content
 
 
-class _readable:
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
     """Explains unreadable answers, such as a network's login page in place of the Hub."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        """Return self."""
-
-    def __exit__(self, kind: Any, fault: BaseException | None, _: Any) -> None:
-        odd = (TypeError, KeyError, AttributeError, RecursionError, json.JSONDecodeError)
-        if isinstance(fault, odd) or type(fault) is ValueError:
-            raise CheckpointError(
-                f"The answer for {self.name} cannot be read, and may not come from the hub; is "
-                "there a proxy or a login page in between?"
-            ) from fault
+    try:
+        yield
+    except (TypeError, KeyError, AttributeError, RecursionError, ValueError) as fault:
+        if isinstance(fault, ValueError) and type(fault) not in (ValueError, json.JSONDecodeError):
+            raise
+        raise CheckpointError(
+            f"The answer for {name} cannot be read, and may not come from the hub; is there a "
+            "proxy or a login page in between?"
+        ) from fault
 
 
 def _license(info: Any) -> str:
-    """License from the model's card or its tags."""
     said = getattr(info.card_data, "license", None)
     said = said[0] if isinstance(said, list) and said else said
     tags = [tag.partition(":")[2] for tag in info.tags or () if tag.startswith("license:")]

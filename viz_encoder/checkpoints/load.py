@@ -165,7 +165,6 @@ def without_weights(config: EncoderConfig) -> Encoder:
 
 
 def _ours(plan: Plan, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors under our names and in our shapes."""
     try:
         tensors = plan.names.rename(tensors)
         tensors = fold_scales(share_layers(tensors, plan.config.n_layers))

@@ -41,14 +41,6 @@ CHECK = "Check that the model's config and the weights belong together."
 CHANGED = "Its config or its parts were changed after it was built."
 
 
-def _anything(config: EncoderConfig) -> None:
-    """Accept any config: there is nothing to compare with."""
-
-
-def _nothing(d_model: int, most: int) -> None:
-    """Declares no vectors."""
-
-
 @dataclass(frozen=True, eq=False)
 class InMemory:
     """A model's settings as config.json would have them, and its tensors, not yet copied."""
@@ -57,8 +49,8 @@ class InMemory:
     named: Mapping[str, Tensor]
     given: GivenReaders
     card: ModelCard
-    check: Callable[[EncoderConfig], None] = _anything
-    declares: Callable[[int, int], Declared | None] = _nothing
+    check: Callable[[EncoderConfig], None] = lambda config: None  # whether it was built so
+    declares: Callable[[int, int], Declared | None] = lambda d_model, most: None
     runs: nn.Module | None = None  # the module our run is compared with
     pools: nn.Module | None = None  # a SentenceTransformer, which our vectors are compared with
     own_reader: bool = False  # whether it reads texts as we do
@@ -222,7 +214,6 @@ def _of_transformers(model: nn.Module, given: GivenReaders) -> InMemory:
 
 
 def _is_sentence_transformer(model: nn.Module) -> bool:
-    """Whether its first module holds a model of transformers."""
     return isinstance(getattr(_first(model), "auto_model", None), nn.Module)
 
 

@@ -159,7 +159,6 @@ def _untrained(card: ModelCard) -> ModelCard:
 
 
 def _licence(file: Json) -> str:
-    """License from config.json, as in our own files."""
     said = file.get("license")
     return " ".join(said.split())[:80] if isinstance(said, str) else ""
 

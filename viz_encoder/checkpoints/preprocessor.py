@@ -78,7 +78,6 @@ def _normalization(said: Json, n_channels: int) -> dict[str, Any]:
 
 
 def _channels(numbers: object, name: str, n_channels: int) -> tuple[float, ...]:
-    """One number per channel, or one for all."""
     if isinstance(numbers, int | float) and not isinstance(numbers, bool):
         return (numbers,) * n_channels
     listed = tuple(numbers) if isinstance(numbers, list | tuple) else ()
@@ -99,7 +98,6 @@ def _resized(said: Json, kind: str) -> tuple[int, ...]:
 
 
 def _pair(size: object, name: str) -> tuple[int, int]:
-    """Height and width, from one number or an object."""
     if isinstance(size, Mapping):
         return _whole(size.get("height"), name), _whole(size.get("width"), name)
     return (_whole(size, name),) * 2

@@ -161,7 +161,6 @@ def _whole_patches(size: Any, config: EncoderConfig) -> tuple[int, int]:
 
 
 def _pad_id(config: EncoderConfig, file: Json) -> int | None:
-    """The padding of config.json; None where it says none."""
     pad_id = file.get("pad_token_id")
     if pad_id is None:
         return None

@@ -125,7 +125,6 @@ def not_computed(name: str, fault: CheckpointError) -> Declared:
 
 
 def _named(entry: object) -> tuple[str, str]:
-    """The kind of a module, and its folder."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
         raise CheckpointError(f"{MODULES} has the entry {shown(entry)}, which names no type")
     package, _, kind = entry["type"].rpartition(".")

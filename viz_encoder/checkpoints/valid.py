@@ -108,7 +108,6 @@ def mark_padding(
 
 
 def _given(given: Any, shape: tuple[int, int]) -> Valid:
-    """The caller's own; True = a real token."""
     try:
         whole = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
     except (TypeError, ValueError) as fault:
@@ -130,7 +129,6 @@ def _given(given: Any, shape: tuple[int, int]) -> Valid:
 
 
 def _named(padding: PaddingIds, tokenizer: Tokenizer | None) -> str:
-    """ "id 0 ([PAD])" """
     if padding.id is None:
         return "id 0"
     name = tokenizer.id_to_token(padding.id) if tokenizer is not None else None

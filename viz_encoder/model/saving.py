@@ -122,7 +122,6 @@ def write_folder(
 
 
 def _target(folder: Any, overwrite: bool) -> Path:
-    """The folder, links followed, if it may be written."""
     if not str(folder):
         raise CheckpointError("folder is empty; give the name of a folder, such as my-encoder.")
     try:

@@ -108,12 +108,10 @@ def _layer(call: RecordedCall, sample: int, n_tokens: int, apart: bool) -> Layer
 
 
 def _of(x: Tensor | None, sample: int) -> Tensor | None:
-    """Select the sample from a tensor that may be shared by the whole batch."""
     return None if x is None else x[sample if x.shape[0] > 1 else 0]
 
 
 def _given_valid(valid: object, n_tokens: int) -> Tensor:
-    """Validate the caller's mask of real tokens: one bool per token."""
     if not isinstance(valid, Tensor) or valid.dtype != torch.bool or valid.shape != (n_tokens,):
         what = (
             f"a {valid.dtype} tensor of shape {tuple(valid.shape)}"
@@ -213,7 +211,6 @@ def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int)
 
 
 def _parts(calls: list[RecordedCall], sample: int, n_tokens: int) -> RecordedParts:
-    """What is known of the weights that ran, and attention inputs that belong to no layer."""
     entered = [
         None if call.part is None else _state(call.part.entered, call, sample, n_tokens)
         for call in calls
@@ -233,7 +230,6 @@ def _origin(call: RecordedCall, module: nn.Module) -> Origin:
 
 
 def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
-    """Notes a reader of the maps needs, one sentence each."""
     notes = []
     dropout = max(call.dropout for call in calls)
     if dropout:

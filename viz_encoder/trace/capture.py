@@ -19,7 +19,7 @@ from viz_encoder.checkpoints.ready_made import is_ready_made
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.plain_tensor import plain_tensor
-from viz_encoder.model import Encoder, EncoderOutput, LayerRecord
+from viz_encoder.model import Encoder, EncoderOutput
 from viz_encoder.model.attention import HeadEdit
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
@@ -136,8 +136,19 @@ def traces_of(
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
     notes += tuple(each.note for each in said)
     gone = {head for each in said if each.module is encoder.model for head in each.removed}
-    rows, removed = range(len(inputs.samples)), tuple(sorted(gone))
-    return [_sample_trace(result, inputs, at, origin, notes, removed, put) for at in rows]
+    return [
+        Trace(
+            layers=layers_of(result, at, put),
+            hidden_states=tuple(state[at] for state in result.hidden),
+            output=result.output[at],
+            valid=inputs.valid[at],
+            sample=sample,
+            origin=origin,
+            notes=(*sample.notes, *notes),
+            removed=tuple(sorted(gone)),
+        )
+        for at, sample in enumerate(inputs.samples)
+    ]
 
 
 def _keeping(put: dict[int, Tensor], layer: int, edits: Edits) -> HeadEdit:
@@ -177,7 +188,6 @@ def _read(encoder: LoadedEncoder, source: Any, valid: Any, named: str) -> Inputs
 
 
 def _real(attention_mask: Any, valid: Any) -> Tensor:
-    """Convert a transformers attention_mask to `valid`."""
     if valid is not None:
         raise InputError("Mark the real tokens once: with attention_mask= or with valid=.")
     try:
@@ -246,52 +256,23 @@ def on_device(mask: CustomMask | None, device: torch.device) -> CustomMask | Non
     return {place: one.to(device) for place, one in mask.items()}
 
 
-def _sample_trace(
-    result: EncoderOutput,
-    inputs: Inputs,
-    index: int,
-    origin: Origin,
-    notes: tuple[str, ...],
-    removed: tuple[tuple[int, int], ...],
-    put: Mapping[int, Tensor],
-) -> Trace:
-    return Trace(
-        layers=layers_of(result, index, put),
-        hidden_states=tuple(state[index] for state in result.hidden),
-        output=result.output[index],
-        valid=inputs.valid[index],
-        sample=inputs.samples[index],
-        origin=origin,
-        notes=(*inputs.samples[index].notes, *notes),
-        removed=removed,
-    )
-
-
 def layers_of(
     result: EncoderOutput, index: int, put: Mapping[int, Tensor] | None = None
 ) -> tuple[LayerTrace, ...]:
     """The layers of one row of a run, as views of what it keeps."""
-    put = put or {}
     return tuple(
-        _layer_trace(record, index, f"layers.{number}.attn", put.get(number))
+        LayerTrace(
+            q=record.q[index],
+            k=record.k[index],
+            v=record.v[index],
+            scale=record.scale,
+            mask=None if record.mask is None else record.mask[index if len(record.mask) > 1 else 0],
+            signature=record.signature[index],
+            name=f"layers.{number}.attn",
+            relative=record.relative,
+            put=put[number][index] if put and number in put else None,
+        )
         for number, record in enumerate(result.records)
-    )
-
-
-def _layer_trace(record: LayerRecord, index: int, name: str, put: Tensor | None) -> LayerTrace:
-    mask = record.mask
-    if mask is not None:
-        mask = mask[index] if mask.shape[0] > 1 else mask[0]
-    return LayerTrace(
-        q=record.q[index],
-        k=record.k[index],
-        v=record.v[index],
-        scale=record.scale,
-        mask=mask,
-        signature=record.signature[index],
-        name=name,
-        relative=record.relative,
-        put=None if put is None else put[index],
     )
 
 

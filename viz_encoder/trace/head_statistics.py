@@ -100,7 +100,6 @@ def said(
 
 
 def _over(name: str, hide_special: bool, renormalize: bool) -> str:
-    """Sentences that say which tokens and weights are counted."""
     rows = (
         " Rows are renormalized: each is divided by its sum over the tokens shown."
         if renormalize
@@ -112,7 +111,6 @@ def _over(name: str, hide_special: bool, renormalize: bool) -> str:
 
 
 def _distances(positions: Int[np.ndarray, " token"]) -> dict[str, float]:
-    """Largest and mean distance between tokens that need not be adjacent."""
     n, (first, last) = len(positions), (positions[0], positions[-1])
     most = np.maximum(positions - first, last - positions).mean()
     rank = 2 * np.arange(n) - n + 1  # times added minus times subtracted

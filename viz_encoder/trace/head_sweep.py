@@ -159,7 +159,6 @@ class HeadSweep:
         return {name: value / n_each[name] for name, value in found.items()}
 
     def _forbidden(self) -> Bool[Tensor, "head row col"] | None:
-        """Thumbnail cells in which no pair may attend."""
         mask = self.layer.mask
         if mask is None:
             return None
@@ -175,6 +174,5 @@ class HeadSweep:
 
 
 def _sides(n: int, step: int) -> Float[Tensor, " cell"]:
-    """Tokens in each cell along one axis; the last may hold fewer."""
     edges = torch.arange(0, n + step, step).clamp_max(n)
     return edges.diff().float()

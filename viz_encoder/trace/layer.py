@@ -110,7 +110,6 @@ class LayerTrace(OneLine):
         return self._of_heads(self.v, heads)
 
     def _keys(self, heads: slice) -> Float[Tensor, "head key d_head"]:
-        """Keys of some query heads."""
         return self._of_heads(self.k, heads)
 
     def _of_heads(self, shared: Float[Tensor, "kv_head key d"], heads: slice) -> Tensor:

@@ -134,7 +134,6 @@ def _plural(what: str, count: int) -> str:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Join numbers in words, such as "0–3, 5 and 7"."""
     parts = _ranges(numbers, "–", ",").split(",")
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
@@ -155,7 +154,6 @@ def _ranges(numbers: Sequence[int], to: str, between: str) -> str:
 
 
 def _numbers(written: str, what: str, count: int) -> tuple[int, ...]:
-    """Parse the layers or heads of "3-5,7"; all of them for an empty string."""
     if not written:
         return tuple(range(count))
     if not FORM.fullmatch(written):
@@ -225,7 +223,6 @@ def _check(mask: Any, inputs: Inputs, ready_made: Any) -> tuple[str, ...]:
 
 
 def _cure(mask: Tensor, ready_made: Any) -> str:
-    """How to mark real tokens, where that is possible."""
     if isinstance(ready_made, Mapping):
         told = "attention_mask" in ready_made
         return KNOWN if told else 'write vz.capture(encoder, {**source, "attention_mask": mask})'

@@ -149,7 +149,6 @@ class ModuleStack:
     def _attended(
         self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any] | None, gave: Any
     ) -> RecordedCall | None:
-        """Handle the end of a module in which something attended."""
         given = (*args, *(kwargs or {}).values())
         sequences, out = sequences_in(given), _first(gave)
         self._look_at_given(frame, sequences)
@@ -210,7 +209,6 @@ class ModuleStack:
             call.order = order_of(cut, block.sides, given, block.cut)
 
     def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:
-        """Keep references to the weights of torch's own layer, or of attention outside a layer."""
         if isinstance(module, nn.TransformerEncoderLayer):
             call.part = keep(module)
         elif isinstance(module, nn.MultiheadAttention) and not self._in_layer:
@@ -221,7 +219,6 @@ class ModuleStack:
         return bool(self._stack) and isinstance(self._stack[-1].module, nn.TransformerEncoderLayer)
 
     def _normed(self, norm: nn.Module, given: Any, out: Tensor | None, last: _Output) -> None:
-        """Handle the end of a norm, over the last block's output or another tensor."""
         if given is not last.tensor and not last.nested:
             return
         with detached_from_caller():
@@ -285,7 +282,6 @@ def _is_same(x: Any, given: Tensor) -> bool:
 
 
 def _first(out: Any) -> Tensor | None:
-    """First tensor in a module's output."""
     if isinstance(out, Tensor):
         return out
     values = out.values() if isinstance(out, dict) else out

@@ -212,7 +212,6 @@ def _network(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _norm(kept: KeptNorm) -> nn.Module:
-    """Build the norm, without weight or bias where the original has none."""
     tensors = kept.weights.tensors
     norm: nn.Module = nn.RMSNorm(kept.shape, kept.eps, "weight" in tensors)
     if not kept.rms:

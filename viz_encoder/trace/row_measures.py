@@ -105,5 +105,4 @@ def _weights(
 
 
 def _blocks(after: LayerTrace, before: LayerTrace, n: int) -> Iterator[slice]:
-    """Iterate over the counted queries in blocks, in order."""
     return row_blocks(n, max(after.k.shape[1], before.k.shape[1]), after.q.device)

@@ -100,7 +100,6 @@ class RunFacts:
         )
 
     def _rows(self, calls: Sequence[RecordedCall]) -> str:
-        """A note if a sample is not a sample of the batch."""
         n_samples = calls[0].shape[0]  # one stack has one size
         if not self.sizes or n_samples in self.sizes:
             return ""
@@ -121,7 +120,6 @@ def _names_tokens(x: Tensor) -> bool:
 
 
 def _uneven(calls: Sequence[RecordedCall]) -> str:
-    """A note if self-attention is shown with separately named keys."""
     if not is_uneven(calls[0]) or calls[0].cross:
         return ""
     n_queries, n_keys = calls[0].shape[2:]

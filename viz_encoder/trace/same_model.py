@@ -132,7 +132,6 @@ def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
 
 
 def _rows(trace: Trace) -> RowNumbers:
-    """A few real tokens, evenly spaced from first to last."""
     real = trace.valid.nonzero()[:, 0]
     return real[torch.linspace(0, len(real) - 1, min(N_ROWS, len(real))).long()]
 

@@ -200,7 +200,6 @@ def _whole(tensors: NamedTensors, metadata: Mapping[str, str]) -> tuple[NamedTen
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:
-    """SHA-256 of all tensors with their names and shapes, and of the facts."""
     digest = hashlib.sha256(facts.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"\0{name}:{tensor.dtype}:{tuple(tensor.shape)}\0".encode())

@@ -76,7 +76,6 @@ def _why_not_of_tokens(call: RecordedCall) -> str:
 
 
 def _why_not_of_queries(call: RecordedCall, n_tokens: int) -> str:
-    """Why a map with different numbers of keys and queries is not whole."""
     n_samples, _, n_queries, n_keys = call.shape
     if n_queries > n_tokens:
         return (

@@ -52,7 +52,6 @@ def _feed_forward(name: Any) -> dict[str, Any]:
 
 
 def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
-    """The encoder alone."""
     return last_states(model.get_encoder(), inputs)  # type: ignore[operator]
 
 
