@@ -177,7 +177,7 @@ def test_a_reader_that_has_gone(tmp_path):
     """As with `viz-encoder models | head -1`."""
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "viz_encoder", "models"]
+    command = [sys.executable, "-m", "viz_encoder", "models", "scene"]
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=120, check=False)
     os.close(write)
     assert done.returncode == 1 and done.stderr == b""

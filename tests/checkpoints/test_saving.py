@@ -187,11 +187,6 @@ def test_what_is_no_folder(folder):
     refused(folder, "not a folder that can be written to|cannot be written")
 
 
-@pytest.mark.parametrize("folder", [None, 5])
-def test_what_is_no_path_of_a_folder(folder):
-    refused(folder, f"folder is {folder}; it must be a text or a path")
-
-
 def test_it_has_the_rights_that_the_umask_leaves(tmp_path):
     old = os.umask(0o027)
     try:

@@ -573,12 +573,3 @@ def test_what_is_not_a_hidden_state_is_not_shown_as_one(rng):
     trace = recording.trace()
     assert trace.proof.passed and trace.hidden_states == ()
     assert any("between its blocks" in note for note in trace.notes)
-
-
-def test_a_call_costs_the_same_however_many_came_before():
-    model = Model().eval()
-    with record(model) as recording:
-        model(source())
-        kept = recording._calls
-        model(source())
-    assert recording._calls is kept and len(kept) == 4  # no call copies the list to add one

@@ -12,7 +12,6 @@ from gradio_client import Client
 
 from tests.coroutines import run_apart
 from tests.ui.conftest import serving
-from viz_encoder.cli import main
 from viz_encoder.ui.page import make_page
 from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.expiring_store import CLIENT
@@ -216,12 +215,6 @@ def test_whoever_is_moved_back_is_told_the_new_place(queue, monkeypatch):
     assert queue.clients("model") == ["greedy", "visitor", "greedy", "greedy"]
     assert [told[event._id][0] for event in waiting] == [0, 1, 2, 3]
     assert [told[event._id][1] for event in waiting[1:]] == [4, 4, 4]
-
-
-def test_the_command_says_that_a_proxy_is_trusted(capsys):
-    with pytest.raises(SystemExit):
-        main(["serve", "--help"])
-    assert "--trust-proxy" in capsys.readouterr().out
 
 
 def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):

@@ -112,6 +112,7 @@ def test_strangers_ask_for_nothing(hub, ask):
     assert hub.asked == []
 
 
+@pytest.mark.slow
 def test_a_public_server_never_asks_the_hub_whatever_is_sent(hub):
     """By every endpoint and every event of the page, with names in each place."""
     Models(device="cpu", local=True).download(NAME)
@@ -154,18 +155,6 @@ def test_the_endpoints(hub):
         assert client.predict(NAME, api_name="/open_model")["name"] == NAME
         run = client.predict(TEXT, "", NAME, api_name="/run_text")
         assert run["tokens"][0] == "w1" and asked(hub) == []
-
-
-def test_a_slow_hub_holds_nobody_up(hub):
-    """While one client waits for the hub, another one runs a text."""
-    with serving(make_app(ServerSettings(device="cpu"))) as site:
-        first, client = (Client(site, verbose=False) for _ in range(2))
-        hub.answer.clear()
-        waiting = first.submit(NAME, api_name="/look_up")
-        assert client.predict("the keys", "", "grammar", api_name="/run_text")["tokens"]
-        assert not waiting.done()
-        hub.answer.set()
-        assert waiting.result(timeout=60)["family"] == "bert"
 
 
 def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
@@ -245,7 +234,8 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, width, name):
     assert hub.asked == [] and faults == []
 
 
-@pytest.mark.parametrize("button", ["#viz-load", slow("#viz-look")])
+@pytest.mark.slow
+@pytest.mark.parametrize("button", ["#viz-load", "#viz-look"])
 def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
     opened(page, site)
     page.fill("#viz-open-name input, #viz-open-name textarea", NAME)

@@ -96,34 +96,16 @@ def units_on(trace):
     return f"For “three”, {int((before > 0).sum())} of the 32 units"
 
 
-def test_an_encoder_of_your_own_is_offered(capsys):
-    own = vz.load("scene", device="cpu")
+@pytest.mark.parametrize(("reads", "first"), [(True, "my own"), (False, "all-MiniLM-L6-v2")])
+def test_an_encoder_of_your_own_is_offered_and_runs_first_if_it_reads_texts(reads, first):
+    own = vz.load("grammar", device="cpu")
     card = type(own.card)("my own", "made here")
-    page = launch(type(own)(own.model, own.reader, card), port=0)
+    page = launch(type(own)(own.model, own.reader if reads else None, card), port=0)
     try:
         names = Client(page.url, verbose=False).predict(api_name="/models")
         assert names == ["my own", "all-MiniLM-L6-v2", "scene", "grammar", "everyday"]
-    finally:
-        page.close()
-
-
-def test_an_encoder_of_texts_runs_first():
-    own = vz.load("grammar", device="cpu")
-    card = type(own.card)("my own", "made here")
-    page = launch(type(own)(own.model, own.reader, card), port=0)
-    try:
-        first = httpx.get(f"{page.url}viz/first").json()
-        assert first["model"] == "my own" and "animal" in first["link"]["a"]
-    finally:
-        page.close()
-
-
-def test_one_that_takes_ids_alone_leaves_the_first_example_to_a_built_in_one():
-    own = vz.load("grammar", device="cpu")
-    card = type(own.card)("ids alone", "made here")
-    page = launch(type(own)(own.model, None, card), port=0)
-    try:
-        assert httpx.get(f"{page.url}viz/first").json()["model"] == "all-MiniLM-L6-v2"
+        found = httpx.get(f"{page.url}viz/first").json()
+        assert found["model"] == first and "animal" in found["link"]["a"]
     finally:
         page.close()
 

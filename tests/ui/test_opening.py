@@ -11,6 +11,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import Case, save
+from tests.slow import slow
 from tests.ui.conftest import serving
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config.anatomy import anatomy
@@ -205,7 +206,7 @@ def test_a_public_server_tells_nothing_of_its_folders(name):
         Models().look(name)
 
 
-@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("public", [True, slow(False)])
 def test_a_client_cannot_name_a_file_of_the_server(tmp_path, public):
     """Gradio copies what looks like an uploaded file to where it is served from."""
     secret = tmp_path / "secret.txt"

@@ -85,29 +85,6 @@ def test_maps_whose_check_is_not_there_are_hidden(shared, part):
     opened.faults[:] = [fault for fault in opened.faults if "503" not in fault]
 
 
-@pytest.mark.slow
-def test_a_very_long_name_does_not_hold_the_page(shared, upload, minilm):
-    trace = vz.capture(minilm, SENTENCE)
-    names = ("W" * 200_000, *trace.tokens[1:])
-    opened = shared()
-    opened.painted()
-    upload(opened, replace(trace, sample=replace(trace.sample, tokens=names)))
-    opened.page.wait_for_url("**run=**", timeout=10_000)
-    opened.page.wait_for_selector("#viz-proof.viz-good", timeout=10_000)
-    assert opened.page.locator(".viz-word").first.inner_text() == "W" * 39 + "…" + "W" * 39
-
-
-@pytest.mark.slow
-def test_shortening_a_long_label_is_quick(shared):
-    page = shared().painted()
-    name = page.evaluate("window.vizTab.run.tokens[0]")
-    page.evaluate("window.vizTab.run.tokens[0] = 'W'.repeat(200_000)")
-    began = time.monotonic()
-    page.evaluate("window.vizTab.map.draw()")
-    assert time.monotonic() - began < 3
-    page.evaluate("name => (window.vizTab.run.tokens[0] = name)", name)
-
-
 def test_one_click_runs_a_picture_and_one_that_is_gone_leaves_its_patches(shared):
     opened = shared()
     opened.painted()
