@@ -136,14 +136,12 @@ def test_heads_are_points_by_their_share_and_their_effect(under_effect, grammar,
     plane = page.locator(".viz-placed")
     plane.get_by_label("Across", exact=True).select_option("share")
     plane.get_by_label("Up", exact=True).select_option("effect")
-    points = plane.locator("circle").evaluate_all(
-        "all => all.map((one) => [Number(one.getAttribute('cx')), Number(one.getAttribute('cy'))])"
-    )
+    heads = "vizTab.plane.plane"
+    points = page.evaluate(f"{heads}.known.map((_, at) => {heads}.plane.scale.place(at))")
     across, up = np.array(points).T
     values = vz.effect(grammar, TEXT, measure=found).values[0].ravel()
     assert np.corrcoef(across, found.heads.ravel())[0, 1] == pytest.approx(1, abs=1e-6)
     assert np.corrcoef(up, values)[0, 1] == pytest.approx(-1, abs=1e-6)
-    plane.locator("svg").scroll_into_view_if_needed()
-    at = plane.locator("circle[data-head='1.2']").bounding_box()
-    page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    at = dict(zip("xy", points[found.heads.shape[1] + 2], strict=True))
+    plane.locator("canvas").click(position=at)
     assert page.evaluate("vizTab.selection.name") == "1.2"

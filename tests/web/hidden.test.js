@@ -55,13 +55,15 @@ test("layers stand evenly between the ends, a single one in the middle; a click 
 
 test("a plane is as long along both axes, its points in the middle of 94 % of the room", () => {
   const scale = new PlaneScale([0, 0, 4, 1, 2, 3], { left: 10, right: 210, top: 20, bottom: 120 });
-  assert.ok(Math.abs(scale.each - Math.max(4 / 188, 3 / 94)) < 1e-12); // the taller side decides
-  near(scale.place(0), [110 - 2 / scale.each, 70 + 1.5 / scale.each]);
-  near(scale.place(1), [110 + 2 / scale.each, 70 + 0.5 / scale.each]);
+  near(scale.each, [3 / 94, 3 / 94]); // the taller side decides
+  near(scale.place(0), [110 - (2 * 94) / 3, 70 + 1.5 * (94 / 3)]);
+  near(scale.place(1), [110 + (2 * 94) / 3, 70 + 0.5 * (94 / 3)]);
   near(
     [scale.x(scale.low[0]), scale.y(scale.low[1]), scale.x(scale.high[0]), scale.y(scale.high[1])],
     [10, 120, 210, 20],
   );
+  const apart = new PlaneScale([2, -1, 4, -3], scale.box, false); // two units: each axis is filled, from 0 on
+  near([...apart.low, ...apart.high], [2 - 2 / 0.94, -1.5 - 1.5 / 0.94, 2 + 2 / 0.94, -1.5 + 1.5 / 0.94]);
 });
 
 test("of points in reach a favored one is meant before a nearer one", () => {

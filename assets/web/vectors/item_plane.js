@@ -3,7 +3,7 @@
 import { caption, css, el } from "../core/dom.js";
 import { canvasPng, csvFile } from "../views/canvas_png.js";
 import { fullScreen } from "../views/full_screen.js";
-import { component, dot, Plane, ring } from "../views/plane.js";
+import { components, dot, Plane, ring } from "../views/plane.js";
 import { saveRow } from "../views/save_row.js";
 import { cut, fixed, HUES } from "./results.js";
 
@@ -46,8 +46,7 @@ export class ItemPlane {
     this.#shown = { set, points: values, shares: about.shares };
     [this.#item, this.#pointed] = [item, -1];
     this.heading.textContent = `PCA of all items: ${title}`;
-    const axes = [component(about.shares, 0), component(about.shares, 1)].join("; ");
-    this.canvas.setAttribute("aria-label", `${set.names.length} items. ${axes}.`);
+    this.canvas.setAttribute("aria-label", `${set.names.length} items. ${components(about.shares).join("; ")}.`);
     this.told.textContent = HINT;
     this.legend.replaceChildren(
       ...labelsOf(set).map((label, at) => {
@@ -72,7 +71,7 @@ export class ItemPlane {
 
   draw() {
     const shown = this.#shown;
-    const plane = shown && this.plane.enter(shown.points, shown.shares);
+    const plane = shown && this.plane.enter(shown.points, components(shown.shares));
     if (!plane) return;
     const [{ set }, { context, scale }] = [shown, plane];
     const labels = labelsOf(set);
@@ -86,7 +85,7 @@ export class ItemPlane {
     if (this.#pointed >= 0) ring(context, scale.place(this.#pointed), css("--body-text-color"), 1.5);
     if (this.#item >= 0) ring(context, scale.place(this.#item), css("--viz-mark", this.canvas), 2.5);
     const { box, low, each } = scale;
-    this.canvas.dataset.box = JSON.stringify([box.left, box.bottom, ...low, each]); // where points are, for tests
+    this.canvas.dataset.box = JSON.stringify([box.left, box.bottom, ...low, each[0]]); // where points are, for tests
   }
 
   #point(/** @type {number} */ item) {

@@ -5,7 +5,7 @@ import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
 import { digits } from "./layer_chart.js";
 import { Panel } from "./panel.js";
-import { component, dot, Plane, ring } from "../views/plane.js";
+import { components, dot, Plane, ring } from "../views/plane.js";
 
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @typedef {State & { points: Float32Array, states: number, count: number, shares: number[], kept: number[] }} Shown
@@ -67,7 +67,7 @@ export class PcaPanel extends Panel {
     this.shown = { ...state, points: values, states, count, shares: about.shares, kept: run.real(hide) };
     this.canvas.setAttribute(
       "aria-label",
-      `PCA of the tokens' hidden states, all layers. ${component(this.shown.shares, 0)}; ${component(this.shown.shares, 1)}. Its numbers are in the CSV below.`,
+      `PCA of the tokens' hidden states, all layers. ${components(about.shares).join("; ")}. Its numbers are in the CSV below.`,
     );
     if (again) this.#marks();
     else this.#draw();
@@ -100,7 +100,7 @@ export class PcaPanel extends Panel {
 
   #draw() {
     const { shown } = this;
-    const plane = shown && this.plane.enter(shown.points, shown.shares);
+    const plane = shown && this.plane.enter(shown.points, components(shown.shares));
     if (!plane) return;
     const { context, scale } = plane;
     const all = shown.states * shown.count;

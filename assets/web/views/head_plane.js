@@ -1,30 +1,27 @@
 // Heads placed by what they do: a point a head, by two statistics.
 
-import { control, controls, el, number, onWidth, options, svg } from "../core/dom.js";
+import { control, controls, css, el, number, onTheme, options } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { headName } from "./cells.js";
 import { section } from "./headed.js";
-import { roundEnds, ticks } from "./scales.js";
+import { dot, Plane, ring } from "./plane.js";
 import { outstanding, placed } from "./scatter_labels.js";
 
-/** @import { Point } from "./scatter_labels.js" */
 /** @typedef {{ words: Record<string, { title: string }>, arrays: Record<string, Maybe[][]> }} Numbers of every head, by
  *   their names */
+/** @typedef {{ at: HeadPlace, along: number, value: number }} Known a head of which both numbers are known */
 
-const INSET = { height: 316, left: 60, right: 16, top: 12, bottom: 42 };
-const BELOW = INSET.height - INSET.bottom + 16; // the numbers across
-const NAMED = 8; // names along each axis
+const [NAMED, FONT] = [8, "600 12px system-ui, sans-serif"]; // names along each axis
 
 export class HeadPlane {
   /** @type {Numbers | null} */
   table = null;
   /** @type {HeadPlace} */
   chosen = { layer: 0, head: 0 };
-  /** @type {(Point & { at: HeadPlace, told: string })[]} */
-  points = [];
-  x = el("select", { "aria-label": "Across" });
-  y = el("select", { "aria-label": "Up" });
-  drawing = svg("svg", { class: "viz-plane", height: INSET.height });
+  /** @type {Known[]} */
+  known = [];
+  x = el("select", { "aria-label": "Across", onchange: () => this.draw() });
+  y = el("select", { "aria-label": "Up", onchange: () => this.draw() });
   told = el("p", { class: "viz-caption", role: "status" });
   tab = "";
   usual = { x: "", y: "" };
@@ -34,16 +31,18 @@ export class HeadPlane {
    * @param {(place: HeadPlace) => unknown} choose @param {{ title: string, tab: string, usual: { x: string, y: string } }} more */
   constructor(choose, { title, tab, usual }) {
     [this.tab, this.usual] = [tab, usual];
+    this.plane = new Plane(
+      { class: "viz-plane", role: "img" },
+      {
+        choose: (at) => choose(this.known[at].at),
+        draw: () => this.draw(),
+        point: (at) => this.#tell(at),
+        tallest: 316,
+      },
+    );
     const fields = controls(control("Up:", this.y), control("Across:", this.x));
-    this.node = section(...["viz-placed", title, title], ...[fields, this.drawing, this.told]);
-    for (const field of [this.x, this.y]) field.addEventListener("change", () => this.draw());
-    this.drawing.addEventListener("pointermove", (event) => this.#tell(nearest(this.points, this.drawing, event)));
-    this.drawing.addEventListener("pointerleave", () => this.#tell(-1));
-    this.drawing.addEventListener("click", (event) => {
-      const at = nearest(this.points, this.drawing, event);
-      if (at >= 0) choose(this.points[at].at);
-    });
-    onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
+    this.node = section(...["viz-placed", title, title], ...[fields, this.plane.node, this.told]);
+    onTheme(() => this.draw());
   }
 
   /** @type {(table: Numbers, chosen: HeadPlace) => void} */
@@ -64,100 +63,54 @@ export class HeadPlane {
   }
 
   draw() {
-    const width = this.node.clientWidth;
-    const { table } = this;
-    if (!width || !table) return;
+    const { table, chosen } = this;
+    if (!table) return;
     const [across, up] = [table.arrays[this.x.value], table.arrays[this.y.value]];
-    const known = up.flatMap((row, layer) =>
+    this.known = up.flatMap((row, layer) =>
       row.flatMap((value, head) => {
         const along = across[layer][head];
         return value === null || along === null ? [] : [{ at: { layer, head }, along, value }];
       }),
     );
-    const scales = scalesOf(known, width, INSET);
+    const { known } = this;
     const titles = [this.x, this.y].map(({ value }) => table.words[value].title);
-    this.points = known.map(({ at, along, value }) => ({
-      ...{ at, name: headName(at), x: scales.x(along), y: scales.y(value) },
-      told: `Head ${headName(at)}: ${number(value)} up, ${number(along)} across`,
-    }));
-    const isChosen = (/** @type {string} */ name) => name === headName(this.chosen);
-    const dots = this.points.map(({ name, ...point }) =>
-      svg("circle", {
-        ...{ cx: point.x, cy: point.y, r: isChosen(name) ? 7 : 5, "data-head": name },
-        class: isChosen(name) ? "viz-chosen" : "",
-      }),
-    );
-    const names = namesOf("viz-plane-name", this.points, known, isChosen, NAMED, width, INSET);
-    const middle = (INSET.top + INSET.height - INSET.bottom) / 2;
-    const lines = [
-      svg(
-        "text",
-        { x: (INSET.left + width - INSET.right) / 2, y: INSET.height - 6, "text-anchor": "middle" },
-        titles[0],
-      ),
-      svg("text", { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, titles[1]),
-      ...ticks(...scales.xs).map((value) => tick(scales.x(value), BELOW, "middle", value)),
-      ...ticks(...scales.ys).map((value) => tick(INSET.left - 6, scales.y(value) + 4, "end", value)),
-    ];
-    this.drawing.setAttribute("width", String(width));
-    this.drawing.setAttribute("role", "img"); // not before it has a name
-    this.drawing.setAttribute("aria-label", `${known.length} heads. Up: ${titles[1]}. Across: ${titles[0]}.`);
-    this.drawing.replaceChildren(frameOf("viz-plane-frame", width, INSET), ...lines, ...dots, ...names);
+    const points = known.flatMap(({ along, value }) => [along, value]);
+    const plane = this.plane.enter(points, titles, false);
+    if (!plane) return;
+    const { context, scale } = plane;
+    const first = known.findIndex(({ at }) => headName(at) === headName(chosen));
+    context.fillStyle = css("--color-accent");
+    for (const at of known.keys()) {
+      context.globalAlpha = at === first ? 1 : 0.55;
+      dot(context, scale.place(at), 5);
+    }
+    context.globalAlpha = 1;
+    if (first >= 0) ring(context, scale.place(first), css("--viz-mark", this.plane.canvas), 3);
+    this.#name(context, first);
+    this.plane.canvas.ariaLabel = `${known.length} heads. Up: ${titles[1]}. Across: ${titles[0]}.`;
     this.#tell(-1);
   }
 
-  #tell(/** @type {number} */ at) {
-    this.told.textContent = this.points[at]?.told ?? "Point at a head for its numbers; click it to choose it.";
+  // Names where there is room: the chosen one first, then what lies furthest out along each axis.
+  #name(/** @type {CanvasRenderingContext2D} */ context, /** @type {number} */ first) {
+    const { known, plane } = this;
+    const points = known.map(({ at }, place) => {
+      const [x, y] = plane.scale?.place(place) ?? [0, 0];
+      return { x, y, name: headName(at) };
+    });
+    const [values, along] = [known.map((each) => each.value), known.map((each) => each.along)];
+    const wanted = new Set([...(first < 0 ? [] : [first]), ...outstanding(values, along, NAMED)]);
+    [context.fillStyle, context.font] = [css("--body-text-color"), FONT];
+    for (const { name, x, y, anchor } of placed(points, [...wanted], plane.scale?.box ?? new DOMRect())) {
+      context.textAlign = anchor === "middle" ? "center" : anchor;
+      context.fillText(name, x, y);
+    }
   }
-}
 
-/** @type {(x: number, y: number, anchor: string, value: number) => SVGElement} */
-const tick = (x, y, anchor, value) =>
-  svg("text", { x, y, "text-anchor": anchor }, String(Number(value.toPrecision(3))));
-
-/** @typedef {{ at: HeadPlace, along: number, value: number }} Known a head of which both numbers are known */
-/** @typedef {{ height: number, left: number, right: number, top: number, bottom: number }} Inset margins, pixels */
-/** @typedef {{ x: (value: number) => number, y: (value: number) => number, xs: [number, number], ys: [number, number] }} Scales */
-
-const REACH = 16; // pixels within which a point is meant
-
-/**
- * Scales from values to pixels; both axes include 0.
- * @type {(known: Known[], width: number, inset: Inset) => Scales}
- */
-export function scalesOf(known, width, { height, left, right, top, bottom }) {
-  const ends = (/** @type {number[]} */ values) => roundEnds(Math.min(0, ...values), Math.max(0, ...values));
-  const [xs, ys] = [ends(known.map(({ along }) => along)), ends(known.map(({ value }) => value))];
-  return {
-    ...{ xs, ys },
-    x: (value) => left + ((value - xs[0]) / (xs[1] - xs[0])) * (width - left - right),
-    y: (value) => height - bottom - ((value - ys[0]) / (ys[1] - ys[0])) * (height - top - bottom),
-  };
-}
-
-/** @type {(name: string, width: number, inset: Inset) => SVGElement} */
-export const frameOf = (name, width, { height, left, right, top, bottom }) =>
-  svg("rect", { class: name, x: left, y: top, width: width - left - right, height: height - top - bottom });
-
-/** The number of the point that is meant; -1 where none is near.
- * @type {(points: Point[], drawing: Element, event: MouseEvent) => number} */
-export function nearest(points, drawing, event) {
-  const box = drawing.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-  const far = points.map((point) => Math.hypot(point.x - x, point.y - y));
-  const least = Math.min(...far);
-  return least <= REACH ? far.indexOf(least) : -1;
-}
-
-/** Names where there is room: the chosen ones first, then what lies furthest out, so many along each axis.
- * @type {(name: string, points: Point[], known: Known[], chosen: (name: string) => boolean, most: number, width: number,
- *   inset: Inset) => SVGElement[]} */
-export function namesOf(name, points, known, chosen, most, width, { height, left, bottom }) {
-  const first = points.flatMap((point, at) => (chosen(point.name) ? [at] : []));
-  const [values, along] = [known.map((each) => each.value), known.map((each) => each.along)];
-  const wanted = [...new Set([...first, ...outstanding(values, along, most)])];
-  const box = { left, right: width, top: 0, bottom: height - bottom + 6 };
-  return placed(points, wanted, box).map(({ name: text, x, y, anchor }) =>
-    svg("text", { class: name, x, y, "text-anchor": anchor }, text),
-  );
+  #tell(/** @type {number} */ at) {
+    const { at: place, along = 0, value = 0 } = this.known[at] ?? {};
+    this.told.textContent = place
+      ? `Head ${headName(place)}: ${number(value)} up, ${number(along)} across`
+      : "Point at a head for its numbers; click it to choose it.";
+  }
 }

@@ -1,14 +1,14 @@
-// A plane of points by two principal components: its axes, its points, and which is meant by the pointer.
+// A plane of points: its axes, its points, and which is meant by the pointer.
 
 import { css, el, fit, onWidth } from "../core/dom.js";
 import { fullHeight } from "./full_screen.js";
 import { PlaneScale, ticks } from "./scales.js";
 
 /** @typedef {{ draw: () => unknown, point: (at: number) => unknown, choose: (at: number) => unknown,
- *   favored?: (at: number) => boolean }} Acts `point` is told the point under the pointer, -1 where none is; of points that
+ *   favored?: (at: number) => boolean, tallest?: number }} Acts `point` is told the point under the pointer, -1 where none is; of points that
  *   lie as near a favored one is meant */
 
-const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [430, 58, 12, 10, 40];
+const [LEFT, RIGHT, TOP, BOTTOM] = [58, 12, 10, 40];
 const REACH = 13; // pixels within which a point is meant
 
 export class Plane {
@@ -18,7 +18,8 @@ export class Plane {
   size = [0, 0];
 
   /** @param {Record<string, string>} attributes @param {Acts} acts */
-  constructor(attributes, { draw, point, choose, favored = () => true }) {
+  constructor(attributes, { draw, point, choose, favored = () => true, tallest = 430 }) {
+    this.tallest = tallest; // pixels
     this.canvas = el("canvas", attributes);
     this.node = el("div", {}, this.canvas);
     const near = (/** @type {MouseEvent} */ event) => {
@@ -31,27 +32,29 @@ export class Plane {
     onWidth(this.node, () => requestAnimationFrame(() => draw()));
   }
 
-  /** Empty but for its axes, to be drawn on; null where there is no room.
-   * @type {(points: Float32Array, shares: number[]) => { context: CanvasRenderingContext2D, scale: PlaneScale } | null} */
-  enter(points, shares) {
+  /** Empty but for its axes, across and up, to be drawn on; null where there is no room.
+   * @type {(points: ArrayLike<number>, titles: string[], alike?: boolean) =>
+   *   { context: CanvasRenderingContext2D, scale: PlaneScale } | null} */
+  enter(points, titles, alike) {
     const width = this.node.clientWidth;
     if (!width) return null;
-    const height = fullHeight(this.node) || Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
-    const scale = new PlaneScale(points, { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM });
+    const height = fullHeight(this.node) || Math.min(this.tallest, Math.max(260, Math.round(width * 0.75)));
+    const box = { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
+    const scale = new PlaneScale(points, box, alike);
     [this.scale, this.size] = [scale, [width, height]];
     const context = fit(this.canvas, width, height);
-    drawAxes(context, scale, height, shares);
+    drawAxes(context, scale, height, titles);
     return { context, scale };
   }
 }
 
-/** An axis by the share of the variance that it shows. @type {(shares: number[], number: 0 | 1) => string} */
-export const component = (shares, number) =>
-  `Component ${number + 1}: ${(100 * shares[number]).toFixed(1)}% of the variance`;
+/** Axes by the share of the variance that each shows. @type {(shares: number[]) => string[]} */
+export const components = (shares) =>
+  shares.map((share, at) => `Component ${at + 1}: ${(100 * share).toFixed(1)}% of the variance`);
 
 /** The frame, numbers along it and what each axis is; the canvas is so many pixels high.
- * @type {(context: CanvasRenderingContext2D, scale: PlaneScale, height: number, shares: number[]) => void} */
-function drawAxes(context, scale, height, shares) {
+ * @type {(context: CanvasRenderingContext2D, scale: PlaneScale, height: number, titles: string[]) => void} */
+function drawAxes(context, scale, height, [across, up]) {
   const { left, right, top, bottom } = scale.box;
   const digits = (/** @type {number} */ value) => String(Number(value.toPrecision(4)));
   context.strokeStyle = css("--border-color-primary");
@@ -63,11 +66,11 @@ function drawAxes(context, scale, height, shares) {
   context.textAlign = "center";
   for (const value of ticks(scale.low[0], scale.high[0])) context.fillText(digits(value), scale.x(value), bottom + 14);
   context.font = "12px system-ui, sans-serif";
-  context.fillText(component(shares, 0), (left + right) / 2, height - 6);
+  context.fillText(across, (left + right) / 2, height - 6);
   context.save();
   context.translate(12, (top + bottom) / 2);
   context.rotate(-Math.PI / 2);
-  context.fillText(component(shares, 1), 0, 0);
+  context.fillText(up, 0, 0);
   context.restore();
 }
 

@@ -1,4 +1,4 @@
-// Scales of charts: round numbers along an axis, and a plane that is as long along both of its axes.
+// Scales of charts: round numbers along an axis, and a plane of points.
 
 /** @import { Box } from "./scatter_labels.js" */
 
@@ -39,28 +39,30 @@ export const layerNear = (x, { count, left, right }) =>
   Math.max(0, Math.min(count - 1, Math.round(((x - left) / (right - left)) * (count - 1))));
 
 export class PlaneScale {
-  /** @param {ArrayLike<number>} points x and y in turn @param {Box} box */
-  constructor(points, box) {
+  /** @param {ArrayLike<number>} points x and y in turn @param {Box} box @param {boolean} [alike] whether both axes are in
+   * one unit; else each is filled, from 0 on */
+  constructor(points, box, alike = true) {
     const room = [box.right - box.left, box.bottom - box.top];
     const ends = [0, 1].map((axis) => {
-      let [low, high] = [Infinity, -Infinity];
+      let [low, high] = alike ? [Infinity, -Infinity] : [0, 0];
       for (let at = axis; at < points.length; at += 2)
         [low, high] = [Math.min(low, points[at]), Math.max(high, points[at])];
       return [low, high];
     });
     this.points = points;
     this.box = box;
-    this.each = Math.max(...ends.map(([low, high], axis) => (high - low) / (FILLED * room[axis])), 1e-12);
-    this.low = ends.map(([low, high], axis) => (low + high) / 2 - (this.each * room[axis]) / 2);
-    this.high = this.low.map((low, axis) => low + this.each * room[axis]);
+    const each = ends.map(([low, high], axis) => Math.max((high - low) / (FILLED * room[axis]), 1e-12));
+    this.each = alike ? each.fill(Math.max(...each)) : each; // of an axis, in a pixel
+    this.low = ends.map(([low, high], axis) => (low + high) / 2 - (this.each[axis] * room[axis]) / 2);
+    this.high = this.low.map((low, axis) => low + this.each[axis] * room[axis]);
   }
 
   x(/** @type {number} */ value) {
-    return this.box.left + (value - this.low[0]) / this.each;
+    return this.box.left + (value - this.low[0]) / this.each[0];
   }
 
   y(/** @type {number} */ value) {
-    return this.box.bottom - (value - this.low[1]) / this.each;
+    return this.box.bottom - (value - this.low[1]) / this.each[1];
   }
 
   /** Position of a point. @type {(at: number) => [x: number, y: number]} */
