@@ -158,12 +158,12 @@ def test_a_banner_over_all_tabs_names_the_mask_and_leads_back(masks):
         assert page.inner_text("#viz-masked-chip") == said
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_function(  # in sight wherever one is
-            "document.querySelector('.viz-masking').getBoundingClientRect().top >= 0"
+            "document.querySelector('.viz-changed').getBoundingClientRect().top >= 0"
         )
         page.evaluate("scrollTo(0, 0)")
     key = page.evaluate("vizTab.run.key")
-    page.click("#viz-unmask")
-    page.wait_for_selector(".viz-masking", state="hidden")
+    page.click("#viz-restore")
+    page.wait_for_selector(".viz-changed", state="hidden")
     assert page.evaluate("vizTab.run.masked") == "" and page.evaluate("vizTab.run.key") != key
 
 

@@ -397,7 +397,7 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     np.testing.assert_array_equal(painted_mask(page), mask)
     page.click("#viz-mask-back")
     page.wait_for_function("vizTab.run.key === vizMasks.plain.key")
-    page.wait_for_selector(".viz-masking", state="hidden")
+    page.wait_for_selector(".viz-changed", state="hidden")
 
 
 def test_a_planted_mistake_is_said_and_outlined(masks, plain):

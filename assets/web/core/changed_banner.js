@@ -1,17 +1,24 @@
-// Above all tabs, while a run is shown in which something was changed: what, its proof, and the way back.
+// Above all tabs, while a run is shown in which something was changed, or that was made with a mask: what, the proof of
+// a change, and the way back.
 
 import { current } from "./app_state.js";
 import { changedRun } from "./changed_run.js";
 import { button, el, painted } from "./dom.js";
 import { Latest } from "./latest.js";
+import { Run } from "./run.js";
+import { json } from "./server.js";
 
-const RESTORE = "Go back to the run without changes; until then, all tabs show this one";
+const BACK = { true: "Restore", false: "Remove the mask" }; // what the button says where anything is changed, or only masked
 
 export class ChangedBanner {
   #saying = new Latest((sentence) => this.#say(sentence));
+  #unmasking = new Latest((sentence) => this.#tell(sentence));
   #proving = new Latest((sentence) => this.#prove({ passed: false, sentence, parts: [{ passed: false, sentence }] }));
   chips = el("span", { class: "viz-changes", role: "group", "aria-label": "Changes" });
-  back = button("Restore", () => changedRun.restore(this.#tell), { id: "viz-restore", title: RESTORE });
+  back = button("", () => (current.run?.changed ? changedRun.restore(this.#tell) : this.#unmask()), {
+    id: "viz-restore",
+  });
+  title = el("b");
   told = el("span", { class: "viz-changed-told", role: "status" });
   said = el("p", { class: "viz-changed-said", role: "status" });
   sentence = el("summary", { class: "viz-changed-sentence" });
@@ -20,12 +27,7 @@ export class ChangedBanner {
   node = el(
     "section",
     { class: "viz-changed", "aria-label": "Changed run" },
-    el(
-      "div",
-      { class: "viz-changed-line" },
-      ...[el("b", {}, "Changed run"), this.chips],
-      ...[this.back, this.told, this.proof],
-    ),
+    el("div", { class: "viz-changed-line" }, ...[this.title, this.chips], ...[this.back, this.told, this.proof]),
     this.said,
   );
   #tell = (/** @type {string} */ sentence) => {
@@ -40,13 +42,20 @@ export class ChangedBanner {
   }
 
   #enter(/** @type {Run | null} */ run) {
-    for (const asked of [this.#saying, this.#proving]) asked.stop();
+    for (const asked of [this.#saying, this.#proving, this.#unmasking]) asked.stop();
     const { changes } = run?.changed ?? { changes: [] };
+    const changed = changes.length > 0;
     steadily(() => {
-      const left = !changes.length && this.node.contains(document.activeElement);
-      this.node.hidden = !changes.length;
-      this.chips.replaceChildren(...changes.map(({ code, words }) => this.#chip(code, words)));
-      if (left) openTab()?.focus({ preventScroll: true });
+      const focused = this.node.contains(document.activeElement);
+      this.node.hidden = !changed && !run?.masked;
+      const mask = run?.masked ? [this.#masked(run.masked)] : [];
+      this.chips.replaceChildren(...mask, ...changes.map(({ code, words }) => this.#chip(code, words)));
+      this.title.textContent = changed ? "Changed run" : "Masked run";
+      this.back.textContent = BACK[`${changed}`];
+      this.back.title = `Go back to the run without ${changed ? "changes" : "a mask"}; until then, all tabs show this one`;
+      this.proof.hidden = !changed;
+      this.said.textContent = "";
+      if (focused && this.node.hidden) openTab()?.focus({ preventScroll: true });
     });
     this.#tell("");
     delete this.node.dataset.painted;
@@ -57,6 +66,20 @@ export class ChangedBanner {
     const take = () => changedRun.drop(code, this.#tell);
     const named = { class: "viz-small viz-change", "data-code": code, "aria-label": `Undo: ${words}` };
     return button(`${words} ✕`, take, { ...named, title: "Undo this change" });
+  }
+
+  #masked(/** @type {string} */ words) {
+    const named = { class: "viz-small viz-change", id: "viz-masked-chip", title: `Remove the mask: ${words}` };
+    return button(`mask: ${words} ✕`, () => this.#unmask(), named);
+  }
+
+  async #unmask() {
+    const { run } = current;
+    if (run?.masked)
+      await this.#unmasking.run(async (fresh) => {
+        const plain = await fresh(withoutMask(run));
+        if (plain) current.enter(plain);
+      });
   }
 
   // Fetch the effect and the proof, after the maps.
@@ -112,4 +135,11 @@ export function steadily(change, first = document.getElementById("viz-tabs")) {
   change();
   const by = (first?.getBoundingClientRect().top ?? 0) - before;
   if (by) window.scrollBy({ top: by, behavior: "instant" });
+}
+
+/** The run without the mask that a run was made with. @type {(run: Run) => Promise<Run | null>} */
+async function withoutMask(run) {
+  /** @type {MasksOffered} */ const { plain, alone } = await json(run.url("mask/offered"));
+  const found = run.changed ? plain : (alone ?? plain); // without its padding too, unless changes count it
+  return found ? new Run(found) : null;
 }

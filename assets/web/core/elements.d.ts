@@ -8,59 +8,16 @@ type Handlers<Node> = {
   ) => unknown;
 };
 
-type Field =
-  | "accept"
-  | "autocomplete"
-  | "checked"
-  | "disabled"
-  | "for"
-  | "list"
-  | "max"
-  | "maxlength"
-  | "min"
-  | "multiple";
-type Input =
-  | "inputmode"
-  | "name"
-  | "placeholder"
-  | "readonly"
-  | "rows"
-  | "selected"
-  | "spellcheck"
-  | "step"
-  | "type"
-  | "value";
-type Shown =
-  | "alt"
-  | "class"
-  | "dir"
-  | "hidden"
-  | "id"
-  | "label"
-  | "lang"
-  | "open"
-  | "popover"
-  | "popovertarget"
-  | "role"
-  | "style"
-  | "tabindex"
-  | "title";
-type Place = "colspan" | "download" | "href" | "rel" | "rowspan" | "scope" | "src" | "target";
-type Named = Field | Input | Shown | Place | `data-${string}` | `aria-${string}`;
+// Most attributes are properties in small letters.
+type Fields = HTMLInputElement & HTMLTextAreaElement & HTMLOptionElement & HTMLButtonElement;
+type Reflected = Fields & HTMLAnchorElement & HTMLTableCellElement & HTMLDetailsElement;
+type Named = Exclude<Lowercase<keyof Reflected & string>, `on${string}`> | "class" | "for";
 
-export type Attributes<Node> = { [Name in Named]?: Value } & Handlers<Node>;
+export type Attributes<Node> = { [Name in Named | `data-${string}` | `aria-${string}`]?: Value } & Handlers<Node>;
 
 declare global {
-  // Tabs, so that a script or a test can ask what is shown.
+  // Tabs and documents, so that a script or a test can ask what is shown.
   interface Window {
-    vizCell: object; // a notebook's
-    vizCorpus: object;
-    vizTab: object;
-    vizHidden: object;
-    vizLearn: object;
-    vizMasks: object;
-    vizPage: object; // an exported one
-    vizWhatif: object;
-    vizZoo: object;
+    [name: `viz${string}`]: object;
   }
 }

@@ -5,7 +5,6 @@ import { ChangedBanner } from "./changed_banner.js";
 import { Connection } from "./connection.js";
 import { built } from "./form.js";
 import { followForm } from "./form_ahead.js";
-import { MaskedBanner } from "./masked_banner.js";
 import { closing, patient } from "./queue_patience.js";
 import { placed } from "./queue_place.js";
 import { Run } from "./run.js";
@@ -39,7 +38,6 @@ first?.then(
 export async function mount(root, read, watch, trigger) {
   follow(read, watch, enter);
   new ChangedBanner(root);
-  new MaskedBanner(root);
   followForm(root);
   new Connection();
   document.addEventListener("keydown", (event) => {

@@ -5,7 +5,6 @@ import { built } from "./form.js";
 /** @import { Selection } from "./selection.js" */
 
 const PREFIX = "viz-tab-"; // of a tab's elem_id; its button adds "-button"
-const FIRST = "explore";
 const SELECTED = "[role=tab][aria-selected=true]";
 
 /** The tab of a button's id; "" of another button. @param {string} id */
@@ -14,7 +13,7 @@ export const tabOf = (id) =>
 
 /** Open a tab, the first of all without a name, and one of its parts. @type {(name: string, part?: string) => void} */
 export function openTab(name, part = "") {
-  built(() => buttonOf(name || FIRST)).then((button) => button.click());
+  built(() => buttonOf(name || firstTab())).then((button) => button.click());
   if (part) built(() => partOf(name, part)).then((button) => button.click());
 }
 
@@ -46,12 +45,13 @@ export function followTabs(selection) {
 }
 
 const tabsNode = () => document.getElementById("viz-tabs");
+const firstTab = () => tabOf(tabsNode()?.querySelector(`[id^=${PREFIX}][role=tab]`)?.id ?? "");
 
 function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
   const write = () =>
     built(() => tabs.querySelector(SELECTED)).then(({ id }) => {
-      if (tabOf(id)) selection.openTab(tabOf(id) === FIRST ? "" : tabOf(id));
+      if (tabOf(id)) selection.openTab(tabOf(id) === firstTab() ? "" : tabOf(id));
     });
   new MutationObserver(write).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
 }

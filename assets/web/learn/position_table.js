@@ -24,7 +24,7 @@ export class PositionTable {
     onpointerleave: () => this.#rest(),
   });
   said = caption();
-  sines = el("input", { type: "checkbox", onchange: () => this.redraw() });
+  sines = el("input", { type: "checkbox", onchange: () => this.draw() });
   label = el("label", { class: "viz-control" });
   node = el("section", { class: "viz-learn-positions", hidden: true }, this.title, this.label, this.canvas, this.said);
   /** @type {(Numbers & { key: string }) | null} */
@@ -34,7 +34,7 @@ export class PositionTable {
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
-    onWidth(this.node, () => requestAnimationFrame(() => this.redraw()));
+    onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 
   /** @param {Shown} shown @param {boolean} has whether the model adds a vector of the position */
@@ -49,7 +49,7 @@ export class PositionTable {
       await this.#asked.run(async (fresh) => {
         this.ran = { ...(await fresh(run.numbers("learn/positions"))), key: run.key };
       });
-    this.redraw();
+    this.draw();
   }
 
   // What is drawn: the model's own vectors, or sines and cosines in their place.
@@ -68,7 +68,7 @@ export class PositionTable {
     return amounts[Math.floor(FULL * (amounts.length - 1))] || 1;
   }
 
-  redraw() {
+  draw() {
     const { found, shown, canvas, node } = this;
     if (!found || !shown || !node.clientWidth) return;
     const [[rows, columns], full] = [found.shape, this.full];

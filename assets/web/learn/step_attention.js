@@ -110,10 +110,6 @@ export class AttentionStep {
     this.changed();
   }
 
-  redraw() {
-    if (this.shown) this.show(this.shown);
-  }
-
   // Update everything that depends on scores and masks.
   #edited() {
     const { shown, table } = this;

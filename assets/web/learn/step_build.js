@@ -12,7 +12,7 @@ import { Run } from "../core/run.js";
 /** @import { Shown, StepView, Texts } from "./types.d.ts" */
 /** @typedef {Record<string, string>} Sizes */
 /** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,
- *   scores_cost: number, ffn_cost: number, projections_cost: number, scores_formula: string, ffn_formula: string, equal_at: number,
+ *   scores_cost: number, ffn_cost: number, projections_cost: number, equal_at: number,
  *   T: number, runs: boolean, most: number, asked: Record<string, string | number | boolean>, presets: Record<string, Sizes> }} Built */
 
 /** @type {Record<string, string[]>} */
@@ -75,6 +75,7 @@ export class BuildStep {
     this.sizes.reads ??= shown.run.grid ? "image" : "text";
     if (first) this.#lay(shown.texts);
     if (first || !this.found) this.#ask();
+    else this.#draw();
   }
 
   #lay(/** @type {Texts} */ { build: words }) {
@@ -196,10 +197,6 @@ export class BuildStep {
   #refuse(/** @type {string} */ sentence) {
     this.said.textContent = this.shown ? spoken(this.shown.texts, sentence) : sentence;
     this.said.hidden = !sentence;
-  }
-
-  redraw() {
-    this.#draw();
   }
 }
 

@@ -50,10 +50,4 @@ export class EmbeddingStep {
     const note = found.position ? words.note : found.token ? words.noteAlone : "";
     this.note.textContent = !run.grid ? note : before ? words.notePrefix : words.notePatch;
   }
-
-  redraw() {
-    this.rows.draw();
-    this.order.redraw();
-    this.table.redraw();
-  }
 }

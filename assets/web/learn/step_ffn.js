@@ -53,11 +53,6 @@ export class FfnStep {
     this.unit = this.units.dim = unit;
     this.units.draw();
   }
-
-  redraw() {
-    this.units.draw();
-    this.out.draw();
-  }
 }
 
 // Every unit as a dot on the curve: what went in, and what came out.

@@ -37,8 +37,4 @@ export class HeadsStep {
     this.rows.show(words.vectors, rows, place.around, texts, 3);
     this.note.textContent = words.note;
   }
-
-  redraw() {
-    this.rows.draw();
-  }
 }

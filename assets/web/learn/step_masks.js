@@ -148,10 +148,6 @@ export class MasksStep {
       { pause: 250 },
     );
   }
-
-  redraw() {
-    this.#draw();
-  }
 }
 
 /** Layer by layer, whom a token can know of, until it is no more of them.

@@ -121,8 +121,4 @@ export class PoolingStep {
       current.enter(padded);
     });
   }
-
-  redraw() {
-    this.rows.draw();
-  }
 }

@@ -74,10 +74,6 @@ export class ProjectionStep {
     this.choose({ dim });
   }
 
-  redraw() {
-    this.rows.draw();
-  }
-
   /** @type {(name: string, values: number[], chosen?: number) => HTMLElement[]} */
   #cells(name, values, chosen) {
     const [color, most] = [signedColors(), Math.max(...values.map(Math.abs)) || 1];

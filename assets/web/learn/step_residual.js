@@ -55,10 +55,6 @@ export class ResidualStep {
     this.norms.replaceChildren(...worked);
     this.note.textContent = texts.residual.note;
   }
-
-  redraw() {
-    this.rows.draw();
-  }
 }
 
 /** The name of a stage in the language of the texts. @type {(texts: Texts, stage: { id: string, title: string }) => string} */

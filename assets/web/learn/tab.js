@@ -133,7 +133,7 @@ class LearnTab extends TabShell {
 
   /** @override */
   redraw() {
-    this.views.get(this.step)?.redraw?.();
+    this.#draw();
   }
 
   /** To a step by its number. @param {number} step */

@@ -116,7 +116,6 @@ export interface StepView {
   show: (shown: Shown) => unknown;
   /** The sentence over the step, once it is shown. */
   headline: (shown: Shown) => (string | Node)[];
-  redraw?: () => unknown;
   /** Other exercises are open. */
   asked?: () => unknown;
   /** One asks for this number of a vector, which is not one of the model's width. */

@@ -73,10 +73,6 @@ export class WordOrder {
     ];
     this.rows.show(this.title.textContent ?? "", rows, place.around, texts, 3);
   }
-
-  redraw() {
-    if (!this.result.hidden) this.rows.draw();
-  }
 }
 
 const keyOf = (/** @type {Shown} */ { run, place }) => `${run.key}:${place.query}:${place.key}`;

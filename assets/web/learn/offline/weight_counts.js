@@ -39,7 +39,7 @@ export function weightCounts(sizes) {
   return {
     ...{ asked, parts, total: parts.reduce((sum, { count }) => sum + count, 0), presets: PRESETS, T },
     ...{ scores_cost: 2 * T * T * D, ffn_cost: 2 * T * D * wide, projections_cost: 4 * T * D * D, equal_at: wide },
-    ...{ scores_formula: "2 · T² · D", ffn_formula: "2 · T · D · D_ff", runs: false, most: 0 },
+    ...{ runs: false, most: 0 },
   };
 }
 

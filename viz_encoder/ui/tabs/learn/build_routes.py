@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from viz_encoder.config.anatomy import anatomy
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.ui.state.built import PRESETS, Built, built_encoder
@@ -85,21 +84,16 @@ def _told(built: Built, limits: Limits) -> dict[str, Any]:
     config, T = built.config, built.n_tokens
     parts, cost = weight_parts(config), layer_cost(config, T)
     total = sum(part.count for part in parts)
-    too_large = total > limits.built_weights
     return {
         "asked": asdict(built),
         "T": T,
         "parts": [asdict(part) for part in parts],
         "total": total,
-        "megabytes": round(total * 4 / 1e6, 1),
-        "anatomy": [asdict(part) for part in anatomy(config)],
         "scores_cost": cost.scores,
         "ffn_cost": cost.feed_forward,
         "projections_cost": cost.projections,
-        "scores_formula": "2 · T² · D",
-        "ffn_formula": f"{3 if built.gated else 2} · T · D · D_ff",
         "equal_at": cost.equal_at,
-        "runs": not too_large,
+        "runs": total <= limits.built_weights,
         "most": limits.built_weights,
         "presets": {name: asdict(each) for name, each in PRESETS.items()},
     }
