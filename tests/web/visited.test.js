@@ -59,7 +59,7 @@ test("an entry is gone to at once, or once its run is there; an answer that come
     requestAnimationFrame: setImmediate, // a tab is clicked in the next frame
     document: {
       getElementById: (id) => ({ click: () => opened.push(id) }),
-      querySelector: () => null,
+      querySelector: () => ({ id: `${TABS[0]}-button` }), // the first tab
       querySelectorAll: () => [],
     },
     window: { gradio_config: { components: TABS.map((elem_id) => ({ props: { elem_id } })) } },

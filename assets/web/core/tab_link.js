@@ -45,7 +45,7 @@ export function followTabs(selection) {
 }
 
 const tabsNode = () => document.getElementById("viz-tabs");
-const firstTab = () => tabOf(tabsNode()?.querySelector(`[id^=${PREFIX}][role=tab]`)?.id ?? "");
+const firstTab = () => tabOf(document.querySelector(`#viz-tabs [id^=${PREFIX}][role=tab]`)?.id ?? "");
 
 function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
