@@ -10,6 +10,7 @@ from tests.audit.audits import SMALL, audit, encoder_of_torch
 from tests.audit.plants import NoMaps, Stack, banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope, checks
 from viz_encoder.audit.adapters import adapt
+from viz_encoder.audit.question import Question
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import InputError, MaskError
 
@@ -23,9 +24,8 @@ def test_nothing_is_red_where_all_is_right(kind, intent, seed):
 
 
 def test_a_check_that_crashes_is_red(monkeypatch):
-    broken = checks.gradient.QUESTION.__class__("gradient", "Broken", lambda context: 1 / 0)
+    broken = Question("gradient", "Broken", lambda context: 1 / 0)
     monkeypatch.setattr("viz_encoder.audit.audit.QUESTIONS", (*checks.QUESTIONS[:6], broken))
-    monkeypatch.setattr("viz_encoder.audit.checks.row_sums.ask", None)
     report = audit(Stack())
     assert report.verdict == "ERROR" and not report.ok
     assert "ZeroDivisionError" in report.check("gradient").evidence

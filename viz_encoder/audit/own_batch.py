@@ -153,7 +153,7 @@ def _only(case: Case) -> Setting:
 def _questions(pad_id: int | None) -> tuple[Question, ...]:
     return (
         Question("runs", "Gives numbers", _runs),
-        in_place.QUESTION,
+        in_place.in_place,
         Question("maps", "Attention maps", _maps, ("runs",)),
         Question("row_sums", "Rows of the maps sum to 1", row_sums.ask_one_batch, ("runs", "maps")),
         Question("never_read", "Tokens that are never read", _never_read, ("runs", "maps")),

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.report import Check
 
 IN_PLACE = 15  # the place of "in_place" in the order
+FIRST = "runs static constants batch_independence"  # what spoils all that looks at tokens
 # They see a wrong mask as it is passed; what would see it again in another way follows from them.
-SEEN_FIRST = (
-    *("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
-    "padding_invariance",
-)
+SEEN_FIRST = "runs static batch_independence maps row_sums gradient perturbation padding_invariance"
 
 LAST = "lambda valid: valid & (valid.cumsum(1) == valid.sum(1)[:, None])"  # a pool_over=
 
@@ -35,3 +34,10 @@ class Question:
     def explained_by(self) -> tuple[str, ...]:
         """Checks whose failures explain this one's: a corrupted call corrupts all later ones."""
         return ("in_place", *self.after) if self.order > IN_PLACE else self.after
+
+
+def question(
+    title: str, *, after: str = "", **more: Any
+) -> Callable[[Callable[[AuditContext], Check]], Question]:
+    """Turn a function into the check of its name; `after` are names, with spaces between."""
+    return lambda ask: Question(ask.__name__, title, ask, tuple(after.split()), **more)

@@ -12,11 +12,9 @@ from viz_encoder.audit.question import Question
 
 
 def _discover() -> tuple[Question, ...]:
-    modules = (
-        importlib.import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
-    )
-    return tuple(sorted((module.QUESTION for module in modules), key=attrgetter("order")))
+    names = [found.name for found in pkgutil.iter_modules(__path__)]
+    found = (getattr(importlib.import_module(f"{__name__}.{name}"), name) for name in names)
+    return tuple(sorted(found, key=attrgetter("order")))
 
 
 QUESTIONS = _discover()

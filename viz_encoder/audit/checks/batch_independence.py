@@ -11,7 +11,7 @@ from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import GRADIENT, TOLERANCE, Case, ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes
 from viz_encoder.errors import InputError
 
@@ -19,7 +19,8 @@ EVEN = 4
 MOST_ROWS = 8  # of a sample, to ask whether their gradients cross samples
 
 
-def ask(context: AuditContext) -> Check:
+@question("Samples do not mix", after="runs", order=40, one_sided=True, needs_numbers=True)
+def batch_independence(context: AuditContext) -> Check:
     """Each sample in a batch and alone; what rounding makes of it is the noise of later checks.
 
     Then in a batch of four, whose halves some code joins.
@@ -105,14 +106,3 @@ def _by_gradient(context: AuditContext, full: Case) -> bool | None:
     own = torch.tensor([sample for sample, _ in rows], device=found.device)
     other = own[:, None] != torch.arange(n_samples, device=found.device)
     return bool((found.amax(dim=-1)[other].nan_to_num(1.0) > GRADIENT).any())
-
-
-QUESTION = Question(
-    "batch_independence",
-    "Samples do not mix",
-    ask,
-    ("runs",),
-    order=40,
-    one_sided=True,
-    needs_numbers=True,
-)

@@ -8,11 +8,12 @@ from viz_encoder.audit.checks.cache import takes_mask
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question("Beams in another order", after="runs cache", order=212, one_sided=True)
+def beam_reorder(context: AuditContext) -> Check:
     """A prompt, then the beams in another order with one of them twice, against all at once."""
     scope = context.scope
     if scope.step is None or scope.reorder is None:
@@ -76,8 +77,3 @@ def _stepped(context: AuditContext, case: Case, beams: Case, order: Tensor, half
             out, cache = step(case.x[:, at : at + 1].clone(), cache, *more(beams, at + 1))
             rows.append(context.subject.read(out, beams.valid[:, at : at + 1]))
     return torch.cat(rows, dim=1)
-
-
-QUESTION = Question(
-    "beam_reorder", "Beams in another order", ask, ("runs", "cache"), order=212, one_sided=True
-)

@@ -20,7 +20,7 @@ from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Picture, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
@@ -29,7 +29,8 @@ FARTHEST = 64  # distances from which on a bias may stay the same that are tried
 Weights = Float[Tensor, "batch head query key"]
 
 
-def ask(context: AuditContext) -> Check:
+@question("What is added to the scores", after="runs maps", order=67)
+def bias(context: AuditContext) -> Check:
     """The weights of each layer on equal tokens against softmax(bias)."""
     given = context.scope.bias
     if given is None:
@@ -224,6 +225,3 @@ def _clipped(bias: Weights, farthest: int) -> Weights:
     apart = (place[:, None] - place).clamp(-farthest, farthest)
     key = (place[:, None] - apart).clamp(0, len(place) - 1)  # as far from the query as that
     return bias.gather(-1, key.expand_as(bias))
-
-
-QUESTION = Question("bias", "What is added to the scores", ask, ("runs", "maps"), order=67)

@@ -13,7 +13,7 @@ from viz_encoder.audit.diagnose.step_cause import IN_STEPS, NOT_THE_MASK, of_ste
 from viz_encoder.audit.measure.changed_tokens import with_changed
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.errors import InputError
@@ -34,7 +34,8 @@ NO_PADDING = Diagnosis(
 )
 
 
-def ask(context: AuditContext) -> Check:
+@question("With a KV cache", after="runs", order=210, one_sided=True, needs_numbers=True)
+def cache(context: AuditContext) -> Check:
     """Judge decoding one token at a time; report decoding a prefix and then pairs."""
     step = context.scope.step
     if step is None:
@@ -242,8 +243,3 @@ def _stepped(
             rows.append(context.subject.read(out, seen[:, start:]))
             start += size
     return torch.cat(rows, dim=1)
-
-
-QUESTION = Question(
-    "cache", "With a KV cache", ask, ("runs",), order=210, one_sided=True, needs_numbers=True
-)

@@ -9,7 +9,7 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose_constant
 from viz_encoder.audit.diagnose.passed_mask import Suspicion, suspicions
 from viz_encoder.audit.measure.constants import gets_in, too_small
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.trace.left_out import is_compiled
@@ -17,7 +17,8 @@ from viz_encoder.trace.left_out import is_compiled
 VISIBLE = math.log(MASS)
 
 
-def ask(context: AuditContext) -> Check:
+@question("Masking constants", after="runs", order=50, one_sided=True, suspects=True)
+def constants(context: AuditContext) -> Check:
     """Constants in what is passed, and in the code that fills scores."""
     compiled = is_compiled(context.subject.whole.modules())
     try:
@@ -85,8 +86,3 @@ def _kept(context: AuditContext, case: Case) -> float | None:
         return None
     each = (measured(context, case, number) for number in range(len(layers)))
     return next((one for one in each if one is not None and one < VISIBLE), None)
-
-
-QUESTION = Question(
-    "constants", "Masking constants", ask, ("runs",), order=50, one_sided=True, suspects=True
-)

@@ -14,11 +14,12 @@ from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import named_once
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.pictures import picture_of_cross
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question("Cross-attention", after=FIRST, order=65)
+def cross_attention(context: AuditContext) -> Check:
     """Each layer, head and sample of it against AuditScope(cross=…)."""
     layers = context.maps.memories if context.scope.cross else context.maps.cross
     names = ", ".join(named_once([layer.name for layer in layers]))
@@ -185,12 +186,3 @@ def _last_alike(allowed: Tensor) -> Tensor:
     last[:, :, -1] = allowed[:, :, -1]
     alike = (allowed.mT[:, :, None] == allowed.mT[:, None]).all(dim=-1)
     return (last.float() @ alike.float()) > 0
-
-
-QUESTION = Question(
-    "cross_attention",
-    "Cross-attention",
-    ask,
-    ("runs", "static", "constants", "batch_independence"),
-    order=65,
-)

@@ -9,11 +9,17 @@ from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "Packed documents",
+    after="runs constants batch_independence maps gradient",
+    order=190,
+    one_sided=True,
+)
+def documents(context: AuditContext) -> Check:
     """On a full batch: no gradient leads from one document into another."""
     if context.scope.documents is False:
         return untested("Packed documents: none were given (AuditScope(documents=…)).")
@@ -97,13 +103,3 @@ def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Check | None:
     return Check(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount).because(
         diagnose("documents")
     )
-
-
-QUESTION = Question(
-    "documents",
-    "Packed documents",
-    ask,
-    ("runs", "constants", "batch_independence", "maps", "gradient"),
-    order=190,
-    one_sided=True,
-)

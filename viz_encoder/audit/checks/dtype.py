@@ -9,12 +9,18 @@ from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.flex_masks import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "The dtype it will run in",
+    after="runs static batch_independence maps gradient perturbation padding_invariance",
+    order=220,
+    needs_numbers=True,
+)
+def dtype(context: AuditContext) -> Check:
     """The weights are cast, the model run, and all put back."""
     dtype = context.scope.dtype
     name = str(dtype or context.subject.dtype).removeprefix("torch.")
@@ -73,21 +79,3 @@ def _leak(context: AuditContext, case: Case) -> Check | None:
 def _mixed(case: Case, dtype: object) -> bool:
     floats = [one for _, one in tensors_in(case.passed) if one.is_floating_point()]
     return any(one.dtype != dtype for one in floats)
-
-
-QUESTION = Question(
-    "dtype",
-    "The dtype it will run in",
-    ask,
-    (
-        "runs",
-        "static",
-        "batch_independence",
-        "maps",
-        "gradient",
-        "perturbation",
-        "padding_invariance",
-    ),
-    order=220,
-    needs_numbers=True,
-)

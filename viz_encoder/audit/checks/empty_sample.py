@@ -6,11 +6,17 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "A sample of nothing but padding",
+    after="runs constants batch_independence maps gradient perturbation permutation",
+    order=150,
+    compares=True,
+)
+def empty_sample(context: AuditContext) -> Check:
     """The others must stay as they are; what the empty one gives is told, and is no fault."""
     if not context.setting.pads:
         return untested("A sample of nothing but padding: your valid has no padding at its ends.")
@@ -66,13 +72,3 @@ def _own(context: AuditContext) -> Check | None:
         if rows
         else None
     )
-
-
-QUESTION = Question(
-    "empty_sample",
-    "A sample of nothing but padding",
-    ask,
-    ("runs", "constants", "batch_independence", "maps", "gradient", "perturbation", "permutation"),
-    order=150,
-    compares=True,
-)

@@ -8,7 +8,7 @@ from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
@@ -16,7 +16,10 @@ UNMASKED = "not known: they differ with nothing to mask, too, so it is not the m
 TO_COMPARE = "To narrow it down, run each part of the model with gradients and without."
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "With and without gradients", after="runs maps cross_attention", order=130, needs_numbers=True
+)
+def grad_mode(context: AuditContext) -> Check:
     """Real rows must agree; rows of padding often do not, and that is said."""
     case = context.base
     if context.grad_fault:
@@ -60,13 +63,3 @@ def _cause(context: AuditContext) -> Diagnosis:
 
 def _earlier(context: AuditContext) -> list[Check]:
     return [answer for name, answer in context.answers.items() if name not in ("static", "maps")]
-
-
-QUESTION = Question(
-    "grad_mode",
-    "With and without gradients",
-    ask,
-    ("runs", "maps", "cross_attention"),
-    order=130,
-    needs_numbers=True,
-)

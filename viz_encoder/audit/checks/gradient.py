@@ -20,13 +20,19 @@ from viz_encoder.audit.pictures import (
     picture_of_other_sample,
     picture_of_pooled,
 )
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.audit.several_checks import find_ignored, suggest_leaving_out
 from viz_encoder.audit.thrown_away import find_thrown_away
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "Whom each output depends on",
+    after=f"{FIRST} maps cross_attention row_sums",
+    order=80,
+    judges=True,
+)
+def gradient(context: AuditContext) -> Check:
     """∂ output / ∂ input of each pair, against whom the layers together let a token know of."""
     found = context.gradients
     if isinstance(found, str):
@@ -223,13 +229,3 @@ def find_lost(context: AuditContext, case: Case, found: Gradients) -> Check | No
     if context.maps.cross and not bool(others.any()):
         diagnosis = diagnose("memory_only")
     return suggest_leaving_out(context, answer.because(by_trying(context, case, diagnosis)))
-
-
-QUESTION = Question(
-    "gradient",
-    "Whom each output depends on",
-    ask,
-    ("runs", "static", "constants", "batch_independence", "maps", "cross_attention", "row_sums"),
-    order=80,
-    judges=True,
-)

@@ -10,7 +10,7 @@ from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.errors import InputError
@@ -21,7 +21,8 @@ CURE = (
 )
 
 
-def ask(context: AuditContext) -> Check:
+@question("Implementations agree", after="runs", order=200, needs_numbers=True)
+def implementations(context: AuditContext) -> Check:
     """Each with the same mask on the same inputs; pad rows may differ and are not compared."""
     if not context.scope.variants:
         return untested(
@@ -103,8 +104,3 @@ def _who(context: AuditContext, case: Case, name: str, subject: Subject) -> str:
     if (first is None) is (second is None):
         return ""
     return f" Padding changes {next(who for who, found in changed.items() if found is not None)}."
-
-
-QUESTION = Question(
-    "implementations", "Implementations agree", ask, ("runs",), order=200, needs_numbers=True
-)

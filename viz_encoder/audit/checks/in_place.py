@@ -12,12 +12,13 @@ from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.held import HeldTensors
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
-from viz_encoder.audit.question import IN_PLACE, Question
+from viz_encoder.audit.question import IN_PLACE, question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.trace.callers_state import random_states_kept
 
 
-def ask(context: AuditContext) -> Check:
+@question("Nothing is changed in place", order=IN_PLACE, one_sided=True, needs_numbers=True)
+def in_place(context: AuditContext) -> Check:
     """Two calls with the very same tensors; then a call after another one, against it alone."""
     state = context.subject.state
     changed = state.changed()  # by the runs so far
@@ -105,13 +106,3 @@ def _at(apart: Gap) -> str:
 
 def _name(where: str) -> str:
     return f"{where!r}" if where else "the mask"
-
-
-QUESTION = Question(
-    "in_place",
-    "Nothing is changed in place",
-    ask,
-    order=IN_PLACE,
-    one_sided=True,
-    needs_numbers=True,
-)

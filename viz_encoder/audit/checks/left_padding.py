@@ -11,12 +11,13 @@ from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.flex_masks import parts_of
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import SEEN_FIRST, Question
+from viz_encoder.audit.question import SEEN_FIRST, question
 from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.shown import continued
 
 
-def ask(context: AuditContext) -> Check:
+@question("Padding on the other side", after=SEEN_FIRST, order=170, one_sided=True, compares=True)
+def left_padding(context: AuditContext) -> Check:
     """Told, for most encoders pad right; where both sides are to be judged, by each check."""
     if context.other_side is not None:
         return untested("Padding on the left: not tried yet.")
@@ -31,7 +32,7 @@ def ask(context: AuditContext) -> Check:
     if found.verdict is Verdict.NOT_TESTED:
         return found.but(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {continued(found.evidence)}"
-    if not context.failed(*SEEN_FIRST) and _hides_side(context, case):
+    if not context.failed(*SEEN_FIRST.split()) and _hides_side(context, case):
         found = found.because(diagnose("no_side"))
     return found.but(verdict=Verdict.INFO, evidence=text)
 
@@ -80,14 +81,3 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Ch
     cause = "consistent with: a row with nothing to attend to gives NaN, and its NaN spreads."
     cure = "Give that row one key (itself), or drop the row."
     return found.but(evidence=text, cause=cause, cure=cure, code="empty_row")
-
-
-QUESTION = Question(
-    "left_padding",
-    "Padding on the other side",
-    ask,
-    SEEN_FIRST,
-    order=170,
-    one_sided=True,
-    compares=True,
-)

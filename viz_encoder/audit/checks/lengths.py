@@ -17,7 +17,7 @@ from viz_encoder.audit.diagnose.part_cause import by_parts
 from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
-from viz_encoder.audit.question import SEEN_FIRST, Question
+from viz_encoder.audit.question import SEEN_FIRST, question
 from viz_encoder.audit.report import Check, Verdict, is_sure, passes, raised, untested
 from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
@@ -26,7 +26,8 @@ ROWS = 8  # differentiated at each length
 TELLING = (29, 25)  # few enough to look at each part; lengths that were shares of them show
 
 
-def ask(context: AuditContext) -> Check:
+@question("Other lengths", after=f"{SEEN_FIRST} grad_mode", order=180, compares=True)
+def lengths(context: AuditContext) -> Check:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done: list[int] = []
     refused = ""
@@ -83,7 +84,7 @@ def _advised(context: AuditContext, found: Check, length: int) -> Check:
     Nor is it where the cause is certain, or an earlier check failed at the first length, too.
     """
     given, sure = context.base.valid.shape[1], found.code and is_sure(found.cause)
-    told = sure or found.verdict is not Verdict.FAIL or context.failed(*SEEN_FIRST)
+    told = sure or found.verdict is not Verdict.FAIL or context.failed(*SEEN_FIRST.split())
     if told or not context.scope.leaves_lengths_open:
         return found
     alone = (
@@ -130,8 +131,3 @@ def _with_cause(context: AuditContext, found: Check) -> Check:
 def _must_run(context: AuditContext, length: int) -> bool:
     longest = context.scope.max_positions
     return bool(context.scope.lengths) or (longest is not None and length <= longest)
-
-
-QUESTION = Question(
-    "lengths", "Other lengths", ask, (*SEEN_FIRST, "grad_mode"), order=180, compares=True
-)

@@ -11,11 +11,12 @@ from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Verdict, passes, unsure, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question("Attention maps", after=FIRST, order=60, judges=True)
+def maps(context: AuditContext) -> Check:
     """Every layer, head and sample, never averaged; with gradients and without."""
     for grad in (False,) if context.grad_fault else (False, True):
         maps = maps_of(context.subject, context.base, grad=True) if grad else context.maps
@@ -90,13 +91,3 @@ def _holds_nan(context: AuditContext, number: int) -> bool:
 def _sink(layer: LayerRun) -> Tensor:
     """Attention on sink slots, "batch head query"."""
     return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
-
-
-QUESTION = Question(
-    "maps",
-    "Attention maps",
-    ask,
-    ("runs", "static", "constants", "batch_independence"),
-    order=60,
-    judges=True,
-)

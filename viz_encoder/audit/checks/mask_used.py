@@ -13,12 +13,18 @@ from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, mapped, opposite
 from viz_encoder.audit.measure.setting import Case, ModelFault
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "The mask is used",
+    after="runs maps gradient perturbation padding_invariance",
+    order=140,
+    needs_numbers=True,
+)
+def mask_used(context: AuditContext) -> Check:
     """The opposite of the mask must change the output, or be refused; of several, of each."""
     case = context.base
     if not readings(case.passed, case.valid):
@@ -104,13 +110,3 @@ def _opposite(mask: Tensor, case: Case) -> Tensor:
     if not mask.is_floating_point():
         return ~mask
     return torch.where(mask < 0, 0.0, torch.finfo(mask.dtype).min).to(mask.dtype)
-
-
-QUESTION = Question(
-    "mask_used",
-    "The mask is used",
-    ask,
-    ("runs", "maps", "gradient", "perturbation", "padding_invariance"),
-    order=140,
-    needs_numbers=True,
-)

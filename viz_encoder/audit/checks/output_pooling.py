@@ -11,7 +11,7 @@ from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.diagnose.pooling_cause import amounts_of, by_places, is_divided_by_all
 from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.setting import GRADIENT, Case, called
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 POOLED = {  # what a pooled vector equals → what it should be made of
@@ -21,7 +21,8 @@ POOLED = {  # what a pooled vector equals → what it should be made of
 }
 
 
-def ask(context: AuditContext) -> Check:
+@question("Pooling", after="runs padding_invariance", order=110, compares=True)
+def output_pooling(context: AuditContext) -> Check:
     """pooled(output, valid), in the batch and alone."""
     if context.scope.pooled is None:
         if context.is_pooled:
@@ -94,8 +95,3 @@ def _candidate(out: Tensor, what: str) -> Tensor:
     if "mean" in what:
         return out.mean(dim=1)
     return out.amax(dim=1) if "maximum" in what else out[:, -1]
-
-
-QUESTION = Question(
-    "output_pooling", "Pooling", ask, ("runs", "padding_invariance"), order=110, compares=True
-)

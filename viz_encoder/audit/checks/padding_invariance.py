@@ -22,7 +22,7 @@ from viz_encoder.audit.diagnose.right_on import is_right_on
 from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, is_sure, passes, raised, untested
 from viz_encoder.audit.several_checks import find_ignored
 from viz_encoder.shown import continued
@@ -30,7 +30,14 @@ from viz_encoder.shown import continued
 OTHER_INPUTS = 8  # of pooled outputs; each is negated, too
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "Alone and with padding",
+    after=f"{FIRST} maps row_sums gradient perturbation",
+    order=100,
+    compares=True,
+    judges=True,
+)
+def padding_invariance(context: AuditContext) -> Check:
     """Every sample of the base case."""
     case = context.base
     if not context.setting.pads:
@@ -217,23 +224,3 @@ def _holds_on_the_right(context: AuditContext, case: Case) -> bool:
         return found is None or found.verdict is not Verdict.FAIL
     except ModelFault:
         return False
-
-
-QUESTION = Question(
-    "padding_invariance",
-    "Alone and with padding",
-    ask,
-    (
-        "runs",
-        "static",
-        "constants",
-        "batch_independence",
-        "maps",
-        "row_sums",
-        "gradient",
-        "perturbation",
-    ),
-    order=100,
-    compares=True,
-    judges=True,
-)

@@ -5,11 +5,12 @@ import torch
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.difference import gap
-from viz_encoder.audit.question import SEEN_FIRST, Question
+from viz_encoder.audit.question import SEEN_FIRST, question
 from viz_encoder.audit.report import Check, Verdict, passes
 
 
-def ask(context: AuditContext) -> Check:
+@question("Order of the batch", after=SEEN_FIRST, order=120, compares=True)
+def permutation(context: AuditContext) -> Check:
     """The batch in another order must give the same outputs in that order."""
     case = context.base
     order = torch.arange(len(case.valid), device=case.valid.device).roll(1)
@@ -23,6 +24,3 @@ def ask(context: AuditContext) -> Check:
         "another order."
     )
     return Check(Verdict.FAIL, text).at(apart).because(diagnose_mixing(context, turned, out))
-
-
-QUESTION = Question("permutation", "Order of the batch", ask, SEEN_FIRST, order=120, compares=True)

@@ -14,7 +14,7 @@ from viz_encoder.audit.diagnose.several_softmaxes import masked_later
 from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 from viz_encoder.audit.several_checks import suggest_reading_ids
 from viz_encoder.errors import InputError
@@ -31,7 +31,10 @@ class ChangedToken(NamedTuple):
     size: int
 
 
-def ask(context: AuditContext) -> Check:
+@question(
+    "Changed tokens", after=f"{FIRST} maps row_sums gradient", order=90, compares=True, judges=True
+)
+def perturbation(context: AuditContext) -> Check:
     """Each position in turn, by a little and by a lot, in all samples at once."""
     if not context.has_tokens:
         return untested(
@@ -195,14 +198,3 @@ def _changed(case: Case, change: ChangedToken, seed: int) -> Tensor:
     noise = torch.randn(tokens[:, key].shape, generator=generator).to(tokens)
     tokens[:, key] = tokens[:, key] + size * noise
     return from_tokens(tokens, x)
-
-
-QUESTION = Question(
-    "perturbation",
-    "Changed tokens",
-    ask,
-    ("runs", "static", "constants", "batch_independence", "maps", "row_sums", "gradient"),
-    order=90,
-    compares=True,
-    judges=True,
-)

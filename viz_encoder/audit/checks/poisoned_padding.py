@@ -5,11 +5,12 @@ import torch
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question("NaN in padded inputs", after="runs", order=160, needs_numbers=True)
+def poisoned_padding(context: AuditContext) -> Check:
     """Reported as INFO: nearly all kernels let it through."""
     case = context.base
     if not case.x.is_floating_point():
@@ -30,8 +31,3 @@ def ask(context: AuditContext) -> Check:
         text = "NaN or inf in padded inputs reaches real rows: a weight of 0 does not stop it."
         return Check(Verdict.INFO, text, cure="x.masked_fill(~valid[..., None], 0.0)")
     return passes("NaN in padded inputs stays in the padding.")
-
-
-QUESTION = Question(
-    "poisoned_padding", "NaN in padded inputs", ask, ("runs",), order=160, needs_numbers=True
-)

@@ -16,12 +16,13 @@ from viz_encoder.audit.missing_links import (
     takes_one_row,
     told_place,
 )
-from viz_encoder.audit.question import LAST, Question
+from viz_encoder.audit.question import LAST, question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, untested
 from viz_encoder.errors import InputError
 
 
-def ask(context: AuditContext) -> Check:
+@question("Which tokens are pooled", after="runs output_pooling", order=112)
+def pooled_tokens(context: AuditContext) -> Check:
     """The gradient of the pooled vector by the pooled rows: by none but the intended, by each."""
     if context.scope.pool_over is None:
         return untested("Which tokens are pooled: no AuditScope(pool_over=…) was given.")
@@ -134,8 +135,3 @@ def _wanted(context: AuditContext, case: Case) -> TokenFlags:
             f"= {tuple(case.valid.shape)}, True = is pooled."
         )
     return given
-
-
-QUESTION = Question(
-    "pooled_tokens", "Which tokens are pooled", ask, ("runs", "output_pooling"), order=112
-)

@@ -10,11 +10,12 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.layer import LayerRun
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.measure.softmaxes import RowSums, broken_rows
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import FIRST, question
 from viz_encoder.audit.report import Check, Verdict, passes, untested
 
 
-def ask(context: AuditContext) -> Check:
+@question("Rows of the maps sum to 1", after=f"{FIRST} maps", order=70)
+def row_sums(context: AuditContext) -> Check:
     """Rows of real tokens that may attend to anything; slots of no token count too."""
     if not context.maps.layers:
         return untested(f"No maps could be seen: {context.maps.why_none}")
@@ -127,12 +128,3 @@ def _is_empty(context: AuditContext, number: int, layer: LayerRun) -> bool:
 
 def _sums(context: AuditContext, number: int, layer: LayerRun) -> Tensor:
     return layer.judged(context.intent(context.base, number), context.base.valid).sums
-
-
-QUESTION = Question(
-    "row_sums",
-    "Rows of the maps sum to 1",
-    ask,
-    ("runs", "static", "constants", "batch_independence", "maps"),
-    order=70,
-)

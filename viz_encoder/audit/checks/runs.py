@@ -17,7 +17,7 @@ from viz_encoder.audit.measure.difference import gap, nonfinite_rows
 from viz_encoder.audit.measure.flex_masks import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault, RowsLost
 from viz_encoder.audit.measure.subject import rows_of_embedding
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Diagnosis, Verdict, passes, raised
 from viz_encoder.errors import InputError
 
@@ -25,7 +25,8 @@ from viz_encoder.errors import InputError
 LENGTHS = (8, 12, 16, 20, 32, 49, 50, 64, 65, 77, 128, 196, 197, 256, 257)
 
 
-def ask(context: AuditContext) -> Check:
+@question("Runs, and gives numbers", after="static", order=20)
+def runs(context: AuditContext) -> Check:
     """Run one batch of three samples of different lengths, twice."""
     try:
         case, out = context.base, context.out
@@ -174,6 +175,3 @@ def _misshapen(out: Tensor, valid: Tensor) -> Check:
         f"per token, or ({n_samples}, …), one row per sample."
     )
     return Check(Verdict.FAIL, text, cure="Return one row per token, or one row per sample.")
-
-
-QUESTION = Question("runs", "Runs, and gives numbers", ask, ("static",), order=20)

@@ -9,11 +9,12 @@ from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import MaskReading, readings, suspicions
 from viz_encoder.audit.measure.flex_masks import is_flex, leaves_in, name_of
 from viz_encoder.audit.measure.setting import Case
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes
 
 
-def ask(context: AuditContext) -> Check:
+@question("The mask as it is passed", order=10, suspects=True)
+def static(context: AuditContext) -> Check:
     """Dtype, values, rows with nothing to attend to, and which reading is the intent."""
     case = context.base
     found = [one for one in suspicions(case.passed, case.valid) if one.code != "constant"]
@@ -76,6 +77,3 @@ def _kind(tensor: Any) -> str:
 def _is_intent(reading: MaskReading, case: Case) -> bool:
     same = (reading.allowed == case.allowed[0])[case.valid]
     return len(case.allowed) == 1 and bool(same.all())
-
-
-QUESTION = Question("static", "The mask as it is passed", ask, order=10, suspects=True)

@@ -16,7 +16,7 @@ from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 from viz_encoder.audit.measure.subject import NoDropout, without_dropout
 from viz_encoder.audit.pictures import picture_of_map
-from viz_encoder.audit.question import Question
+from viz_encoder.audit.question import question
 from viz_encoder.audit.report import Check, Verdict, passes, raised, untested
 from viz_encoder.audit.several_checks import at_length, other_cases
 from viz_encoder.shown import continued
@@ -25,7 +25,8 @@ DRAWS = 4  # to sample dropout's randomness
 ENOUGH = 1000  # forbidden pairs: of so many, one draw opens some
 
 
-def ask(context: AuditContext) -> Check:
+@question("Training mode", after="runs grad_mode", order=230, needs_numbers=True)
+def train_mode(context: AuditContext) -> Check:
     """Without the randomness of dropout first, then with it."""
     try:
         found = _without(context)
@@ -211,8 +212,3 @@ def _opened_by_dropout(
         for cell in open_.nonzero()[:1].tolist():
             cells.append((cell[0], cell[1], cell[2] + rows.start, cell[3]))
     return min(cells, default=None)
-
-
-QUESTION = Question(
-    "train_mode", "Training mode", ask, ("runs", "grad_mode"), order=230, needs_numbers=True
-)
