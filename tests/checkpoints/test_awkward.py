@@ -9,7 +9,7 @@ import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import TOLERANCE, WORDS, Case, builder, save
 from viz_encoder.analyses.predictions import predictions
-from viz_encoder.errors import CheckpointError, InputError
+from viz_encoder.errors import InputError
 
 
 def logits(reference, trace):
@@ -57,22 +57,3 @@ def test_typed_padding_is_refused_where_it_would_shift_positions(tmp_path):
     encoder = vz.load(tmp_path, device="cpu")
     with pytest.raises(InputError, match="which has no position"):
         vz.capture(encoder, f"w1 {WORDS[1]} w2")
-
-
-@pytest.mark.parametrize("dtype", ["float16", torch.int8, torch.complex64])
-def test_types_that_cannot_be_computed_in(dtype):
-    with pytest.raises(CheckpointError, match="dtype is"):
-        vz.load("grammar", device="cpu", dtype=dtype)
-
-
-@pytest.mark.parametrize(
-    ("device", "says"),
-    [
-        (None, "device is None; it must be a text or a device"),
-        ("meta", "'meta' cannot be used here"),
-        (10**30, "device is .*; it must be a text or a device"),
-    ],
-)
-def test_devices_that_hold_nothing(device, says):
-    with pytest.raises(CheckpointError, match=says):
-        vz.load("grammar", device=device)

@@ -271,7 +271,7 @@ def test_a_built_in_model_with_another_digest(monkeypatch, tmp_path, folder):
     assert "not the file it should be" in refuse("scene", UnsafeFile)
 
 
-@pytest.mark.parametrize("device", ["no_such_device", "cuda:99", ""])
+@pytest.mark.parametrize("device", ["no_such_device", "cuda:99", "", "meta"])
 def test_a_device_that_is_not_there(folder, device):
     with pytest.raises(CheckpointError, match="cannot be used here"):
         vz.load(folder, device=device)

@@ -172,18 +172,18 @@ def test_an_unknown_processor_makes_pictures_as_large_as_the_model_reads(tmp_pat
     assert tuple(read.read(picture((50, 37))).values.shape[2:]) == (32, 32)
 
 
-@pytest.mark.parametrize("factor", [1.0, 1 / 127.5])
-def test_another_scale_of_the_pixels(tmp_path, factor):
-    written = {"image_processor_type": "ViTImageProcessor", "size": 32, "rescale_factor": factor}
+@pytest.mark.parametrize(
+    ("said", "factor"),
+    [
+        ({"rescale_factor": 1.0}, 1.0),
+        ({"rescale_factor": 1 / 127.5}, 1 / 127.5),
+        ({"do_rescale": False}, 1.0),
+    ],
+)
+def test_another_scale_of_the_pixels(tmp_path, said, factor):
+    written = {"image_processor_type": "ViTImageProcessor", "size": 32, **said}
     want = normalized(picture((50, 37)).resize((32, 32), 2), *HALF, factor)
     got = reader(tmp_path, written).read(picture((50, 37))).values[0]
-    assert apart(got, want) <= 1e-6 * np.abs(want).max()
-
-
-def test_pixels_that_are_not_scaled(tmp_path):
-    written = {"image_processor_type": "ViTImageProcessor", "size": 32, "do_rescale": False}
-    want = normalized(picture((32, 32)), *HALF, 1.0)
-    got = reader(tmp_path, written).read(picture((32, 32))).values[0]
     assert apart(got, want) <= 1e-6 * np.abs(want).max()
 
 

@@ -6,7 +6,6 @@ import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
-from tests.shape_checks import shapes_checked
 from viz_encoder.errors import InputError, TraceError
 
 
@@ -161,24 +160,6 @@ def test_a_removed_head_is_said_in_either_order(x):
     for trace in (inner.trace(), outer.trace(run=0)):
         assert any(note.startswith("Head 1.2 was removed by ablate") for note in trace.notes)
     assert not [note for note in outer.trace(run=1).notes if "ablate" in note]
-
-
-@pytest.mark.parametrize("wrong", ["a", 1.5, True])
-def test_run_and_sample_are_whole_numbers(x, wrong):
-    recording = recorded(Model("sdpa"), x)
-    for name in ("run", "sample"):
-        told = pytest.raises(TraceError, match=f"^{name} is .* it must be a whole number")
-        with shapes_checked(False), told:
-            recording.trace(**{name: wrong})
-
-
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [(None, "path is None"), (".", r"no file '\.'"), ("no/a.safetensors", "'no/a.safetensors'")],
-)
-def test_a_path_that_is_none_or_has_no_name_is_told(path, said):
-    with shapes_checked(False), pytest.raises(TraceError, match=said):
-        vz.Trace.load(path)
 
 
 def test_a_head_is_removed_from_the_layer_that_a_recording_numbers_so_or_refused(x):

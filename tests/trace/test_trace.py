@@ -81,6 +81,7 @@ CASES = {
     "window": ({"window": 2}, None, (NEAR <= 2).expand(3, N, N)),
     "causal window": ({"window": 1, "causal": True}, None, ((NEAR <= 1).tril()).expand(3, N, N)),
     "per head": ({}, per_head()[None], per_head()),
+    "window, per head": ({"window": 2}, per_head()[None], per_head() & (NEAR <= 2)),
 }
 
 

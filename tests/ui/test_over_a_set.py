@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.conftest import run_beside, until_said
+from tests.ui.conftest import until_said
 from tests.ui.test_corpus import TEXTS, painted
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable

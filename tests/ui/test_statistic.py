@@ -7,7 +7,6 @@ import pytest
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import run_beside
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
