@@ -96,15 +96,15 @@ def test_each_thumbnail_stands_at_its_head(opened, surveyed):
 
 
 @pytest.mark.slow
-def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
+def test_a_map_is_asked_for_when_the_pointer_rests_on_its_head(visit):
     opened = visit()
     page = opened.painted()
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/map?" in request.url else 0)
-    page.hover(".viz-atlas-grid [data-head='4.7']")
     with page.expect_response("**/map?layer=4&head=7&**"):
-        page.mouse.down()
+        page.hover(".viz-atlas-grid [data-head='4.7']")
     assert selected(opened) == ["0.0"]
+    page.mouse.down()
     page.mouse.up()
     opened.map_painted("4.7")
     assert len(asked) == 1

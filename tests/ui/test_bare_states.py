@@ -244,3 +244,31 @@ def test_of_a_long_pair_the_lines_between_its_texts_are_those_of_the_chosen_quer
         **{(5, "all"): 3, (5, "AA"): 1, (5, "AB"): 2, (5, "BA"): 0, (5, "BB"): 0},
         **{(405, "all"): 3, (405, "AA"): 0, (405, "AB"): 0, (405, "BA"): 1, (405, "BB"): 2},
     }
+
+
+AIMED = """async () => {
+  const { HeadCells } = await import("/views/head_cells.js");
+  const aimed = [];
+  const node = document.querySelector("main");
+  const options = { kind: "viz-share", sizes: [0, 0], parts: [], choose: () => {} };
+  const aim = ({ layer, head }) => aimed.push(`${layer}.${head}`);
+  const heads = new HeadCells(node, { ...options, aim });
+  heads.enter(2, 3);
+  const send = (type, layer, head, more) =>
+    heads.cells[layer][head].dispatchEvent(new PointerEvent(type, { bubbles: true, ...more }));
+  const rest = () => new Promise((done) => setTimeout(done, 80));
+  send("pointerover", 0, 0);
+  send("pointerover", 0, 1);
+  await rest();
+  send("pointerover", 1, 0, { pointerType: "touch" });
+  await rest();
+  heads.cells[1][1].focus();
+  send("pointerdown", 1, 2);
+  await rest();
+  return aimed;
+}"""
+
+
+def test_a_head_is_aimed_at_where_the_pointer_rests_or_presses_and_not_where_it_sweeps(bare):
+    bare.mouse.move(700, 500)
+    assert bare.evaluate(AIMED) == ["0.1", "1.2"]

@@ -3,7 +3,6 @@
 import httpx
 import numpy as np
 import pytest
-from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.ui.conftest import until_said
@@ -56,18 +55,6 @@ def test_shares_of_roles_by_route_and_endpoint(site, client, key, maps):
         "shares": [None] * 12,
         "queries": 0,
     }
-
-
-def test_what_there_is_not_is_said(site, client, key):
-    for path, says in [
-        ("similar?layer=3&head=12", "There is no head 12; choose 0 to 11"),
-        ("role?role=verbs&layer=0", "role is 'verbs'; choose one of previous"),
-        ("role?role=offset&offset=99&layer=0", "choose an offset from"),
-    ]:
-        answer = ask(site, key, path)
-        assert answer.status_code == 404 and says in answer.json()["message"]
-    with pytest.raises(AppError, match="There is no layer 6"):
-        client.predict(key, 6, 0, api_name="/similar")
 
 
 def test_the_nearest_heads_are_listed_and_a_click_goes_there(shared, maps):

@@ -160,10 +160,6 @@ def test_click_and_arrows_choose_the_query(drawn, trace):
     assert f"to key {strongest} “{trace.tokens[strongest]}”" in label
 
 
-def test_one_text_has_no_choice_of_texts(drawn):
-    assert not drawn().page.locator("#viz-pair").is_visible()
-
-
 STROKES = """() => {
   window.strokes = window.first = 0;
   let began = null;

@@ -172,12 +172,3 @@ def test_a_column_of_the_map_as_it_is_shown(site, key, trace, flags, monkeypatch
     shown = trace.tokens.index("animal") - (1 if "special" in flags else 0)
     got = array(site, key, f"column?layer=3&head=5&key={trace.tokens.index('animal')}&{flags}")
     assert got.shape == (len(whole),) and np.abs(got - whole[:, shown]).max() <= 1e-6
-
-
-def test_a_hidden_key_has_no_column(site, key):
-    answer = ask(site, key, "column?layer=3&head=5&key=0&hide_special=true")
-    assert (
-        answer.status_code == 404
-        and "special tokens are hidden; show them first, or choose another."
-        in answer.json()["message"]
-    )

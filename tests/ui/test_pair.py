@@ -3,7 +3,6 @@
 import httpx
 import numpy as np
 import pytest
-from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.ui.conftest import until_said
@@ -34,19 +33,6 @@ def test_a_masked_run_has_null_where_the_mask_forbids_the_pair(site, client, key
     assert {value for row in found["ratios"] for value in row} == {None}
     assert all(value > 0 for row in found["means"] for value in row)  # later queries may look
     assert None not in {value for row in ask(site, masked, 3, 1).json()["weights"] for value in row}
-
-
-def test_what_is_not_there_is_said(site, client, key):
-    for asked, says in [
-        ((key, 15, 0), "There is no query 15; choose 0 to 14"),
-        ((key, 0, 15), "There is no key 15; choose 0 to 14"),
-        (("nonsense", 0, 0), "This run has expired"),
-    ]:
-        answer = ask(site, *asked)
-        assert answer.status_code == (410 if says == "This run has expired" else 404)
-        assert says in answer.json()["message"]
-        with pytest.raises(AppError, match=says):
-            client.predict(*asked, api_name="/pair")
 
 
 @pytest.mark.parametrize("renormalize", [False, True])

@@ -140,15 +140,6 @@ def test_what_a_head_knows_is_of_its_labels():
     assert known_labels(["no", "yes"]).startswith("This model knows only these 2 labels;")
 
 
-@pytest.mark.parametrize("width", [390, slow(1440)])
-def test_nothing_is_wider_than_the_screen(shaded, width):
-    page = shaded(**WIDE).page
-    page.set_viewport_size({"width": width, "height": 844})
-    page.wait_for_function(
-        "width => innerWidth === width && document.documentElement.scrollWidth <= width", arg=width
-    )
-
-
 def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
     opened = shaded(**WIDE)
     page = opened.page

@@ -1,12 +1,10 @@
 """What is said of a view: small numbers, the link, lost heads, a reference, readable colors."""
 
-import io
 import re
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import viz_encoder as vz
 from tests.ui.conftest import run_beside
@@ -173,19 +171,3 @@ def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
     page.wait_for_function(
         "!document.querySelector('#viz-text-a').textContent.includes('Text A')", timeout=10_000
     )
-
-
-@pytest.mark.slow
-def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
-    page = shared(layer=3, head=5, kind="text", a=TEXT).painted()
-    with page.expect_download() as started:
-        page.locator(".viz-map .viz-saves").get_by_role("button", name="PNG").click()
-    content = started.value.path().read_bytes()
-    with Image.open(io.BytesIO(content)) as image:
-        image.load()  # every chunk's checksum is read
-        dpi, width = image.info["dpi"], image.width
-        gray = np.asarray(image.convert("L"))
-    assert dpi == pytest.approx((400, 400), abs=0.01)
-    assert width / 400 * 25.4 == pytest.approx(84, abs=0.05)
-    inked = np.flatnonzero((gray < 200).any(axis=0)) / 400 * 25.4
-    assert inked[0] >= 1.5 and inked[-1] <= 84 - 1.5  # millimeters

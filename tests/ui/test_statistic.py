@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.slow import slow
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -24,23 +23,6 @@ def by_name(surveyed, statistic):
         for layer, found in enumerate(surveyed)
         for head, value in enumerate(found.statistics[statistic])
     }
-
-
-@pytest.mark.parametrize("name", ["previous", slow("entropy"), slow("special")])
-@pytest.mark.parametrize("order", [slow("layer"), "highest", "lowest"])
-def test_heads_are_ranked_by_what_the_survey_measures(shared, surveyed, name, order):
-    values, least = by_name(surveyed, name), order == "lowest"
-    opened = shared()
-    opened.page.select_option("#viz-statistic", name)
-    opened.page.select_option("#viz-order", order)
-    listed = opened.page.eval_on_selector_all(
-        "[data-ranked]", "all => all.map(b => b.dataset.ranked)"
-    )
-    assert len(listed) == 6 and opened.page.locator(".viz-stat-cell").count() == 72
-    shown = [values[one] for one in listed]
-    assert shown == sorted(shown, reverse=not least)
-    rest = [value for one, value in values.items() if one not in listed]
-    assert (min(rest) >= max(shown) - 1e-6) if least else (max(rest) <= min(shown) + 1e-6)
 
 
 def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highest(

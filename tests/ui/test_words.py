@@ -221,18 +221,6 @@ ARCS = """() => {
 
 
 @pytest.mark.slow
-def test_lines_of_another_head_go_where_the_row_does_not_come(alone):
-    opened = alone(layer=2, head=5, query=8)
-    opened.page.wait_for_function(ARCS)
-    opened.page.route(re.compile("/viz/.*layer=3"), lambda route: route.fulfill(status=503))
-    opened.page.evaluate("vizTab.selection.set({ layer: 3, head: 1 })")
-    wait_for_told(opened, "The server answered 503; try again.")
-    assert not opened.page.evaluate(ARCS)
-    assert "(3.1)" in opened.page.inner_text(".viz-source h3")
-    opened.faults[:] = [fault for fault in opened.faults if "503" not in fault]
-
-
-@pytest.mark.slow
 def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     opened = shaded(layer=2, head=5, query=8)
     opened.page.get_by_role("button", name="Play the layers").click()
