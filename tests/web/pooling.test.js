@@ -3,29 +3,10 @@
 import "./address.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ItemMatrix, ordered } from "../../assets/web/vectors/cosine_matrix.js";
 import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
 import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
-import { band } from "../../assets/web/views/matrix.js";
-
-test("items stand by label, then as they were given", () => {
-  const { order, groups } = ordered(["b", "a", "b", "a", "c"], 5);
-  assert.deepEqual(order, [1, 3, 0, 2, 4]);
-  const ranges = [
-    { name: "a", from: 0, to: 2 },
-    { name: "b", from: 2, to: 4 },
-    { name: "c", from: 4, to: 5 },
-  ];
-  assert.deepEqual(groups, ranges);
-  assert.deepEqual(ordered([], 3), { order: [0, 1, 2], groups: [] });
-});
-
-test("the square leaves room for its axis, its strip and, with labels, their names", () => {
-  const layout = (groups, room) => ItemMatrix.prototype.layout.call({ shown: { groups } }, room);
-  assert.deepEqual(layout([], 2000), { left: 26, top: 30, side: 520 });
-  assert.deepEqual(layout([{}], 390), { left: 102, top: 30, side: 286 });
-});
+import { band } from "../../assets/web/vectors/similarity_matrix.js";
 
 test("a frame is its cell's, at least three pixels, and inside the square", () => {
   assert.deepEqual(band(3, 10, 100), [30, 10]);

@@ -389,10 +389,6 @@ interface MaskResult {
   missing: number[];
   empty: number[];
 }
-interface EmptyRow {
-  way: string;
-  words: string;
-}
 
 // ui/tabs/explore: changed runs
 interface ChangedRunMade {

@@ -1,7 +1,7 @@
 // One map of a masked run on the same axes: intended, passed, observed; leaking cells outlined.
 
 import { theme } from "../core/colors.js";
-import { button, caption, count, el, number } from "../core/dom.js";
+import { caption, count, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf, mapName } from "../core/selection_address.js";
 import { section } from "../views/headed.js";
@@ -29,9 +29,7 @@ export class Panels extends MaskPanels {
   name = "";
   title = el("h3");
   facts = caption();
-  faintSaid = el("span");
-  nextFaint = button("Next of these", () => this.#toNextFaint());
-  hardly = el("p", { class: "viz-caption viz-mask-faint" }, this.faintSaid, " ", this.nextFaint);
+  hardly = el("p", { class: "viz-caption viz-mask-faint" });
   row = el("div", { class: "viz-mask-row" }, this.figures);
   node = section(
     ...["viz-mask-result-part", "Intended, passed and observed"],
@@ -88,24 +86,13 @@ export class Panels extends MaskPanels {
     };
     this.explain(squares, scale, "attention weight (share of the query’s total)");
     this.facts.textContent = factsOf(found, leaking.length);
-    this.faintSaid.textContent = faintWords(found);
-    this.nextFaint.hidden = !found.hardly.includes(1);
+    this.hardly.textContent = faintWords(found);
   }
 
   leave() {
     this.#asked.stop();
     Object.assign(this, { name: "", found: null, n: 0 });
     delete this.node.dataset.painted;
-  }
-
-  // The next cell whose pairs are allowed and hardly attended to, row by row, after the chosen one.
-  #toNextFaint() {
-    const { found } = this;
-    if (!found) return;
-    const here = this.place[0] * found.n + this.place[1];
-    const after = found.hardly.indexOf(1, here + 1);
-    const next = after < 0 ? found.hardly.indexOf(1) : after;
-    this.choose([Math.floor(next / found.n), next % found.n]);
   }
 
   // A query and a key by their numbers.

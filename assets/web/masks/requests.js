@@ -53,9 +53,6 @@ export const runWith = (run, mask, scope, mistake, signal) =>
 export const code = (run, mask, scope, kind, by) =>
   text(url(run, `snippet?${new URLSearchParams({ kind, scope, made: JSON.stringify(by) })}`), { body: mask.pack() });
 
-/** @type {(run: Run) => Promise<EmptyRow[]>} */
-export const emptyRows = (run) => json(url(run, "empty"));
-
 /** Intended, passed, observed and leaking of one map, on n × n cells; and how many pairs are allowed, and how many of
  * these have hardly any weight.
  * @type {(run: Run, layer: number, head: Head, signal: AbortSignal) => Promise<Maps>} */

@@ -7,7 +7,6 @@ import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { PartSwitch } from "../views/part_switch.js";
 import { Code } from "./code.js";
-import { EmptyRows } from "./empty_rows.js";
 import { Mask } from "./mask_bits.js";
 import { codeOf, MOST_CHARACTERS, maskFrom } from "./mask_link.js";
 import { Painter } from "./painter.js";
@@ -95,7 +94,6 @@ class MasksTab extends TabShell {
     { class: "viz-mask-box viz-mask-paint", "aria-label": "Mask" },
     ...[caption("Which queries may attend to which keys"), this.scope.node, this.painter.node],
   );
-  emptyRows = new EmptyRows();
   result = new Result((run) => {
     this.family.add(run.key);
     this.#noteRan();
@@ -115,7 +113,7 @@ class MasksTab extends TabShell {
     const row = el("div", named, means, passes);
     this.body.append(
       ...[row, presets.fault, passed.fault, this.linkSaid, this.paint, this.result.node],
-      ...[this.code.node, this.emptyRows.node],
+      this.code.node,
     );
     current.selection.on((names) => {
       if (!this.root.clientWidth) return;
@@ -175,7 +173,6 @@ class MasksTab extends TabShell {
     this.#ranIn = offer.scope;
     this.scope.start(plain, offer.scope);
     this.painter.start(mask, offer.painted);
-    this.emptyRows.enter(plain);
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     this.opens = !offer.plain && !offer.missing && !offer.alone && !run.changed && run.n <= SHORT && this.presets.pads;
     const given = linked?.mask ? linked : this.opens ? FORGOTTEN : null;

@@ -19,10 +19,6 @@ const TITLES = {
   attended: "Mask in pooling only",
   neither: "No mask",
 };
-const CLASSIC = [
-  ["mean", "unmasked", "Mean over padding"],
-  ["max", "zeroed", "Max with zeros"],
-];
 const DRIFT =
   "How far the vector moves: length of the difference ÷ length of the vector of the text alone. " +
   "1e-7 is float32 rounding. Choose a cell to read why.";
@@ -40,7 +36,6 @@ export class Padding {
   count = el("output");
   controls = controls(control("Padding tokens added", this.slider, this.count));
   said = status();
-  classic = el("ul", { class: "viz-notes viz-pool-classic" });
   table = oneStop(el("table", { class: "viz-pool-table viz-pool-drift" }));
   why = el("p", { class: "viz-readout", role: "status" });
   lead = el("h2", { class: "viz-lead" });
@@ -48,7 +43,6 @@ export class Padding {
     "div",
     { hidden: true },
     this.lead,
-    this.classic,
     el("div", { class: "viz-pool-scroll" }, this.table),
     caption(DRIFT),
     this.why,
@@ -102,14 +96,6 @@ export class Padding {
     const byCell = new Map(rows.map((row) => [of(row), row]));
     this.result.hidden = false;
     this.said.textContent = `${counted(tokens, "token")} and ${counted(padding, "padding token")}, ${afterBlocks(layer)}.`;
-    this.classic.replaceChildren(
-      ...CLASSIC.flatMap(([method, name, title]) => {
-        const row = byCell.get(`${method}:${name}`);
-        return row
-          ? [el("li", {}, el("strong", {}, title), `: moves by ${small(row.relative)} of its length. ${row.why}`)]
-          : [];
-      }),
-    );
     const heads = Object.entries(cases).map(([name, title]) => el("th", { scope: "col", title }, TITLES[name] ?? name));
     const most = byCell.get((worst ?? ["mean", "masked"]).join(":"));
     const lines = [...new Set(rows.map(({ method }) => method))].map((method) => {

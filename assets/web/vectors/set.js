@@ -1,4 +1,4 @@
-// A set of items: which pooling at which layer, in numbers; its cosines, each item's neighbors, and its files.
+// A set of items: which pooling at which layer, in numbers; its plane, each item's neighbors, and its files.
 
 import { current } from "../core/app_state.js";
 import { dataset } from "../core/dataset.js";
@@ -8,7 +8,6 @@ import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
-import { ItemMatrix } from "./cosine_matrix.js";
 import { ItemPlane } from "./item_plane.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
@@ -49,9 +48,6 @@ const UNLABELED =
   "Add labels to compare poolings: with a CSV of columns text,label, silhouette, nearest-centroid accuracy and " +
   "recall@1 say which pooling at which layer tells the groups apart.";
 
-/** @type {(title: string, node: Node) => HTMLElement} */
-const folded = (title, node) => el("details", { class: "viz-folded" }, el("summary", {}, title), node);
-
 class SetView {
   /** @type {SetDescription | null} */
   set = null;
@@ -65,7 +61,6 @@ class SetView {
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
   own = caption();
-  matrix = new ItemMatrix((item) => this.#item(item));
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
   files = new SetExport();
@@ -95,8 +90,7 @@ class SetView {
         "div",
         {},
         this.plane.node,
-        folded("Cosine of every pair of items", this.matrix.node),
-        folded("Export", this.files.node),
+        el("details", { class: "viz-folded" }, el("summary", {}, "Export"), this.files.node),
       ),
     ),
   );
@@ -108,10 +102,7 @@ class SetView {
 
   constructor(/** @type {HTMLElement} */ root) {
     root.replaceChildren(this.body);
-    onTheme(() => {
-      this.matrix.draw();
-      this.plane.draw();
-    });
+    onTheme(() => this.plane.draw());
     current.on(() => this.#sayModel());
     this.link.open();
     onWidth(root, () => this.link.begin());
@@ -173,16 +164,12 @@ class SetView {
     this.body.classList.add("viz-pool-busy");
     return this.#asked.run(async (fresh) => {
       const several = set.names.length > 1; // one item alone has no plane
-      const asked = ["cosine", ...(several ? ["plane"] : [])].map((what) =>
-        numbers(`viz/set/${set.key}/${what}?${row}`),
-      );
-      const [found, plane] = await fresh(Promise.all(asked));
+      const plane = several && (await fresh(numbers(`viz/set/${set.key}/plane?${row}`)));
       const title = `${called(method)}, ${afterBlocks(Number(layer))}`;
       this.body.classList.remove("viz-pool-busy");
       this.fault.hidden = true;
-      this.matrix.show(set, found, title, this.neighbors.item);
-      this.plane.node.hidden = !several;
-      if (several) this.plane.show(set, plane, title, this.neighbors.item);
+      this.plane.node.hidden = !plane;
+      if (plane) this.plane.show(set, plane, title, this.neighbors.item);
       this.#item(this.neighbors.item);
       this.body.dataset.painted = `${set.key}:${method}:${layer}`;
     });
@@ -193,7 +180,6 @@ class SetView {
     const [method, layer] = [this.method.value, Number(this.layer.value)];
     this.link.note({ method, layer, item }, item === 0 && this.first === `${method}:${layer}`);
     this.neighbors.show(this.set, method, layer, item);
-    this.matrix.mark(item);
     this.plane.mark(item);
   }
 }

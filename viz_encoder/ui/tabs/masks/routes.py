@@ -10,7 +10,6 @@ from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.mask_input.conventions import Convention
 from viz_encoder.audit.mask_input.presets import PairMask
 from viz_encoder.audit.mask_input.recognized import ASKEW, INVERTED, recognized
-from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.ui.state.padding import Padding
 from viz_encoder.ui.state.painted_mask import Mistake
 from viz_encoder.ui.state.readable import printable
@@ -148,13 +147,6 @@ def snippet(entry: Held, mask: Sent, kind: str, made: str = "null", scope: str =
     given, call = read_json(made), requests.call_of(entry, scope)
     code = requests.code_of(mask, kind, given, call)
     return Response(code, media_type="text/plain; charset=utf-8", headers=FRESH)
-
-
-@ROUTER.get("/empty")
-@PLACES
-def empty(entry: Held) -> Response:
-    """Results of each attention implementation for a row without any key, tried now."""
-    return answers.plain([{"way": each.way, "words": each.words} for each in empty_rows()])
 
 
 def _bits(mask: Any, **more: str) -> Response:

@@ -11,7 +11,7 @@ from viz_encoder.errors import VizEncoderError
 from viz_encoder.inputs.items import Item
 from viz_encoder.ui.state.run_description import for_component
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.vectors.set_items import example, given_items, given_name, kind_of
+from viz_encoder.ui.tabs.vectors.set_items import kind_of
 from viz_encoder.ui.tabs.vectors.set_runs import Report, compare, learn, state_after
 from viz_encoder.ui.wire.errors import alert
 from viz_encoder.ui.wire.watch import watched
@@ -38,43 +38,25 @@ class PoolingEvents:
         if (stop := self.stops.get(request.session_hash or "")) is not None:
             stop.set()
 
-    def compare(
-        self,
-        lines: str,
-        text_model: str,
-        picture_model: str,
-        request: gr.Request,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
-    ) -> Told:
-        """Compare poolings on what the box holds."""
-        models = {"text": text_model, "image": picture_model}
-        return self._compared(lambda: given_items(lines), given_name(), models, request, progress)
+    def comparing(self, read: Callable[[Any], tuple[Sequence[Item], str]]) -> Callable[..., Told]:
+        """Handler that compares poolings on what it is given, read as items with a name."""
 
-    def compare_files(
-        self,
-        files: list[str],
-        text_model: str,
-        picture_model: str,
-        request: gr.Request,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> Told:
-        """Compare poolings on files, as soon as they are there."""
-        models, named = {"text": text_model, "image": picture_model}, given_name(files)
-        return self._compared(lambda: given_items("", files), named, models, request, progress)
-
-    def compare_example(self, title: str) -> Callable[..., Told]:
-        """Handler of an example's button."""
-
-        def work(
+        def compared(
+            given: Any,
             text_model: str,
             picture_model: str,
             request: gr.Request,
-            progress: gr.Progress = gr.Progress(),  # noqa: B008
+            progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
         ) -> Told:
-            models = {"text": text_model, "image": picture_model}
-            return self._compared(lambda: example(title), title, models, request, progress)
+            def work() -> dict[str, Any]:
+                items, named = read(given)
+                model = text_model if kind_of(items) == "text" else picture_model
+                report = self._report(request, progress)
+                return compare(self.runner, items, model, request.session_hash, report, named=named)
 
-        return work
+            return self._told(work, request)
+
+        return compared
 
     def learn(
         self,
@@ -94,21 +76,6 @@ class PoolingEvents:
         def work() -> dict[str, Any]:
             given = self.runner, key, text_model, owner, report
             return learn(*given, layer=state_after(blocks), n_seeds=seeds, steps=steps)
-
-        return self._told(work, request)
-
-    def _compared(
-        self,
-        read: Callable[[], Sequence[Item]],
-        named: str,
-        models: dict[str, str],
-        request: gr.Request,
-        progress: gr.Progress,
-    ) -> Told:
-        def work() -> dict[str, Any]:
-            items = read()
-            model, report = models[kind_of(items)], self._report(request, progress)
-            return compare(self.runner, items, model, request.session_hash, report, named=named)
 
         return self._told(work, request)
 

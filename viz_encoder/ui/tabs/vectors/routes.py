@@ -76,12 +76,6 @@ def table(compared: HeldSet, by: str = "silhouette") -> Response:
     return answers.plain([plain_row(row) for row in compared.found.table(by)])
 
 
-@ROUTER.get("/set/{key}/cosine")
-def cosine(compared: HeldSet, method: str, layer: int = -1) -> Response:
-    """Cosine of every two items, float32 "item item"; NaN where a vector has no direction."""
-    return answers.array(compared.found.cosine(method, layer))
-
-
 @ROUTER.get("/set/{key}/plane")
 def plane(compared: HeldSet, method: str, layer: int = -1) -> Response:
     """Position of each item along two principal components, float32 "item 2", and their shares."""

@@ -9,7 +9,13 @@ from viz_encoder.ui.tab import Tab, TabContext, script_view
 from viz_encoder.ui.tabs.vectors.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.vectors.events import PoolingEvents
 from viz_encoder.ui.tabs.vectors.routes import ROUTER
-from viz_encoder.ui.tabs.vectors.set_items import BUILT_IN, EXAMPLES
+from viz_encoder.ui.tabs.vectors.set_items import (
+    BUILT_IN,
+    EXAMPLES,
+    example,
+    given_items,
+    given_name,
+)
 from viz_encoder.ui.tabs.vectors.set_runs import ALL, MAX_SEEDS, MAX_STEPS
 from viz_encoder.ui.tabs.vectors.states import hidden_states
 
@@ -72,8 +78,9 @@ def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
             size="sm",
             elem_id="viz-set-files",
         )
-        titles = list(EXAMPLES)
-        buttons = [gr.Button(title, size="sm", elem_classes="viz-set-example") for title in titles]
+        buttons = [
+            gr.Button(title, size="sm", elem_classes="viz-set-example") for title in EXAMPLES
+        ]
     help_ = f"<details><summary>{SET_WHAT}</summary><p class='viz-caption'>{SET_HELP}</p></details>"
     gr.HTML(help_, elem_classes="viz-set-help", apply_default_css=False)
     first = f'<p class="viz-pool-answer">{BUILT_IN}, {SHIPPED}. {BEGINNING}</p>'
@@ -81,12 +88,14 @@ def _set_part(place: TabContext, events: PoolingEvents) -> gr.HTML:
     notice = gr.HTML(first, elem_id="viz-set-notice", apply_default_css=False)
     shown = script_view("vectors/set.js", elem_id="viz-set")
     models = [place.form.text_model, place.form.picture_model]
-    _connect(start.click, stop, events.compare, [lines, *models], [shown, notice], events)
-    given = [files, *models]
-    _connect(files.upload, stop, events.compare_files, given, [shown, notice], events)
-    for button, title in zip(buttons, titles, strict=True):
-        work = events.compare_example(title)
-        _connect(button.click, stop, work, models, [shown, notice], events)
+    sources = [
+        (start.click, lines, lambda text: (given_items(text), given_name())),
+        (files.upload, files, lambda paths: (given_items("", paths), given_name(paths))),
+        *((button.click, button, lambda title: (example(title), title)) for button in buttons),
+    ]
+    for begun, given, read in sources:
+        work = events.comparing(read)
+        _connect(begun, stop, work, [given, *models], [shown, notice], events)
     return shown
 
 
