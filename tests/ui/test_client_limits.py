@@ -20,7 +20,14 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.wire import run_facts
-from viz_encoder.ui.wire.clients import REMEMBERED, BehindProxy, ClientLimits, forwarded, named
+from viz_encoder.ui.wire.clients import (
+    REMEMBERED,
+    ClientLimits,
+    Gates,
+    behind_proxy,
+    forwarded,
+    named,
+)
 from viz_encoder.ui.wire.queue import take_turns
 
 
@@ -123,8 +130,8 @@ def test_a_proxys_word_for_a_client(told, client):
 
 def test_a_header_is_believed_only_where_a_proxy_is_said_to_be():
     forged = {"x-forwarded-for": "8.8.4.4"}
-    assert run_apart(get(BehindProxy(ok), **forged)).text == "8.8.4.4"
-    assert run_apart(get(BehindProxy(ok))).text == "9.9.9.9"
+    assert run_apart(get(Gates(ok, (behind_proxy,)), **forged)).text == "8.8.4.4"
+    assert run_apart(get(Gates(ok, (behind_proxy,)))).text == "9.9.9.9"
     guard = ClientLimits(ok, replace(PUBLIC, client_burst=1, client_rate=0.001))
     assert run_apart(get(guard, **forged)).status_code == 200
     assert run_apart(get(guard, **{"x-forwarded-for": "8.8.4.5"})).status_code == 429
@@ -140,8 +147,8 @@ def test_a_public_server_counts_and_behind_a_proxy_each_client_apart(monkeypatch
     few = replace(PUBLIC, client_burst=2, client_rate=0.001)
     monkeypatch.setattr(ServerSettings, "limits", few)
     app = make_app(ServerSettings(device="cpu", public=True, trust_proxy=trusted))
-    kinds = [each.cls for each in app.user_middleware]
-    assert (kinds[0] is BehindProxy) == trusted and kinds.count(BehindProxy) == trusted
+    (gates,) = (each.args[0] for each in app.user_middleware if each.cls is Gates)
+    assert (gates[0] is behind_proxy) == trusted and gates.count(behind_proxy) == trusted
     asked = TestClient(app, base_url="http://127.0.0.1")
     forged = [{"x-forwarded-for": f"8.8.4.{client}"} for client in (1, 2, 3, 1, 1)]
     found = [asked.get("/viz/nowhere", headers=each).status_code for each in forged]

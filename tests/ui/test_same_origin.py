@@ -1,4 +1,4 @@
-"""SameOrigin: what a page of another site has a browser send is refused, in every mode."""
+"""same_origin: what a page of another site has a browser send is refused, in every mode."""
 
 import re
 
@@ -11,8 +11,8 @@ from tests.slow import slow, slow_but
 from tests.ui.other_site import ATTACK, SENT, other_site, uploads, watched_server
 from tests.ui.routes import Route, every_route
 from viz_encoder.ui.serve import ServerSettings, make_app
-from viz_encoder.ui.wire.clients import BehindProxy, NoProxy
-from viz_encoder.ui.wire.same_origin import SameOrigin
+from viz_encoder.ui.wire.clients import Gates, behind_proxy, no_proxy
+from viz_encoder.ui.wire.same_origin import same_origin
 from viz_encoder.ui.wire.security_headers import NOTEBOOKS, SPACES
 
 OURS = "http://127.0.0.1:7860"
@@ -93,7 +93,11 @@ def server(request):
     return app, TestClient(app, OURS, client=("9.9.9.9", 1))
 
 
-def asked(method, path, headers, wrapped=SameOrigin, kind="http"):
+def only(app):
+    return Gates(app, (same_origin,))
+
+
+def asked(method, path, headers, wrapped=only, kind="http"):
     """The scope that reached the app, or the refusal's messages."""
     reached, sent = [], []
 
@@ -112,7 +116,7 @@ def asked(method, path, headers, wrapped=SameOrigin, kind="http"):
 
 def guarded(app):
     """As a server without a proxy has it."""
-    return NoProxy(SameOrigin(app))
+    return Gates(app, (no_proxy, same_origin))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,7 @@ def test_one_foreign_word_among_several_is_enough():
         def with_both(app):
             async def call(scope, receive, send):
                 scope["headers"].append((name, value))
-                await SameOrigin(app)(scope, receive, send)
+                await only(app)(scope, receive, send)
 
             return call
 
@@ -179,7 +183,8 @@ def test_gradio_sees_no_origin_and_writes_addresses_as_the_browser_sees_the_serv
 @pytest.mark.parametrize("path", ["/", slow("/config"), slow("/gradio_api/info")])
 def test_no_name_that_a_visitor_gives_is_written_into_an_answer(server, path, named):
     app, client = server
-    if named == "x-forwarded-host" and BehindProxy in {each.cls for each in app.user_middleware}:
+    (gates,) = (each.args[0] for each in app.user_middleware if each.cls is Gates)
+    if named == "x-forwarded-host" and behind_proxy in gates:
         pytest.skip("the proxy writes it")
     value = "evil.test" if named == "x-forwarded-host" else "http://evil.test"
     answer = client.get(path, headers=site("same-origin", **{named: value}))

@@ -35,11 +35,11 @@ from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
-from viz_encoder.ui.wire.clients import BehindProxy, ClientLimits, NamedClient, NoProxy
+from viz_encoder.ui.wire.clients import ClientLimits, Gates, behind_proxy, name_client, no_proxy
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.gradio_faults import GradioFaults
 from viz_encoder.ui.wire.queue import outlive_sessions, take_turns
-from viz_encoder.ui.wire.same_origin import NAMES, OwnHost, SameOrigin
+from viz_encoder.ui.wire.same_origin import NAMES, own_host, same_origin
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
 from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
 from viz_encoder.ui.wire.timed_connection import timed
@@ -122,12 +122,11 @@ def _guard(app: FastAPI, settings: ServerSettings) -> None:
     app.add_middleware(Listened)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
-    app.add_middleware(NamedClient)
-    if settings.host in NAMES and not settings.behind_public_name:
-        app.add_middleware(OwnHost)
-    app.add_middleware(SameOrigin)
+    alone = settings.host in NAMES and not settings.behind_public_name
+    proxy = behind_proxy if settings.trust_proxy else no_proxy
+    gates = (proxy, same_origin, *([own_host] if alone else []), name_client)
+    app.add_middleware(Gates, gates)
     app.add_middleware(SecurityHeaders, settings.framed_by)
-    app.add_middleware(BehindProxy if settings.trust_proxy else NoProxy)
 
 
 def serve(settings: ServerSettings | None = None, subject: Trace | None = None) -> None:

@@ -34,17 +34,28 @@ def named(address: str) -> str:
     return str(ipaddress.ip_network((found, NETWORK), strict=False))
 
 
+Gate = Callable[[Scope], tuple[int, str] | None]  # why a request is refused; it may alter its scope
+
+
 @dataclass(frozen=True)
-class NamedClient:
-    """Sets CLIENT for whatever answers a request."""
+class Gates:
+    """Takes each request through all gates, one after the other."""
 
     app: ASGIApp
+    gates: tuple[Gate, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does."""
-        if scope["type"] == "http":
-            CLIENT.set(named((scope.get("client") or ("",))[0]))
+        """Answer as the app does, or refuse."""
+        if scope["type"] in ("http", "websocket"):
+            for gate in self.gates:
+                if refusal := gate(scope):
+                    return await refuse(scope, send, *refusal)
         await self.app(scope, receive, send)
+
+
+def name_client(scope: Scope) -> None:
+    """Set CLIENT for whatever answers a request."""
+    CLIENT.set(named((scope.get("client") or ("",))[0]))
 
 
 def told(scope: Scope, name: bytes) -> list[str]:
@@ -52,33 +63,18 @@ def told(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for header, value in scope["headers"] if header == name]
 
 
-@dataclass(frozen=True)
-class NoProxy:
-    """Drops X-Forwarded-Host: without a proxy, it is a visitor's word, and Gradio would take it."""
-
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does."""
-        if scope["type"] in ("http", "websocket"):
-            scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HOST]
-        await self.app(scope, receive, send)
+def no_proxy(scope: Scope) -> None:
+    """Drop X-Forwarded-Host: without a proxy, it is a visitor's word, and Gradio would take it."""
+    scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HOST]
 
 
-@dataclass(frozen=True)
-class BehindProxy:
-    """Takes the client from X-Forwarded-For, which the proxy before this server writes.
+def behind_proxy(scope: Scope) -> None:
+    """Take the client from X-Forwarded-For, which the proxy before this server writes.
 
-    Use it only if every request comes through the proxy; other clients could forge the header.
+    Only where every request comes through the proxy; other clients could forge the header.
     """
-
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does."""
-        if scope["type"] == "http" and (found := forwarded(scope)):
-            scope = {**scope, "client": (found, 0)}
-        await self.app(scope, receive, send)
+    if found := forwarded(scope):
+        scope["client"] = (found, 0)
 
 
 def forwarded(scope: Scope) -> str:

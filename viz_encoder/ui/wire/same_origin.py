@@ -1,17 +1,15 @@
-"""SameOrigin, OwnHost: only this server's own page, under its own name, may ask it for anything.
+"""Only this server's own page, under its own name, may ask it for anything: two gates.
 
 A page of any site can have the browser send requests here: forms, pictures, fetch without CORS.
 The browser says who sent them, in headers that no page can write; other clients send none of these.
 """
 
 import re
-from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: it may be of any length
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from viz_encoder.ui.wire.clients import FORWARDED_HOST, FORWARDED_PROTO, told
-from viz_encoder.ui.wire.errors import refuse
 
 HOST, ORIGIN, REFERER = b"host", b"origin", b"referer"
 GRADIO_SERVER = b"x-gradio-server"
@@ -25,20 +23,12 @@ REFUSED = (
 )
 
 
-@dataclass(frozen=True)
-class SameOrigin:
-    """Refuses what a page of another site sent, but for a link that opens the page."""
-
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, or refuse."""
-        if scope["type"] not in ("http", "websocket"):
-            return await self.app(scope, receive, send)
-        if (sender := _other_site(scope)) and not _opens_page(scope):
-            return await refuse(scope, send, 403, REFUSED.format(sender))
-        _name_ourselves(scope)
-        await self.app(scope, receive, send)
+def same_origin(scope: Scope) -> tuple[int, str] | None:
+    """Refuse what a page of another site sent, but for a link that opens the page."""
+    if (sender := _other_site(scope)) and not _opens_page(scope):
+        return 403, REFUSED.format(sender)
+    _name_ourselves(scope)
+    return None
 
 
 def _other_site(scope: Scope) -> str:
@@ -94,16 +84,9 @@ OTHER_HOST = (
 )
 
 
-@dataclass(frozen=True)
-class OwnHost:
+def own_host(scope: Scope) -> tuple[int, str] | None:
     """A page of another site must not reach us under a name of its own (DNS rebinding)."""
-
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, or refuse."""
-        if scope["type"] in ("http", "websocket"):
-            host = ", ".join(told(scope, b"host"))
-            if host.partition(":")[0].lower() not in NAMES:
-                return await refuse(scope, send, 400, OTHER_HOST.format(shown(host)))
-        await self.app(scope, receive, send)
+    host = ", ".join(told(scope, HOST))
+    if host.partition(":")[0].lower() in NAMES:
+        return None
+    return 400, OTHER_HOST.format(shown(host))
