@@ -547,10 +547,6 @@ def test_the_numbers_of_the_plan_for_teachers():
     assert f"{(block['before'][6] > 0).sum()} of 256" in page
     kept = json.loads(FILE.read_text("utf-8"))
     assert f"turns by .{1000 * kept['depth']['turned'][-1]:.0f}" in page
-    told = kept["untrained"]["told"]
-    kept, lost, length = told[0][3][-1][1], told[1][3][-1][1], told[4][3][-1][0]
-    assert f".{1000 * lost:03.0f} of a post-norm state" in page
-    assert f".{1000 * kept:.0f} of a pre-norm one" in page and f"{length:,.0f} long" in page
     assert without(KEYS, 5).said(6) == "are"  # "cabinet" is nearer, and does not decide
     assert f"is .{1000 * without(KEYS, 2).share('is', 6):.0f}" in page
     assert f"says is .{1000 * windowed(KEYS, 2).share('is', 6):.0f}" in page

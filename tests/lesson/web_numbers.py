@@ -9,7 +9,6 @@ import torch
 
 import viz_encoder as vz
 from tests.lesson.by_hand import WEIGHTS, Run, without
-from tests.lesson.untrained_by_hand import AT, NAMES, by_depth
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.ui.state.built import Built
@@ -163,14 +162,6 @@ def counts():
     return told
 
 
-def untrained():
-    """States by depth with the norm before and after, and with parts of the blocks off."""
-    every = [(post, *on) for on in ((1, 1), (0, 1), (1, 0), (0, 0)) for post in (False, True)]
-    told = [[post, bool(residual), bool(norm), by_depth(post, residual, norm)]
-            for post, residual, norm in every]  # fmt: skip
-    return {"names": NAMES, "at": AT, "told": told}
-
-
 def numbers():
     """All of them."""
     return {
@@ -183,7 +174,6 @@ def numbers():
         "carried": carried(),
         "readings": readings(),
         "counts": counts(),
-        "untrained": untrained(),
         "refused": [{name: str(value) for name, value in sizes.items()} for sizes in REFUSED],
     }
 

@@ -148,16 +148,20 @@ test("typed padding is masked, left out of means and effects, and changes nothin
   );
 });
 
-test("untrained encoders do by depth what numpy gets, with parts off, and what the page says of them", () => {
-  const { names, at, told } = numbers.untrained;
-  const last = told.map(([post, residual, norm, wanted]) => {
-    const found = byDepth(names, at, { post, residual, norm });
-    const flat = found.map(({ length, left, alike }) => [length, left, alike]);
-    near(flat.flat(), wanted.flat());
-    return found.at(-1);
-  });
-  const [pre, post] = last;
-  assert.ok(pre.left > 0.3 && post.left < 0.02 && Math.abs(post.length - 8) < 1e-3);
+test("untrained encoders by depth, with parts off, and as docs/teaching.md tells of them", () => {
+  const said = read("docs/teaching.md").toString();
+  const names = ["[CLS]", ...OWN.split(" "), "[SEP]"];
+  const by = (/** @type {boolean} */ post, residual = true, norm = true) => byDepth(names, 6, { post, residual, norm });
+  const [pre, post, bare] = [by(false), by(true), by(false, true, false)];
+  for (const { length } of post.slice(1)) assert.ok(Math.abs(length - 8) < 1e-3); // √64
+  for (const { length, left } of pre) assert.ok(Math.abs(left * length - pre[0].length) < 1e-9); // the embedding is there
+  const [kept, lost, long] = [pre.at(-1)?.left, post.at(-1)?.left, bare.at(-1)?.length].map(Number);
+  assert.ok(said.includes(`.${Math.round(1000 * kept)} of a pre-norm one`));
+  assert.ok(said.includes(`.${String(Math.round(1000 * lost)).padStart(3, "0")} of a post-norm state`));
+  assert.ok(said.includes(`${Math.round(long).toLocaleString("en-US")} long`));
+  for (const alone of [by(false, false), by(true, false), by(false, false, false)]) {
+    assert.ok(alone.slice(1).every(({ left }) => left === 0) && (alone.at(-1)?.alike ?? 0) > 0.99); // one vector
+  }
 });
 
 test("weights are counted as the server counts them, and the same sizes are refused", () => {

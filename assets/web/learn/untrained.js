@@ -1,7 +1,7 @@
 // Pre-norm and post-norm by depth: one small untrained encoder in doubles, whose blocks may lack a part.
 
-import { added, cosine, dot, lengthOf, linear } from "./arithmetic.js";
-import { softmax, weighted } from "./softmax.js";
+import { added, cosine, lengthOf, linear } from "./arithmetic.js";
+import { attended } from "./offline/forward.js";
 
 /** @import { Vector } from "./arithmetic.js" */
 /** @import { Tensor } from "./offline/tensors.js" */
@@ -19,7 +19,7 @@ export function byDepth(names, at, { post, residual, norm }) {
   let [x, way] = [embedded, embedded[at]]; // the way of the embedding past all attention and FFN
   const told = [measured(x, way, at)];
   for (const block of weights) {
-    for (const part of [attended, fed]) {
+    for (const part of [mixed, fed]) {
       const out = part(norm && !post ? x.map((each) => scaled(each)) : x, block);
       [x, way] = residual ? [x.map((each, token) => added(each, out[token])), way] : [out, way.map(() => 0)];
       if (norm && post) [way, x] = [scaled(way, x[at]), x.map((each) => scaled(each))];
@@ -52,9 +52,9 @@ function uniform(seed) {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   };
 }
 
@@ -88,25 +88,13 @@ function scaled(x, by = x) {
 }
 
 /** @type {(x: Vector[], weights: Weights) => Vector[]} */
-function attended(x, { q, k, v, o }) {
+function mixed(x, { q, k, v, o }) {
   const all = [q, k, v].map((weight) => x.map((each) => linear(each, weight)));
-  const wide = WIDTH / HEADS;
-  const outs = Array.from({ length: HEADS }, (_, head) => {
-    const [queries, keys, values] = all.map((rows) => rows.map((row) => row.slice(head * wide, (head + 1) * wide)));
-    return queries.map((query) => {
-      const scores = keys.map((key) => dot(query, key) / Math.sqrt(wide));
-      return weighted(
-        softmax(
-          scores,
-          keys.map(() => 1),
-        ).weights,
-        values,
-      );
-    });
-  });
+  const allowed = x.map(() => x.map(() => true));
+  const heads = Array.from({ length: HEADS }, (_, head) => attended(WIDTH / HEADS, all, head, allowed));
   return x.map((_, token) =>
     linear(
-      outs.flatMap((rows) => rows[token]),
+      heads.flatMap(({ outs }) => outs[token]),
       o,
     ),
   );

@@ -68,7 +68,7 @@ function through(model, layer, x, allowed, gone) {
   const first = x.map((vector) => normed(model, `${name}.attn_norm`, vector));
   const [q, k, v] = ["q", "k", "v"].map((each) => first.map(({ out }) => mapped(model, `${name}.attn.${each}`, out)));
   const heads = Array.from({ length: model.config.n_heads }, (_, head) =>
-    attended(model.config, [q, k, v], head, allowed, gone.includes(head)),
+    attended(model.config.d_head, [q, k, v], head, allowed, gone.includes(head)),
   );
   const attention = x.map((_, token) =>
     mapped(
@@ -86,9 +86,9 @@ function through(model, layer, x, allowed, gone) {
   return { x, first, heads, attention, middle, second, before, after, added: down, out };
 }
 
-/** One head for all tokens; what a removed head gives is 0. @type {(config: Config, all: Vector[][], head: number,
- *   allowed: boolean[][], gone: boolean) => Head} */
-function attended({ d_head }, all, head, allowed, gone) {
+/** One head for all tokens; what a removed head gives is 0. @type {(d_head: number, all: Vector[][], head: number,
+ *   allowed: boolean[][], gone?: boolean) => Head} */
+export function attended(d_head, all, head, allowed, gone = false) {
   const own = (/** @type {Vector[]} */ vectors) =>
     vectors.map((vector) => vector.slice(head * d_head, (head + 1) * d_head));
   const [q, k, v] = all.map(own);
