@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 Object.assign(globalThis, { document: { baseURI: "http://page/here/" } });
-const { closing } = await import("../../assets/web/core/queue_patience.js");
+const { closing } = await import("../../assets/web/core/queue.js");
 
 const leaves = (persisted) => Object.assign(new Event("pagehide"), { persisted });
 

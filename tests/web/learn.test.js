@@ -17,7 +17,7 @@ import {
 } from "../../assets/web/learn/printed.js";
 import { judged, typedNumber } from "../../assets/web/learn/question.js";
 import { allows, packed, reached } from "../../assets/web/learn/simple_masks.js";
-import { softmax, weighted } from "../../assets/web/learn/softmax.js";
+import { softmax, weighted } from "../../assets/web/learn/arithmetic.js";
 
 const near = (actual, expected, within = 1e-12) =>
   assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);

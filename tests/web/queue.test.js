@@ -9,8 +9,7 @@ Object.assign(globalThis, {
   addEventListener: () => {},
 });
 const { pauseBefore } = await import("../../assets/web/core/connection.js");
-const { patient, secondsToWait } = await import("../../assets/web/core/queue_patience.js");
-const { Queued, placed, placeSaid } = await import("../../assets/web/core/queue_place.js");
+const { patient, Queued, placed, placeSaid, secondsToWait } = await import("../../assets/web/core/queue.js");
 const { unrun } = await import("../../assets/web/core/typed_text.js");
 
 const answers = (...statuses) => {

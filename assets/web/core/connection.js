@@ -2,7 +2,7 @@
 
 import { current } from "./app_state.js";
 import { rest, sentenceOf } from "./latest.js";
-import { sayOverPage } from "./page_note.js";
+import { sayOverPage } from "./queue.js";
 import { Run } from "./run.js";
 import { address, unanswered } from "./server.js";
 

@@ -1,4 +1,4 @@
-// The arithmetic of an encoder in doubles: linear maps, LayerNorm and GELU.
+// The arithmetic of an encoder in doubles: linear maps, LayerNorm, GELU, and the softmax of one row of scores.
 
 /** @import { Tensor } from "./offline/tensors.js" */
 /** @typedef {number[]} Vector */
@@ -20,7 +20,7 @@ export const dot = (/** @type {Vector} */ a, /** @type {Vector} */ b) =>
   a.reduce((sum, value, at) => sum + value * b[at], 0);
 /** @type {(a: Vector, b: Vector) => Vector} */
 export const added = (a, b) => a.map((value, at) => value + b[at]);
-export const lengthOf = (/** @type {Vector} */ a) => Math.sqrt(dot(a, a));
+export const lengthOf = (/** @type {ArrayLike<number>} */ a) => Math.hypot(...Array.from(a));
 
 /** @type {(a: Vector, b: Vector) => number} */
 export const cosine = (a, b) => dot(a, b) / (lengthOf(a) * lengthOf(b));
@@ -55,3 +55,23 @@ export function erf(x) {
   const found = (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
   return Math.max(-1, Math.min(1, found)); // rounding must not turn the sign of 1 − erf
 }
+
+/** @typedef {{ max: number, exps: number[], sum: number, weights: number[] }} Softmax */
+
+/** Keys that may not be attended to get exactly 0; `sink` is a score that takes part in the sum, and whose weight no key gets.
+ * @type {(scores: ArrayLike<number>, allowed: ArrayLike<boolean | number>, sink?: number | null) => Softmax} */
+export function softmax(scores, allowed, sink = null) {
+  const kept = Array.from(scores, (score, at) => (allowed[at] ? score : -Infinity));
+  const max = Math.max(...kept, sink ?? -Infinity);
+  if (max === -Infinity) {
+    const none = kept.map(() => 0); // a row that may look at nothing
+    return { max, exps: none, sum: 0, weights: none };
+  }
+  const exps = kept.map((score) => Math.exp(score - max));
+  const sum = exps.reduce((total, value) => total + value, 0) + (sink === null ? 0 : Math.exp(sink - max));
+  return { max, exps, sum, weights: exps.map((value) => value / sum) };
+}
+
+/** The values added up by the weights. @type {(weights: number[], values: number[][]) => number[]} */
+export const weighted = (weights, values) =>
+  values[0].map((_, dim) => weights.reduce((sum, weight, key) => sum + weight * values[key][dim], 0));

@@ -2,9 +2,9 @@
 // the followed token's vector on its way.
 
 import { rgbText, signedColors } from "../core/colors.js";
-import { el, svg } from "../core/dom.js";
-import { BlockFlow } from "./block_flow.js";
-import { INSIDE, isOf, partsOf, stripsOf } from "./block_parts.js";
+import { button, caption, el, svg } from "../core/dom.js";
+import { Latest, rest } from "../core/latest.js";
+import { INSIDE, isOf, partsOf, reachedBy, stripsOf } from "./block_parts.js";
 import { quoted } from "./printed.js";
 import { stageName } from "./step_residual.js";
 import { STEPS } from "./steps.js";
@@ -170,4 +170,50 @@ function told(places, name, { block, spine }) {
   const order = places.flatMap(({ kind, id }) => (kind === "box" || kind === "add" ? [name(id)] : []));
   const kind = norm < 0 ? "" : norm < into ? ` (${block.pre})` : ` (${block.post})`;
   return `${spine}${kind}: ${order.join(", ")}`;
+}
+
+const PAUSE = 1100; // milliseconds at a part
+const WHOLE = 8; // the first step that is about the whole of the block
+
+// How far the vector has come: by the step, or by Play.
+class BlockFlow {
+  #playing = new Latest();
+  #still = matchMedia("(prefers-reduced-motion: reduce)");
+  at = -1; // of `ids`, the part that it has come to
+  /** @type {string[]} */
+  ids = [];
+  play = button("", () => (this.#still.matches ? this.#go((this.at + 1) % this.ids.length) : this.#play()));
+  said = caption();
+  /** @type {(id: string) => string} */
+  say = () => "";
+
+  /** `moved` is told that the vector is elsewhere. @param {(at: number) => unknown} moved */
+  constructor(moved) {
+    this.moved = moved;
+  }
+
+  /** @type {(ids: string[], step: number, texts: Texts, say: (id: string) => string) => void} */
+  show(ids, step, { block }, say) {
+    this.#playing.stop();
+    Object.assign(this, { ids, say });
+    this.play.textContent = this.#still.matches ? block.next : block.play;
+    const told = STEPS.slice(0, step).flatMap(({ parts }) => parts);
+    this.#go(step < WHOLE ? reachedBy(ids, told) : ids.length - 1);
+  }
+
+  // From the input to the output, a part after the other.
+  #play() {
+    this.#playing.run(async (fresh) => {
+      for (const at of this.ids.keys()) {
+        this.#go(at);
+        await fresh(rest(PAUSE));
+      }
+    });
+  }
+
+  #go(/** @type {number} */ at) {
+    this.at = at;
+    this.said.textContent = at < 0 ? "" : this.say(this.ids[at]);
+    this.moved(at);
+  }
 }

@@ -74,9 +74,6 @@ export function listed(sizes, named = [], short = SHORT) {
 /** So many decimals that a number up to the largest fits in its column. @type {(decimals: number, largest: number) => number} */
 export const fitting = (decimals, largest) => Math.min(decimals, largest < 10 ? 3 : largest < 100 ? 2 : 1);
 
-/** The length of a vector. @type {(values: ArrayLike<number>) => number} */
-export const lengthOf = (values) => Math.hypot(...Array.from(values));
-
 /** Start of the printed window of a long vector: `wide` numbers around one.
  * @type {(around: number, n: number, wide: number) => number} */
 export const windowStart = (around, n, wide) => Math.max(0, Math.min(n - wide, around - Math.floor(wide / 2)));

@@ -4,9 +4,9 @@ import { el, tableHead } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
 import { addingUp, fixed, listed } from "./printed.js";
-import { softmax } from "./softmax.js";
+import { softmax } from "./arithmetic.js";
 
-/** @import { Softmax } from "./softmax.js" */
+/** @import { Softmax } from "./arithmetic.js" */
 /** @import { SeenAttention, Shown, Texts } from "./types.d.ts" */
 /** @typedef {{ scores: number[], allowed: boolean[] }} Edited */
 /** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement,

@@ -1,5 +1,8 @@
 // Causal masks and windows, and whom a token can know of after several layers of one.
 
+import { Run } from "../core/run.js";
+import { json } from "../core/server.js";
+
 /** @typedef {{ kind: "none" | "causal" | "window" | "padding", width: number }} Kind
  *   `width` is of a window to each side, and of padding how many tokens come before it */
 
@@ -33,4 +36,15 @@ export function reached(kind, n, query, layers) {
     found.push([...known].sort((a, b) => a - b));
   }
   return found;
+}
+
+export const PADDING = 4; // [PAD] tokens that are put beside a text
+
+/** A text beside a longer one: the batch gives it [PAD], and a mask hides them from every token.
+ * @type {(run: Run, signal: AbortSignal) => Promise<Run>} */
+export async function withPadding(run, signal) {
+  const code = new URLSearchParams({ code: `end:${PADDING}` });
+  const padded = new Run(await json(run.url(`mask/padded?${code}`), { body: "", signal }));
+  const mask = packed({ kind: "padding", width: run.n }, padded.n);
+  return new Run((await json(padded.url("mask/run"), { body: mask, signal })).run);
 }

@@ -9,7 +9,7 @@ import { asksFor } from "./cover.js";
 import { ProductColumns } from "./product_columns.js";
 import { RemovedHeads } from "./removed_heads.js";
 import { divisor, ScoreTable } from "./score_table.js";
-import { weighted } from "./softmax.js";
+import { weighted } from "./arithmetic.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */

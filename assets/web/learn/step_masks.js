@@ -9,9 +9,8 @@ import { openTab } from "../core/tab_link.js";
 import { isolated } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed, quoted } from "./printed.js";
-import { withPadding } from "./padded.js";
 import { spoken } from "./spoken.js";
-import { allows, packed, reached } from "./simple_masks.js";
+import { allows, packed, reached, withPadding } from "./simple_masks.js";
 
 /** @import { Kind } from "./simple_masks.js" */
 /** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */

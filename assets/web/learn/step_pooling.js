@@ -4,8 +4,9 @@ import { current } from "../core/app_state.js";
 import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
-import { fixed, lengthOf, signedText } from "./printed.js";
-import { PADDING, withPadding } from "./padded.js";
+import { lengthOf } from "./arithmetic.js";
+import { fixed, signedText } from "./printed.js";
+import { PADDING, withPadding } from "./simple_masks.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */

@@ -2,8 +2,9 @@
 
 import { makeScale, picture, SIGNED } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
+import { lengthOf } from "./arithmetic.js";
 import { asksFor } from "./cover.js";
-import { addingUp, fitting, fixed, lengthOf, signedText, windowStart } from "./printed.js";
+import { addingUp, fitting, fixed, signedText, windowStart } from "./printed.js";
 import { EN } from "./texts_en.js";
 
 /** @import { Texts } from "./types.d.ts" */

@@ -1,7 +1,6 @@
 // The forward pass of a pre-norm BERT in doubles, which keeps every number on the way of every token.
 
-import { softmax, weighted } from "../softmax.js";
-import { added, dot, gelu, layerNorm, linear, rowOf } from "../arithmetic.js";
+import { added, dot, gelu, layerNorm, linear, rowOf, softmax, weighted } from "../arithmetic.js";
 
 /** @import { Normed, Vector } from "../arithmetic.js" */
 /** @import { Tensor } from "./tensors.js" */

@@ -1,7 +1,6 @@
 // Predictions of the model's own head at a [MASK], at the output or after fewer blocks.
 
-import { softmax } from "../softmax.js";
-import { gelu } from "../arithmetic.js";
+import { gelu, softmax } from "../arithmetic.js";
 import { mapped, normed } from "./forward.js";
 
 /** @import { Vector } from "../arithmetic.js" */

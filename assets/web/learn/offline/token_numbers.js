@@ -1,7 +1,6 @@
 // Every number of one token's way through one layer, as the server tells it to the steps of the lesson.
 
-import { weighted } from "../softmax.js";
-import { added, lengthOf, rowOf } from "../arithmetic.js";
+import { added, lengthOf, rowOf, weighted } from "../arithmetic.js";
 import { tensorOf } from "./forward.js";
 
 /** @import * as Told from "../types.d.ts" */
