@@ -3,6 +3,8 @@
 /** @import { Tensor } from "./offline/tensors.js" */
 /** @typedef {number[]} Vector */
 /** @typedef {{ out: Vector, mean: number, std: number }} Normed */
+/** @typedef {{ q: Vector[], k: Vector[], v: Vector[], dots: Vector[], scores: Vector[], weights: Vector[], outs: Vector[] }} Head
+ *   each "token …" */
 
 /** W · x + b, by the rows of W. @type {(x: Vector, weight: Tensor, bias?: Tensor) => Vector} */
 export function linear(x, { shape, values }, bias) {
@@ -75,3 +77,16 @@ export function softmax(scores, allowed, sink = null) {
 /** The values added up by the weights. @type {(weights: number[], values: number[][]) => number[]} */
 export const weighted = (weights, values) =>
   values[0].map((_, dim) => weights.reduce((sum, weight, key) => sum + weight * values[key][dim], 0));
+
+/** One head for all tokens; what a removed head gives is 0. @type {(d_head: number, all: Vector[][], head: number,
+ *   allowed: boolean[][], gone?: boolean) => Head} */
+export function attended(d_head, all, head, allowed, gone = false) {
+  const own = (/** @type {Vector[]} */ vectors) =>
+    vectors.map((vector) => vector.slice(head * d_head, (head + 1) * d_head));
+  const [q, k, v] = all.map(own);
+  const dots = q.map((query) => k.map((key) => dot(query, key)));
+  const scores = dots.map((row) => row.map((each) => each / Math.sqrt(d_head)));
+  const weights = scores.map((row, query) => softmax(row, allowed[query]).weights);
+  const outs = weights.map((row) => (gone ? v[0].map(() => 0) : weighted(row, v)));
+  return { q, k, v, dots, scores, weights, outs };
+}

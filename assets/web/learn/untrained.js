@@ -1,7 +1,6 @@
 // Pre-norm and post-norm by depth: one small untrained encoder in doubles, whose blocks may lack a part.
 
-import { added, cosine, lengthOf, linear } from "./arithmetic.js";
-import { attended } from "./offline/forward.js";
+import { added, attended, cosine, lengthOf, linear } from "./arithmetic.js";
 
 /** @import { Vector } from "./arithmetic.js" */
 /** @import { Tensor } from "./offline/tensors.js" */

@@ -1,8 +1,8 @@
 // The forward pass of a pre-norm BERT in doubles, which keeps every number on the way of every token.
 
-import { added, dot, gelu, layerNorm, linear, rowOf, softmax, weighted } from "../arithmetic.js";
+import { added, attended, gelu, layerNorm, linear, rowOf } from "../arithmetic.js";
 
-/** @import { Normed, Vector } from "../arithmetic.js" */
+/** @import { Head, Normed, Vector } from "../arithmetic.js" */
 /** @import { Tensor } from "./tensors.js" */
 /** @typedef {{ n_layers: number, n_heads: number, d_head: number, d_model: number, d_ff: number, vocab_size: number,
  *   max_positions: number, norm_eps: number }} Config */
@@ -10,8 +10,6 @@ import { added, dot, gelu, layerNorm, linear, rowOf, softmax, weighted } from ".
 /** @typedef {[layer: number, head: number]} HeadPlace */
 /** @typedef {{ positions?: boolean, causal?: boolean, removed?: HeadPlace[], hidden?: number[], padding?: number[],
  *   mask?: boolean[][] | null }} Changes `hidden` tokens and padding, to which no token may attend; `mask` is "query key", true where a query may attend to a key */
-/** @typedef {{ q: Vector[], k: Vector[], v: Vector[], dots: Vector[], scores: Vector[], weights: Vector[], outs: Vector[] }} Head
- *   each "token …" */
 /** @typedef {{ x: Vector[], first: Normed[], heads: Head[], attention: Vector[], middle: Vector[], second: Normed[],
  *   before: Vector[], after: Vector[], added: Vector[], out: Vector[] }} Block */
 /** @typedef {{ ids: number[], allowed: boolean[][], padding: number[], positions: boolean, removed: HeadPlace[],
@@ -83,17 +81,4 @@ function through(model, layer, x, allowed, gone) {
   const down = after.map((units) => mapped(model, `${name}.ff.down`, units));
   const out = middle.map((vector, token) => added(vector, down[token]));
   return { x, first, heads, attention, middle, second, before, after, added: down, out };
-}
-
-/** One head for all tokens; what a removed head gives is 0. @type {(d_head: number, all: Vector[][], head: number,
- *   allowed: boolean[][], gone?: boolean) => Head} */
-export function attended(d_head, all, head, allowed, gone = false) {
-  const own = (/** @type {Vector[]} */ vectors) =>
-    vectors.map((vector) => vector.slice(head * d_head, (head + 1) * d_head));
-  const [q, k, v] = all.map(own);
-  const dots = q.map((query) => k.map((key) => dot(query, key)));
-  const scores = dots.map((row) => row.map((each) => each / Math.sqrt(d_head)));
-  const weights = scores.map((row, query) => softmax(row, allowed[query]).weights);
-  const outs = weights.map((row) => (gone ? v[0].map(() => 0) : weighted(row, v)));
-  return { q, k, v, dots, scores, weights, outs };
 }

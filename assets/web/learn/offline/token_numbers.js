@@ -4,8 +4,8 @@ import { added, lengthOf, rowOf, weighted } from "../arithmetic.js";
 import { tensorOf } from "./forward.js";
 
 /** @import * as Told from "../types.d.ts" */
-/** @import { Normed, Vector } from "../arithmetic.js" */
-/** @import { Block, Head, Model, Ran } from "./forward.js" */
+/** @import { Head, Normed, Vector } from "../arithmetic.js" */
+/** @import { Block, Model, Ran } from "./forward.js" */
 /** @typedef {{ layer: number, head: number, query: number, key: number, dim: number }} Asked */
 
 const STRONGEST = 8;
