@@ -16,12 +16,12 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from viz_encoder.arguments import Progress
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.limits import LOCAL, Limits, require_time
 from viz_encoder.ui.wire.clients import client_of
 
 GIVEN_UP = 499  # nobody reads it
+UNHELD = {"cache-control": "no-store", "x-accel-buffering": "no"}
 Plain = dict[str, Any]  # for JSON
 
 
@@ -61,7 +61,8 @@ class Places:
 
         async def route(request: Request, **given: Any) -> Response:
             limits: Limits = request.app.state.runner.limits
-            return progress_lines(lambda tell: work(tell=tell, **given), self, request, limits)
+            lines = json_lines(partial(work, **given), self, client_of(request), limits)
+            return StreamingResponse(lines, media_type="application/x-ndjson", headers=UNHELD)
 
         return _as_route(route, work)
 
@@ -129,23 +130,11 @@ def fair_turn(waiting: Sequence[str], client: str) -> int:
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
 NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That could not be computed; the server's log says why. Try another input."
-Work = Callable[[Progress], Plain]
+Work = Callable[..., Plain]  # it takes `tell`
 
 
 class Stopped(Exception):
     """The client has closed the connection."""
-
-
-def progress_lines(
-    work: Work, places: Places, request: Request, limits: Limits
-) -> StreamingResponse:
-    """The work's shares and its result, a line each; so many pieces of work at a time."""
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(
-        json_lines(work, places, client_of(request), limits),
-        media_type="application/x-ndjson",
-        headers=headers,
-    )
 
 
 async def json_lines(
@@ -195,7 +184,7 @@ def _run(
 
     try:
         progress(0.0)
-        tell({"result": work(progress)})
+        tell({"result": work(tell=progress)})
     except Stopped:
         pass
     except VizEncoderError as fault:

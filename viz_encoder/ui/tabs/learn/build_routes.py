@@ -5,9 +5,9 @@ import tempfile
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from viz_encoder.config.weight_parts import layer_cost, weight_parts
 from viz_encoder.errors import ConfigError, InputError
@@ -18,8 +18,8 @@ from viz_encoder.ui.state.recipe import Recipe
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.source import Source
 from viz_encoder.ui.wire import bytes as answers
-from viz_encoder.ui.wire.arguments import Runs
-from viz_encoder.ui.wire.body_limits import body_of, json_object
+from viz_encoder.ui.wire.arguments import Given, Runs
+from viz_encoder.ui.wire.body_limits import json_object, sent
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
@@ -30,9 +30,8 @@ MOST_JSON = 2**20
 
 
 @ROUTER.get("/learn/build")
-async def build_route(runs: Runs, request: Request) -> Response:
+def build_route(runs: Runs, asked: Given) -> Response:
     """The weights, part by part, and what a layer costs; axes that cannot be are a message."""
-    asked = dict(request.query_params)
     try:
         return answers.plain(_told(Built.of(asked), runs.limits), FRESH)
     except ConfigError as fault:
@@ -40,28 +39,23 @@ async def build_route(runs: Runs, request: Request) -> Response:
 
 
 @ROUTER.post("/learn/build")
-async def run_route(runs: Runs, request: Request) -> Response:
+@PLACES
+def run_route(runs: Runs, body: Annotated[bytes, sent(MOST_JSON, "What was sent")]) -> Response:
     """The untrained encoder's run on the text "a", or on what "run" reads; or a message."""
-    sent = json_object(await body_of(request, MOST_JSON, "What was sent"))
-
-    def work() -> Response:
-        try:
-            source, content = _source_of(runs, sent)
-            key = runs.run(Recipe(source, Built.of(sent)), content)
-        except (ConfigError, InputError) as fault:
-            return answers.plain({"message": str(fault)}, FRESH)
-        return answers.plain(runs.again(key), FRESH)
-
-    return await PLACES.answer(request, work)
+    asked = json_object(body)
+    try:
+        source, content = _source_of(runs, asked)
+        key = runs.run(Recipe(source, Built.of(asked)), content)
+    except (ConfigError, InputError) as fault:
+        return answers.plain({"message": str(fault)}, FRESH)
+    return answers.plain(runs.again(key), FRESH)
 
 
 @ROUTER.get("/learn/build/encoder.zip")
-async def folder_route(runs: Runs, request: Request, a: str = "") -> Response:
+@PLACES
+def folder_route(runs: Runs, asked: Given, a: str = "") -> Response:
     """The folder that `vz.load` opens, as a zip file; its tokenizer knows the words of `a`."""
-    built = Built.of(dict(request.query_params))
-    return await PLACES.answer(
-        request, lambda: answers.download(_zip(built, a, runs.limits), "encoder.zip")
-    )
+    return answers.download(_zip(Built.of(asked), a, runs.limits), "encoder.zip")
 
 
 def _source_of(runs: Runner, sent: dict[str, Any]) -> tuple[Source, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from viz_encoder.attribution import Attribution
 from viz_encoder.effects.word_order import word_order
@@ -32,14 +32,9 @@ ONE_PLACE = Places(1)  # for what runs the model
 
 
 @ROUTER.get("/run/{run}/learn/token")
-async def token_route(
-    entry: Held,
-    layer: Layer,
-    query: Query,
-    request: Request,
-    head: int = 0,
-    key: int = 0,
-    dim: int = 0,
+@PLACES
+def token_route(
+    entry: Held, layer: Layer, query: Query, head: int = 0, key: int = 0, dim: int = 0
 ) -> Response:
     """Embedding, projection, attention, heads, stages and feed-forward units of one token."""
     ran = entry.trace.layers[layer]
@@ -50,27 +45,28 @@ async def token_route(
         parse_index("key", key, ran.k.shape[1]),
         parse_index("dimension", dim, max(1, ran.v.shape[2])),
     )
-    return await PLACES.answer(request, lambda: answers.plain(token_numbers(entry, asked)))
+    return answers.plain(token_numbers(entry, asked))
 
 
 @ROUTER.get("/run/{run}/learn/positions")
-async def positions_route(entry: Held, request: Request) -> Response:
+@PLACES
+def positions_route(entry: Held) -> Response:
     """The vectors that are added for the first positions, float32 "token d_model"."""
-    return await PLACES.answer(request, lambda: answers.array(positions(entry)))
+    return answers.array(positions(entry))
 
 
 @ROUTER.get("/run/{run}/learn/outputs")
-async def outputs_route(entry: Held, request: Request) -> Response:
+@PLACES
+def outputs_route(entry: Held) -> Response:
     """The output of every token, float32 "token d_model", from which a pooling is worked out."""
-    return await PLACES.answer(
-        request, lambda: answers.array(entry.trace.output.float().cpu().numpy())
-    )
+    return answers.array(entry.trace.output.float().cpu().numpy())
 
 
 @ROUTER.get("/run/{run}/learn/carried")
-async def carried_route(entry: Held, query: Query, request: Request) -> Response:
+@ONE_PLACE
+def carried_route(entry: Held, query: Query) -> Response:
     """The score's shares and the twin's; {} where nothing may run again."""
-    return await ONE_PLACE.answer(request, lambda: answers.plain(_carried(entry, query), FRESH))
+    return answers.plain(_carried(entry, query), FRESH)
 
 
 def _carried(entry: Entry, query: int) -> dict[str, Any]:
@@ -95,9 +91,10 @@ def _shares(found: Attribution) -> dict[str, Any]:
 
 
 @ROUTER.get("/run/{run}/learn/order")
-async def order_route(entry: Held, query: Query, key: int, request: Request) -> Response:
+@ONE_PLACE
+def order_route(entry: Held, query: Query, key: int) -> Response:
     """The query's outputs, two and two, and how far all of them moved; or a message."""
-    return await _or_message(request, lambda: _order(entry, query, key))
+    return _or_message(lambda: _order(entry, query, key))
 
 
 def _order(entry: Entry, query: int, key: int) -> dict[str, Any]:
@@ -110,9 +107,10 @@ def _order(entry: Entry, query: int, key: int) -> dict[str, Any]:
 
 
 @ROUTER.get("/run/{run}/learn/turned")
-async def turned_route(entry: Held, query: Query, key: int, request: Request) -> Response:
+@ONE_PLACE
+def turned_route(entry: Held, query: Query, key: int) -> Response:
     """How far the query's state turns after each block (1 - cosine) if the key is hidden."""
-    return await _or_message(request, lambda: _turned(entry, query, key))
+    return _or_message(lambda: _turned(entry, query, key))
 
 
 def _turned(entry: Entry, query: int, key: int) -> dict[str, Any]:
@@ -129,14 +127,11 @@ def _turned(entry: Entry, query: int, key: int) -> dict[str, Any]:
     return {"turned": turned}
 
 
-async def _or_message(request: Request, make: Callable[[], dict[str, Any]]) -> Response:
-    def work() -> Response:
-        try:
-            return answers.plain(make(), FRESH)
-        except SelectionError as fault:
-            return answers.plain({"message": str(fault)}, FRESH)
-
-    return await ONE_PLACE.answer(request, work)
+def _or_message(make: Callable[[], dict[str, Any]]) -> Response:
+    try:
+        return answers.plain(make(), FRESH)
+    except SelectionError as fault:
+        return answers.plain({"message": str(fault)}, FRESH)
 
 
 @ROUTER.get("/learn/seat")
@@ -149,9 +144,9 @@ def seat_route(seed: int) -> Response:
 
 
 @ROUTER.get("/run/{run}/learn/exercises")
-async def exercises_route(
+@PLACES
+def exercises_route(
     entry: Held,
-    request: Request,
     step: int | None = None,
     layer: int | None = None,
     head: int | None = None,
@@ -162,16 +157,12 @@ async def exercises_route(
 ) -> Response:
     """The exercises of one step, or of all; what is not chosen is where the lesson looks."""
     place = {"layer": layer, "head": head, "query": query, "key": key}
-
-    def work() -> Response:
-        asked = _asked(entry, place, seed)
-        found = exercises(asked, step, language)
-        where = {name: getattr(asked, name) for name in place}
-        told = {"exercises": found, "place": where, "seed": seed, "language": language}
-        named = [[code, texts_of(code).name] for code in languages()]
-        return answers.plain({**told, "languages": named, "steps": texts_of(language).steps})
-
-    return await PLACES.answer(request, work)
+    asked = _asked(entry, place, seed)
+    found = exercises(asked, step, language)
+    where = {name: getattr(asked, name) for name in place}
+    told = {"exercises": found, "place": where, "seed": seed, "language": language}
+    named = [[code, texts_of(code).name] for code in languages()]
+    return answers.plain({**told, "languages": named, "steps": texts_of(language).steps})
 
 
 def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
