@@ -58,8 +58,8 @@ def ids(n_tokens, first=5):
     return torch.arange(n_tokens)[None] * 7 % 40 + first
 
 
-def recorded(model, *args, **kwargs):
-    with torch.no_grad(), record(model) as recording:
+def recorded(model, *args, eager="auto", **kwargs):
+    with torch.no_grad(), record(model, eager=eager) as recording:
         model(*args, **kwargs)
     return recording
 
@@ -407,6 +407,25 @@ class Attention(nn.Module):
         self.last = weights[..., -1]  # looked at, and multiplied with nothing
         return weights[..., :-1] @ v
 
+    def eager(self, q, k, v):
+        return (q @ k.mT / 8**0.5).softmax(dim=-1) @ v
+
+    def lost(self, q, k, v):
+        return (q @ k.mT / 8**0.5).softmax(dim=-1).nan_to_num() @ v
+
+    def folded(self, q, k, v):
+        q, k, v = (part.flatten(0, 1) for part in (q, k, v))
+        mixed = torch.bmm(torch.bmm(q / 8**0.5, k.mT).softmax(dim=-1), v)
+        return mixed.unflatten(0, (-1, 4))
+
+    def chunked(self, q, k, v):
+        parts = [self.plain(part, k, v) for part in q.split(3, dim=2)]
+        return torch.cat(parts, dim=2)
+
+    def one_by_one(self, q, k, v):
+        samples = zip(q, k, v, strict=True)
+        return torch.stack([self.plain(*one) for one in samples])
+
 
 class Stack(nn.Module):
     def __init__(self, *ways):
@@ -465,9 +484,7 @@ def test_a_sink_that_is_only_looked_at_stays_one(x):
 
 @pytest.mark.parametrize("eager", ["auto", True])
 def test_talking_heads_are_noted_all_of_them(x, eager):
-    model = Stack("talking", "talking", "plain", "plain")
-    with torch.no_grad(), record(model, eager=eager) as recording:
-        model(x)
+    recording = recorded(Stack("talking", "talking", "plain", "plain"), x, eager=eager)
     said = [note for note in recording.trace().notes if "softmax over 12 × 12 ran" in note]
     assert len(said) == 1 and "'blocks.0' (and one in 1 other module)" in said[0]
     assert "cannot be followed" in said[0] and "eager=True" not in said[0]

@@ -2,63 +2,11 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
+from tests.trace.test_one_stack import Attention, Stack, recorded
 from viz_encoder.errors import InputError, TraceError
-
-
-class Layer(nn.Module):
-    """Four heads of 8, without W_O: by one kernel or another."""
-
-    def __init__(self, kind):
-        super().__init__()
-        self.kind, self.qkv = kind, nn.Linear(32, 96)
-
-    def forward(self, x):
-        q, k, v = self.qkv(x).unflatten(2, (3, 4, 8)).permute(2, 0, 3, 1, 4)
-        return x + getattr(self, self.kind)(q, k, v).transpose(1, 2).flatten(2)
-
-    def sdpa(self, q, k, v):
-        return F.scaled_dot_product_attention(q, k, v)
-
-    def eager(self, q, k, v):
-        return (q @ k.mT / 8**0.5).softmax(dim=-1) @ v
-
-    def lost(self, q, k, v):
-        return (q @ k.mT / 8**0.5).softmax(dim=-1).nan_to_num() @ v
-
-    def folded(self, q, k, v):
-        q, k, v = (part.flatten(0, 1) for part in (q, k, v))
-        mixed = torch.bmm(torch.bmm(q / 8**0.5, k.mT).softmax(dim=-1), v)
-        return mixed.unflatten(0, (-1, 4))
-
-    def chunked(self, q, k, v):
-        parts = [F.scaled_dot_product_attention(part, k, v) for part in q.split(3, dim=2)]
-        return torch.cat(parts, dim=2)
-
-    def one_by_one(self, q, k, v):
-        samples = zip(q, k, v, strict=True)
-        return torch.stack([F.scaled_dot_product_attention(*one) for one in samples])
-
-
-class Model(nn.Module):
-    def __init__(self, *kinds):
-        super().__init__()
-        torch.manual_seed(0)
-        self.layers = nn.ModuleList(map(Layer, kinds))
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-
-def recorded(model, x, **options):
-    with torch.no_grad(), vz.record(model, **options) as recording:
-        model(x)
-    return recording
 
 
 @pytest.fixture
@@ -69,34 +17,34 @@ def x(rng):
 @pytest.mark.parametrize(
     ("kinds", "missing"),
     [
-        (("sdpa", "lost", "sdpa"), "layers.1"),
-        (("eager", "sdpa", "sdpa"), "layers.0"),
-        (("sdpa", "eager"), "layers.1"),
-        (("lost", "sdpa"), "layers.0"),
+        (("plain", "lost", "plain"), "blocks.1"),
+        (("eager", "plain", "plain"), "blocks.0"),
+        (("plain", "eager"), "blocks.1"),
+        (("lost", "plain"), "blocks.0"),
     ],
 )
 def test_a_softmax_that_is_no_layer_is_named(x, kinds, missing):
-    trace = recorded(Model(*kinds), x).trace()
-    assert trace.n_layers == kinds.count("sdpa")
+    trace = recorded(Stack(*kinds), x).trace()
+    assert trace.n_layers == kinds.count("plain")
     said = [note for note in trace.notes if note.startswith("A softmax over 6 × 6 ran in")]
     assert len(said) == 1 and f"ran in '{missing}'" in said[0], trace.notes
 
 
-@pytest.mark.parametrize("kinds", [("sdpa", "sdpa"), ("eager", "eager")])
+@pytest.mark.parametrize("kinds", [("plain", "plain"), ("eager", "eager")])
 def test_a_whole_recording_says_nothing_of_the_kind(x, kinds):
-    trace = recorded(Model(*kinds), x).trace(sample=0)
+    trace = recorded(Stack(*kinds), x).trace(sample=0)
     assert trace.n_layers == 2
     assert not [note for note in trace.notes if "softmax over" in note or "sequence" in note]
-    mixed = recorded(Model("sdpa", "eager"), x, eager=True).trace()
+    mixed = recorded(Stack("plain", "eager"), x, eager=True).trace()
     assert mixed.n_layers == 2 and not [note for note in mixed.notes if "softmax over" in note]
 
 
 def test_a_softmax_that_cannot_be_a_map_is_not_named(x):
-    class Gated(Model):
+    class Gated(Stack):
         def forward(self, x):
             return super().forward(x * x[..., :4].softmax(dim=-1).sum(dim=-1, keepdim=True))
 
-    trace = recorded(Gated("sdpa"), x).trace()
+    trace = recorded(Gated("plain"), x).trace()
     assert not [note for note in trace.notes if "softmax over" in note]
 
 
@@ -104,7 +52,7 @@ def test_a_softmax_that_cannot_be_a_map_is_not_named(x):
     ("kind", "ran_on"), [("folded", "8 sequences"), ("one_by_one", "4 sequences")]
 )
 def test_attention_over_something_other_than_the_batch_is_said(x, kind, ran_on):
-    trace = recorded(Model(kind), x).trace()
+    trace = recorded(Stack(kind), x).trace()
     assert any(f"attention call ran on {ran_on}" in note for note in trace.notes), trace.notes
 
 
@@ -120,7 +68,7 @@ def test_a_run_that_raised_says_so(x):
         def forward(self, x):
             raise ValueError("boom")
 
-    model = nn.Sequential(Layer("sdpa"), Layer("sdpa"), Boom(), Layer("sdpa"))
+    model = nn.Sequential(Attention("plain"), Attention("plain"), Boom(), Attention("plain"))
     with torch.no_grad(), vz.record(model) as recording:
         with pytest.raises(ValueError, match="boom"):
             model(x)
@@ -142,7 +90,7 @@ def test_a_run_that_raised_says_so(x):
     ],
 )
 def test_valid_is_one_bool_a_token(x, valid, said):
-    recording = recorded(Model("sdpa"), x)
+    recording = recorded(Stack("plain"), x)
     with pytest.raises(InputError, match=said):
         recording.trace(valid=valid)
     right = torch.tensor([True, True, True, True, False, False])
@@ -150,7 +98,7 @@ def test_valid_is_one_bool_a_token(x, valid, said):
 
 
 def test_a_removed_head_is_said_in_either_order(x):
-    model = Model("sdpa", "sdpa")
+    model = Stack("plain", "plain")
     with torch.no_grad(), vz.ablate(model, {(1, 2): "zero"}), vz.record(model) as inner:
         model(x)
     with torch.no_grad(), vz.record(model) as outer:
@@ -163,19 +111,19 @@ def test_a_removed_head_is_said_in_either_order(x):
 
 
 def test_a_head_is_removed_from_the_layer_that_a_recording_numbers_so_or_refused(x):
-    model = Model("eager", "sdpa", "sdpa")
+    model = Stack("eager", "plain", "plain")
     mixed = pytest.raises(TraceError, match="some of its attention by a softmax of its own")
     with torch.no_grad(), mixed, vz.ablate(model, {(1, 0): "zero"}):
         model(x)
-    model = Model("sdpa", "eager", "sdpa")
+    model = Stack("plain", "eager", "plain")
     outputs = {}
-    for number, layer in enumerate(model.layers):
+    for number, layer in enumerate(model.blocks):
         layer.register_forward_hook(
-            lambda _, given, out, number=number: outputs.__setitem__(number, out - given[0])
+            lambda _, given, out, number=number: outputs.__setitem__(number, out)
         )
     with torch.no_grad(), vz.record(model) as recording, vz.ablate(model, {(1, 0): "zero"}):
         model(x)
-    assert recording.calls[1].name == "layers.2"
+    assert recording.calls[1].name == "blocks.2"
     cut = [bool((outputs[number][..., :8] == 0).all()) for number in range(3)]
     assert cut == [False, False, True]
 
@@ -192,7 +140,7 @@ def test_attention_of_the_other_kind_is_offered(x):
 
 
 def test_queries_in_chunks_are_no_layers(x):
-    recording = recorded(Model("chunked"), x)
-    with pytest.raises(TraceError, match=r"'layers\.0' attends in 2 parts a pass \(3 × 6\)"):
+    recording = recorded(Stack("chunked"), x)
+    with pytest.raises(TraceError, match=r"'blocks\.0' attends in 2 parts a pass \(3 × 6\)"):
         recording.trace()
     assert [call.shape[2:] for call in recording.calls] == [(3, 6), (3, 6)]
