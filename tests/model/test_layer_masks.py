@@ -16,37 +16,6 @@ def cut(n_tokens, query, key):
     return mask
 
 
-def test_one_link_is_cut_in_one_head_alone(grammar):
-    plain = vz.capture(grammar, SENTENCE)
-    query, key = plain.tokens.index("[MASK]"), plain.tokens.index("keys")
-    trace = vz.capture(grammar, SENTENCE, mask={(2, 1): cut(plain.n_tokens, query, key)})
-    for layer in range(2):  # below: nothing has changed
-        assert torch.equal(trace.attention(layer), plain.attention(layer))
-    expected = plain.attention(2).clone()  # the same scores, without that key
-    expected[1, query, key] = 0
-    expected[1, query] /= expected[1, query].sum()
-    assert (trace.attention(2) - expected).abs().max() <= 2e-6
-    assert not torch.equal(trace.attention(3), plain.attention(3))
-    assert trace.proof.passed
-
-
-def test_a_layer_s_mask_is_that_of_all_its_heads(grammar):
-    n_tokens = vz.capture(grammar, SENTENCE).n_tokens
-    mask = cut(n_tokens, 3, 2)
-    whole = vz.capture(grammar, SENTENCE, mask={1: mask})
-    heads = vz.capture(grammar, SENTENCE, mask={(1, head): mask for head in range(4)})
-    assert bool((whole.attention(1)[:, 3, 2] == 0).all())
-    assert bool((whole.attention(0)[:, 3, 2] > 0).all())
-    assert torch.equal(whole.output, heads.output)
-
-
-def test_masks_of_all_layers_are_one_mask(grammar):
-    mask = cut(vz.capture(grammar, SENTENCE).n_tokens, 6, 2)
-    one = vz.capture(grammar, SENTENCE, mask=mask)
-    each = vz.capture(grammar, SENTENCE, mask=dict.fromkeys(range(4), mask))
-    assert torch.equal(one.output, each.output)
-
-
 def test_what_is_masked_twice_must_be_allowed_twice():
     first, second = cut(5, 0, 1), cut(5, 0, 2)
     found = of_each_layer({0: first, (0, 1): second}, 2, (1, 3, 5, 5))

@@ -53,11 +53,6 @@ def test_states_count_too_and_nan_is_no_number(run):
         assert why_another_run(other, run).startswith("its numbers differ by up to")
 
 
-@pytest.mark.parametrize("codes", [[f"h{layer}.{head}"] for layer in (0, 3) for head in (0, 2)])
-def test_a_removed_head_is_seen(grammar, run, codes):
-    assert "its numbers differ" in why_another_run(changed(grammar, TEXT, codes), run)
-
-
 def test_a_mask_is_seen_even_where_it_changes_nothing(grammar, run):
     n = run.n_tokens
     weights = run.attention(1, 0).numpy()

@@ -87,7 +87,7 @@ REFUSED = [
 ]
 
 
-@pytest.fixture(scope="module", params=MODES, ids=list(MODES))
+@pytest.fixture(scope="module", params=slow_but(["local", "public", "a Space"], MODES))
 def server(request):
     app = make_app(MODES[request.param])
     return app, TestClient(app, OURS, client=("9.9.9.9", 1))
