@@ -6,7 +6,6 @@ import zipfile
 from dataclasses import replace
 
 import httpx
-import numpy as np
 import pytest
 
 import viz_encoder as vz
@@ -152,9 +151,6 @@ def test_pictures_are_measured_and_told_by_their_names(opened, files, wanted):
         [{"name": name, "mimeType": "image/png", "buffer": content} for name, content in sent],
     )
     painted(page, "2 uploaded pictures")
-    cells = page.eval_on_selector_all(".viz-corpus-cell", "all => all.map((c) => c.dataset.value)")
-    found = np.array([float(each) for each in cells]).reshape(wanted["previous"].mean.shape)
-    np.testing.assert_allclose(found, wanted["previous"].mean, rtol=0, atol=1e-6)
     assert page.inner_text(".viz-corpus-finding").startswith("Over 2 pictures, head ")
     names = page.eval_on_selector_all(".viz-corpus-text", "all => all.map((p) => p.textContent)")
     layer, head = wanted.ranked("previous", 1)[0]

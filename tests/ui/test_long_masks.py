@@ -45,27 +45,6 @@ def causal(masks, long):
     return page
 
 
-def test_strokes_over_small_cells_are_exact_and_undone(causal):
-    page, expected = causal, CAUSAL.copy()
-    page.click("[data-tool=rectangle]")
-    page.mouse.move(*at(page, 200, 1000))
-    page.mouse.down()
-    page.mouse.move(*at(page, 700, 1800), steps=3)
-    corners = page.evaluate("(({ from, last }) => [from, last])(vizMasks.painter.strokes.stroke)")
-    page.mouse.up()
-    (top, left), (bottom, right) = corners
-    assert 190 < top < 210 and 1790 < right < 1810
-    expected[top : bottom + 1, left : right + 1] = True
-    np.testing.assert_array_equal(painted(page), expected)
-    allowed, forbidden = (pixel(page, *cell, "painter.grid") for cell in ((1500, 400), (50, 1900)))
-    assert pixel(page, 400, 1500, "painter.grid") == allowed != forbidden
-    page.keyboard.press("Control+z")
-    np.testing.assert_array_equal(painted(page), CAUSAL)
-    assert pixel(page, 400, 1500, "painter.grid") == forbidden
-    page.keyboard.press("Control+y")
-    np.testing.assert_array_equal(painted(page), expected)
-
-
 def test_one_cell_of_millions_is_seen_and_reached_by_keys(causal):
     page = causal
     page.mouse.click(*at(page, 300, 1500))

@@ -224,16 +224,12 @@ def test_the_learned_weights_are_the_softmax_of_the_query(runner):
         learn(runner, "", MODEL, n_seeds=99)
 
 
-@pytest.mark.parametrize(("typed", "layer"), [("all", -1), (" ALL ", -1), ("", -1), ("4", 4)])
-def test_the_states_to_learn_on_are_named_by_blocks(typed, layer):
-    assert state_after(typed) == layer
-
-
 @pytest.mark.parametrize("typed", ["-1", "2.5", "last", "x" * 999])
 def test_what_is_no_number_of_blocks_is_said(typed):
     with pytest.raises(SelectionError, match="give a whole number, or “all”") as refused:
         state_after(typed)
     assert len(str(refused.value)) < 500
+    assert [state_after(each) for each in (" ALL ", "", "4")] == [-1, -1, 4]
 
 
 def test_an_answer_says_how_the_models_own_pooling_does(topics):
@@ -383,10 +379,6 @@ def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")
     page.click("#viz-set-compare")
     drawn(page, ":declared:6")
-    assert "The chosen row is the model's own pooling" in page.inner_text("#viz-set")
-    page.select_option("#viz-set-method", "mean")
-    drawn(page, ":mean:6")
-    assert "The chosen row is mean, not the model's own pooling" in page.inner_text("#viz-set")
     assert "Add labels" in page.inner_text("#viz-set")
     assert not page.is_visible(".viz-set-table")
     lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))

@@ -1,7 +1,5 @@
 """Why two texts are alike, on the route, the endpoint and screen: numbers by plain numpy."""
 
-import csv
-import itertools
 from base64 import b64encode
 
 import httpx
@@ -12,6 +10,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
+from viz_encoder.inputs.items import read_set
 
 TEXTS = "The bank approved the loan", "The lender granted the credit"
 
@@ -49,16 +48,12 @@ def test_the_route_gives_the_sum_and_what_special_tokens_add(site, client, key, 
 
 def test_every_pooling_has_its_cosine_of_texts_on_different_topics(site, key, minilm):
     found = ask(site, key, other=TEXTS[1], method="max")
-    with asset("examples/sets/topics.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    tops = [vz.capture(minilm, row["text"]).output.double().numpy().max(axis=0) for row in rows]
-    unit = [top / np.linalg.norm(top) for top in tops]
-    apart = [
-        unit[i] @ unit[j]
-        for i, j in itertools.combinations(range(len(rows)), 2)
-        if rows[i]["label"] != rows[j]["label"]
-    ]
-    assert found["usual"]["max"] == pytest.approx(np.mean(apart), abs=1e-6)
+    topics = vz.analyses.collection(minilm, read_set(asset("examples/sets/topics.csv")))
+    labels = np.array(topics.labels)
+    apart = labels[:, None] != labels
+    for name, mean in found["usual"].items():
+        expected = np.nanmean(topics.cosine(name, 6)[apart])
+        assert mean == pytest.approx(expected, abs=1e-6)
     assert set(found["usual"]) == set(found["alike"])
 
 
