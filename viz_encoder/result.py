@@ -147,8 +147,7 @@ class SeriesResult(TableResult, Sequence[Member]):
     def __getitem__(self, at: slice) -> tuple[Member, ...]: ...
     def __getitem__(self, at: int | slice) -> Member | tuple[Member, ...]:
         """One item, or a slice as a tuple."""
-        found: Member | tuple[Member, ...] = getattr(self, self._items)[at]
-        return found
+        return getattr(self, self._items)[at]
 
     def __len__(self) -> int:
         """Number of items."""

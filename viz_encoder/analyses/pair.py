@@ -47,8 +47,7 @@ class Pair(
     def ratios(self) -> Float[np.ndarray, "layer head"]:
         """The weight, as a multiple of what the key gets on average; NaN where either is not."""
         known = np.where(self.means > 0, self.means, np.nan)
-        ratios: Float[np.ndarray, "layer head"] = self.weights / known
-        return ratios
+        return self.weights / known
 
     @public
     def ranked(self, n: Most = 10, by: By = "weight") -> tuple[tuple[int, int], ...]:

@@ -97,8 +97,7 @@ def _distances(
         for each in range(other.n_heads):
             rows = _rows(other, each, block.to(device))
             sums[each] += js_distances(placed, (rows, entropies(rows))).double().sum().cpu()
-    found: Float[np.ndarray, " head"] = (sums / max(1, len(queries))).float().numpy()
-    return found
+    return (sums / max(1, len(queries))).float().numpy()
 
 
 def _rows(

@@ -255,8 +255,7 @@ def _directions(
 
 def _content(run: Trace) -> Bool[np.ndarray, " token"]:
     """Real tokens that are of the text: no special tokens, no padding."""
-    found: np.ndarray = run.valid.cpu().numpy() & ~np.array(run.sample.special, bool)
-    return found
+    return run.valid.cpu().numpy() & ~np.array(run.sample.special, bool)
 
 
 def _words(run: Trace) -> tuple[list[str], Float[np.ndarray, "word token"]]:

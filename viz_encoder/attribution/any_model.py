@@ -152,8 +152,7 @@ def _by_token(shares: Tensor) -> Float[np.ndarray, " token"]:
     if sum(size > 1 for size in shares.shape) > 1:
         sizes = " × ".join(map(str, shares.shape))
         raise InputError(f"The model embeds {sizes} tokens; give one input, such as ids[:1].")
-    found: Float[np.ndarray, " token"] = shares.flatten().cpu().numpy()
-    return found
+    return shares.flatten().cpu().numpy()
 
 
 def _eps(dtype: torch.dtype) -> float:

@@ -91,8 +91,7 @@ class Frozen(TorchFunctionMode):
         with torch.enable_grad():
             x.copy_(found)
         if computed(found) or x._is_view():
-            made: Tensor = self.rules.made(name.removesuffix("_"), args, x)
-            return made
+            return self.rules.made(name.removesuffix("_"), args, x)
         return self.rules.follow(name, (found,), x.detach_())
 
     def _inside(self, func: FunctionType, args: Any, kwargs: Any) -> Any:

@@ -138,16 +138,12 @@ class FrozenRun:
 
 def _by_token(places: Float[Tensor, "1 *head token"]) -> Float[np.ndarray, " token"]:
     """Summed over all axes but that of tokens, which is the last: d_model is summed already."""
-    total: Float[np.ndarray, " token"] = places.flatten(0, -2).sum(0).numpy()
-    return total
+    return places.flatten(0, -2).sum(0).numpy()
 
 
 def _inner(x: Tensor, g: Tensor) -> Float[np.ndarray, "*place"]:
     """⟨x, gradient⟩ of each token, or of each head and token."""
-    product: Float[np.ndarray, "*place"] = (
-        (x.detach()[0].double() * g[0].double()).sum(-1).cpu().numpy()
-    )
-    return product
+    return (x.detach()[0].double() * g[0].double()).sum(-1).cpu().numpy()
 
 
 TINY = float(np.finfo(np.float32).tiny)

@@ -37,8 +37,7 @@ def held(value: Tensor, back: Back, *inputs: Tensor) -> Tensor:
 
     It must be a tensor of its own, and `back` must not refer to it.
     """
-    found: Tensor = _Held.apply(value, back, *inputs)  # type: ignore[no-untyped-call]
-    return found
+    return _Held.apply(value, back, *inputs)  # type: ignore[no-untyped-call]
 
 
 def added(g: Tensor, constant: Tensor | float) -> Tensor:

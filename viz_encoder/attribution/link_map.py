@@ -51,8 +51,7 @@ class LinkMap:
         for links in each:
             total = total + links
         summed = np.add.reduceat(total[rows - span.start][:, columns], first, axis=0)
-        part: Float[np.ndarray, "query key"] = np.add.reduceat(summed, nth, axis=1)
-        return part
+        return np.add.reduceat(summed, nth, axis=1)
 
     def _columns(self, places: Int[np.ndarray, " place"]) -> tuple[np.ndarray, np.ndarray]:
         """The columns of all tokens of these places, and where each place begins among them."""

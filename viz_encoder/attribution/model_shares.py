@@ -57,8 +57,7 @@ class ModelShares(WithLinks, ArrayResult, main="tokens"):
         Raises:
             SelectionError: no such layer, or no attention was seen.
         """
-        brought: Float[np.ndarray, " head"] = self._call(layer).brought.sum(axis=1)
-        return brought
+        return self._call(layer).brought.sum(axis=1)
 
     @public
     def ranked(self, n: Most = 10) -> tuple[tuple[int, int], ...]:

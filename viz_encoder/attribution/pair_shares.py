@@ -166,5 +166,4 @@ def _forward(
 
 
 def _plain(x: Tensor) -> Float[np.ndarray, "*place d"]:
-    found: Float[np.ndarray, "*place d"] = x.detach().double().cpu().numpy()
-    return found
+    return x.detach().double().cpu().numpy()

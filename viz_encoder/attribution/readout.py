@@ -190,8 +190,7 @@ class _Along(NoAnswer):
         with torch.inference_mode():
             vectors = self.readout.vectors(self.run, outputs)
             along = (vectors * self.score.direction.to(vectors)).sum(dim=-1)
-        found: Float[np.ndarray, " variant"] = along.double().cpu().numpy() - self.score.less
-        return found
+        return along.double().cpu().numpy() - self.score.less
 
 
 def kind_of(readout: Readout) -> Of:

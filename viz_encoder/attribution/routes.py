@@ -153,5 +153,4 @@ def _edge(layer: LayerTrace, number: int, query: int, key: int, share: float) ->
 
 
 def _upward(rows: list[TokenRow]) -> Float[np.ndarray, "row token"]:
-    found: Float[np.ndarray, "row token"] = torch.stack(rows[::-1]).double().cpu().numpy()
-    return found
+    return torch.stack(rows[::-1]).double().cpu().numpy()

@@ -107,19 +107,16 @@ class Rules:
     def quotient(self, func: Rule, a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
         """a / b, its divisor held."""
         if rounding_mode is not None:
-            rounded: Tensor = self.held(func, a, b, rounding_mode=rounding_mode)
-            return rounded
+            return self.held(func, a, b, rounding_mode=rounding_mode)
         if func.__name__.strip("_").startswith("r"):
             a, b = b, a
-        found: Tensor = a / _still(b)
-        return found
+        return a / _still(b)
 
     def power(self, func: Rule, x: Any, power: Any) -> Tensor:
         """xᵖ as x times xᵖ⁻¹, which is held; a divisor is held whole."""
         if not computed(x) or not isinstance(power, int | float) or power < 1:
             return self.held(func, x, power)
-        found: Tensor = x * x.detach() ** (power - 1)
-        return found
+        return x * x.detach() ** (power - 1)
 
     def square(self, func: Rule, x: Tensor) -> Tensor:
         """x², as a power."""

@@ -140,15 +140,13 @@ def sampled_distances(
 
 def removal_effects(encoder: LoadedEncoder, one: Inputs) -> PerHead:
     """Angle by which the pooled vector turns without each head; see `vz.effect`."""
-    found: PerHead = effect(encoder, one, measure="pooled").values[0]
-    return found
+    return effect(encoder, one, measure="pooled").values[0]
 
 
 def carried_shares(encoder: LoadedEncoder, one: Inputs) -> PerHead:
     """What each head brought to the pooled vector's length, as a part of it; see `vz.attribute`."""
     (found,) = attribute(encoder, one, of="pooled")
-    shares: PerHead = abs(found.heads) / found.score
-    return shares
+    return abs(found.heads) / found.score
 
 
 # By measure: its place among the statistics, and how it is found for one text.

@@ -56,16 +56,14 @@ class Effect(ArrayResult, main="values"):
     @property
     def mean(self) -> Float[np.ndarray, "layer head"]:
         """The mean over the texts."""
-        mean: Float[np.ndarray, "layer head"] = self.values.mean(axis=0)
-        return mean
+        return self.values.mean(axis=0)
 
     @property
     def spread(self) -> Float[np.ndarray, "layer head"]:
         """The standard deviation over the texts; NaN for a single text."""
         if len(self.values) < 2:
             return np.full(self.values.shape[1:], np.nan)
-        spread: Float[np.ndarray, "layer head"] = self.values.std(axis=0, ddof=1)
-        return spread
+        return self.values.std(axis=0, ddof=1)
 
     @public
     def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:
@@ -236,8 +234,7 @@ class _One:
             self.answers[layer, heads] = [self._name(said, at) for at in range(len(heads))]
 
     def _name(self, said: Any, at: int) -> str:
-        name: str = self.measure.name(int(said.labels[at]))
-        return name
+        return self.measure.name(int(said.labels[at]))
 
 
 def _together(found: Sequence[_One], how: str) -> Effect:

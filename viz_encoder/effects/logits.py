@@ -76,8 +76,7 @@ class Logits:
     def pair(self, outputs: Outputs) -> Float[np.ndarray, "variant 2"]:
         """Probability of each of the two answers."""
         shares, _ = likelihoods(self.head, self.logits(outputs))
-        both: Float[np.ndarray, "variant 2"] = shares[:, [self.answer, self.other]].cpu().numpy()
-        return both
+        return shares[:, [self.answer, self.other]].cpu().numpy()
 
     def said(self, outputs: Outputs) -> BestLabels:
         """The label that comes first now, and how likely it is."""
@@ -173,8 +172,7 @@ class StateChange(NoAnswer):
         if self._at is not None:
             return turned(outputs[:, self._at], self._before[:, self._at])
         each = turned(outputs[:, self._real], self._before[:, self._real])
-        mean: Float[np.ndarray, " variant"] = each.mean(axis=1)
-        return mean
+        return each.mean(axis=1)
 
 
 def turned(

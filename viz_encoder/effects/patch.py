@@ -46,8 +46,7 @@ class Patch(ArrayResult, main="shares", table={"share": "shares", "value": "valu
     @property
     def mean(self) -> Float[np.ndarray, "layer head"]:
         """The mean share over the pairs."""
-        mean: Float[np.ndarray, "layer head"] = self.shares.mean(axis=0)
-        return mean
+        return self.shares.mean(axis=0)
 
     @public
     def ranked(self, n: Most = 10) -> tuple[HeadPlace, ...]:
@@ -154,8 +153,7 @@ class _Twins:
     def shares(self) -> Float[np.ndarray, "layer head"]:
         """The change, as a share of the way to the other run."""
         goal = self.other if self.base == self.clean else self.clean
-        shares: Float[np.ndarray, "layer head"] = (self.values - self.base) / (goal - self.base)
-        return shares
+        return (self.values - self.base) / (goal - self.base)
 
     @property
     def n_forwards(self) -> float:

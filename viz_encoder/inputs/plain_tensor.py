@@ -36,10 +36,7 @@ def picture_of(
         shown = (shown - low) / (high - low).clamp_min(torch.finfo(torch.float32).tiny)
     if len(shown) != 3:
         shown = shown.mean(dim=0, keepdim=True).expand(3, -1, -1)
-    found: UInt8[np.ndarray, "height width 3"] = (
-        (shown.clamp(0, 1) * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
-    )
-    return found
+    return (shown.clamp(0, 1) * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
 
 
 UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch supports few operations on these
