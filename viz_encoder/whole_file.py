@@ -82,11 +82,7 @@ def _remove_leftovers(parent: Path) -> None:
 
 
 def require_writable(path: str | Path) -> None:
-    """Refuse at once, before any work, a path where no file could be put.
-
-    Raises:
-        TraceError: it is a folder, a device or a pipe, or its folder does not exist.
-    """
+    """Refuse at once, before any work, a path where no file could be put."""
     try:
         target = Path(path).resolve()
         _permissions(target, path)
@@ -97,12 +93,7 @@ def require_writable(path: str | Path) -> None:
 
 
 def kind_of(path: str | Path, kinds: Sequence[str]) -> str:
-    """The ending of a file that is to be written, such as ".csv", before any work.
-
-    Raises:
-        SelectionError: it is none of these kinds.
-        TraceError: the library that writes it is not installed.
-    """
+    """The ending of a file that is to be written, such as ".csv", before any work."""
     kind = Path(path).suffix.lower()
     if kind not in kinds:
         fault = "has no known ending; choose one of" if len(kinds) > 1 else "must end in"

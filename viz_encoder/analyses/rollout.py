@@ -88,11 +88,7 @@ def rollout_matrix(trace: Trace, fuse: Fuse = "mean") -> RolloutMatrix:
 
 
 def require_self_attention(trace: Trace) -> None:
-    """Raise unless each query is a key as well.
-
-    Raises:
-        SelectionError: layers of cross-attention.
-    """
+    """Raise unless each query is a key as well."""
     if any(layer.cross for layer in trace.layers):
         raise SelectionError(
             "Rollout needs a key for each query; the keys of this run are other tokens than its "

@@ -244,9 +244,6 @@ def read_token(
         names: of all tokens.
         what: how the argument is called.
         valid: which tokens are real (one entry each), where padding cannot be meant.
-
-    Raises:
-        SelectionError: no such token, several of that name, or padding.
     """
     also = ", or a token's name" if len(names) else ""
     if isinstance(token, str):

@@ -185,11 +185,7 @@ class Attribution(WithLinks, ArrayResult, main="tokens"):
         return {"number": numbers, "token": list(self.names), "share": self.tokens.tolist()}
 
     def _layers(self) -> list[tuple[int, int, int]]:
-        """Heads, queries and keys of each layer.
-
-        Raises:
-            SelectionError: the shares are by AttnLRP.
-        """
+        """Heads, queries and keys of each layer."""
         if self.through != "values":
             raise SelectionError(
                 'Links are exact where weights are held; ask with through="values".'

@@ -50,11 +50,7 @@ class Beside(ArrayResult, main="shares", table={"share": "shares", "effect": "ef
 
 
 def beside(shares: Float[np.ndarray, "layer head"], effect: Effect) -> Beside:
-    """Shares beside effects; each is compared with the largest of its own kind.
-
-    Raises:
-        SelectionError: they are of models of different sizes.
-    """
+    """Shares beside effects; each is compared with the largest of its own kind."""
     effects = effect.mean
     if effects.shape != shares.shape:
         raise SelectionError(

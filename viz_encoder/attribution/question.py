@@ -89,11 +89,7 @@ def of_two(
 
 
 def toward(vector: Vector, given: Any) -> ScoreQuestion:
-    """The pooled vector along another one, of length 1.
-
-    Raises:
-        InputError: `given` is not a vector of the same size, or its norm is 0.
-    """
+    """The pooled vector along another one, of length 1."""
     try:
         other = torch.as_tensor(given).to(vector.detach())
     except (TypeError, ValueError, RuntimeError) as fault:

@@ -88,11 +88,7 @@ class PooledVector:
 def readout_of(
     encoder: LoadedEncoder, sample: Sample, valid: Tensor, of: Of | None, token: Token | None
 ) -> Readout:
-    """What is read; if `of` is None: an answer, else the token's state, else the pooled vector.
-
-    Raises:
-        SelectionError: no head that answers, no such token, or a token where none is read.
-    """
+    """What is read; if `of` is None: an answer, else the token's state, else the pooled vector."""
     at = None if token is None else read_token(token, sample.tokens, valid=valid[0])
     if of not in (None, "state", "pooled") and not tasks(encoder):
         raise SelectionError(

@@ -19,11 +19,7 @@ from viz_encoder.trace.trace import Trace
 
 
 def require_ready(model: nn.Module, name: str, itself: str = "model") -> None:
-    """Raise unless a score of the model can be split.
-
-    Raises:
-        SelectionError: it is in training mode, quantized, or TorchScript.
-    """
+    """Raise unless a score of the model can be split."""
     if model.training:
         raise SelectionError(
             f"{name} is in training mode, where dropout changes its answers; call "

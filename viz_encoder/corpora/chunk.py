@@ -191,11 +191,7 @@ class Parts:
     """A folder of chunks that are done, each under a digest of data, model and settings."""
 
     def __init__(self, folder: str | Path, model: str, settings: Settings) -> None:
-        """The folder is made if it is not there.
-
-        Raises:
-            TraceError: it cannot be made.
-        """
+        """The folder is made if it is not there."""
         self.folder = Path(folder)
         told = f"{FORMAT} {settings} {list(STATISTICS)} {model}"
         if settings.pooling:

@@ -43,11 +43,7 @@ class CorpusItems:
     """The items in their order; `total` is None where it is not known before the end."""
 
     def __init__(self, given: Any, columns: TextColumns) -> None:
-        """Large files are read lazily.
-
-        Raises:
-            InputError: no such file or folder, or something that holds no items.
-        """
+        """Large files are read lazily."""
         self.source, self.columns = "", columns
         self._items: Iterable[Any]
         if isinstance(given, str | Path):
@@ -141,11 +137,7 @@ def _json_rows(path: Path, columns: TextColumns) -> Iterator[Any]:
 
 
 def column_names(header: str) -> tuple[list[str], str]:
-    """The names in the first line of a table, and the sign between its cells.
-
-    Raises:
-        InputError: the line is none of a table.
-    """
+    """The names in the first line of a table, and the sign between its cells."""
     delimiter = max(",;\t", key=header.count)
     try:
         names = next(csv.reader([header], delimiter=delimiter), [])

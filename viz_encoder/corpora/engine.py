@@ -102,11 +102,7 @@ class HeadWorker:
     def __call__(
         self, batch: Mapping[str, Any], numbers: Sequence[int] | None = None
     ) -> dict[str, list[Any]]:
-        """{"item": [the first number], "sums": [bytes]}, whatever the size of the batch.
-
-        Raises:
-            InputError: rows without numbers.
-        """
+        """{"item": [the first number], "sums": [bytes]}, whatever the size of the batch."""
         given = batch.get(ITEM) if numbers is None else numbers
         if given is None:
             raise InputError(

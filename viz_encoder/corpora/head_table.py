@@ -88,11 +88,7 @@ class HeadTable(TableResult):
         return next(iter(self.statistics.values())).mean.shape[1]
 
     def __getitem__(self, name: str) -> Spread:
-        """Look up one statistic: table["previous"].mean.
-
-        Raises:
-            SelectionError: no such statistic.
-        """
+        """Look up one statistic: table["previous"].mean."""
         if name not in self.statistics:
             names = ", ".join(self.statistics)
             raise SelectionError(f"There is no statistic {name!r}; choose one of {names}.")

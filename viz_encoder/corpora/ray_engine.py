@@ -96,11 +96,7 @@ def measured_dataset(
     watch: CorpusWatch,
     cluster: Cluster,
 ) -> Iterator[HeadSums]:
-    """The sums of a ray.data.Dataset, which the cluster reads itself; it has a column "item".
-
-    Raises:
-        InputError: a column that is not there.
-    """
+    """The sums of a ray.data.Dataset, which the cluster reads itself; it has a column "item"."""
     names = rows.schema().names
     for name in (*columns, ITEM):
         if name is not None and name not in names:

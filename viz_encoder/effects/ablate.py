@@ -78,11 +78,7 @@ def _said(module: nn.Module, cuts: Mapping[int, Mapping[int, HeadCut]]) -> Said:
 
 
 def checked(cuts: Any) -> dict[int, dict[int, HeadCut]]:
-    """The cuts by layer and head.
-
-    Raises:
-        SelectionError: what is no mapping, no head, or no cut.
-    """
+    """The cuts by layer and head."""
     if not isinstance(cuts, Mapping):
         raise SelectionError(f"cuts is {said(cuts)}; give a dict such as {{(3, 0): 'zero'}}.")
     found: dict[int, dict[int, HeadCut]] = {}

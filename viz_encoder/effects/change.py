@@ -119,12 +119,7 @@ def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int
 
 
 def check_changes(changes: Sequence[Change], sample: Sample, n_layers: int, n_heads: int) -> None:
-    """Refuse changes that cannot be made to this run.
-
-    Raises:
-        SelectionError: too many changes, a change of something that does not exist or that cannot
-            be changed, or two changes of one word.
-    """
+    """Refuse changes that cannot be made to this run."""
     if len(changes) > MOST:
         raise SelectionError(
             f"There are {len(changes)} changes; at most {MOST} can be made at once."

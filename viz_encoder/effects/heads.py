@@ -10,11 +10,7 @@ from viz_encoder.errors import InputError, SelectionError
 
 
 def one_by_one(given: Any) -> list[Any]:
-    """Each input by itself; a list of numbers is one input, a list of anything else is several.
-
-    Raises:
-        InputError: none.
-    """
+    """Each input by itself; a list of numbers is one input, a list of anything else is several."""
     if not isinstance(given, list):
         return [given]
     if not given:
@@ -29,11 +25,7 @@ Heads = Annotated[Literal["all"] | Sequence[HeadPlace], '"all", or pairs such as
 
 
 def chosen(heads: Heads, config: EncoderConfig) -> tuple[HeadPlace, ...]:
-    """The heads, in order, none twice.
-
-    Raises:
-        SelectionError: none, or one that is not there.
-    """
+    """The heads, in order, none twice."""
     if heads == "all":
         every = (
             (layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)

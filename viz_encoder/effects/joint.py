@@ -39,9 +39,6 @@ def replacement(
 
     The mean over the text's own tokens is not offered: with mean pooling it leaves the pooled sum
     as it was, and so says that nothing matters.
-
-    Raises:
-        InputError: "mean" without a set, or a set that is not used.
     """
     if how == "zero":
         if reference is not None:

@@ -22,11 +22,7 @@ Measured = Annotated[
 
 
 def measure_of(name: Measured | None, run: Rerun, asked: MeasureArguments) -> Measure:
-    """The measure of that name for this run, or of that score; if none is given, the usual one.
-
-    Raises:
-        SelectionError: a measure that this model or input does not have.
-    """
+    """The measure of that name for this run, or of that score; if none is given, the usual one."""
     if name is None:
         name = usual(run)
     _require_used(name, asked)
@@ -80,11 +76,7 @@ UNTOUCHED = "The measure is not a number even with all heads in place"
 
 
 def require_number(value: float, fault: str = UNTOUCHED) -> float:
-    """The value, if it is finite.
-
-    Raises:
-        InputError: it is not; `fault` says of what value.
-    """
+    """The value, if it is finite."""
     if not math.isfinite(value):
         raise InputError(
             f"{fault}: the model's weights or its output hold NaN or infinite values. Look at "

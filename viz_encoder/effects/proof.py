@@ -201,11 +201,7 @@ def _without_columns(
 
 
 def first_tensor(out: Any) -> Tensor:
-    """A model's output, or its first tensor.
-
-    Raises:
-        TraceError: it gives none.
-    """
+    """A model's output, or its first tensor."""
     if isinstance(out, Tensor):
         return out
     values = out.values() if isinstance(out, dict) else out

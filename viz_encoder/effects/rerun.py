@@ -55,12 +55,7 @@ class Rerun:
     def __init__(
         self, encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None
     ) -> None:
-        """Run it once, untouched; with a custom mask, if one is given.
-
-        Raises:
-            InputError: more than one input.
-            SelectionError: inside an ablation of this model.
-        """
+        """Run it once, untouched; with a custom mask, if one is given."""
         require_no_knock(encoder.model, "effect, patch and the like")
         if len(inputs.samples) != 1:
             raise InputError(f"There are {len(inputs.samples)} inputs; give them one at a time.")

@@ -108,11 +108,7 @@ class WithoutTokens:
 
 
 def mask_name(encoder: LoadedEncoder) -> str:
-    """This model's spelling of [MASK].
-
-    Raises:
-        SelectionError: the model has no [MASK] token.
-    """
+    """This model's spelling of [MASK]."""
     reader = encoder.reader
     if isinstance(reader, TextReader):
         for spelling in MASKS:

@@ -29,9 +29,6 @@ def switched(
         encoder: the model as it was trained.
         positions: False switches them off.
         causal: True lets a token attend to itself and the tokens before it alone.
-
-    Raises:
-        SelectionError: there is nothing to switch: it has no positions, or is causal already.
     """
     config = encoder.config
     if not positions:
@@ -103,9 +100,6 @@ def word_order(
         one: index of a token that is not special; by default, the first.
         two: index of another with a different id; by default, or where these two cannot be
             swapped, the first such token.
-
-    Raises:
-        SelectionError: a picture, a text without two different words, or a model without positions.
     """
     if inputs.values.is_floating_point():
         raise SelectionError(NO_WORDS)

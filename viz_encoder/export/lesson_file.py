@@ -46,9 +46,6 @@ def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
     Args:
         seats: whose sentences it has; the lesson's own sentence is always there.
         language: the one it opens in; the others can be chosen in it.
-
-    Raises:
-        SelectionError: no such seat or language, or too many seats for a file of 3 MB.
     """
     numbers = sorted(set(seats))
     if len(numbers) > MOST_SEATS:

@@ -49,10 +49,6 @@ def draw_page(
         query: a row to mark, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
         changed: for a run with changes, each change in words, and their effect on the output.
-
-    Raises:
-        SelectionError: no such layer, head, query or scale.
-        TraceError: the check of the maps failed, so they are not shown.
     """
     require_proven(trace)
     if view.scale not in SCALES:
@@ -70,11 +66,7 @@ def draw_page(
 
 
 def require_proven(trace: Trace) -> None:
-    """Refuse to show maps that are known not to be the ones that ran.
-
-    Raises:
-        TraceError: the check of the maps failed.
-    """
+    """Refuse to show maps that are known not to be the ones that ran."""
     proof = trace.proof
     if proof.checked and not proof.passed:
         raise TraceError(f"The maps are not shown, because their check failed. {proof.sentence}")

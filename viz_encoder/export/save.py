@@ -12,11 +12,7 @@ from viz_encoder.whole_file import PICTURES, kind_of, write_whole
 
 
 def picture(figure: Any, kind: str, *, width: int, height: int) -> bytes:
-    """The content of a .png, .svg or .pdf file.
-
-    Raises:
-        TraceError: kaleido could not draw it.
-    """
+    """The content of a .png, .svg or .pdf file."""
     # A page has room above and a ground of its own; a file has neither.
     figure.update_layout(
         margin_t=170, margin_l=120, title_y=0.98, title_yanchor="top", paper_bgcolor="white"
@@ -46,10 +42,6 @@ def save(
         view: the map; its scale is of the colors in .html.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
-
-    Raises:
-        SelectionError: no such layer, head, query, scale or kind of file.
-        TraceError: the file cannot be written, or maps whose check failed.
     """
     path = Path(path)
     kind = kind_of(path, KINDS)

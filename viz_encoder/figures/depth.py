@@ -41,9 +41,6 @@ def shown_keys(
     """Select the shown part of a measure over all tokens; NaN stays NaN.
 
     A row without anything on the keys that are shown keeps its zeros.
-
-    Raises:
-        SelectionError: every token is special.
     """
     tokens = np.flatnonzero(~np.array(special)) if hide_special else np.arange(rows.shape[1])
     if not len(tokens):

@@ -13,11 +13,7 @@ from viz_encoder.trace import Trace
 
 
 def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
-    """The keywords for `view.draw`; it checks itself that a number is within the run.
-
-    Raises:
-        SelectionError: an option that the view does not have, or a value that it cannot take.
-    """
+    """The keywords for `view.draw`; it checks itself that a number is within the run."""
     controls = {control.name: control for control in view.options}
     if "layer" not in controls and "state" in controls:  # as links from before call it
         given = {"state" if name == "layer" else name: text for name, text in given.items()}

@@ -43,11 +43,7 @@ UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch supports few oper
 
 
 def plain_tensor(tensor: Tensor, name: str) -> Tensor:
-    """The tensor itself, whole numbers without a sign as int64.
-
-    Raises:
-        InputError: a nested, sparse, quantized or meta tensor.
-    """
+    """The tensor itself, whole numbers without a sign as int64."""
     if tensor.is_nested:
         raise InputError(f"{name} is a nested tensor; give a list of its rows: x.unbind().")
     if tensor.layout is not torch.strided:

@@ -18,11 +18,7 @@ COLUMNS = ("step", "name", "layer", "head", "value", "text")
 
 
 def writer_of(log: Any) -> Write:
-    """Choose how to write a look by the methods of `log`, without importing its library.
-
-    Raises:
-        InputError: it can do nothing that is known.
-    """
+    """Choose how to write a look by the methods of `log`, without importing its library."""
     if isinstance(log, str | PathLike):
         return _to_csv(Path(fspath(log)))
     if callable(getattr(log, "add_scalar", None)):

@@ -165,9 +165,6 @@ def item_plane(vectors: Float[np.ndarray, "item d_pooled"]) -> ItemPlane:
     """Principal components (Pearson, 1901) of vectors from which their mean is subtracted.
 
     Each axis points so that its largest entry is positive, so the same set gives the same picture.
-
-    Raises:
-        SelectionError: fewer than two vectors.
     """
     if len(vectors) < 2:
         raise SelectionError("A plane needs at least two items; this set has one.")

@@ -28,11 +28,7 @@ def layer_of(trace: Trace, layer: int, head: int | None = None) -> LayerTrace:
 
 
 def require_ran(encoder: WeightSource, trace: Trace, token: int) -> None:
-    """Refuse padding that torch left out of a recorded run, as it does with nested tensors.
-
-    Raises:
-        SelectionError: the token is such.
-    """
+    """Refuse padding that torch left out of a recorded run, as it does with nested tensors."""
     if isinstance(encoder, RecordedParts) and encoder.ragged and not trace.valid[token]:
         raise SelectionError(
             f"Token {token} is padding, which torch left out of this run; choose a real token."
