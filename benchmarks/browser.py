@@ -162,7 +162,7 @@ def _table(rows: list[Measured], version: str) -> str:
     head = "| what | median ms | 95 % within ms | ratio of medians |\n|---|---|---|---|\n"
     return (
         f"# In the browser\n\nChromium {version}, headless, software rendering, {platform.machine()}, a MiniLM shape with "
-        "random weights, all rows in one run. The first rows are of visits in turn, each in a profile of its own. A click counts from its event to the frame after the map is painted, sent by "
+        "random weights, all rows in one run. The first rows are of visits in turn, each in a profile of its own. A click counts from its event to the end of the frame that paints the map, sent by "
         f"a script or by a mouse that rested on the head for {REST} ms, in which our page asks for the map, and was held down for {PRESS} ms; a frame, from one to the next while the pointer moves on at each. Written by `python -m benchmarks.browser`.\n\n"
         + head
         + "\n".join(lines)

@@ -13,7 +13,8 @@ FRAMES = 120
 SCRIPTS = {"d3": "d3.min.js", "jquery": "jquery.min.js", "require": "require.js"}
 PRESS = 80  # milliseconds a person holds the button down
 REST = 120  # and rests on a head before that
-# Counts from the click event, which a script sends or the mouse's release.
+# Counts from the click event, which a script sends or the mouse's release, to the end of the frame that
+# paints: a task that is posted in its animation frame runs once it is drawn.
 CLICK = """async ([button, painted, scripted]) => {
   const [, selector, text] = painted.match(/^(text=)?(.*)$/).map((part) => part ?? "");
   const there = () => painted.startsWith("text=")
@@ -23,7 +24,11 @@ CLICK = """async ([button, painted, scripted]) => {
   const clicked = new Promise((done) => node.addEventListener("click", () => done(performance.now()), { capture: true, once: true }));
   window.taken = clicked.then(async (start) => {
     while (!there()) await new Promise(requestAnimationFrame);
-    await new Promise(requestAnimationFrame);
+    const { port1, port2 } = new MessageChannel();
+    await new Promise((done) => {
+      port1.onmessage = done;
+      port2.postMessage(0);
+    });
     return performance.now() - start;
   });
   if (scripted) node.click();
@@ -59,7 +64,7 @@ def run_of(n_tokens: int) -> Trace:
 def click_to_paint(
     page: Page, names: tuple[str, str], layer: int, head: int, *, mouse: bool = False
 ) -> float:
-    """Milliseconds from a click on a head, by a script or the mouse, to the frame after its map."""
+    """Milliseconds from a click on a head, by a script or the mouse, to the end of its map's frame."""
     button, painted = (name.format(layer, head) for name in names)
     if mouse:
         page.mouse.move(1, 1)
