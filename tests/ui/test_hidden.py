@@ -109,9 +109,7 @@ def test_routes_give_what_the_analyses_find(client, trace, minilm, hide):
         return array(client("text", f"{path}{'&' if '?' in path else '?'}hide_special={hide}"))
 
     only = {"hide_special": hide}
-    each = [token_similarity(trace, at, **only).cosines for at in range(7)]
-    close(route("cosine_similarities"), each)
-    close(route("token_similarity?layer=4"), each[4])
+    close(route("token_similarity?layer=4"), token_similarity(trace, 4, **only).cosines)
     close(route("hidden_change"), drawn(hidden_change(trace, **only)))
     parts = residual_change(minilm, trace, **only)
     lengths = parts.attention, parts.feed_forward
@@ -130,9 +128,6 @@ def test_a_long_document_is_answered(client, long_run):
     blocks = client("long", "token_similarity?layer=3")
     close(array(blocks), token_similarity(trace, 3, size=512).cosines)
     assert json.loads(unquote(blocks.headers["x-about"]))["edges"][:2] == [0, 4]
-    refused = client("long", "cosine_similarities")
-    assert refused.status_code == 404
-    assert "up to 64" in refused.json()["message"]
     nearest = client("long", "nearest_tokens?layer=3&token=700").json()
     assert nearest["neighbors"] == nearest_tokens(trace, 700, 3, n=10).neighbors.tolist()
     missing = client("saved", "residual_change").json()["message"]

@@ -97,13 +97,6 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     assert said.startswith(f"Cosine {cells.sum():.3f}: {rest:.3f} of it comes from pairs with")
     assert "“approved”–“granted”" in said
     assert f"Cosine {cells.sum():.4f} =" in panel.locator(".viz-figure-title").inner_text()
-    near = panel.locator(".viz-pairs-table tbody tr")
-    assert near.count() == 5
-    a, b = (vz.capture(minilm, text).output.double().numpy()[1:-1] for text in TEXTS)
-    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (a, b)]
-    best = sorted((unit[0] @ unit[1].T).max(axis=1), reverse=True)
-    shown = [float(text) for text in near.locator("td:last-child").all_inner_texts()]
-    assert shown == pytest.approx(best, abs=6e-4)
     page.click(".viz-pool-methods [data-method=max]")
     panel.get_by_text("choose mean").wait_for()
     assert panel.locator(".viz-figure").is_hidden() and panel.locator(".viz-lead").is_visible()

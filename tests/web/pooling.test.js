@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sorted } from "../../assets/web/vectors/method_table.js";
 import { alikeSaid, besideOthers, closest, cut, fixed, madeOf, small } from "../../assets/web/vectors/results.js";
-import { asked, nearest, secondText } from "../../assets/web/vectors/two_texts.js";
+import { asked, secondText } from "../../assets/web/vectors/two_texts.js";
 import { band } from "../../assets/web/vectors/similarity_matrix.js";
 
 test("a frame is its cell's, at least three pixels, and inside the square", () => {
@@ -92,23 +92,4 @@ test("a second text is asked for by its pooling; none only of a pair", () => {
   assert.equal(asked(" a & b ", false, pooling), "token_pairs?other=a+%26+b&method=mean&state=3");
   assert.equal(asked("  ", false, pooling), null);
   assert.equal(asked("", true, pooling), "token_pairs?other=&method=mean&state=3");
-});
-
-test("tokens stand with their nearest, the nearest first", () => {
-  const tokens = ["[CLS]", "loan", "bank"];
-  const others = ["[CLS]", "x", "credit"];
-  const found = nearest({
-    tokens,
-    others,
-    matches: [
-      [1, 2, 0.5],
-      [2, 1, -0.25],
-      [0, 0, 0.75],
-    ],
-  });
-  assert.deepEqual(found, [
-    ["0 “[CLS]”", "0 “[CLS]”", "0.750"],
-    ["1 “loan”", "2 “credit”", "0.500"],
-    ["2 “bank”", "1 “x”", "−0.250"],
-  ]);
 });

@@ -284,8 +284,6 @@ interface TokenPairs {
   tokens: string[];
   others: string[]; // of the second text
   top: [one: string, other: string, part: number][]; // of whole words
-  matches: [token: number, nearest: number, cosine: number][];
-  maxsim: Maybe; // the mean of their cosines
   alike: Record<string, Maybe>; // cosine of the two texts by each pooling
   usual: Record<string, Maybe>; // and that of two texts on different topics
   notes: string[]; // of the second text
@@ -383,7 +381,6 @@ interface MaskResult {
   sentence: string;
   forbidden: number;
   leak: Maybe[][]; // layer, head; null out of scope
-  mass: Maybe[][];
   at: [query: number, key: number][][];
   extra: number[]; // a layer: pairs that it allows and the mask forbids
   missing: number[];

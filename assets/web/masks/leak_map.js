@@ -1,7 +1,7 @@
 // The leak of every head in one small map of layers × heads; a click chooses the head.
 
 import { rgbText, theme } from "../core/colors.js";
-import { control, el, number, options } from "../core/dom.js";
+import { el, number } from "../core/dom.js";
 import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { HeadGrid } from "../views/head_grid.js";
@@ -9,29 +9,18 @@ import { scaleBar } from "../views/shading.js";
 
 /** @typedef {{ layer: number, head: Head }} Place */
 
-const MEASURES = {
-  leak: ["largest forbidden weight", "largest forbidden weight (share of a query’s total)"],
-  mass: ["mean forbidden share", "share of their weight that queries put on forbidden keys, mean over queries"],
-};
-
 export class Leaks {
   /** @type {MaskResult | null} */
   result = null;
   /** @type {Place} */
   chosen = { layer: 0, head: 0 };
-  measure = el(
-    "select",
-    { id: "viz-mask-measure", onchange: () => this.draw() },
-    ...options(Object.entries(MEASURES).map(([name, [text]]) => [name, text])),
-  );
   scale = el("p", { class: "viz-caption viz-stat-scale" });
 
   constructor(/** @type {(place: Place) => unknown} */ choose) {
     this.grid = new HeadGrid("Leak by layer and head", {
       ...{ kind: "viz-leak", sizes: [22, 16], parts: [], numbered: true, choose },
     });
-    const parts = [control("Shade by", this.measure), this.grid.node, this.scale];
-    this.node = section("viz-mask-leaks-box", "Leaks", "Leak by layer and head", ...parts);
+    this.node = section("viz-mask-leaks-box", "Leaks", "Leak by layer and head", this.grid.node, this.scale);
   }
 
   /** @type {(result: MaskResult, chosen: Place) => void} */
@@ -42,8 +31,7 @@ export class Leaks {
 
   draw() {
     if (!this.result) return;
-    const measure = this.measure.value === "mass" ? "mass" : "leak";
-    const rows = this.result[measure];
+    const rows = this.result.leak;
     const most = Math.max(0, ...rows.flat().map(Number));
     const outside = (/** @type {HeadPlace} */ { layer, head }) => (this.result?.at[layer][head][0] ?? -1) < 0;
     const why = (/** @type {HeadPlace} */ at) => (outside(at) ? "out of scope, not checked" : "not a number (NaN)");
@@ -60,7 +48,7 @@ export class Leaks {
     const hatched = el("i", { class: "viz-swatch viz-mask-outside" });
     const apart = el("span", { class: "viz-mask-key" }, hatched, "out of scope: not checked");
     this.scale.replaceChildren(
-      ...[...range, MEASURES[measure][1], "; rows are layers"],
+      ...[...range, "largest forbidden weight (share of a query’s total); rows are layers"],
       ...(this.result.scope.code ? [" ", apart] : []),
     );
   }

@@ -10,7 +10,6 @@ import { SimilarityMatrix } from "./similarity_matrix.js";
 /** @import { Cells } from "./similarity_matrix.js" */
 
 const CLEAR = 2; // hundredths of a cosine by which the lines turn
-const TOGETHER = 64; // tokens up to which all layers' matrices are fetched at once
 
 export class TokenSimilarityPanel extends Panel {
   heading = el("h4");
@@ -46,7 +45,11 @@ export class TokenSimilarityPanel extends Panel {
     const { run, hide, layer, token } = state;
     /** @type {Promise<OverSmoothing>} */
     const lines = run.json(`hidden/over_smoothing?hide_special=${hide}`);
-    const [cells, spread] = await fresh(Promise.all([this.#cells(state, fresh.signal), lines]));
+    const [[, path]] = this.tables(state);
+    /** @type {Promise<Numbers<{ edges: number[] }>>} */
+    const numbers = run.numbers(`hidden/${path}`, fresh.signal);
+    const [{ values, about }, spread] = await fresh(Promise.all([numbers, lines]));
+    const cells = { kept: run.real(hide), values, edges: about.edges };
     this.#spread(spread, layer);
     this.matrix.show(run, cells, token);
     const [, each] = cells.edges;
@@ -59,20 +62,6 @@ export class TokenSimilarityPanel extends Panel {
   /** @override @param {number | null} hovered */
   mark(hovered) {
     this.matrix.mark(hovered);
-  }
-
-  /** @type {(state: State, signal: AbortSignal) => Promise<Cells>} */
-  async #cells({ run, hide, layer }, signal) {
-    const kept = run.real(hide);
-    const { length } = kept;
-    if (length > TOGETHER) {
-      /** @type {Numbers<{ edges: number[] }>} */
-      const found = await run.numbers(`hidden/token_similarity?layer=${layer}&hide_special=${hide}`, signal);
-      return { kept, values: found.values, edges: found.about.edges };
-    }
-    const { values } = await run.numbers(`hidden/cosine_similarities?hide_special=${hide}`);
-    const edges = Array.from({ length: length + 1 }, (_, at) => at);
-    return { kept, values: values.subarray(layer * length ** 2, (layer + 1) * length ** 2), edges };
   }
 
   /** @type {(spread: OverSmoothing, layer: number) => void} */

@@ -1,11 +1,9 @@
-// Why two texts are alike: the cosine as a sum over pairs of tokens, in a sentence, a map and a list.
+// Why two texts are alike: the cosine as a sum over pairs of tokens, in a sentence and a map.
 
-import { button, caption, el, onSight, tableHead, tableRow } from "../core/dom.js";
+import { button, caption, el, onSight } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { numbered } from "../core/token_names.js";
 import { oneStop } from "../views/one_stop.js";
 import { Figure } from "../views/plotly_figure.js";
-import { ShortList } from "../views/short_list.js";
 import { alikeSaid, called, closest, fixed } from "./results.js";
 
 /** @typedef {{ layer: number, method: string }} Pooling after how many blocks, and by which method */
@@ -16,10 +14,6 @@ const WHAT =
 const NOT =
   "Look for the strongest cells; all cells sum to the cosine. These are parts of output vectors, into which the model " +
   "has mixed its whole text: a large part does not say that two words mean the same.";
-const MAXSIM =
-  "For each token of the first text, the token of the second whose hidden state points most nearly the same way, " +
-  "special tokens left out. ColBERT (Khattab & Zaharia, 2020, arXiv:2004.12832) adds these cosines up.";
-const LISTED = 12; // tokens that are listed at first
 const TYPE = "Type a second text, then press Compare.";
 
 /** The text to begin with: the twin of an example's minimal pair, else none.
@@ -34,17 +28,6 @@ export function asked(text, pair, { layer, method }) {
   const other = text.trim();
   if (!other && !pair) return null;
   return `token_pairs?${new URLSearchParams({ other, method, state: String(layer) })}`;
-}
-
-/** The tokens with their nearest, the nearest first.
- * @type {(found: Pick<TokenPairs, "tokens" | "others" | "matches">) => [token: string, nearest: string, cosine: string][]} */
-export function nearest({ tokens, others, matches }) {
-  const sorted = matches.toSorted(([, , a], [, , b]) => b - a);
-  return sorted.map(([token, other, cosine]) => [
-    numbered(token, tokens[token]),
-    numbered(other, others[other]),
-    fixed(cosine),
-  ]);
 }
 
 export class TwoTexts {
@@ -74,18 +57,7 @@ export class TwoTexts {
   answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
   notes = el("ul", { class: "viz-notes" });
   map = new Figure("Part of each pair of tokens", { caption: false });
-  rows = new ShortList(el("tbody"), LISTED);
-  maxsim = caption();
-  near = el(
-    "section",
-    { "aria-label": "Nearest token of the second text" },
-    el("h3", {}, "Nearest token of the second text (MaxSim)"),
-    caption(MAXSIM),
-    this.maxsim,
-    el("table", { class: "viz-pool-table viz-pairs-table" }, tableHead("Token", "Nearest", "Cosine"), this.rows.node),
-    this.rows.rest,
-  );
-  result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.#parts());
+  result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.map.node, caption(NOT));
   node = el(
     "section",
     { class: "viz-pairs viz-of-two", "aria-label": "Why two texts are alike" },
@@ -96,10 +68,6 @@ export class TwoTexts {
     this.result,
   );
   #asked = new Latest((sentence) => this.#none(sentence));
-
-  #parts() {
-    return el("div", { class: "viz-pairs-parts" }, el("div", {}, this.map.node, caption(NOT)), this.near);
-  }
 
   /** `link` is what it has of a run's second text; `pool` chooses a pooling.
    * @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link @param {(method: string) => unknown} pool */
@@ -181,10 +149,6 @@ export class TwoTexts {
     this.answer.hidden = this.result.hidden = false;
     this.answer.textContent = found.sentence;
     this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
-    this.near.hidden = !found.matches.length;
-    this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (1 = every token has one that points the same way).`;
-    const isolated = (/** @type {string} */ name) => el("bdi", {}, name);
-    this.rows.show(nearest(found).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)));
   }
 
   // Nothing is compared: what was said of another text goes.

@@ -17,7 +17,6 @@ from viz_encoder.ui.tabs.vectors import states
 from viz_encoder.ui.tabs.vectors.results import (
     item_plain,
     padding_plain,
-    plain_row,
     pooled_plain,
 )
 from viz_encoder.ui.tabs.vectors.two_texts import alike_plain, token_pairs_plain
@@ -68,12 +67,6 @@ def pairs(entry: Held, other: str = "", method: str = "mean", state: int = -1) -
     if why := not_a_sum(method, entry.encoder):
         return answers.plain({"why": why, **alike_plain(entry, other, state)})
     return answers.plain({**token_pairs_plain(entry, other, method, state), "why": ""})
-
-
-@ROUTER.get("/set/{key}/table")
-def table(compared: HeldSet, by: str = "silhouette") -> Response:
-    """Every method at every layer, the best first; null where it cannot be said."""
-    return answers.plain([plain_row(row) for row in compared.found.table(by)])
 
 
 @ROUTER.get("/set/{key}/plane")

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Depends, Response
-from jaxtyping import Float
 
 from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.analyses.nearest_tokens import nearest_tokens
@@ -19,7 +18,7 @@ from viz_encoder.analyses.residual_change import (
     residual_change,
 )
 from viz_encoder.analyses.token_similarity import TokenSimilarity, over_smoothing, token_similarity
-from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.errors import SelectionError
 from viz_encoder.export.states import StateResult, state_arrays, state_lines, state_npz
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers
@@ -99,20 +98,12 @@ def plain(values: Any) -> Any:
     return array.tolist()
 
 
-MAX_TOGETHER = 64  # tokens of a run whose matrices of all layers travel at once
 FILES = ("csv", "npz")
 ROUTER = APIRouter(prefix="/run/{run}/hidden", route_class=ErrorRoute)
 PLACES = Places(2)  # results that are computed at the same time; the others wait, or are given up
 
 
 Wanted = Annotated[ResultSettings, Depends()]
-
-
-@ROUTER.get("/cosine_similarities")
-@PLACES
-def cosine_similarities(entry: Held, hide_special: bool = False) -> Response:
-    """Cosines after every number of blocks, float32 "state token token", of a short run."""
-    return answers.array(_together(entry, hide_special), about={})
 
 
 @ROUTER.get("/take/{what}.{kind}")
@@ -131,19 +122,6 @@ def take(entry: Held, what: str, kind: str, asked: Wanted) -> Response:
 def result(entry: Held, what: str, asked: Wanted) -> Response:
     """A result: its numbers as float32 with x-shape, or all of it as JSON where it is short."""
     return _drawn(measure_states(entry, what, asked))
-
-
-def _together(entry: Entry, hide_special: bool) -> Float[np.ndarray, "state token token"]:
-    trace = entry.trace
-    count = len(real_token_numbers(trace, hide_special=hide_special))
-    if count > MAX_TOGETHER:
-        raise TooLong(
-            f"This run has {count:,} such tokens; the matrices of all layers come in one file "
-            f"up to {MAX_TOGETHER}. Ask for one layer at a time."
-        )
-    layers = range(n_states(trace))
-    found = (token_similarity(trace, at, hide_special=hide_special) for at in layers)
-    return np.stack([each.cosines for each in found])
 
 
 def _drawn(result: StateResult) -> Response:
