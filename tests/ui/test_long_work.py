@@ -59,7 +59,7 @@ def test_no_long_work_stands_in_the_queue_of_runs():
     assert {name: queues[name] for name in LONG} == LONG
     assert queues["run_text"] == queues["run_picture"] == "model"
     ours = {(getattr(f.fn, "__name__", ""), f.concurrency_id) for f in page.fns.values()}
-    assert {("compared", "set"), ("learn", "set")} <= ours
+    assert {("compare_items", "set"), ("learn", "set")} <= ours
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ from viz_encoder.ui.state.run_description import RunDescription, for_component
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import TabContext, script_view
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.wire import attributions, figures, run_facts
+from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
-from viz_encoder.ui.wire.errors import alert
+from viz_encoder.ui.wire.errors import NO_MEMORY, alert
 
 RUN_HOST = "core/run_host.js"
 HEADING = """
@@ -52,7 +52,6 @@ RUN_PICTURE = f"""(kind, picture) => {{
 SHARED_ENDPOINTS = (
     *form_endpoints.ENDPOINTS,
     *run_facts.ENDPOINTS,
-    *attributions.ENDPOINTS,
     *figures.ENDPOINTS,
 )
 
@@ -245,8 +244,7 @@ def _told(work: Callable[[], RunDescription]) -> tuple[Any, Any, Any]:
     except VizEncoderError as fault:
         return gr.skip(), alert(str(fault)), gr.skip()
     except MemoryError:
-        why = "That needs more memory than is available; shorten the input."
-        return gr.skip(), alert(why), gr.skip()
+        return gr.skip(), alert(NO_MEMORY), gr.skip()
 
 
 def _anew(description: RunDescription) -> str:

@@ -3,7 +3,7 @@
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from viz_encoder.errors import TooLong
@@ -66,23 +66,18 @@ LOCAL = Limits(
     client_burst=0,
     client_open=0,
 )
-PUBLIC = Limits(
+PUBLIC = replace(
+    LOCAL,
     upload_bytes=20 * MB,
     values=20_000,
     bodies_bytes=200 * MB,
-    header_seconds=10.0,
-    body_seconds=20.0,
-    body_rate=16_000,
     set_items=500,
     set_tokens=50_000,
-    corpus_texts=2_000,
     table_bytes=8 * MB,
     packed_tables=False,
     saved_cells=1_000 * MB,
     built_weights=30 * MB,
     work_seconds=60.0,
-    left_seconds=10.0,
-    queue_places=64,
     client_runs=32,
     client_long=4,
     client_rate=200.0,  # a class may come from one address

@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.limits import LOCAL, Limits, require_time
 from viz_encoder.ui.wire.clients import client_of
+from viz_encoder.ui.wire.errors import NO_MEMORY
 
 GIVEN_UP = 499  # nobody reads it
 UNHELD = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -128,7 +129,6 @@ def fair_turn(waiting: Sequence[str], client: str) -> int:
 
 
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
-NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That could not be computed; the server's log says why. Try another input."
 Work = Callable[..., Plain]  # it takes `tell`
 

@@ -13,8 +13,8 @@ from gradio.events import api
 from viz_encoder.arguments import read_argument
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.wire.errors import NO_MEMORY
 
-NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That failed; the server's log says why. Try another input."
 LONGEST = 300  # characters of a sentence in the log
 log = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ from starlette.types import Scope, Send
 
 from viz_encoder.errors import Expired, VizEncoderError
 
+NO_MEMORY = "That needs more memory than is available; shorten the input."
 FAULT = "x-fault"  # marks an error in the response
 log = logging.getLogger(__name__)
 UNFORESEEN = (

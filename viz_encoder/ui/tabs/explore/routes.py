@@ -17,7 +17,6 @@ from viz_encoder.ui.state.run_description import statistics_said
 from viz_encoder.ui.tabs.explore.changed_routes import OF_CHANGES
 from viz_encoder.ui.tabs.explore.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.explore.downloads import named_file
-from viz_encoder.ui.tabs.explore.kept_thumbnails import kept_thumbnails
 from viz_encoder.ui.tabs.explore.pairs import (
     column_of,
     key_means,
@@ -32,7 +31,7 @@ from viz_encoder.ui.tabs.explore.plain_results import (
     role_plain,
     similar_plain,
 )
-from viz_encoder.ui.tabs.explore.row_measures import rows_of
+from viz_encoder.ui.tabs.explore.row_measures import kept_thumbnails, rows_of
 from viz_encoder.ui.tabs.explore.score_routes import OF_A_SCORE
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (

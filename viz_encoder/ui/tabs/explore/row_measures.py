@@ -1,12 +1,13 @@
-"""One query's row of each measure: weights, value-weighted lengths, rollout and shares."""
+"""One query's row of each measure, and a layer's small maps of what a view keeps."""
 
 from reprlib import repr as shown  # truncates: client input can be of any length
 
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.analyses.overview import row
+from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
+from viz_encoder.analyses.survey import SIZE
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
@@ -49,6 +50,27 @@ class Measures:
             case "share":
                 return self._kept.of(entry, (measure, query), lambda: _share(entry, query))[0]
         raise SelectionError(f"There is no measure {shown(measure)}; choose {', '.join(MEASURES)}.")
+
+
+def kept_thumbnails(trace: Trace, layer: int, view: MapView) -> Float[np.ndarray, "head row col"]:
+    """Each head's map of what the view keeps, pooled by max to at most SIZE cells a side.
+
+    Raises:
+        SelectionError: the view keeps no token.
+    """
+    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
+    heads = [
+        overview(
+            *(trace, layer, head),
+            rows=slice(0, len(kept)),
+            keys=slice(0, len(kept)),
+            size=SIZE,
+            tokens=kept,
+            renormalize=view.renormalize,
+        ).values
+        for head in range(trace.layers[layer].n_heads)
+    ]
+    return np.stack(heads)
 
 
 def rows_of(

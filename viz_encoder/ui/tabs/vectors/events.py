@@ -41,7 +41,7 @@ class PoolingEvents:
     def comparing(self, read: Callable[[Any], tuple[Sequence[Item], str]]) -> Callable[..., Told]:
         """Handler that compares poolings on what it is given, read as items with a name."""
 
-        def compared(
+        def compare_items(
             given: Any,
             text_model: str,
             picture_model: str,
@@ -56,7 +56,7 @@ class PoolingEvents:
 
             return self._told(work, request)
 
-        return compared
+        return compare_items
 
     def learn(
         self,
