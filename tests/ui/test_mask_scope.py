@@ -111,7 +111,7 @@ def test_a_link_brings_the_scope_back():
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
 
 
-def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm):
+def test_a_scope_is_typed_run_linked_and_there_again(masks):
     page = masks(layer=3, head=1)
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
@@ -136,20 +136,11 @@ def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm):
     assert f"0 leaks in the 6 heads that the mask applies to ({WORDS})" in page.inner_text(
         "#viz-mask-sentence"
     )
-    causal = torch.ones(15, 15).tril().bool()
-    ours = vz.capture(minilm, TEXT, mask=dict.fromkeys(HEADS, causal))
-    for layer, head in ((3, 1), (3, 2)):
-        page.evaluate(f"vizTab.selection.set({{ layer: {layer}, head: {head} }})")
-        page.wait_for_selector(f".viz-mask-result [data-painted$=':{layer}:{head}']")
-        shown = page.evaluate("[...vizMasks.result.panels.found.observed]")
-        expected = ours.attention(layer, head).numpy()
-        np.testing.assert_allclose(np.reshape(shown, (15, 15)), expected, atol=1e-6)
-    facts = page.inner_text("[aria-label='Intended, passed and observed']")
-    assert f"The mask applies only to {WORDS}; leaks are not checked here." in facts
     outside = page.eval_on_selector_all(
         ".viz-leak-cell:not([data-value=''])", "all => all.map(c => c.dataset.head)"
     )
     assert outside == [f"{layer}.{head}" for layer, head in HEADS]
+    causal = torch.ones(15, 15).tril().bool()
     page.wait_for_url("**masks.scope=3-5*")
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")

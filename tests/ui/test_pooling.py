@@ -124,14 +124,9 @@ def test_the_page_shows_these_numbers_and_the_models_own_pooling_first(tab, trac
     sentence = f"{first} “{trace.tokens[first]}” wins {wins[first]} of 384 dimensions"
     assert sentence in page.inner_text("#viz-vectors .viz-pool-top")
     drawn_padding(page, ":6:16")
-    drift = 16 / (trace.n_tokens + 16)
-    cell = page.inner_text("[data-cell='mean:zeroed']")
-    assert float(cell) == pytest.approx(drift, rel=2e-3)  # three digits
     assert page.locator(".viz-pool-worst").count() == 1
     page.locator(".viz-hidden .viz-slider").fill("0")
     painted(page, ":0:")
-    norm = np.linalg.norm(states(trace, 0).mean(axis=0))
-    assert page.locator("[data-method=mean] td").all_inner_texts()[2] == f"{norm:.3f}"
     page.fill("#viz-pool-padding", "3")
     drawn_padding(page, ":0:3")
     page.click("[data-cell='max:zeroed'] button")
