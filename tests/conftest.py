@@ -91,6 +91,12 @@ def grammar():
     return vz.load("grammar", device="cpu")
 
 
+@pytest.fixture(scope="session")
+def scene():
+    """The built-in model of pictures, on the CPU."""
+    return vz.load("scene", device="cpu")
+
+
 @pytest.fixture
 def rng():
     """A seeded source of random numbers."""

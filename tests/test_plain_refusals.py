@@ -17,11 +17,6 @@ TEXT = "the keys to the cabinet [MASK] old"
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
-@pytest.fixture(scope="module")
 def trace(grammar):
     return vz.capture(grammar, TEXT)
 

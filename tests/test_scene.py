@@ -11,14 +11,8 @@ import viz_encoder as vz
 from scripts import scenes
 from scripts import train_everyday as script
 from viz_encoder.bundled import asset
-from viz_encoder.checkpoints import load
 
 N_HELD_OUT = 360
-
-
-@pytest.fixture(scope="module")
-def scene():
-    return load("scene", device="cpu")
 
 
 @cache

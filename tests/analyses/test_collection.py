@@ -160,14 +160,6 @@ def test_a_word_of_several_tokens_is_their_mean(minilm):
     assert np.allclose(found.of("word", 3)[0], wanted, atol=1e-5)
 
 
-def test_attention_needs_a_query_for_each_layer(minilm):
-    query = np.zeros(384, np.float32)
-    found = collection(minilm, ["a b", "c"], states=[2], queries={2: query})
-    assert np.allclose(found.of("attention", 2), found.of("mean", 2), atol=1e-6)
-    with pytest.raises(SelectionError, match="No query was learned for state 0"):
-        collection(minilm, ["a b"], queries={2: query})
-
-
 def test_each_layer_is_pooled_by_its_own_query(minilm):
     text, n = "the dog saw a cat", minilm.config.d_model
     queries = {layer: np.random.default_rng(layer).normal(size=n) for layer in (1, 4)}
@@ -178,6 +170,8 @@ def test_each_layer_is_pooled_by_its_own_query(minilm):
         weights = np.exp(hidden @ query / np.sqrt(n))
         wanted = weights @ hidden / weights.sum()
         assert np.allclose(found.of("attention", layer)[1], wanted, atol=1e-5)
+    with pytest.raises(SelectionError, match="No query was learned for state 0"):
+        collection(minilm, ["a b"], queries=queries)
 
 
 def test_a_word_that_is_in_the_prompt_too_is_that_of_the_text(minilm):
@@ -192,10 +186,9 @@ def test_a_word_that_is_in_the_prompt_too_is_that_of_the_text(minilm):
         assert np.allclose(vector, trace.hidden(2)[at[1]].numpy(), atol=1e-5)
 
 
-def test_pictures(tmp_path):
+def test_pictures(tmp_path, scene):
     from PIL import Image
 
-    encoder = vz.load("scene", device="cpu")
     for label in ("dark", "light"):
         (tmp_path / label).mkdir()
         for n, side in enumerate((40, 40, 60)):
@@ -203,9 +196,9 @@ def test_pictures(tmp_path):
             Image.new("RGB", (side, 40), (shade,) * 3).save(tmp_path / label / f"{n}.png")
     items = read_set(tmp_path)
     assert [item.label for item in items] == ["dark"] * 3 + ["light"] * 3
-    found = collection(encoder, items)
+    found = collection(scene, items)
     for number in (0, 2, 5):
-        trace = vz.capture(encoder, items[number].source)
+        trace = vz.capture(scene, items[number].source)
         alone = trace.output.mean(dim=0).numpy()
         assert np.allclose(found.of("mean", -1)[number], alone, atol=5e-6)
     assert found.names[2] == "2.png" and "last" in found.left_out

@@ -34,18 +34,7 @@ def tired(minilm):
 
 # Of TEXTS, the words of grammar alone: no finding links them.
 GRAMMATICAL = {
-    "is",
-    "an",
-    "the",
-    "didn",
-    "t",
-    "because",
-    "was",
-    "too",
-    "although",
-    "who",
-    "had",
-    "all",
+    *("is", "an", "the", "didn", "t", "because", "was", "too", "although", "who", "had", "all"),
     "to",
 }
 

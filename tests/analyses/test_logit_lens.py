@@ -107,7 +107,7 @@ def test_token_labels_and_one_label_for_the_whole(tmp_path):
     assert np.abs(found.finals[:, 0] - shares[:, answer].numpy()).max() <= 1e-5
 
 
-def test_the_last_row_is_what_the_model_predicts(grammar):
+def test_the_last_row_is_what_the_model_predicts(grammar, scene):
     trace = vz.capture(grammar, "the keys to the cabinet [MASK] old")
     at = trace.tokens.index("[MASK]")
     found = logit_lens(grammar, trace)
@@ -115,7 +115,6 @@ def test_the_last_row_is_what_the_model_predicts(grammar):
     assert tuple(found.labels[-1, at]) == guess.labels and guess.labels[0] == "are"
     assert np.abs(found.shares[-1, at] - guess.shares).max() <= 1e-6
     assert np.array_equal(found.finals[-1], found.shares[-1, :, 0])
-    scene = vz.load("scene", device="cpu")
     seen = logit_lens(scene, vz.capture(scene, asset("examples/digit.png")), n=1)
     assert seen.labels[-1, 0, 0] == "7" and seen.labels.shape == (5, 1, 1)
 

@@ -149,12 +149,11 @@ def test_padding_at_the_start_takes_no_share_either(minilm, run):
     assert np.allclose(found.vectors["cls"][0], run.output[2], atol=1e-6)
 
 
-def test_a_pre_norm_model_is_read_through_its_final_norm():
-    encoder = vz.load("scene", device="cpu")
-    trace = vz.capture(encoder, asset("examples/digit.png"))
-    found = pooled(encoder, trace, methods=["mean"], states=[2, -1])
+def test_a_pre_norm_model_is_read_through_its_final_norm(scene):
+    trace = vz.capture(scene, asset("examples/digit.png"))
+    found = pooled(scene, trace, methods=["mean"], states=[2, -1])
     with torch.inference_mode():
-        wanted = encoder.model.final_norm(trace.hidden(2)).mean(dim=0).numpy()
+        wanted = scene.model.final_norm(trace.hidden(2)).mean(dim=0).numpy()
     assert np.allclose(found.vectors["mean"][0], wanted, atol=1e-6)
     assert np.allclose(found.vectors["mean"][1], trace.output.mean(dim=0).numpy(), atol=1e-6)
     assert "lower right patch" in found.left_out["last"]

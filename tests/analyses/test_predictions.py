@@ -39,13 +39,12 @@ def test_masked_tokens(tmp_path):
         assert np.allclose(guess.shares, best.values, atol=1e-6) and guess.unit == "probability"
 
 
-def test_a_pre_norm_model_is_read_through_its_final_norm():
-    encoder = vz.load("scene", device="cpu")
-    trace = vz.capture(encoder, asset("examples/digit.png"))
-    by_output, by_last = (predictions(encoder, trace, state=n)[0] for n in (None, 4))
+def test_a_pre_norm_model_is_read_through_its_final_norm(scene):
+    trace = vz.capture(scene, asset("examples/digit.png"))
+    by_output, by_last = (predictions(scene, trace, state=n)[0] for n in (None, 4))
     assert by_output.labels[0] == "7" and by_output.token is None
     assert np.allclose(by_output.shares, by_last.shares, atol=1e-6)
-    assert not np.allclose(by_output.shares, predictions(encoder, trace, state=0)[0].shares)
+    assert not np.allclose(by_output.shares, predictions(scene, trace, state=0)[0].shares)
 
 
 @pytest.mark.parametrize(("n", "unit"), [(3, "probability"), (1, "score")])

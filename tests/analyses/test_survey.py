@@ -1,6 +1,5 @@
 """The survey and the overview against plain loops over the whole map."""
 
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -95,46 +94,9 @@ def test_what_a_statistic_can_be_at_most(n):
         assert said[name]["title"] and said[name]["unit"] in ("nats", "tokens", "share")
 
 
-@pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("head", [3, "mean", "max", (1, 4)])
-@pytest.mark.parametrize("size", [512, 4])
-def test_overview_equals_loops(traces, which, head, size):
-    trace = traces[which]
-    every = trace.attention(2).numpy()
-    whole = {3: every[3], "mean": every.mean(axis=0), "max": every.max(axis=0)}.get(
-        head, every[[1, 4]].mean(axis=0)
-    )
-    kept = [i for i, special in enumerate(trace.sample.special) if not special]
-    for tokens in (None, kept):
-        index = np.arange(trace.n_tokens) if tokens is None else np.array(tokens)
-        rows, keys = slice(1, len(index)), slice(0, len(index) // 2)  # other steps on each side
-        tile = overview(trace, 2, head, rows=rows, keys=keys, size=size, tokens=tokens)
-        part = whole[np.ix_(index[rows], index[keys])]
-        allowed = np.broadcast_to(trace.valid.numpy()[index[keys]], part.shape)
-        for i, row_block in enumerate(blocks(part.shape[0], tile.row_step)):
-            for j, key_block in enumerate(blocks(part.shape[1], tile.key_step)):
-                at = np.ix_(row_block, key_block)
-                assert row_block == range(*tile.row_edges[i : i + 2] - rows.start)
-                assert key_block == range(*tile.key_edges[j : j + 2] - keys.start)
-                expected = part[at][allowed[at]].max() if allowed[at].any() else np.nan
-                assert tile.values[i, j] == pytest.approx(expected, abs=1e-6, nan_ok=True)
-        assert max(tile.values.shape) <= size
-
-
 def test_an_empty_part_is_refused(traces):
     with pytest.raises(SelectionError, match="empty"):
         overview(traces[0], 0, 0, rows=slice(3, 3), keys=slice(0, 3))
-
-
-def test_a_single_spike_survives_any_pooling(minilm):
-    trace = vz.capture(minilm, "word " * 400)
-    whole = trace.attention(3).amax(dim=(1, 2)).numpy()
-    one = replace(trace, layers=trace.layers[3:4])
-    assert survey(one, 8)[0].thumbnails_max.max(axis=(1, 2)) == pytest.approx(whole, abs=1e-6)
-    everything = slice(None)
-    for head, largest in enumerate(whole):
-        tile = overview(trace, 3, head, rows=everything, keys=everything, size=8)
-        assert tile.values.max() == pytest.approx(largest, abs=1e-6)
 
 
 def test_one_token(minilm):

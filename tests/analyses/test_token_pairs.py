@@ -136,8 +136,7 @@ def test_padding_adds_nothing(minilm, runs):
     assert len(found.matches) == n - 2 and "[PAD]" not in found.sentence
 
 
-def test_two_pictures():
-    scene = vz.load("scene", device="cpu")
+def test_two_pictures(scene):
     one, other = (vz.capture(scene, asset(PICTURES[name])) for name in ("a digit", "a wide scene"))
     found = token_pairs(one, other, "cls_mean", encoder=scene)
     rest = one.grid.n_prefix

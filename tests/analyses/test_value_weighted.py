@@ -60,9 +60,8 @@ def test_the_norms_are_those_of_the_vectors(runs, which, layer, block_bytes, mon
     assert not together.norms[..., ~trace.valid.numpy()].any()
 
 
-def test_the_vectors_sum_to_what_the_layer_adds():
+def test_the_vectors_sum_to_what_the_layer_adds(scene):
     """Pre-norm: what a query's keys add, and W_O's bias, is the step of the residual stream."""
-    scene = vz.load("scene", device="cpu")
     trace = vz.capture(scene, asset("examples/digit.png"))
     block = scene.model.layers[1]
     with torch.no_grad():

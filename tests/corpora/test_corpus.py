@@ -78,8 +78,7 @@ def test_pairs_come_from_two_columns(minilm, tmp_path):
     assert len({one.query_side != one.key_side for one in found.examples}) == 2
 
 
-def test_a_folder_of_pictures(tmp_path):
-    scene = vz.load("scene", device="cpu")
+def test_a_folder_of_pictures(tmp_path, scene):
     for name in ("digit", "wide"):
         (tmp_path / f"{name}.png").write_bytes(asset(f"examples/{name}.png").read_bytes())
     (tmp_path / "broken.png").write_bytes(b"nothing")

@@ -266,8 +266,7 @@ def test_rows_are_the_same_after_bytes_and_are_left_out_of_a_merge(grammar):
     assert again.vectors.n == 2 and len(again.rows.items) == 1
 
 
-def test_pictures_are_named_by_their_files(tmp_path):
-    scene = vz.load("scene", device="cpu")
+def test_pictures_are_named_by_their_files(tmp_path, scene):
     (tmp_path / "pictures").mkdir()
     for name in ("digit", "wide"):
         content = asset(f"examples/{name}.png").read_bytes()

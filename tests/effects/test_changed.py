@@ -187,8 +187,7 @@ def test_what_cannot_be_done_is_said(grammar, codes, says):
         effects.changed(grammar, SENTENCE, codes)
 
 
-def test_a_patch_of_a_picture_is_hidden_and_not_masked():
-    scene = vz.load("scene")
+def test_a_patch_of_a_picture_is_hidden_and_not_masked(scene):
     picture = asset("examples/digit.png")
     trace = vz.capture(scene, picture)
     at = trace.grid.n_prefix + 3
@@ -278,9 +277,8 @@ def test_what_is_no_pair_of_different_words_gives_way_to_one(grammar, pair, used
     assert (found.one, found.two) == used
 
 
-def test_what_cannot_be_swapped_is_said(grammar):
+def test_what_cannot_be_swapped_is_said(grammar, scene):
     with pytest.raises(SelectionError, match="takes two different words"):
         word_order(grammar, grammar.read("the the"))
-    scene = vz.load("scene", device="cpu")
     with pytest.raises(SelectionError, match="no token ids"):
         word_order(scene, scene.read(asset(PICTURES["a wide scene"])))

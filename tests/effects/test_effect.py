@@ -157,8 +157,7 @@ def test_heads_removed_together_are_those_of_plain_matrices(grammar, gone):
     assert answer == grammar.reader.tokenizer.id_to_token(int(scores.argmax()))
 
 
-def test_a_classifier_of_pictures_is_measured_by_its_logits():
-    scene = vz.load("scene")
+def test_a_classifier_of_pictures_is_measured_by_its_logits(scene):
     picture = torch.rand(scene.config.n_channels, *scene.config.image_size)
     found = vz.effect(scene, picture, [(1, 0)])
     model = zeroed(scene, 1, 0)

@@ -14,7 +14,6 @@ from viz_encoder.effects.word_order import switched
 from viz_encoder.errors import SelectionError
 from viz_encoder.model import attention
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.explore.outcomes import proof_plain
@@ -121,22 +120,3 @@ def test_a_switched_run_is_shown_like_any_changed_run(runner):
     embedding = numbers["embedding"]
     assert embedding["position"] is None and "No positions" in embedding["says"]
     assert numbers["attention"]["allowed"] == [1] * 7 + [0] * 2
-    assert numbers["heads"]["removed"] == [1]
-
-
-def test_the_plain_run_comes_back_with_its_positions(runner, grammar):
-    key = text_key(runner)
-    made = changed_run(runner, key, ["p"])
-    runner.store.get(key).expires = -1.0  # long ago
-    again = runner.rerun(made, "see it", changes=())
-    plain = runner.store.get(again)
-    assert again != key and torch.equal(plain.trace.output, vz.capture(grammar, MASKED).output)
-
-
-def test_a_link_makes_it_again(runner, grammar):
-    query = {"kind": "text", "model": "grammar", "a": MASKED, "cut": "p,c"}
-    told = restore(runner, query)
-    assert [each["code"] for each in told["changed"]["changes"]] == ["p", "c"]
-    assert told["link"]["cut"] == "p,c"
-    expected = effects.changed(grammar, MASKED, ["p", "c"]).output
-    assert torch.equal(runner.store.get(told["key"]).trace.output, expected)

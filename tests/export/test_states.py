@@ -85,7 +85,7 @@ def test_the_plane_comes_back(trace):
     assert np.array_equal(values, found.points)
 
 
-def test_the_lens_comes_back(grammar):
+def test_the_lens_comes_back(grammar, scene):
     trace = vz.capture(grammar, ["the dog [MASK] .", "the keys to the cabinet [MASK] old ."])[0]
     found = logit_lens(grammar, trace, n=2)
     header, rows = read(trace, found)
@@ -96,7 +96,6 @@ def test_the_lens_comes_back(grammar):
     finals = np.array([np.float32(row[6]) for row in rows]).reshape(shape)
     assert np.array_equal(shares, found.shares) and np.array_equal(finals[..., 0], found.finals)
     assert len(found.tokens) == int(trace.valid.sum()) < trace.n_tokens
-    scene = vz.load("scene", device="cpu")
     picture = vz.capture(scene, asset("examples/digit.png"))
     _, rows = read(picture, logit_lens(scene, picture, n=1))
     assert rows[-1][:5] == ["4", "", "whole input", "0", "7"]

@@ -21,11 +21,6 @@ NAMES = ("token_similarity", "over_smoothing", "residual_change", "projection", 
 
 
 @pytest.fixture(scope="module")
-def scene():
-    return vz.load("scene", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def picture(scene):
     return vz.capture(scene, asset("examples/digit.png"))
 

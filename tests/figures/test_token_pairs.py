@@ -66,8 +66,7 @@ def test_blocks_of_long_texts_are_sums(minilm, runs, monkeypatch):
     assert figure.y[0] == f"0–{a - 1}"
 
 
-def test_no_path_of_this_machine_is_read_for_a_picture():
-    scene = vz.load("scene", device="cpu")
+def test_no_path_of_this_machine_is_read_for_a_picture(scene):
     run = vz.capture(scene, asset(PICTURES["a wide scene"]))
     with pytest.raises(SelectionError, match="scene reads pictures"):
         token_pairs(scene, run, other=str(asset(PICTURES["a digit"])))

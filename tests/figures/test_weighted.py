@@ -19,11 +19,6 @@ def shown_text(figure):
     return " ".join(note.text for note in figure.layout.annotations).replace("<br>", " ")
 
 
-@pytest.fixture(scope="module")
-def scene():
-    return vz.load("scene", device="cpu")
-
-
 @pytest.mark.parametrize("head", [5, "sum"])
 def test_the_added_lengths(minilm, head):
     padded = vz.capture(minilm, ["short", TEXT])[0]

@@ -22,21 +22,19 @@ def reader(minilm):
     return minilm.reader
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\t\r\n", "\u2003"])
-def test_nothing_typed(reader, text):
-    with pytest.raises(InputError, match="empty; type some text"):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        *((text, "empty; type some text") for text in ("", "   ", "\n\t\r\n", "\u2003")),
+        (("a", " \n"), "Text B is empty"),
+        (["one", " ", "three"], "The text of input 2 is empty"),
+        ([("one", ""), "three"], "Text B of input 1 is empty"),
+        (["one", ["two"]], "text of input 2 is list, not text; this model reads"),
+    ],
+)
+def test_what_is_empty_is_named(reader, text, says):
+    with pytest.raises(InputError, match=says):
         reader.read(text)
-    with pytest.raises(InputError, match="Text B is empty"):
-        reader.read(("a", text))
-
-
-def test_the_one_that_is_empty_is_named(reader):
-    with pytest.raises(InputError, match="The text of input 2 is empty"):
-        reader.read(["one", " ", "three"])
-    with pytest.raises(InputError, match="Text B of input 1 is empty"):
-        reader.read([("one", ""), "three"])
-    with pytest.raises(InputError, match="text of input 2 is list, not text; this model reads"):
-        reader.read(["one", ["two"]])
 
 
 @pytest.mark.parametrize(
@@ -197,20 +195,14 @@ def tiny(unknown="[UNK]", vocabulary=("[UNK]", "[CLS]", "[SEP]", "a"), max_token
     return TextReader(tokenizer, max_tokens)
 
 
-@pytest.mark.parametrize(("max_tokens", "text"), [(2, "a"), (1, "a"), (3, ("a", "a"))])
-def test_a_model_with_no_room_for_any_text(max_tokens, text):
-    with pytest.raises(TooLong, match="no room is left for the text"):
-        tiny(max_tokens=max_tokens).read(text)
-
-
-def test_a_tokenizer_that_fails_is_a_sentence():
+def test_a_tokenizer_that_fails_or_leaves_no_room_is_a_sentence():
     with pytest.raises(InputError, match=r"cannot read this text: .*UNK.*\.$"):
         tiny(unknown="no such word").read("zzz")
-
-
-def test_a_tokenizer_that_makes_nothing():
     with pytest.raises(InputError, match="finds no tokens"):
         TextReader(Tokenizer(models.BPE()), 6).read("abc")
+    for max_tokens, text in ((2, "a"), (1, "a"), (3, ("a", "a"))):
+        with pytest.raises(TooLong, match="no room is left for the text"):
+            tiny(max_tokens=max_tokens).read(text)
 
 
 def test_both_texts_of_a_pair_are_cut(reader):

@@ -29,11 +29,6 @@ def files():
 
 
 @pytest.fixture(scope="module")
-def scene():
-    return vz.load("scene", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def wanted(scene, tmp_path_factory, files):
     folder = tmp_path_factory.mktemp("pictures")
     paths = [folder / f"{number}.png" for number in range(2)]

@@ -1,15 +1,14 @@
 """Pooled vectors of a set, and the table that compares poolings: CSV, npz, Arrow or Parquet."""
 
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from viz_encoder.analyses.collection import Collection, Separation
-from viz_encoder.result import TABLE_NAMES, csv_line, harmless, npz_file
+from viz_encoder.analyses.collection import Collection, SeparationTable
+from viz_encoder.result import csv_line, csv_text, harmless, npz_file
 from viz_encoder.whole_file import kind_of, write_whole
 
 KINDS = (".csv", ".npz", ".arrow", ".parquet")
@@ -37,7 +36,7 @@ def save_vectors(found: Collection, path: str | Path) -> int:
     return write_whole([_arrow_bytes(found, kind)], path)
 
 
-def save_table(rows: Sequence[Separation], path: str | Path) -> int:
+def save_table(rows: SeparationTable, path: str | Path) -> int:
     """Write `Collection.table()` as CSV, and give the file's size in bytes.
 
     Raises:
@@ -45,7 +44,7 @@ def save_table(rows: Sequence[Separation], path: str | Path) -> int:
         TraceError: the file cannot be written.
     """
     kind_of(path, (".csv",))
-    return write_whole((line.encode() for line in table_lines(rows)), path)
+    return write_whole([csv_text(rows.columns()).encode()], path)
 
 
 def vector_lines(found: Collection) -> Iterator[str]:
@@ -80,13 +79,6 @@ def vector_arrays(found: Collection) -> dict[str, np.ndarray]:
         "labels": np.array(labels, dtype=np.str_),
         "model": np.array(found.model),
     }
-
-
-def table_lines(rows: Sequence[Separation]) -> Iterator[str]:
-    """The lines of a CSV of `Collection.table()`; where a cell is empty, `why` says the reason."""
-    yield csv_line([TABLE_NAMES.get(field.name, field.name) for field in fields(Separation)])
-    for row in rows:
-        yield csv_line(["" if cell != cell else str(cell) for cell in astuple(row)])
 
 
 def _rows(found: Collection) -> Iterator[tuple[str, int, int, np.ndarray]]:

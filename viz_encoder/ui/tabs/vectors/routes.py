@@ -1,7 +1,6 @@
 """Routes of the Vectors tab: a run's states and poolings, a set, a learned query, and files."""
 
 import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,8 @@ from fastapi import APIRouter, Depends, Response
 from viz_encoder.analyses.collection import Collection
 from viz_encoder.analyses.token_pairs import not_a_sum
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.vectors import save_vectors, table_lines
+from viz_encoder.export.vectors import save_vectors
+from viz_encoder.result import csv_text
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
 from viz_encoder.ui.tabs.vectors import states
 from viz_encoder.ui.tabs.vectors.results import (
@@ -129,9 +129,9 @@ def _picture(content: bytes) -> Response:
     return answers.picture(content)
 
 
-def _content(found: Collection, kind: str) -> bytes | Iterable[str]:
+def _content(found: Collection, kind: str) -> bytes:
     if kind == "table.csv":
-        return table_lines(found.table())
+        return csv_text(found.table().columns()).encode()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, FILES[kind])
         save_vectors(found, path)
