@@ -1,6 +1,6 @@
 """The checks, one file each, found by discovery and asked in the order that each says.
 
-A check asks the AuditContext and gives an Check; some also have find_fault, for other checks to
+A check asks the AuditContext and gives a Check; some also have find_fault, for other checks to
 put the same question to another batch.
 """
 
