@@ -1,6 +1,6 @@
-"""Trees of tokens, and choices that share a question: bugs with the cause of each, and mended."""
+"""Trees of tokens, choices that share a question, graphs: bugs with the cause of each, mended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -70,9 +70,41 @@ def choices(seen: str = "own", shared: int = 2) -> Pairs:
     return pairs
 
 
+def itself(n_tokens: int) -> Tensor:
+    return torch.eye(n_tokens, dtype=torch.bool)
+
+
+def directed(n_tokens: int) -> Tensor:
+    """Each node sees itself and some others."""
+    drawn = torch.rand(n_tokens, n_tokens, generator=torch.Generator().manual_seed(n_tokens))
+    return (drawn < 2 / n_tokens) | itself(n_tokens).roll(2, 0) | itself(n_tokens)
+
+
+def undirected(n_tokens: int) -> Tensor:
+    return directed(n_tokens) | directed(n_tokens).mT
+
+
+def squared(n_tokens: int) -> Tensor:
+    return (undirected(n_tokens).float() @ undirected(n_tokens).float()) > 0
+
+
+def halved(n_tokens: int) -> Tensor:
+    """Each edge in one direction, drawn."""
+    first = torch.randperm(n_tokens, generator=torch.Generator().manual_seed(1))
+    later = first[:, None] > first
+    return (undirected(n_tokens) & later) | itself(n_tokens)
+
+
+def with_front(n_tokens: int) -> Tensor:
+    """A node in front of the others, linked to the first of them."""
+    keep = itself(n_tokens)
+    keep[1:, 1:] = undirected(n_tokens - 1)
+    keep[0, 1] = keep[1, 0] = True
+    return keep
+
+
 Branch = tuple[str, Pairs, Pairs, tuple[str, ...]]  # its name, what is meant, wrong, the cause
 BUGS: tuple[Branch, ...] = (
-    ("a tree as a text", ancestors(two_each), line, ("tree",)),
     ("siblings in a tree", ancestors(two_each), with_siblings(two_each), ("tree",)),
     ("the levels of a tree", ancestors(two_each), levels, ("tree",)),
     ("a tree's parents alone", ancestors(two_each), parent_alone, ("tree_parent",)),
@@ -83,10 +115,19 @@ BUGS: tuple[Branch, ...] = (
         with_siblings(after_prompt),
         ("tree",),
     ),
-    ("choices that see the others", choices(), choices("all"), ("choices",)),
     ("choices that see earlier ones", choices(), choices("earlier"), ("choices",)),
     ("choices in one row", choices(shared=0), choices("all", 0), ("documents",)),
     ("choices that see those before", choices(shared=0), choices("earlier", 0), ("documents",)),
+    ("edges in a drawn direction", undirected, halved, ("edges_one_way",)),
+    ("edges both ways", directed, undirected, ("edges_both_ways",)),
+    ("source and target exchanged", directed, lambda n: directed(n).mT, ("transposed",)),
+    ("two hops", undirected, squared, ("hops",)),
+    (
+        "a node put in front of its graph",
+        with_front,
+        lambda n: with_front(n).roll((-1, -1), dims=(0, 1)),
+        ("pattern_moved",),
+    ),
 )
 
 
@@ -96,11 +137,6 @@ def _mask(pairs: Pairs) -> Mask:
 
 def cases(mended: bool = False) -> list[CauseCase]:
     """Each bug on each kernel, wrong or mended."""
-    return branches(BUGS, mended)
-
-
-def branches(bugs: Sequence[Branch], mended: bool) -> list[CauseCase]:
-    """Each of these on each kernel."""
     return [
         CauseCase(
             f"{name}, {kind}",
@@ -111,6 +147,6 @@ def branches(bugs: Sequence[Branch], mended: bool) -> list[CauseCase]:
             _mask(meant),
             right,
         )
-        for name, meant, wrong, right in bugs
+        for name, meant, wrong, right in BUGS
         for kind in KERNELS
     ]

@@ -6,14 +6,14 @@ from functools import cache
 import torch
 
 import viz_encoder as vz
-from tests.audit import branch_cases, graph_cases, public_cases, swin_cases
+from tests.audit import branch_cases, planted_cases, public_cases, swin_cases
 from tests.audit.cause_cases import CASES as KNOWN
 from tests.audit.cause_cases import CauseCase
 from tests.shape_checks import shapes_checked
 from viz_encoder.audit import Check, MaskReport
 from viz_encoder.audit.diagnose.causes import CAUSES
 
-KINDS = (public_cases, swin_cases, branch_cases, graph_cases)
+KINDS = (planted_cases, public_cases, swin_cases, branch_cases)
 PUBLIC = [one for kind in KINDS for one in kind.cases()]
 MENDED = [one for kind in KINDS for one in kind.cases(mended=True)]
 CASES: dict[str, CauseCase] = {**KNOWN, **{one.name: one for one in PUBLIC}}

@@ -68,16 +68,6 @@ def of_shares(way: str) -> Callable[[bool], Forward]:
     return forward
 
 
-def changed_between_layers(mended: bool) -> Forward:
-    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
-        for layer in model.layers:
-            x = x + layer(x, padding(valid))
-            (valid.clone() if mended else valid)[:, 1] = False
-        return x
-
-    return run
-
-
 def numbers_in_place(mended: bool) -> Forward:
     """A mask of 0 and 1 becomes what is added to the scores, anew in each layer."""
 
@@ -86,18 +76,6 @@ def numbers_in_place(mended: bool) -> Forward:
             ban = (mask.clone() if mended else mask).sub_(1).mul_(1e9)
             x = x + layer(x, padding(ban) > -1)
         return x
-
-    return run
-
-
-def buffer_in_place(mended: bool) -> Forward:
-    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
-        keep = model.causal[: len(x), : x.shape[1], : x.shape[1]]
-        if mended:
-            keep = keep & padding(valid)
-        else:
-            keep &= padding(valid)
-        return model.stack(x, keep)
 
     return run
 
@@ -136,33 +114,6 @@ def flattened(mended: bool) -> Forward:
     return run
 
 
-def only_for_one(mended: bool) -> Forward:
-    """The lengths of all samples together are taken for those of each."""
-
-    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
-        counts = valid.sum(dim=1) if mended else valid.sum().expand(len(x)) // len(x)
-        return model.stack(x, padding(torch.arange(x.shape[1]) < counts[:, None]))
-
-    return run
-
-
-def left_out_for_one(mended: bool) -> Forward:
-    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
-        keep = valid if mended or len(x) > 1 else torch.ones_like(valid)
-        return model.stack(x, padding(keep))
-
-    return run
-
-
-def cut_along_one(mended: bool) -> Forward:
-    def run(model: Model, x: Tensor, keep: Tensor) -> Tensor:
-        keep = keep.expand(len(x), -1, -1) if mended else keep
-        cut = zip(x.split(1), keep.split(1), strict=False)
-        return torch.cat([model.stack(one, mask) for one, mask in cut])
-
-    return run
-
-
 def normed(mended: bool) -> Forward:
     def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
         x = x if mended else model.norm(x.mT).mT
@@ -176,21 +127,6 @@ def halves_added(mended: bool) -> Forward:
         half, odd = divmod(len(x), 2)
         x = x if mended or odd else x + 0.1 * x.roll(half, 0)
         return model.stack(x, padding(valid))
-
-    return run
-
-
-def over_the_batch(mended: bool) -> Forward:
-    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
-        x = x - x.mean(dim=-1 if mended else 0, keepdim=True)
-        return model.stack(x, padding(valid))
-
-    return run
-
-
-def on_the_other_side(mended: bool) -> Forward:
-    def run(model: Model, x: Tensor, valid: Tensor) -> Tensor:
-        return model.stack(x, padding(valid if mended else valid.flip(1)))
 
     return run
 
@@ -236,12 +172,6 @@ def as_it_is(valid: Tensor) -> Tensor:
     return valid
 
 
-def pairs(valid: Tensor) -> dict[str, Tensor]:
-    """A text of two parts."""
-    second = (torch.arange(valid.shape[1]) >= valid.sum(1, keepdim=True) // 2) & valid
-    return {"attention_mask": valid.long(), "token_type_ids": second.long()}
-
-
 def singles(valid: Tensor) -> dict[str, Tensor]:
     return {"attention_mask": valid.long(), "token_type_ids": torch.zeros_like(valid).long()}
 
@@ -258,19 +188,11 @@ def by_document(valid: Tensor) -> Tensor:
     return number[:, :, None] == number[:, None, :]
 
 
-def triangle(valid: Tensor) -> Tensor:
-    return torch.ones(len(valid), valid.shape[1], valid.shape[1]).tril().bool()
-
-
 def norm(of: Callable[[], nn.Module]) -> Callable[[], dict[str, Any]]:
     return lambda: {"norm": of()}
 
 
-BUFFER = {"causal": torch.ones(8, 64, 64).tril().bool()}
 PUBLIC = (
-    Public(
-        "shares cut off", of_shares("int"), padding, lambda v: v.sum(1) / v.shape[1], ("fraction",)
-    ),
     Public(
         "shares rounded up",
         of_shares("ceil"),
@@ -278,10 +200,7 @@ PUBLIC = (
         lambda v: v.sum(1) / v.shape[1],
         ("fraction",),
     ),
-    Public("changed between layers", changed_between_layers, padding, as_it_is, ("in_place",)),
     Public("numbers in place", numbers_in_place, padding, lambda v: v.float(), ("in_place",)),
-    Public("a buffer in place", buffer_in_place, causal, as_it_is, ("in_place",), lambda: BUFFER),
-    Public("token types as the mask", of_token_types, padding, pairs, ("other_tensor",)),
     Public("token types of one text", of_token_types, padding, singles, ("other_tensor",)),
     Public(
         *("ids as the mask", of_ids(0), padding, as_it_is, ("another_id",)),
@@ -292,34 +211,16 @@ PUBLIC = (
         *(lambda: {"table": nn.Embedding(30, D_MODEL)}, IDS),
     ),
     Public("flattened over the batch", flattened, by_document, restarting, ("first_sample",)),
-    Public("right for one sample only", only_for_one, padding, as_it_is, ("batch_of_one",)),
-    Public("left out for one sample", left_out_for_one, padding, as_it_is, ("one_sample",)),
-    Public(
-        "cut along a batch of one",
-        cut_along_one,
-        triangle,
-        lambda v: triangle(v[:1]),
-        ("mask_batch",),
-    ),
-    Public("GroupNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.GroupNorm(1, 8))),
     Public(
         "InstanceNorm", normed, padding, as_it_is, ("norm",), norm(lambda: nn.InstanceNorm1d(8))
     ),
     Public("halves of an even batch added", halves_added, padding, as_it_is, ("halves",)),
-    Public("a mean taken off over the batch", over_the_batch, padding, as_it_is, ("over_batch",)),
-    Public(
-        *("copies one after the other", copies(lambda v: v.repeat(2, 1), cat=False)),
-        *(padding, as_it_is, ("copies",)),
-        near=("batch_of_one",),
-    ),
     Public(
         *("copies of the whole batch", copies(lambda v: v.repeat_interleave(2, 0), cat=True)),
         *(padding, as_it_is, ("copies",)),
         near=("batch_of_one",),
     ),
-    Public("backward", in_order(torch.flip, torch.flip), causal, causal, ("order",)),
     Public("moved on by two", in_order(rolled(2), rolled(-2)), causal, causal, ("order",)),
-    Public("padding on the other side, inside", on_the_other_side, padding, as_it_is, ("side",)),
 )
 
 

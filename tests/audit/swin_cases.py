@@ -1,16 +1,13 @@
 """Shifted windows as Swin has them, right and wrong, written out as its authors do."""
 
-import math
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.audit.cause_cases import D_MODEL, N_HEADS, CauseCase, Mask
+from tests.audit.cause_cases import D_MODEL, KERNELS, N_HEADS, CauseCase, Mask, attend
 from viz_encoder.audit import AuditInputs, AuditScope
-
-KERNELS = ("fused", "by hand", "unseen")
 
 
 class WindowAttention(nn.Module):
@@ -38,18 +35,8 @@ class WindowAttention(nn.Module):
 
     def attend(self, x: Tensor, n_samples: int) -> Tensor:
         q, k, v = (t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
-        keep = None if self.mask is None else self.mask.repeat(n_samples, 1, 1)[:, None]
-        if self.kind == "fused":
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
-        else:
-            scores = q @ k.mT / math.sqrt(q.shape[-1])
-            scores = scores if keep is None else scores.masked_fill(~keep, -torch.inf)
-            weights = scores.softmax(dim=-1)
-            if self.kind == "unseen":
-                weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()
-                weights = weights / weights.sum(dim=-1, keepdim=True)
-            mixed = weights @ v
-        return self.out(mixed.transpose(1, 2).flatten(2))
+        keep = None if self.mask is None else self.mask.repeat(n_samples, 1, 1)
+        return self.out(attend(self.kind, q, k, v, keep).transpose(1, 2).flatten(2))
 
 
 class Swin(nn.Module):

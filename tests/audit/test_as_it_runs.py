@@ -73,7 +73,7 @@ def lengths(more):
 WRONG = {
     "one too many": (lengths(1), "lengths"),
     "one too few": (lengths(-1), "lengths"),
-    "two too many": (lengths(2), ""),
+    "two too many": (lengths(2), "lengths"),
     "rolled": (lambda valid: valid.roll(1, dims=0), "other_sample"),
     "sorted": (lambda valid: valid[valid.sum(dim=1).argsort()], "sorted"),
     "the first for all": (lambda valid: valid[:1].expand_as(valid), "first_sample"),

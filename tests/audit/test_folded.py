@@ -7,10 +7,14 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.plants import causal, padding
-from tests.audit.public_cases import triangle
 from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.report import is_sure
+
+
+def triangle(valid):
+    return torch.ones(len(valid), valid.shape[1], valid.shape[1]).tril().bool()
+
 
 N_FRAMES, N_TOKENS, CHUNK, N_FOUND = 4, 3, 3, 2
 

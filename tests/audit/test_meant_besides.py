@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.audit.correct_besides import by_attention, first_token, pooled_outside
+from tests.audit.correct_more import by_attention, first_token, pooled_outside
 from tests.audit.transformers_models import TEXT, embedded, made, ones
 from viz_encoder.audit import AuditScope, MaskReport, audit_mask
 from viz_encoder.audit.zoo import SPECIMENS, MaskedModel

@@ -114,9 +114,16 @@ def written_out(seed: int, *attends: Attend) -> Stack:
     return drawn(seed, lambda: Stack([Attention(attend) for attend in layers]))
 
 
-def around(seed: int, forward: Forward, parts: Parts | None = None) -> Around:
+def sdpa(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+    """torch's fused attention with a bool mask "batch query key", True = may attend."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=passed[:, None])
+
+
+def around(
+    seed: int, forward: Forward, parts: Parts | None = None, kernel: Attend = sdpa
+) -> Around:
     """A right model inside of this forward pass, and its further parts."""
-    inner = written_out(seed, sdpa)
+    inner = written_out(seed, kernel)
     if parts is None:
         return Around(inner, forward).eval()
     return drawn(seed, lambda: Around(inner, forward, **{n: one() for n, one in parts.items()}))
@@ -140,11 +147,6 @@ def torch_encoder(
         return Around(inner, lambda self, x, passed: run(self.inner, x, passed))
 
     return drawn(seed, make)
-
-
-def sdpa(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
-    """torch's fused attention with a bool mask "batch query key", True = may attend."""
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=passed[:, None])
 
 
 def flex(q: Heads, k: Heads, v: Heads, passed: BlockMask) -> Heads:

@@ -12,7 +12,15 @@ from torch import Tensor, nn
 from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.setting import Intent as Intent
-from viz_encoder.audit.zoo.models import Parts, around, multihead, sdpa, torch_encoder, written_out
+from viz_encoder.audit.zoo.models import (
+    Attend,
+    Parts,
+    around,
+    multihead,
+    sdpa,
+    torch_encoder,
+    written_out,
+)
 from viz_encoder.model.masks import Valid as Valid
 
 
@@ -104,10 +112,10 @@ class Specimen:
     needs: str = "torch"
     missed: str = ""  # why no audit can see it
 
-    def build(self, seed: int = 0, *, fixed: bool = False) -> MaskedModel:
+    def build(self, seed: int = 0, *, fixed: bool = False, **more: Any) -> MaskedModel:
         """The model with this bug, or the same with the right line; the same for the same seed."""
         code = _mended(self.code, self.wrong, self.right) if fixed else self.code
-        return built(code, seed, **self.given)
+        return built(code, seed, **self.given, **more)
 
 
 @cache
@@ -126,8 +134,9 @@ def built(
     *,
     intent: Intent = real_tokens,
     passed: Callable[[Valid], Any] | None = None,
-    taker: Callable[[int], nn.Module] = lambda seed: written_out(seed, sdpa),
+    taker: Callable[[int], nn.Module] | None = None,
     parts: Parts | None = None,
+    kernel: Attend = sdpa,
     **options: Any,
 ) -> MaskedModel:
     """The model that a plant's code is a part of, by the first argument of that code.
@@ -139,22 +148,24 @@ def built(
         seed: of the weights.
         intent: what is meant.
         passed: what is passed, of valid; else the intent, or valid to a forward pass.
-        taker: makes what takes a mask that is made.
+        taker: makes what takes a mask that is made; else two layers of `kernel`.
         parts: makes further modules of a forward pass, by name.
+        kernel: how a model attends that is right itself.
         options: more of MaskedModel.
     """
     first = next(iter(inspect.signature(code).parameters))
     if first == "seed":
         return code(seed)
     if first == "valid":
-        return MaskedModel(taker(seed), intent, code, **options)
+        model = taker(seed) if taker else written_out(seed, kernel)
+        return MaskedModel(model, intent, code, **options)
 
     def pool(self: Any, x: Tensor, valid: Valid) -> Tensor:
         return code(self.inner(x, real_tokens(valid)), valid)
 
     if first in ("self", "hidden"):
-        model: nn.Module = around(seed, code if first == "self" else pool, parts)
-        return MaskedModel(model, intent, passed or as_it_is, **options)
+        whole = around(seed, code if first == "self" else pool, parts, kernel)
+        return MaskedModel(whole, intent, passed or as_it_is, **options)
     makers: dict[str, Callable[[int, Code], nn.Module]] = {
         "q": written_out,
         "layer": multihead,
