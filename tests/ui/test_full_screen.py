@@ -9,7 +9,6 @@ from PIL import Image
 
 import viz_encoder as vz
 from tests.slow import slow
-from tests.ui.conftest import open_tab
 from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
@@ -56,45 +55,6 @@ def test_a_view_alone_fills_the_window_and_grows(shared, name, api):
     )
     assert page.locator(f".viz-{name} .viz-full-open").get_attribute("aria-pressed") == "false"
     page.evaluate(API, True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["painter", *map(slow, ["panels", "lines", "zoo"])])
-def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
-    """The drawing grows until the window's height or width holds no more, and shrinks back."""
-    page = shared(layer=3, head=1, query=10, key=2).page
-    if view != "lines":
-        open_tab(page, "Masks", {"zoo": "bugs", "painter": "paint"}.get(view, "check"))
-    node, drawing = {
-        "painter": (".viz-mask-painter", "canvas"),
-        "panels": (".viz-mask-result-part:has(.viz-mask-panels)", "canvas"),
-        "lines": (".viz-lines", "canvas"),
-        "zoo": (".viz-zoo-pictures", "canvas"),
-    }[view]
-    if view == "panels":
-        page.wait_for_function("window.vizMasks?.ready")
-        page.click("#viz-mask-run")
-    if view == "lines":
-        page.evaluate("document.querySelector('.viz-lines').open = true")
-        page.wait_for_selector(".viz-lines[data-painted]")
-    canvas = f"{node} {drawing}"
-    page.locator(canvas).first.wait_for()
-    page.wait_for_function("at => document.querySelector(at).offsetWidth > 60", arg=canvas)
-    before = box(page, canvas)
-    page.locator(f"{node} > .viz-full-open").click()
-    page.wait_for_function(
-        "old => document.querySelector(old[0]).offsetWidth > old[1] + 10",
-        arg=[canvas, before["width"]],
-    )
-    alone, size = box(page, ALONE), page.viewport_size
-    assert (alone["width"], alone["height"]) == (size["width"], size["height"])
-    assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
-    assert page.locator(ALONE).evaluate("one => one.scrollWidth <= one.clientWidth")
-    page.keyboard.press("Escape")
-    page.wait_for_function(
-        "old => document.querySelector(old[0]).offsetWidth === Math.round(old[1])",
-        arg=[canvas, before["width"]],
-    )
 
 
 @pytest.mark.slow
@@ -177,30 +137,3 @@ def test_all_heads_are_saved_in_one_click(shared, minilm):
     with page.expect_download(timeout=60_000) as started:
         row.get_by_role("button", name="PNG", exact=True).click()
     assert Image.open(started.value.path()).width >= 1000
-
-
-def test_words_alone_grow_in_their_line_and_are_as_before_after(shared):
-    page = shared(layer=3, head=1).page
-    page.wait_for_selector(".viz-arcs:not([hidden])")
-    chips = ".viz-source .viz-word"
-    tops = f"[...document.querySelectorAll('{chips}')].map((chip) => chip.offsetTop)"
-    before = box(page, chips)
-    page.locator(".viz-source .viz-full-open").click()
-    page.wait_for_function(
-        "old => document.querySelector(old[0]).offsetHeight >= 1.6 * old[1]",
-        arg=[chips, before["height"]],
-    )
-    assert len(set(page.evaluate(tops))) == 1
-    assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
-    below = page.viewport_size["height"] - page.locator(f"{ALONE} .viz-says").evaluate(
-        "last => last.getBoundingClientRect().bottom"
-    )
-    assert below < 60  # nothing of the window is left empty
-    assert page.locator(ALONE).evaluate("one => one.scrollWidth <= one.clientWidth")
-    page.keyboard.press("Escape")
-    page.wait_for_selector(ALONE, state="detached")
-    page.wait_for_function(
-        "old => document.querySelector(old[0]).offsetHeight === Math.round(old[1])",
-        arg=[chips, before["height"]],
-    )
-    assert len(set(page.evaluate(tops))) == 1

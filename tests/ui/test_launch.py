@@ -6,7 +6,6 @@ import torch
 from gradio_client import Client
 
 import viz_encoder as vz
-from tests.ui.conftest import until_said
 from viz_encoder.errors import InputError
 from viz_encoder.ui.launch import launch
 
@@ -46,54 +45,6 @@ def test_the_page_opens_on_a_recorded_run(chromium, trace, capsys):
         page.close()
     with pytest.raises(httpx.ConnectError):
         httpx.get(page.url)
-
-
-LEARNED = {
-    1: "names of its tokens",
-    2: "enters the first block",
-    3: "Each number of q is a sum of 16 products",
-    4: "Sum of the 4 products",
-    5: "head 2.3",
-    6: "LayerNorm: subtract the mean",
-    7: "16 → 32 → 16",
-    8: "no trained prediction head",
-    9: "holds no text or picture",
-    10: "can have reached",
-    11: "mean",
-    12: "weights",
-}
-
-
-@pytest.mark.slow
-def test_every_step_of_the_lesson_shows_a_recorded_run(chromium, trace, capsys):
-    page = launch(trace, port=0)
-    try:
-        tab = chromium.new_page()
-        tab.goto(f"{page.url}?tab=learn&learn.step=1&layer=2&query=2&key=1")
-        for step, says in LEARNED.items():
-            tab.wait_for_selector(".viz-learn[data-painted]")
-            tab.evaluate("step => vizLearn.go(step)", step)
-            tab.wait_for_selector(f".viz-learn[data-painted$=':{step}']")
-            if step == 9:
-                tab.click(".viz-learn-main button")
-            until_said(tab, ".viz-learn-main", says)
-            assert "again to" not in tab.inner_text(".viz-learn-main")
-        tab.evaluate("vizLearn.go(7)")
-        asked = units_on(trace)
-        until_said(tab, ".viz-learn-question", asked)
-        tab.close()
-    finally:
-        page.close()
-
-
-def units_on(trace):
-    """How the first question of step 7 begins, counted from torch's own weights."""
-    kept = trace.parts.layers[2]
-    block = vz.analyses.block_step(trace.parts, trace, 2, 2)
-    entering = next(one.vector for one in block if one.name == "norm_attention")
-    at = kept.network.tensors
-    before = at["linear1.weight"] @ torch.from_numpy(entering) + at["linear1.bias"]
-    return f"For “three”, {int((before > 0).sum())} of the 32 units"
 
 
 @pytest.mark.parametrize(("reads", "first"), [(True, "my own"), (False, "all-MiniLM-L6-v2")])

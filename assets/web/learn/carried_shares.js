@@ -4,7 +4,7 @@ import { caption, el, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
 import { asksFor } from "./cover.js";
-import { addingUp, listed, quoted, signedText } from "./printed.js";
+import { addingUp, listed, quoted, scrolled, signedText } from "./printed.js";
 import { carried } from "./requests.js";
 
 /** @import { Carried, Split } from "./requests.js" */
@@ -18,13 +18,7 @@ export class CarriedShares {
   title = el("h4");
   note = caption();
   table = el("table", { class: "viz-learn-plain viz-learn-carried" });
-  node = el(
-    "section",
-    { hidden: true },
-    this.title,
-    this.note,
-    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
-  );
+  node = el("section", { hidden: true }, this.title, this.note, scrolled(this.table));
   /** @type {{ key: string, split: Carried | null } | null} */
   found = null;
 

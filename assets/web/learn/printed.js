@@ -1,6 +1,6 @@
 // Numbers as they are printed in the lesson: with their sign, and so that printed sums add up.
 
-import { count, number } from "../core/dom.js";
+import { count, el, number } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
 
 const MINUS = "\u2212";
@@ -77,3 +77,6 @@ export const fitting = (decimals, largest) => Math.min(decimals, largest < 10 ? 
 /** Start of the printed window of a long vector: `wide` numbers around one.
  * @type {(around: number, n: number, wide: number) => number} */
 export const windowStart = (around, n, wide) => Math.max(0, Math.min(n - wide, around - Math.floor(wide / 2)));
+
+/** What scrolls by itself where it is wider than its place. @type {(node: HTMLElement) => HTMLElement} */
+export const scrolled = (node) => el("div", { class: "viz-learn-scroll", tabindex: 0 }, node);

@@ -3,7 +3,7 @@
 import { caption, el } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { isolated } from "../core/token_names.js";
-import { fixed, shareText, signedText } from "./printed.js";
+import { fixed, scrolled, shareText, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";
 import { asksFor } from "./cover.js";
 import { ProductColumns } from "./product_columns.js";
@@ -42,7 +42,7 @@ export class AttentionStep {
       },
     );
     this.values = new VectorRows((around) => choose({ around }));
-    const scroll = el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table.node);
+    const scroll = scrolled(this.table.node);
     this.worked = [
       ...[this.titles[0], this.products.node, el("div", { class: "viz-learn-sumline" }, this.sum, this.products.said)],
       this.why,

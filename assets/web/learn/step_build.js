@@ -2,7 +2,7 @@
 
 import { button, caption, el, options, svg, css, tableHead, tableRow } from "../core/dom.js";
 import { asksFor } from "./cover.js";
-import { countText } from "./printed.js";
+import { countText, scrolled } from "./printed.js";
 import { Latest } from "../core/latest.js";
 import { spoken } from "./spoken.js";
 import { address, json } from "../core/server.js";
@@ -44,12 +44,7 @@ export class BuildStep {
   run = button("", () => this.#run());
   save = el("a", { class: "viz-caption", download: "encoder.zip" });
   note = caption();
-  counts = el(
-    "div",
-    { class: "viz-learn-two" },
-    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
-    this.curve,
-  );
+  counts = el("div", { class: "viz-learn-two" }, scrolled(this.table), this.curve);
   go = el("div", { class: "viz-controls" }, this.run, this.save);
   node = el("div", {}, ...[this.presets, this.fields, this.said, this.counts, this.go, this.note, this.others]);
   /** @type {Built | null} */
@@ -217,9 +212,7 @@ export function besideOthers(T, D, words) {
   ];
   return [
     el("h4", {}, words.beside),
-    el(
-      "div",
-      { class: "viz-learn-scroll", tabindex: 0 },
+    scrolled(
       el(
         "table",
         { class: "viz-learn-plain viz-learn-beside" },

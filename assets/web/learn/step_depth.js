@@ -4,7 +4,7 @@
 import { button, caption, el, tableRow } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
 import { isolated } from "../core/token_names.js";
-import { fixed, quoted } from "./printed.js";
+import { fixed, quoted, scrolled } from "./printed.js";
 import { turnedStates } from "./requests.js";
 
 /** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
@@ -19,12 +19,7 @@ export class DepthStep {
   play = button("", () => this.#play());
   note = caption();
   turned = new TurnedStates();
-  node = el(
-    "div",
-    {},
-    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
-    ...[this.play, this.note, this.turned.node],
-  );
+  node = el("div", {}, scrolled(this.table), ...[this.play, this.note, this.turned.node]);
   /** @type {{ run: Run, key: string, rows: Prediction[] } | null} one answer a number of blocks */
   found = null;
 
@@ -134,13 +129,7 @@ class TurnedStates {
   title = el("h4");
   table = el("table", { class: "viz-learn-plain viz-learn-beside" });
   said = el("p", { class: "viz-learn-equation", role: "status" });
-  node = el(
-    "section",
-    { hidden: true },
-    this.title,
-    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
-    this.said,
-  );
+  node = el("section", { hidden: true }, this.title, scrolled(this.table), this.said);
 
   /** @param {Shown} shown */
   show({ run, place, texts }) {

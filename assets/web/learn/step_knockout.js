@@ -6,7 +6,7 @@ import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
 import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
-import { fixed, listed, quoted, shareText, signedText } from "./printed.js";
+import { fixed, listed, quoted, scrolled, shareText, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -38,7 +38,7 @@ export class KnockoutStep {
       "div",
       {},
       el("div", { class: "viz-controls" }, this.start, this.progress),
-      el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+      scrolled(this.table),
       ...[this.said, this.note, this.carried.node],
     );
   }
