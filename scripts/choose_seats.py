@@ -8,21 +8,38 @@ looking is not doing. Run: python scripts/choose_seats.py
 
 import random
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import viz_encoder as vz
+from scripts.grammar import PRONOUN, Sentence, draw
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.lesson.asked import Asked, asked_of
-from viz_encoder.lesson.grammar import draw
 from viz_encoder.lesson.posed import exercises
-from viz_encoder.lesson.seats import LAST_SEAT, Drawn, masked
+from viz_encoder.lesson.seats import LAST_SEAT
 from viz_encoder.trace.capture import captured
 
 SEED = 17
+FEWEST_WORDS, MOST_WORDS = 5, 11  # whose scores a question can list
 EVERY = 16  # the share of sentences with a pronoun: there are fewer of them
 TRIES = 20_000
 LEAST_WINDOW = 2
 MOST_WEIGHT = 0.99  # else nothing is left for the next key
+
+
+class Drawn(NamedTuple):
+    """A sentence with a word masked, whose place counts the words."""
+
+    said: str  # the whole sentence
+    word: str  # the only one that is right at [MASK]
+    masked: int
+    source: int  # the place of the word that decides
+
+    @property
+    def text(self) -> str:
+        """With [MASK]."""
+        words = self.said.split()
+        return " ".join([*words[: self.masked], "[MASK]", *words[self.masked + 1 :]])
 
 
 def main() -> None:
@@ -90,6 +107,18 @@ def _asks_all(asked: Asked) -> bool:
 
 
 N_POSED = 39
+
+
+def masked(made: Sentence, rule: str, rng: random.Random) -> Drawn | None:
+    """The sentence with one word masked, at a place where only that word is right."""
+    places = [at for at, words in sorted(made.answers.items()) if len(words) == 1]
+    if not FEWEST_WORDS <= len(made.words) <= MOST_WORDS or not places:
+        return None
+    if rule == "reference" and len({PRONOUN[word] for word in made.words if word in PRONOUN}) < 2:
+        return None  # whoever is meant, the answer would be the same
+    at = rng.choice(places)
+    return Drawn(" ".join(made.words), made.words[at], at, made.sources[at])
+
 
 if __name__ == "__main__":
     main()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import viz_encoder as vz
+from scripts import grammar as language
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.lesson import grammar as language
 
 N_SENTENCES = 25  # of each rule, held out from training
 SEED = 2024

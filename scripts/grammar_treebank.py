@@ -8,7 +8,7 @@ Run it with: python -m scripts.grammar_treebank
 import random
 from pathlib import Path
 
-from viz_encoder.lesson import grammar as language
+from scripts import grammar as language
 
 N_SENTENCES = 100  # of each rule
 SEED = 1234

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from viz_encoder.lesson import grammar
+from scripts import grammar
 from viz_encoder.model import Encoder, attention_weights
 
 IDS = {word: number for number, word in enumerate(grammar.VOCABULARY)}

@@ -3,7 +3,7 @@
 python scripts/train_grammar.py               trains, saves the weights and prints its numbers
 python scripts/train_grammar.py --evaluate    prints the numbers of assets/models/grammar
 
-viz_encoder/lesson/grammar.py states the language. No loss looks at an attention weight.
+scripts/grammar.py makes the language. No loss looks at an attention weight.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from torch import nn
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
-from scripts import trained_folder  # noqa: E402
+from scripts import grammar, trained_folder  # noqa: E402
 from scripts.measure_grammar import (  # noqa: E402
     IDS,
     PAD,
@@ -31,7 +31,6 @@ from scripts.measure_grammar import (  # noqa: E402
     guess,
 )
 from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
-from viz_encoder.lesson import grammar  # noqa: E402
 from viz_encoder.model import Encoder  # noqa: E402
 
 MODEL = ROOT / "assets" / "models" / "grammar"

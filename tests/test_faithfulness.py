@@ -10,7 +10,7 @@ import viz_encoder as vz
 from benchmarks.__main__ import main
 from benchmarks.faithfulness import deletion, grammar, heads, scene
 from benchmarks.faithfulness.methods import REFERENCES, methods
-from viz_encoder.lesson.grammar import RULES
+from scripts.grammar import RULES
 
 ROOT, N = Path(__file__).parents[1], 2
 TWINS, EVERY = methods(*grammar.TWINS), methods(*grammar.SETTINGS)

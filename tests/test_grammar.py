@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from scripts import grammar
 from scripts.measure_grammar import (
     IDS,
     MASK,
@@ -21,7 +22,6 @@ from scripts.measure_grammar import (
     without,
 )
 from viz_encoder.bundled import asset
-from viz_encoder.lesson import grammar
 
 TAGS = {
     "the": "D",

@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.faithfulness import cost, deletion, grammar, heads, scene
 from benchmarks.faithfulness.page import page
-from viz_encoder.lesson.grammar import RULES
+from scripts.grammar import RULES
 
 AT_ONCE = 2
 # One core each; times are of the processor, which the other process does not add to.

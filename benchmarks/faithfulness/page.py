@@ -10,7 +10,7 @@ import torch
 from benchmarks.faithfulness import cost, deletion, grammar, heads, scene
 from benchmarks.faithfulness.goals import goals
 from benchmarks.faithfulness.methods import methods
-from viz_encoder.lesson.grammar import RULES
+from scripts.grammar import RULES
 
 Rows = Mapping[str, Sequence[str]]
 COSTS = {

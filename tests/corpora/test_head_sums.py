@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from scripts import grammar as language
 from tests.shape_checks import shapes_checked
 from viz_encoder.corpora import HeadSums, chunk
 from viz_encoder.corpora.head_table import About, Failure
@@ -18,7 +19,6 @@ from viz_encoder.corpora.relations import with_random_weights
 from viz_encoder.corpora.spread import PARTS, SpreadSums
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import TraceError
-from viz_encoder.lesson import grammar as language
 
 ABOUT = About("grammar", ("statistics", "roles", "examples"), tuple(STATISTICS))
 

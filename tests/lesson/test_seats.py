@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from scripts.grammar import BRACKETS, LETTERS, WORDS, is_held_out
 from tests.lesson.by_hand import Run, without
 from tests.test_grammar import belongs
 from viz_encoder.cli import main
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.lesson.answer_list import asked_at
-from viz_encoder.lesson.grammar import BRACKETS, LETTERS, WORDS, is_held_out
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.result_code import PLACES, Result, decode, encode
 from viz_encoder.lesson.seats import LAST_SEAT, seat

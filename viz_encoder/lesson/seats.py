@@ -1,32 +1,13 @@
 """Seats: each seat of a class has its own sentence of the little language, with a word masked."""
 
-import random
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
-from viz_encoder.lesson.grammar import PRONOUN, Sentence
 
 OWN_SENTENCE = "the keys to the cabinet [MASK] old"  # the default, without a seat
 LAST_SEAT = 240
-FEWEST_WORDS, MOST_WORDS = 5, 11  # whose scores a question can list
-
-
-class Drawn(NamedTuple):
-    """A sentence with a word masked, whose place counts the words."""
-
-    said: str  # the whole sentence
-    word: str  # the only one that is right at [MASK]
-    masked: int
-    source: int  # the place of the word that decides
-
-    @property
-    def text(self) -> str:
-        """With [MASK]."""
-        words = self.said.split()
-        return " ".join([*words[: self.masked], "[MASK]", *words[self.masked + 1 :]])
 
 
 @dataclass(frozen=True)
@@ -71,17 +52,7 @@ def _seats() -> tuple[Seat, ...]:
 
 def _read(number: int, line: str) -> Seat:
     rule, at, masked, source, said = line.split(" ", maxsplit=4)
-    one = Drawn(said, said.split()[int(masked)], int(masked), int(source))
+    words, place = said.split(), int(masked)
+    text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
     layer, head = map(int, at.split("."))
-    return Seat(number, rule, one.text, one.word, one.masked, one.source, (layer, head))
-
-
-def masked(made: Sentence, rule: str, rng: random.Random) -> Drawn | None:
-    """The sentence with one word masked, at a place where only that word is right."""
-    places = [at for at, words in sorted(made.answers.items()) if len(words) == 1]
-    if not FEWEST_WORDS <= len(made.words) <= MOST_WORDS or not places:
-        return None
-    if rule == "reference" and len({PRONOUN[word] for word in made.words if word in PRONOUN}) < 2:
-        return None  # whoever is meant, the answer would be the same
-    at = rng.choice(places)
-    return Drawn(" ".join(made.words), made.words[at], at, made.sources[at])
+    return Seat(number, rule, text, words[place], place, int(source), (layer, head))
