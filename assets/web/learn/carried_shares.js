@@ -2,9 +2,8 @@
 
 import { caption, el, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { isolated } from "../core/token_names.js";
 import { asksFor } from "./cover.js";
-import { addingUp, listed, quoted, scrolled, signedText } from "./printed.js";
+import { addingUp, choosing, listed, quoted, scrolled, signedText } from "./printed.js";
 import { carried } from "./requests.js";
 
 /** @import { Carried, Split } from "./requests.js" */
@@ -67,7 +66,13 @@ export class CarriedShares {
         el("th", { scope: "row" }, name),
         ...sides.map((_, of) => shareCell(addends[of][at], printed[of][at], most, of ? TWIN : "")),
       );
-    const rows = own.map((at, row) => line(this.#name(run.tokens[at], at), row, at === place.key));
+    const rows = own.map((at, row) =>
+      line(
+        choosing(run.tokens[at], () => this.choose({ key: at })),
+        row,
+        at === place.key,
+      ),
+    );
     if (left.length) rows.push(line(texts.pooling.others(left.length), own.length));
     const sum = (/** @type {Split} */ { score }, /** @type {number} */ of) =>
       el(
@@ -82,11 +87,6 @@ export class CarriedShares {
       el("tbody", {}, ...rows, line(words.biases, rows.length)),
       el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, words.sum), ...sides.map(sum))),
     );
-  }
-
-  #name(/** @type {string} */ token, /** @type {number} */ key) {
-    const press = () => this.choose({ key });
-    return el("button", { type: "button", class: "viz-learn-name", onclick: press }, isolated(token));
   }
 
   leave() {

@@ -80,3 +80,7 @@ export const windowStart = (around, n, wide) => Math.max(0, Math.min(n - wide, a
 
 /** What scrolls by itself where it is wider than its place. @type {(node: HTMLElement) => HTMLElement} */
 export const scrolled = (node) => el("div", { class: "viz-learn-scroll", tabindex: 0 }, node);
+
+/** A name in a table, which chooses what it names. @type {(name: string, onclick: () => unknown) => HTMLElement} */
+export const choosing = (name, onclick) =>
+  el("button", { type: "button", class: "viz-learn-name", dir: "auto", onclick }, isolated(name));

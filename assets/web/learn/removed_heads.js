@@ -5,7 +5,7 @@ import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
 import { asksFor } from "./cover.js";
-import { fixed, quoted } from "./printed.js";
+import { choosing, fixed, quoted } from "./printed.js";
 import { tokenNumbers } from "./requests.js";
 
 /** @import { Acts, Place, Shown } from "./types.d.ts" */
@@ -91,8 +91,7 @@ export class RemovedHeads {
   }
 
   #name(/** @type {Removed} */ { layer, head }) {
-    const go = () => this.choose({ layer, head });
-    const name = el("button", { type: "button", class: "viz-learn-name", onclick: go }, `${layer}.${head}`);
+    const name = choosing(`${layer}.${head}`, () => this.choose({ layer, head }));
     return el("span", asksFor(ASKED), name);
   }
 }

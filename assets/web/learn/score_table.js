@@ -3,7 +3,7 @@
 import { el, tableHead } from "../core/dom.js";
 import { oneStop } from "../views/one_stop.js";
 import { asksFor } from "./cover.js";
-import { addingUp, fixed, listed } from "./printed.js";
+import { addingUp, choosing, fixed, listed } from "./printed.js";
 import { softmax } from "./arithmetic.js";
 
 /** @import { Softmax } from "./arithmetic.js" */
@@ -102,11 +102,7 @@ export class ScoreTable {
     const [score, asked] = chosen ? [asksFor("score"), asksFor("weight-of-key")] : [{}, {}];
     const [exp, weight, was, bar] = [el("td"), el("span", asked), el("small", asked), el("i")];
     const minus = el("span", {}, "−∞"); // the score of a key that is not allowed
-    const pick = el(
-      "button",
-      { type: "button", class: "viz-learn-name", dir: "auto", onclick: () => this.choose(key) },
-      name,
-    );
+    const pick = choosing(name, () => this.choose(key));
     const row = el(
       "tr",
       { class: chosen ? "viz-chosen" : "", "data-key": key },

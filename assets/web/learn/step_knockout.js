@@ -6,7 +6,7 @@ import { streamed } from "../core/streamed.js";
 import { isolated } from "../core/token_names.js";
 import { CarriedShares } from "./carried_shares.js";
 import { asksFor } from "./cover.js";
-import { fixed, listed, quoted, scrolled, shareText, signedText } from "./printed.js";
+import { choosing, fixed, listed, quoted, scrolled, shareText, signedText } from "./printed.js";
 import { spoken } from "./spoken.js";
 
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -133,11 +133,7 @@ export class KnockoutStep {
         {},
         ...order.map((at) => {
           const value = effectOf(effects, at);
-          const name = el(
-            "button",
-            { type: "button", class: "viz-learn-name", onclick: () => this.choose({ key: at }) },
-            isolated(run.tokens[at]),
-          );
+          const name = choosing(run.tokens[at], () => this.choose({ key: at }));
           return el(
             "tr",
             { class: at === place.key ? "viz-chosen" : "" },

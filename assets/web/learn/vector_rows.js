@@ -4,7 +4,7 @@ import { makeScale, picture, SIGNED } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
 import { lengthOf } from "./arithmetic.js";
 import { asksFor } from "./cover.js";
-import { addingUp, fitting, fixed, signedText, windowStart } from "./printed.js";
+import { addingUp, choosing, fitting, fixed, signedText, windowStart } from "./printed.js";
 import { EN } from "./texts_en.js";
 
 /** @import { Texts } from "./types.d.ts" */
@@ -111,7 +111,7 @@ const dimAt = ({ offsetX, currentTarget }, n) =>
   Math.max(0, Math.min(n - 1, Math.floor((offsetX / currentTarget.clientWidth) * n)));
 
 function nameOf(/** @type {Row} */ { name, press, times }) {
-  const named = press ? el("button", { type: "button", class: "viz-learn-name", onclick: press }, name) : name;
+  const named = press ? choosing(name, press) : name;
   const before = times ? [el("span", times.asks ? asksFor(times.asks) : {}, times.text)] : [];
   return el("span", { role: "rowheader" }, ...before, named);
 }
