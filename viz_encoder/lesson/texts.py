@@ -52,14 +52,12 @@ class Texts:
     """All texts in one language; `exercises` by exercise name."""
 
     code: str
-    name: str
     decimal: str
     thousands: str
     separator: str
     quotes: tuple[str, str]
     blocks: tuple[str, str]  # one, and any other number of them
     exercises: Mapping[str, Any]
-    steps: tuple[str, ...]
     answers: Mapping[str, str]  # in the teacher's list
 
     def say(self, template: str, given: Mapping[str, TextValue]) -> str:
@@ -105,16 +103,9 @@ def texts_of(language: str = FIRST) -> Texts:
         )
     file = asset(f"lessons/{language}.toml")
     content = tomllib.loads(file.read_text(encoding="utf-8"))
-    told = content["language"]
     return Texts(
         code=language,
-        name=told["name"],
-        decimal=told["decimal"],
-        thousands=told["thousands"],
-        separator=told["separator"],
-        quotes=(told["quotes"][0], told["quotes"][1]),
-        blocks=(told["blocks"][0], told["blocks"][1]),
+        **content["language"],
         exercises=content["exercises"],
-        steps=tuple(content["steps"]),
         answers=content["answers"],
     )

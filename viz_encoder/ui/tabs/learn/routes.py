@@ -12,7 +12,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.lesson.asked import Asked, asked_of
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.seats import LAST_SEAT, seat
-from viz_encoder.lesson.texts import FIRST, languages, texts_of
+from viz_encoder.lesson.texts import FIRST
 from viz_encoder.trace.capture import capture
 from viz_encoder.ui.state.attributed import runnable
 from viz_encoder.ui.state.recipe import ONE_PASS
@@ -138,9 +138,7 @@ def _or_message(make: Callable[[], dict[str, Any]]) -> Response:
 def seat_route(seed: int) -> Response:
     """A seat's sentence, and where it looks first: from [MASK] to the word that decides."""
     one = seat(seed)
-    return answers.plain(
-        {"seed": one.number, "text": one.text, "rule": one.rule, "place": one.place}
-    )
+    return answers.plain({"text": one.text, "place": one.place})
 
 
 @ROUTER.get("/run/{run}/learn/exercises")
@@ -157,12 +155,7 @@ def exercises_route(
 ) -> Response:
     """The exercises of one step, or of all; what is not chosen is where the lesson looks."""
     place = {"layer": layer, "head": head, "query": query, "key": key}
-    asked = _asked(entry, place, seed)
-    found = exercises(asked, step, language)
-    where = {name: getattr(asked, name) for name in place}
-    told = {"exercises": found, "place": where, "seed": seed, "language": language}
-    named = [[code, texts_of(code).name] for code in languages()]
-    return answers.plain({**told, "languages": named, "steps": texts_of(language).steps})
+    return answers.plain({"exercises": exercises(_asked(entry, place, seed), step, language)})
 
 
 def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
