@@ -117,7 +117,7 @@ export class Mask {
       (row) => !cells.subarray(row * n, (row + 1) * n).includes(1),
     );
     let forbidden = n * n;
-    for (const byte of this.pack()) forbidden -= ONES[byte];
+    for (let at = 0; at < cells.length; at++) forbidden -= cells[at];
     return { forbidden, empty };
   }
 }
@@ -160,35 +160,16 @@ export function listed(places, tokens) {
   return `${named.join(", ")}${more ? `, and ${count(more)} more` : ""}`;
 }
 
-// Four cells at a time: one by one took half a second for 2,048 tokens.
-const HALVES = Uint32Array.from({ length: 16 }, (_, bits) => wordOf(bits));
-const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll("0", "").length);
-
-// Four cells as they lie in memory, the first one lowest.
-function wordOf(/** @type {number} */ bits) {
-  return (bits >> 3) | ((bits & 4) << 6) | ((bits & 2) << 15) | ((bits & 1) << 24);
-}
-
-/** @type {(cells: Uint8Array) => Uint32Array} */
-const wordsOf = ({ buffer, byteOffset, length }) => new Uint32Array(buffer, byteOffset, length >> 2);
-
 /** @type {(n: number, bits: Uint8Array) => Uint8Array} */
 function unpacked(n, bits) {
   const cells = new Uint8Array(n * n);
-  const words = wordsOf(cells);
-  for (let at = 0; at < words.length; at++) words[at] = HALVES[at & 1 ? bits[at >> 1] & 15 : bits[at >> 1] >> 4];
-  for (let at = words.length * 4; at < cells.length; at++) cells[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
+  for (let at = 0; at < cells.length; at++) cells[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
   return cells;
 }
 
 /** @type {(cells: Uint8Array) => Uint8Array<ArrayBuffer>} */
 function packed(cells) {
   const bits = new Uint8Array(Math.ceil(cells.length / 8));
-  const words = wordsOf(cells.byteOffset & 3 ? cells.slice() : cells);
-  for (let at = 0; at < words.length; at++) {
-    const half = Math.imul(words[at], 0x08040201) >>> 24; // the four cells as four bits
-    bits[at >> 1] |= at & 1 ? half : half << 4;
-  }
-  for (let at = words.length * 4; at < cells.length; at++) if (cells[at]) bits[at >> 3] |= 128 >> (at & 7);
+  for (let at = 0; at < cells.length; at++) bits[at >> 3] |= cells[at] << (7 - (at & 7));
   return bits;
 }
