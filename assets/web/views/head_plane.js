@@ -32,7 +32,7 @@ export class HeadPlane {
   constructor(choose, { title, tab, usual }) {
     [this.tab, this.usual] = [tab, usual];
     this.plane = new Plane(
-      { class: "viz-plane", role: "img" },
+      { class: "viz-plane", role: "img", "aria-label": title },
       {
         choose: (at) => choose(this.known[at].at),
         draw: () => this.draw(),
