@@ -13,7 +13,7 @@ from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
 from viz_encoder.config import Positions
 from viz_encoder.model import Encoder
-from viz_encoder.trace import LayerTrace, block_sums, evidence, head_sweep
+from viz_encoder.trace import LayerTrace, block_sums, head_sweep, proof
 
 N, HEADS, D = 203, 4, 8  # a prime-ish length: no block and no cell divides it
 
@@ -169,7 +169,7 @@ def test_after_the_survey_the_proof_sweeps_no_more(monkeypatch):
 def test_a_survey_of_what_is_shown_leaves_the_proof_to_itself(switch):
     trace = made_of()
     survey_of(trace, **{switch: True})
-    assert trace.layers[0] not in evidence._KEPT
+    assert trace.layers[0] not in proof._KEPT
     assert trace.proof.passed
 
 
@@ -190,10 +190,10 @@ KEPT_PARTS = {
 @pytest.mark.parametrize("part", KEPT_PARTS)
 def test_so_is_any_other_part_of_a_layer(part):
     layer = replace(made_of().layers[0], signature=None, **KEPT_PARTS[part]())
-    before = evidence.evidence_of(layer)
-    assert evidence.evidence_of(layer) is before
+    before = proof.evidence_of(layer)
+    assert proof.evidence_of(layer) is before
     getattr(layer, part)[2, 7] += 1
-    assert evidence.evidence_of(layer) is not before
+    assert proof.evidence_of(layer) is not before
 
 
 def test_a_run_that_does_not_follow_fails_by_both_ways(trace):

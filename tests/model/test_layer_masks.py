@@ -1,4 +1,4 @@
-"""Masks by layer and head: one link cut in one head, against weights made by hand."""
+"""Masks by layer and head: which meet, which do not fit, and which mark real tokens instead."""
 
 import numpy as np
 import pytest

@@ -11,11 +11,16 @@ from torch import Tensor, nn
 from viz_encoder.arguments import Progress, Seed, public
 from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
-from viz_encoder.checkpoints.given_readers import NOTHING, GivenReaders, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.memory import InMemory, in_memory, of_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
-from viz_encoder.checkpoints.readers import NO_READING, given_reading
+from viz_encoder.checkpoints.readers import (
+    NO_READING,
+    NOTHING,
+    GivenReaders,
+    given_reading,
+    read_given,
+)
 from viz_encoder.checkpoints.rename import require_match
 from viz_encoder.checkpoints.sentence_transformers import lower_cased
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie

@@ -20,11 +20,16 @@ from viz_encoder.checkpoints.built_elsewhere import (
     require_known_code,
 )
 from viz_encoder.checkpoints.family import Family, Json, Shapes
-from viz_encoder.checkpoints.given_readers import GivenReaders, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
-from viz_encoder.checkpoints.readers import NO_READING, InputReading, given_reading
+from viz_encoder.checkpoints.readers import (
+    NO_READING,
+    GivenReaders,
+    InputReading,
+    given_reading,
+    read_given,
+)
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model
 from viz_encoder.checkpoints.weights import AT_ONCE
 from viz_encoder.config import EncoderConfig

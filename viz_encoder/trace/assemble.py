@@ -12,8 +12,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.left_out import notes_of_left_out
 from viz_encoder.trace.mask_parsing import NEVER
-from viz_encoder.trace.module_scope import modules_within
-from viz_encoder.trace.one_stack import ChosenStack, one_stack
+from viz_encoder.trace.one_stack import ChosenStack, modules_within, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
 from viz_encoder.trace.recorded_sample import GivenTokens, names_of

@@ -13,9 +13,9 @@ from viz_encoder.trace.block_sums import (
     blocks_of,
     per_sum,
 )
-from viz_encoder.trace.evidence import check_columns, weigh
 from viz_encoder.trace.head_statistics import STATISTICS
 from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.proof import check_columns, weigh
 from viz_encoder.trace.row_walk import RowWalk, walks
 from viz_encoder.trace.token_selection import KeptTokens
 

@@ -7,17 +7,17 @@ only while a recording is open, and act only on the thread that opened it.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import get_ident, local
+from threading import Lock, get_ident, local
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 from torch._C import _current_graph_task_id
 from torch.compiler import is_dynamo_compiling
+from torch.nn.modules import module as torch_module
 
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.callers_state import PLAIN, ModePlace, detached_from_caller
 from viz_encoder.trace.fused import LAYER, KernelWatch, fused_call, takes_fused_kernel
-from viz_encoder.trace.module_hooks import hook, mark, unhook, unmark
 from viz_encoder.trace.softmax import SeenSoftmax
 from viz_encoder.trace.torch_ops import Operations
 
@@ -201,3 +201,64 @@ def listening(listener: "Recording") -> Iterator[None]:
         interceptor.listeners.remove(listener)
         if not interceptor.listeners:
             interceptor.close()
+
+
+# One pair of global hooks for all recordings, always the same functions under the same key, so that
+# compiled functions recompile once under record(), not at every block.
+KEY = "viz_encoder"  # cannot collide: torch's keys are numbers
+_lock = Lock()
+_told: "tuple[Interceptor, ...]" = ()
+
+
+def hook(one: "Interceptor") -> None:
+    """Start reporting to `one` the modules that run, on any thread."""
+    global _told
+    with _lock:
+        _told = (*_told, one)
+        torch_module._global_forward_pre_hooks[KEY] = _enter  # type: ignore[index]
+        torch_module._global_forward_hooks[KEY] = _leave  # type: ignore[index]
+        torch_module._global_forward_hooks_with_kwargs[KEY] = True  # type: ignore[index]
+        torch_module._global_forward_hooks_always_called[KEY] = True  # type: ignore[index]
+
+
+def unhook(one: "Interceptor") -> None:
+    """Stop reporting to `one`."""
+    global _told
+    with _lock:
+        _told = tuple(each for each in _told if each is not one)
+        if not _told:
+            torch_module._global_forward_pre_hooks.pop(KEY)  # type: ignore[call-overload]
+            torch_module._global_forward_hooks.pop(KEY)  # type: ignore[call-overload]
+            torch_module._global_forward_hooks_with_kwargs.pop(KEY)  # type: ignore[call-overload]
+            torch_module._global_forward_hooks_always_called.pop(KEY)  # type: ignore[call-overload]
+
+
+def mark(module: nn.Module) -> None:
+    """Request a module's keywords at its start, which torch passes to no other global hook."""
+    with _lock:
+        marks: dict[Any, Any] = module._forward_pre_hooks_with_kwargs
+        marks[KEY] = marks.get(KEY, 0) + 1
+
+
+def unmark(module: nn.Module) -> None:
+    """Withdraw the request, unless others still have one."""
+    with _lock:
+        marks: dict[Any, Any] = module._forward_pre_hooks_with_kwargs
+        marks[KEY] = marks.get(KEY, 1) - 1
+        if not marks[KEY]:
+            del marks[KEY]
+
+
+def _enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    if is_dynamo_compiling():  # our code would be compiled into the model
+        return
+    for each in _told:
+        each.enter(module, args, kwargs)
+
+
+def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+    if is_dynamo_compiling():
+        return
+    *keywords, out = rest  # torch omits the keywords if forward failed
+    for each in _told:
+        each.leave(module, args, keywords[0] if keywords else None, out)

@@ -19,9 +19,14 @@ from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall,
 from viz_encoder.trace.callers_state import detached_from_caller, is_freed
 from viz_encoder.trace.in_parts import in_parts
 from viz_encoder.trace.kept_weights import keep, keep_norm
-from viz_encoder.trace.recorded_call import RecordedCall, is_cross, is_given_heads, sequences_in
+from viz_encoder.trace.recorded_call import (
+    RecordedCall,
+    is_cross,
+    is_given_heads,
+    is_in_parts,
+    sequences_in,
+)
 from viz_encoder.trace.softmax import SeenSoftmax
-from viz_encoder.trace.whole_map import is_in_parts
 from viz_encoder.trace.windows import cut_of, order_of, sides_of
 
 CALL = nn.Module._call_impl.__code__

@@ -24,9 +24,8 @@ from viz_encoder.trace.left_out import (
     way_to_full_attention,
     why_nothing_was_captured,
 )
-from viz_encoder.trace.module_scope import modules_within
 from viz_encoder.trace.module_stack import ModuleStack
-from viz_encoder.trace.one_stack import ChosenStack, one_stack
+from viz_encoder.trace.one_stack import ChosenStack, modules_within, one_stack
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_sample import GivenTokens
 from viz_encoder.trace.run_facts import RunFacts

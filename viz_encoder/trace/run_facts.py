@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from viz_encoder.errors import SelectionError
 from viz_encoder.shown import counted
 from viz_encoder.trace.left_out import SeenIn
-from viz_encoder.trace.recorded_call import RecordedCall
-from viz_encoder.trace.whole_map import is_uneven
+from viz_encoder.trace.recorded_call import RecordedCall, is_uneven
 
 _here = local()
 WINDOWS = (

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from viz_encoder.audit.measure.slots import of_tokens
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.callers_state import detached_from_caller
-from viz_encoder.trace.module_scope import modules_within
+from viz_encoder.trace.one_stack import modules_within
 from viz_encoder.trace.record import Recording
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.training.leaks import LayerIntent, LayerLeaks, LeakFinder
