@@ -234,7 +234,7 @@ def test_a_bad_file_leaves_what_is_shown_and_is_said(opened, tmp_path):
     assert page.inner_text(".viz-corpus-finding") == before
 
 
-def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
+def test_cancel_leaves_what_is_shown_and_another_table_can_be_subtracted(opened):
     page = opened.page
     before = page.inner_text(".viz-corpus-finding")
     # So long that it is still under way when Cancel is clicked; a file, for a field that holds as
@@ -249,6 +249,18 @@ def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
     page.click("#viz-corpus-measure")
     painted(page, sources.PASTED)
     assert page.inner_text(".viz-corpus-finding").startswith("Over 3 texts")
+    now, shipped = values_of(page), HeadTable.load(asset(sources.TABLE))
+    other = page.locator("#viz-corpus-other option", has_text="the example sentences")
+    page.select_option("#viz-corpus-other", other.get_attribute("value"))  # and subtracted
+    page.wait_for_selector(".viz-corpus-changes tbody tr")
+    change = now - shipped["previous"].mean
+    np.testing.assert_allclose(values_of(page), change, atol=1e-12)
+    heads = page.eval_on_selector_all(
+        ".viz-corpus-changes tbody tr", "all => all.map((row) => row.dataset.head)"
+    )
+    order = np.argsort(-np.abs(change), axis=None, kind="stable")[:10]
+    assert heads == [f"{at // 12}.{at % 12}" for at in order]
+    assert "minus the example sentences" in page.inner_text(".viz-corpus-over")
 
 
 def test_an_example_runs_in_the_other_tabs_with_its_pair_chosen(opened):
