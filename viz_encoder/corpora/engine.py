@@ -48,11 +48,7 @@ class CorpusWatch:
         self._start = time.monotonic()
 
     def tell(self, n: int, resumed: bool = False) -> None:
-        """Count n more items.
-
-        Raises:
-            TraceError: `progress` returned False.
-        """
+        """Count n more items."""
         self._n += n
         self._resumed += n if resumed else 0
         if self._progress is None:

@@ -50,6 +50,9 @@ def read_treebank(source: str | Path) -> Iterator[TreeSentence]:
     """The sentences of a CoNLL-U file (Nivre et al., 2020), or of a built-in one: "grammar".
 
     Words of a multiword token ("du" = "de" + "le") are read as words; empty nodes are left out.
+
+    Raises:
+        InputError: no such file, or a line that is not CoNLL-U.
     """
     name = str(source)
     path = Path(asset(BUILT_IN[name])) if name in BUILT_IN else Path(source)

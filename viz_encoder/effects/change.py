@@ -59,11 +59,7 @@ class Change:
 
     @classmethod
     def parsed(cls, code: Any) -> "Change":
-        """The change of a code, of whatever run it fits.
-
-        Raises:
-            SelectionError: an invalid code.
-        """
+        """The change of a code, of whatever run it fits."""
         forms = (form.fullmatch(code) for form in FORMS if isinstance(code, str))
         found = next(filter(None, forms), None)
         if found is None:
