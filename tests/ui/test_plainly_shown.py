@@ -108,9 +108,12 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
     page.wait_for_url(lambda url: "stat=" not in url and "order=" not in url)
     counts = page.evaluate(
         """async () => {
-          const { selection } = window.vizTab, plain = history.replaceState;
+          const { selection } = window.vizTab;
           let written = 0;
-          history.replaceState = (...all) => { written++; plain.apply(history, all); };
+          for (const name of ["replaceState", "pushState"]) {
+            const plain = history[name];
+            history[name] = (...all) => { written++; plain.apply(history, all); };
+          }
           for (const query of [1, 2, 3, 4]) selection.set({ query });
           const found = [written];
           await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
