@@ -32,6 +32,10 @@ def test_each_cause_is_named(name):
     assert grade(name) in ("right", "near")  # near: one of two that look alike
 
 
+def test_what_stands_before_right_attention_is_no_edge_of_a_graph():
+    assert first_of("E1-convolution, unseen").cause == "not known."
+
+
 @pytest.mark.slow
 def test_no_cause_is_wrong_and_nearly_all_are_right():
     grades = {name: grade(name) for name in CASES}

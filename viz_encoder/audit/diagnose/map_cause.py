@@ -49,6 +49,8 @@ def diagnose_maps(
         return diagnose(code, more=more if len(found) == 1 or seen[0].with_itself else "")
     if found:
         return either(_codes(found))
+    if not any(bool(one.wrong.any()) for one in seen):  # what is wrong is beside these maps
+        return UNKNOWN
     for tell in (reordered, described, joined_groups, framed, one_direction, obeyed):
         if (told := tell(seen)) is not None:
             return told
