@@ -9,7 +9,7 @@ Object.assign(globalThis, {
   addEventListener: () => {},
 });
 const { pauseBefore } = await import("../../assets/web/core/connection.js");
-const { patient, Queued, placed, placeSaid, secondsToWait } = await import("../../assets/web/core/queue.js");
+const { closing, patient, Queued, placed, placeSaid, secondsToWait } = await import("../../assets/web/core/queue.js");
 const { unrun } = await import("../../assets/web/core/typed_text.js");
 
 const answers = (...statuses) => {
@@ -142,4 +142,25 @@ test("a stream that is closed or breaks ends the waiting, and the server's side 
   assert.ok(told.includes("end"));
   const other = new Response("x");
   assert.equal(await placed(async () => other, queued)("gradio_api/queue/join"), other);
+});
+
+const leaves = (persisted) => Object.assign(new Event("pagehide"), { persisted });
+
+test("the session of the last stream is named when the page closes for good", async () => {
+  const [page, sent, asked] = [new EventTarget(), [], []];
+  const fetch = closing(
+    async (...given) => asked.push(given),
+    page,
+    (session) => sent.push(session),
+  );
+  page.dispatchEvent(leaves(false));
+  await fetch("gradio_api/queue/join?session_hash=other", { method: "POST" });
+  page.dispatchEvent(leaves(false));
+  assert.deepEqual(sent, [], "no stream yet: nothing was run by this page");
+  await fetch(new URL("http://page/here/gradio_api/queue/data?session_hash=a1b2"), { cache: "no-store" });
+  page.dispatchEvent(leaves(true));
+  assert.deepEqual(sent, [], "kept by the browser: it may come back");
+  page.dispatchEvent(leaves(false));
+  assert.deepEqual(sent, ["a1b2"]);
+  assert.deepEqual(asked[1][1], { cache: "no-store" });
 });
