@@ -249,7 +249,7 @@ def test_security_md_promises_these_numbers():
         f"In the queue of runs, {PUBLIC.client_runs} of its requests may wait; in each queue of "
         f"long work, {PUBLIC.client_long}. Each queue has {PUBLIC.queue_places} places.",
         f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. Such work ends after "
-        f"{PUBLIC.work_seconds:g} seconds, or {PUBLIC.left_seconds:g} seconds",
+        f"{PUBLIC.work_seconds:g} seconds, or when its client has left.",
         f"A corpus on the page may have at most {PUBLIC.corpus_texts:,} texts (on your own machine "
         f"too) and {PUBLIC.set_tokens:,} tokens, and a table of heads "
         f"{PUBLIC.table_bytes // MB} MB ({LOCAL.table_bytes // MB} MB on your own machine).",

@@ -1,21 +1,20 @@
 """An open page holds no connection, and one that closes lets go of what it alone showed."""
 
-from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
 from fastapi.testclient import TestClient
-from gradio.context import LocalContext
 
 from tests.ui.conftest import serving
+from viz_encoder.ui.form import model_opening
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.serve import ServerSettings, make_app
 from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.run_facts import MAX_NAME
-from viz_encoder.ui.wire.watch import LISTENERS
+from viz_encoder.ui.wire.watch import SenderLeft
 
 
 @pytest.mark.slow
@@ -63,25 +62,14 @@ def test_whoever_says_it_another_page_keeps_what_it_shows():
     assert not entry.owners and entry.expires < 1e12
 
 
-@pytest.mark.parametrize("is_open", [True, False])
-def test_a_download_ends_when_its_page_is_closed(monkeypatch, is_open):
-    opening, told = Opening(Models(), replace(LOCAL, left_seconds=0.0)), []
+def test_a_download_ends_when_its_page_is_closed(monkeypatch):
+    class Left:
+        def check(self):
+            raise SenderLeft("no one was waiting")
 
-    def download(name, part, tell):
-        for share in (0.1, 0.2, 0.3):
-            tell(share)
-            told.append(share)
-        return name
-
-    monkeypatch.setattr(opening.models, "download", download)
-    request = SimpleNamespace(session_hash="a page")
+    monkeypatch.setattr(model_opening, "watched", lambda _: Left())
+    opening, request = Opening(Models(), LOCAL), SimpleNamespace(session_hash="a page")
+    monkeypatch.setattr(opening.models, "download", lambda name, part, tell: tell(0.1))
     opening.inspected["a page"] = "some/model"
-    token = LocalContext.request.set(request)
-    LISTENERS.count("a page", is_open)
     said, *_ = opening.download("some/model", "", request, lambda *_, **__: None)
-    LISTENERS.count("a page", -is_open)
-    LocalContext.request.reset(token)
-    if is_open:
-        assert told == [0.1, 0.2, 0.3] and opening.ready == {"a page": "some/model"}
-    else:
-        assert not told and "no one was waiting" in said and not opening.ready
+    assert "no one was waiting" in said and not opening.ready

@@ -1,7 +1,6 @@
 """The hub from the page: asked when a person asks, told before a download, never by strangers."""
 
 import threading
-from dataclasses import replace
 
 import httpx
 import pytest
@@ -13,11 +12,9 @@ from tests.slow import slow
 from tests.ui.conftest import lasting, listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan, patient
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.form import endpoints
 from viz_encoder.ui.serve import ServerSettings, make_app
-from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.wire.watch import SenderLeft, watched
+from viz_encoder.ui.wire.watch import SenderLeft
 
 NAME, WIDE, NARROW = "organization/model", "organization/wide", "organization/narrow"
 SHORT, MOVED = "bert-base-uncased", "google-bert/bert-base-uncased"
@@ -159,7 +156,7 @@ def test_the_endpoints(hub):
 
 def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
     """Four that were left alone would fill the hub's queue."""
-    impatient, ended = replace(LOCAL, left_seconds=0.1), threading.Event()
+    ended = threading.Event()
 
     def look(self, name, part="", tell=None):
         try:
@@ -168,7 +165,6 @@ def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
             ended.set()
             raise
 
-    monkeypatch.setattr(endpoints, "watched", lambda _: watched(impatient))
     monkeypatch.setattr(Models, "look", look)
     monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
     hub.answer.clear()

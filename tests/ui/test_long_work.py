@@ -31,7 +31,7 @@ from viz_encoder.ui.tabs.vectors import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.vectors.set_items import given_items
 from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn, json_lines
-from viz_encoder.ui.wire.watch import Listened, Listeners, SenderLeft, WorkWatch, watched
+from viz_encoder.ui.wire.watch import SenderLeft, WorkWatch
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = {
@@ -116,8 +116,6 @@ def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
 
 
 def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
-    impatient = replace(LOCAL, left_seconds=0.1)
-    monkeypatch.setattr(endpoints, "watched", lambda _: watched(impatient))
     monkeypatch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")  # when Gradio sees who left
     left, begun = threading.Event(), threading.Event()
 
@@ -142,23 +140,19 @@ def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
     assert left.wait(60)
 
 
-def test_work_goes_on_while_somebody_listens_and_for_so_long_at_most():
-    listeners, clock = Listeners(), Clock()
-    watch = WorkWatch(PUBLIC, {"event", "session"}, listeners, clock)
-    clock.now = PUBLIC.left_seconds
-    watch.check()
-    listeners.count("session", 1)
+def test_work_goes_on_while_it_is_wanted_and_for_so_long_at_most():
+    clock, wanted = Clock(), [True]
+    watch = WorkWatch(PUBLIC, lambda: wanted[0], clock)
     clock.now = PUBLIC.work_seconds
     watch.check()
-    listeners.count("session", -1)
-    with pytest.raises(TooLong, match="over 60 seconds"):
-        clock.now = PUBLIC.work_seconds + 0.1
-        watch.check()
+    wanted[0] = False
     with pytest.raises(SenderLeft):
-        clock.now = PUBLIC.work_seconds + PUBLIC.left_seconds + 0.1
+        watch.check()
+    wanted[0], clock.now = True, PUBLIC.work_seconds + 0.1
+    with pytest.raises(TooLong, match="over 60 seconds"):
         watch.check()
     clock.now = 0.0
-    on_my_machine = WorkWatch(LOCAL, None, listeners, clock)
+    on_my_machine = WorkWatch(LOCAL, clock=clock)
     clock.now = 1e6
     on_my_machine.check()
 
@@ -218,32 +212,6 @@ def test_a_training_ends_between_its_steps(minilm):
         set_runs.learn(runner, "", MODEL, report=report, n_seeds=1, steps=20)
     assert told[-2:] == ["6 of 60 steps", "7 of 60 steps"]  # 20 of each of three trainings
     assert not runner.sets.learned._entries
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("/gradio_api/queue/data?session_hash=abc", "abc"),
-        ("/gradio_api/call/compare_set/abc", "abc"),
-        ("/gradio_api/call/v2/compare_set/abc", "abc"),
-        ("/gradio_api/heartbeat/abc", ""),
-    ],
-)
-def test_who_listens_is_known_by_the_stream(path, name):
-    listeners, seen = Listeners(), []
-
-    async def app(scope, receive, send):
-        seen.append(listeners.heard({"abc"}))
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def ask():
-        transport = httpx.ASGITransport(Listened(app, listeners))
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-            await client.get(path)
-
-    run_apart(ask())
-    assert seen == [bool(name)] and not listeners.heard({"abc"}) and not listeners._open
 
 
 def test_a_set_of_too_many_tokens_is_refused_before_it_is_run(monkeypatch):

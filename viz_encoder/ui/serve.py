@@ -43,7 +43,6 @@ from viz_encoder.ui.wire.same_origin import NAMES, own_host, same_origin
 from viz_encoder.ui.wire.security_headers import SecurityHeaders
 from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
 from viz_encoder.ui.wire.timed_connection import timed
-from viz_encoder.ui.wire.watch import Listened
 from viz_encoder.whole_file import shortened
 
 PORT = 7860
@@ -119,7 +118,6 @@ def _guard(app: FastAPI, settings: ServerSettings) -> None:
     app.add_middleware(GradioFaults)
     folders = ("core", "views", TABS[0].name)
     app.add_middleware(EarlyHead, folders, tuple(f"{name}.css" for name in STYLES[:4]))
-    app.add_middleware(Listened)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
     alone = settings.host in NAMES and not settings.behind_public_name

@@ -29,7 +29,6 @@ class Limits:
     saved_cells: int | None  # all maps of an opened saved run; each is recomputed
     built_weights: int  # untrained encoder built on the page
     work_seconds: float | None  # for a set, a training or the effects of all heads
-    left_seconds: float  # how long work continues after its client disconnects
     queue_places: int  # waiting in each queue; two classes of 30 may press Run at once
     client_runs: int | None  # per client, in the queue of runs
     client_long: int | None  # per client, in each queue of long work
@@ -58,7 +57,6 @@ LOCAL = Limits(
     saved_cells=None,
     built_weights=400 * MB,
     work_seconds=None,
-    left_seconds=10.0,
     queue_places=64,
     client_runs=None,
     client_long=None,
