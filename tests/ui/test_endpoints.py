@@ -45,7 +45,7 @@ def test_every_action_has_a_named_endpoint(client):
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
     wanted |= {"/model", "/open_model", "/predictions", "/change"}
     wanted |= {"/look_up", "/cached_models", "/download_model"}
-    wanted |= {"/column", "/measured", "/pair", "/findings", "/compared"}
+    wanted |= {"/column", "/pair", "/findings", "/compared"}
     wanted |= {"/role", "/similar"}
     wanted |= {"/pooled", "/padding_drift", "/token_pairs"}
     wanted |= {"/compare_set", "/compare_pictures"}

@@ -2,6 +2,7 @@
 
 import ctypes
 import platform
+import threading
 from dataclasses import replace
 from importlib import import_module
 
@@ -9,10 +10,10 @@ import psutil
 import pytest
 
 import viz_encoder as vz
-from tests.ui.reruns import put
+from tests.ui.reruns import entry_of, put
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.ui.state.expiring_store import CLIENT, GRACE_SECONDS, MAX_AGE_SECONDS
+from viz_encoder.ui.state.expiring_store import CLIENT, GRACE_SECONDS, MAX_AGE_SECONDS, Kept
 from viz_encoder.ui.state.limits import give_back
 from viz_encoder.ui.state.painted_mask import PaintedMask
 from viz_encoder.ui.state.store import Entry, TraceStore
@@ -251,3 +252,23 @@ def test_memory_goes_back_to_the_system():
     give_back()
     assert before - process.memory_info().rss > size * count // 2
     libc.free(blocks[-1])
+
+
+def test_a_result_is_computed_once_and_the_last_few_are_kept(trace):
+    kept, entry, computed, both = Kept(2), entry_of(trace), [], threading.Barrier(2)
+
+    def ask(what):
+        return kept.of(entry, what, lambda: computed.append(what) or what)
+
+    def ask_both():
+        both.wait()
+        ask(3)
+
+    assert [ask(what) for what in (0, 1, 0, 2, 0, 1)] == [0, 1, 0, 2, 0, 1]
+    assert computed == [0, 1, 2, 1]
+    threads = [threading.Thread(target=ask_both) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert computed == [0, 1, 2, 1, 3]

@@ -19,7 +19,6 @@ from viz_encoder.ui.tabs.explore.plain_results import (
     role_plain,
     similar_plain,
 )
-from viz_encoder.ui.tabs.explore.row_measures import MEASURED
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
 from viz_encoder.ui.wire.bytes import finite
 
@@ -131,19 +130,6 @@ def similar(runner: Runner, key: str, layer: int, head: int) -> dict[str, Any]:
     return similar_plain(np.concatenate(list(found)), trace)
 
 
-def measured(
-    runner: Runner, key: str, measure: str, layer: int, head: str, query: int
-) -> dict[str, Any]:
-    """One query's row of "weight", "value" (‖α·v·W_O‖), "rollout" or "share" (of its final state).
-
-    Returns the values, one per key.
-    """
-    entry = runner.store.get(key)
-    at = parse_index("query", query, entry.trace.n_tokens)
-    place = _place(entry.trace, layer, head)
-    return {"values": finite(MEASURED.of(entry, measure, *place, at))}
-
-
 def change(
     runner: Runner,
     key: str,
@@ -197,6 +183,6 @@ def _kept(hide_special: object, renormalize: object, words: object = False) -> M
 
 
 ENDPOINTS = (
-    *(attention, attention_row, head_statistics, column, pair, findings, measured),
+    *(attention, attention_row, head_statistics, column, pair, findings),
     *(role, similar, change, compared),
 )
