@@ -1,7 +1,6 @@
-"""desktop: a window of its own, whose size alone is kept; serve --open; the page as an app."""
+"""desktop: a window of its own, of which nothing is kept; serve --open; the page as an app."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -23,11 +22,6 @@ import json, pathlib, sys, urllib.request
 given = dict(each.split("=", 1) for each in sys.argv[1:] if "=" in each)
 assert b"viz_encoder" in urllib.request.urlopen(given["--app"]).read()
 pathlib.Path({told!r}).write_text(json.dumps(given))
-edges = {{"left": 10, "top": 20, "right": 1244, "bottom": 797}}
-folder = pathlib.Path(given["--user-data-dir"]) / "Default"
-folder.mkdir()
-placed = {{"browser": {{"app_window_placement": {{"127": {{"0": {{"0": {{"1_/": edges}}}}}}}}}}}}
-(folder / "Preferences").write_text(json.dumps(placed))
 sys.exit({status})
 """
 
@@ -36,7 +30,6 @@ sys.exit({status})
 def browser(tmp_path, monkeypatch):
     """A command that answers as a browser does; call it with its exit status."""
     told = tmp_path / "told.json"
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def made(status: int = 0) -> Path:
@@ -48,27 +41,14 @@ def browser(tmp_path, monkeypatch):
     return made
 
 
-def test_a_window_shows_the_page_and_its_size_is_all_that_stays(browser, tmp_path, capsys):
+def test_a_window_shows_the_page_and_nothing_of_it_stays(browser, capsys):
     told = browser()
-    for size in ("1440,960", "1234,777"):
-        assert main(["desktop"]) == 0
-        given = json.loads(told.read_text())
-        assert given["--window-size"] == size
-        assert not Path(given["--user-data-dir"]).exists()
-        with pytest.raises(httpx.ConnectError):
-            httpx.get(given["--app"])
-    assert [path.name for path in (tmp_path / "config").rglob("*") if path.is_file()] == [
-        "window.json"
-    ]
+    assert main(["desktop"]) == 0
+    given = json.loads(told.read_text())
+    assert not Path(given["--user-data-dir"]).exists()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(given["--app"])
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("kept", ["", "[1, 2]", "[800]", '["a", "b"]', "{}"])
-def test_a_size_that_cannot_be_is_the_usual_one(kept, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "viz_encoder").mkdir()
-    (tmp_path / "viz_encoder" / "window.json").write_text(kept)
-    assert desktop.remembered() == desktop.SIZE
 
 
 def test_without_such_a_browser_it_is_a_tab(browser, monkeypatch, capsys):
@@ -124,7 +104,7 @@ def screen():
     return ["xvfb-run", "-a"]
 
 
-def test_a_real_window(screen, tmp_path):
+def test_a_real_window(screen):
     code = f"""
         import subprocess
         from viz_encoder.ui import desktop
@@ -133,7 +113,7 @@ def test_a_real_window(screen, tmp_path):
         desktop.desktop()
     """
     command = [*screen, sys.executable, "-c", textwrap.dedent(code)]
-    window = subprocess.Popen(command, env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)})
+    window = subprocess.Popen(command)
     address = f"http://127.0.0.1:{DEBUGGER}"
     with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:  # until it listens
         client.get(f"{address}/json/version")
@@ -141,7 +121,5 @@ def test_a_real_window(screen, tmp_path):
         page = playwright.chromium.connect_over_cdp(address).contexts[0].pages[0]
         page.wait_for_selector(".viz-how[data-painted]", timeout=60_000)
         assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
-        size = page.evaluate("[outerWidth, outerHeight]")
         page.close()
     assert window.wait(timeout=30) == 0
-    assert json.loads((tmp_path / "viz_encoder" / "window.json").read_text()) == size

@@ -1,6 +1,5 @@
 """desktop: the page in a window of its own; its server ends when the window is closed."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -24,14 +23,13 @@ COMMANDS = (
 MAC = ("Google Chrome", "Chromium", "Microsoft Edge")
 WINDOWS = (r"Google\Chrome\Application\chrome.exe", r"Microsoft\Edge\Application\msedge.exe")
 WINDOWS_FOLDERS = ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA")
-SIZE = (1440, 960)  # pixels
-LEAST, MOST = 200, 20_000
+SIZE = "1440,960"  # pixels
 
 
 def desktop(subject: Trace | LoadedEncoder | None = None, device: str = "auto") -> None:
     """Open the page in a window, and return once it is closed; without such a browser, in a tab.
 
-    The window has a profile of its own, which is deleted with it; only its size is remembered.
+    The window has a profile of its own, which is deleted with it.
     """
     page = start(ServerSettings(device=device), subject, port=0, alone=True)
     try:
@@ -63,15 +61,13 @@ def _window(url: str) -> bool:
     if browser is None:
         return False
     with tempfile.TemporaryDirectory(prefix="viz_encoder-", ignore_cleanup_errors=True) as profile:
-        size = ",".join(map(str, remembered()))
-        options = (f"--user-data-dir={profile}", f"--window-size={size}")
+        options = (f"--user-data-dir={profile}", f"--window-size={SIZE}")
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         first = ("--no-first-run", "--no-default-browser-check")
         try:
             done = subprocess.run((browser, f"--app={url}", *options, *first), **quiet)
         except KeyboardInterrupt:
             return True
-        remember(Path(profile))
         return done.returncode == 0
 
 
@@ -81,44 +77,3 @@ def _tab(page: Launched) -> None:
     )
     webbrowser.open(page.url)
     page.wait()
-
-
-def remember(profile: Path) -> None:
-    """Keep the size that the window had at last, if the profile tells it."""
-    try:
-        told = json.loads((profile / "Default" / "Preferences").read_text("utf-8"))
-        placed = next(_placed(told["browser"]["app_window_placement"]))
-        size = [placed["right"] - placed["left"], placed["bottom"] - placed["top"]]
-        _kept().parent.mkdir(parents=True, exist_ok=True)
-        _kept().write_text(json.dumps(size), "utf-8")
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
-        return  # another browser writes it elsewhere: the window opens as it did
-
-
-def _placed(told: Any) -> Iterator[dict[str, int]]:
-    """The one entry with edges; it is filed under the parts of the page's address."""
-    if isinstance(told, dict):
-        if "right" in told:
-            yield told
-        for each in told.values():
-            yield from _placed(each)
-
-
-def remembered() -> tuple[int, int]:
-    """Width and height of the last window, or the usual ones."""
-    try:
-        width, height = json.loads(_kept().read_text("utf-8"))
-        if LEAST <= width <= MOST and LEAST <= height <= MOST:
-            return int(width), int(height)
-    except (OSError, ValueError, TypeError):
-        pass
-    return SIZE
-
-
-def _kept() -> Path:
-    if sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
-    else:
-        named = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME")
-        folder = Path(named) if named else Path.home() / ".config"
-    return folder / "viz_encoder" / "window.json"
