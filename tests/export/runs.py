@@ -1,4 +1,10 @@
-"""Tokens that would be markup or formulas, and runs of random queries and keys."""
+"""Tokens that would be markup or formulas, random runs, and what a written document holds."""
+
+import base64
+import json
+import re
+import zlib
+from typing import Any
 
 import torch
 
@@ -27,3 +33,16 @@ def random_trace(n_tokens: int, n_layers: int, n_heads: int, spread: float = 1.0
         sample=Sample(tokens=tokens, special=(False,) * n_tokens),
         origin=Origin("random"),
     )
+
+
+def unpacked(document: str | bytes, name: str) -> bytes:
+    """What a document holds under a name."""
+    text = document if isinstance(document, str) else document.decode()
+    found = re.search(rf'id="data-{name}">([^<]*)</script>', text)
+    assert found is not None
+    return zlib.decompress(base64.b64decode(found[1], validate=True))
+
+
+def facts_of(document: str | bytes) -> dict[str, Any]:
+    """What a document says besides the numbers of its maps."""
+    return dict(json.loads(unpacked(document, "facts")))

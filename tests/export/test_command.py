@@ -6,6 +6,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from tests.export.runs import facts_of
 from viz_encoder.cli import main
 from viz_encoder.errors import TraceError
 from viz_encoder.export import MapView, save
@@ -33,8 +34,8 @@ def test_each_kind_of_file(run, trace, tmp_path, capsys):
     assert (np.load(tmp_path / "a.npz")["weights"] == wanted).all()
     rows = list(csv.reader((tmp_path / "a.csv").open(encoding="utf-8", newline="")))
     assert np.float32(rows[3][4]) == wanted[2, 0]
-    page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "run.safetensors" in page and "layer=3, head=5" in page
+    code = facts_of((tmp_path / "a.html").read_bytes())["snippet"]
+    assert "run.safetensors" in code and "layer=3, head=5" in code
 
 
 @pytest.mark.parametrize(("head", "meant"), [("mean", "mean"), ("1,7", [1, 7]), ("4", 4)])
@@ -51,12 +52,12 @@ def test_what_is_kept_and_merged(run, trace, tmp_path):
     wanted = shown / shown.sum(axis=1, keepdims=True)
     with np.load(tmp_path / "a.npz") as file:
         assert np.abs(file["weights"] - wanted).max() <= 2e-6 and "merged" in str(file["note"])
-    assert "renormalize=True" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "renormalize=True" in facts_of((tmp_path / "a.html").read_bytes())["snippet"]
 
 
 def test_the_scale_of_the_page(run, tmp_path):
     assert run("a.html", "--scale", "log") == 0
-    assert '"name": "log"' in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert facts_of((tmp_path / "a.html").read_bytes())["scale"]["name"] == "log"
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_three_lines_show_a_bert_that_is_in_memory(notebook):
     )
     map_ = frame.locator("#map")
     middle = "({ drawn: { left, top, cell } }) => ({ x: left + 2.5 * cell, y: top + 10.5 * cell })"
-    map_.hover(position=map_.evaluate(f"() => ({middle})(vizCell)"))
+    map_.hover(position=map_.evaluate(f"() => ({middle})(vizRun)"))
     told = frame.locator("#readout").inner_text()
     assert told.startswith("query 10 “it” → key 2 “animal”: weight ")
     assert float(told.split("weight ")[1].split()[0]) == pytest.approx(expected, abs=1e-4)

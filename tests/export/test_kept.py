@@ -2,15 +2,12 @@
 
 import csv
 import io
-import json
-import re
-import zlib
-from base64 import b64decode
 
 import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.export.runs import facts_of, unpacked
 from viz_encoder.export import MapView, arrays, csv_lines, draw_page, snippet
 from viz_encoder.trace.token_selection import shown_tokens
 
@@ -64,22 +61,22 @@ def test_npz_and_csv(trace, options):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_page_holds_the_chosen_map(trace, options):
     page = draw_page(trace, MapView(3, 5, **options), query=8).decode()
-    facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page)[1])["chosen"]
-    packed = re.search(r'id="data-exact">(.*?)</script>', page)[1]
-    values = np.frombuffer(zlib.decompress(b64decode(packed)), "<f4").reshape(facts["shape"])
+    facts = facts_of(page)["chosen"]
+    values = np.frombuffer(unpacked(page, "exact"), "<f4").reshape(facts["shape"])
     assert np.abs(values - expected(trace, [5], **options)).max() <= 2e-6
     entries = shown_tokens(
         trace, hide_special=options.get("hide_special", False), words=options.get("words", False)
     )
-    assert facts["counts"] == [len(entries)] * 2 and 8 in entries[facts["query"]]
-    assert facts["names"][1][facts["query"]].endswith("ization")
+    assert facts["counts"] == [len(entries)] * 2
+    at = next(at for at, entry in enumerate(entries) if 8 in entry)
+    assert facts["queries"][at] == entries[at][0] and facts["names"][1][at].endswith("ization")
     assert ("merged" in facts["note"]) == options.get("words", False)
 
 
 def test_of_a_pair_each_row_of_the_chosen_map_says_its_text(minilm):
     pair = vz.capture(minilm, ("The reinterpretation", "of tokenization"))
     page = draw_page(pair, MapView(3, 5, hide_special=True, words=True)).decode()
-    facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page)[1])["chosen"]
+    facts = facts_of(page)["chosen"]
     assert facts["names"][0] == ["the", "reinterpretation", "of", "tokenization"]
     assert facts["segments"] == [0, 0, 1, 1] and facts["special"] == [False] * 4
     second = pair.tokens.index("of")

@@ -39,7 +39,7 @@ OBLONG = """async () => {
   window.map = new MapCanvas(canvas, kept, (cell) => cells.push(cell));
   const picture = Object.assign(document.createElement("canvas"), { width: 5, height: 2 });
   map.show(kept, picture, -1);
-  map.layout(400, { least: 10, most: 40 });
+  map.layout(400);
 }"""
 OVER = """([row, column]) => {
   const page = map.canvas.getBoundingClientRect();

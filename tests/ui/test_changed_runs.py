@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import threading
 
 import httpx
@@ -13,6 +12,7 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.coroutines import run_apart
+from tests.export.runs import facts_of
 from tests.ui.reruns import changed_run
 from viz_encoder import effects
 from viz_encoder.ui.state.models import Models
@@ -344,7 +344,7 @@ def test_the_python_of_a_changed_run_makes_it_again(site, ask, codes):
 def test_the_offline_page_of_a_changed_run_says_what_was_changed(site, ask):
     key = change(ask, "h3.0", "t2")["run"]["key"]
     page = httpx.get(f"{site}viz/run/{key}/take/html?layer=3&head=1", timeout=60).text
-    facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page, re.DOTALL)[1])
+    facts = facts_of(page)
     said = ask("said", key=key).json()
     assert facts["changed"]["made"] == ["head 3.0 removed", "“keys” hidden from all"]
     assert facts["changed"]["sentence"] == said["sentence"]

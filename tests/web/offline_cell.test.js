@@ -1,8 +1,8 @@
-// A notebook's cell: its maps from their bytes, and one query's row in words, against numbers made by hand.
+// One query's row of a map in words, against numbers made by hand.
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { KeptMap, readHeads } from "../../assets/web/offline/maps.js";
+import { KeptMap } from "../../assets/web/offline/maps.js";
 import { readRow, sentenceOf, shortName, weight } from "../../assets/web/offline/reading.js";
 
 const names = { tokens: ["[CLS]", "it", "was", "[SEP]"], others: ["x", "y"] };
@@ -15,23 +15,6 @@ const said = (weights, of = map, query = 1) =>
   sentenceOf(of, query, readRow(weights, special))
     .map((part) => (typeof part === "string" ? part : part.name))
     .join("");
-
-test("maps follow each other, 8 or 16 bits a cell, the largest number is masked", () => {
-  const sides = { cross: false, counts: [1, 3], shape: [1, 3] };
-  const maps = [
-    { ...sides, layer: 0, head: 2, top: 0.5 },
-    { ...sides, layer: 4, head: 0, top: 1 },
-  ];
-  const facts = /** @type {any} */ ({ ...names, maps, kept: [{ segments: [1] }] });
-  const read = (/** @type {number} */ levels, /** @type {Uint8Array | Uint16Array} */ steps) =>
-    readHeads({ ...facts, levels }, /** @type {ArrayBuffer} */ (steps.buffer));
-  const [first, second] = read(100, Uint8Array.of(0, 50, 255, 100, 1, 0));
-  assert.deepEqual([...first.values()], [0, 0.25, NaN]);
-  assert.deepEqual([...second.values()], [1, Math.fround(0.01), 0]);
-  assert.deepEqual([first.about.name, second.about.name, first.off, first.about.segments], ["0.2", "4.0", 0.0025, [1]]);
-  const [fine, last] = read(65534, Uint16Array.of(65535, 65534, 32767, 0, 0, 65534));
-  assert.deepEqual([...fine.values(), ...last.values()], [NaN, 0.5, 0.25, 0, 0, 1]);
-});
 
 test("the strongest first, and what the rest share", () => {
   const found = readRow(row(0.1, 0.3, 0.05, 0.2, 0.15, 0.12, 0.06, 0.02, NaN), () => false);

@@ -7,19 +7,33 @@ import { borderAt, bordered } from "../../assets/web/core/border.js";
 import { digits, plain, readMaps, unpack } from "../../assets/web/offline/maps.js";
 
 const sides = { cross: false, counts: [2, 2], shape: [2, 2] };
-const facts = {
+const facts = /** @type {any} */ ({
   tokens: ["a", "b", "c", "d", "e"],
   segments: [0, 0, 0, 1, 1],
   others: ["x", "y", "z"],
   levels: 4,
-  layers: [
-    { ...sides, tops: [0.5, 1] },
-    { cross: true, counts: [5, 3], shape: [2, 3], tops: [0.8] },
+  heads: [3, 1],
+  maps: [
+    { ...sides, layer: 0, head: 0, top: 0.5 },
+    { ...sides, layer: 0, head: 1, top: 1 },
+    { cross: true, counts: [5, 3], shape: [2, 3], layer: 1, head: 0, top: 0.8 },
   ],
+  kept: [{ segments: [1] }, null],
+  opening: { layer: 1, head: 0, query: 0 },
   chosen: { ...sides, layer: 0, head: 1, name: "layer 0, head 1" },
-};
+});
 const bytes = Uint8Array.from([0, 1, 4, 255, /**/ 1, 2, 3, 4, /**/ 4, 3, 2, 1, 0, 255]);
-const exact = Float32Array.from([0.25, 0.75, NaN, 0.5]);
+const cells = Float32Array.from([0.25, 0.75, NaN, 0.5]);
+/** @import { KeptMap } from "../../assets/web/offline/maps.js" */
+/** @type {(given?: object, steps?: Uint8Array | Uint16Array) => { layers: KeptMap[][], opened: KeptMap }} */
+const read = (given = {}, steps = bytes) =>
+  /** @type {any} */ (
+    readMaps(
+      { ...facts, ...given },
+      /** @type {ArrayBuffer} */ (steps.buffer),
+      /** @type {ArrayBuffer} */ (cells.buffer),
+    )
+  );
 const same = (/** @type {Float32Array} */ found, /** @type {number[]} */ wanted) =>
   assert.deepEqual(found, Float32Array.from(wanted));
 
@@ -29,23 +43,28 @@ test("zlib in base64 is unpacked", async () => {
 });
 
 test("a byte is so many steps of its map's largest weight, and 255 is masked", () => {
-  const { layers } = readMaps(facts, bytes, exact);
+  const { layers } = read();
   same(layers[0][0].values(), [0, 0.125, 0.5, NaN]);
   same(layers[1][0].values(), [0.8, 0.6, 0.4, 0.2, 0, NaN]);
   assert.equal(layers[0][0].off, 0.0625); // half a step
+  assert.deepEqual([layers[0][0].about.segments, layers[0][0].about.name, layers[0][2]], [[1], "0.0", null]);
+  const fine = read({ levels: 65534 }, Uint16Array.of(65535, 65534, 32767, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 65534));
+  same(fine.layers[0][0].values(), [NaN, 0.5, 0.25, 0]);
+  const without = read({ chosen: null });
+  assert.deepEqual([without.opened, without.layers[0][1].top], [without.layers[1][0], 1]);
 });
 
 test("the chosen map is exact and stands in its place, unless it is of several heads", () => {
-  const { layers, chosen } = readMaps(facts, bytes, exact);
+  const { layers, opened: chosen } = read();
   assert.equal(layers[0][1], chosen);
   assert.deepEqual([chosen.top, chosen.off, chosen.kept], [0.75, 0, "Exact, float32."]);
-  const fused = readMaps({ ...facts, chosen: { ...facts.chosen, head: null, note: "Mean." } }, bytes, exact);
+  const fused = read({ chosen: { ...facts.chosen, head: null, note: "Mean." } });
   same(fused.layers[0][1].values(), [0.25, 0.5, 0.75, 1]);
-  assert.equal(fused.chosen.kept, "Exact, float32. Mean.");
+  assert.equal(fused.opened.kept, "Exact, float32. Mean.");
 });
 
 test("cells are called by their tokens, blocks by the first and the last", () => {
-  const { layers, chosen } = readMaps(facts, bytes, exact);
+  const { layers, opened: chosen } = read();
   const pooled = layers[1][0];
   assert.equal(chosen.sentence(0, 1, 0.75), "query 0 “a” → key 1 “b”: weight 0.75");
   assert.equal(chosen.label(1, 1, false), "1 b");
@@ -66,13 +85,13 @@ test("merged words have their own names and numbers", () => {
       ["0–1", "2"],
     ],
   };
-  const { chosen } = readMaps({ ...facts, chosen: { ...facts.chosen, ...about } }, bytes, exact);
+  const { opened: chosen } = read({ chosen: { ...facts.chosen, ...about } });
   assert.equal(chosen.sentence(0, 1, 0.5), "query 0–1 “ab” → key 2 “c”: weight 0.5");
 });
 
 test("a row of a map without special tokens is that of its token in the run, and back", () => {
   const about = { ...facts.chosen, counts: [4, 4], shape: [2, 2], queries: [1, 2, 4, 5] };
-  const { chosen } = readMaps({ ...facts, chosen: about }, bytes, exact);
+  const { opened: chosen } = read({ chosen: about });
   assert.deepEqual([0, 1].map((row) => chosen.tokenAt(row)), [1, 4]); // biome-ignore format: a row
   assert.deepEqual(
     [0, 1, 2, 3, 4, 5, 6].map((token) => chosen.rowOf(token)),
@@ -87,11 +106,11 @@ test("digits and characters that would not be seen", () => {
 });
 
 test("text B begins at its first token, in cells of the map, and not along another sequence's keys", () => {
-  const { layers, chosen } = readMaps(facts, bytes, exact);
+  const { layers, opened: chosen } = read();
   assert.deepEqual(layers[1][0].borders, [3 / 3, -1]); // blocks of three queries
   const kept = { ...facts.chosen, counts: [4, 4], shape: [4, 4], segments: [0, 1, 1, 1] };
-  assert.deepEqual(readMaps({ ...facts, chosen: kept }, bytes, exact).chosen.borders, [1, 1]);
-  assert.deepEqual(readMaps({ ...facts, segments: [0, 0, 0, 0, 0] }, bytes, exact).chosen.borders, [-1, -1]);
+  assert.deepEqual(read({ chosen: kept }).opened.borders, [1, 1]);
+  assert.deepEqual(read({ segments: [0, 0, 0, 0, 0] }).opened.borders, [-1, -1]);
   assert.equal(borderAt([1, 1]), -1); // nothing is before it
   assert.deepEqual(chosen.borders, [3, 3]);
 });

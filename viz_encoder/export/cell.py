@@ -1,34 +1,38 @@
-"""The document of a notebook's cell: words, lines and maps of a run, all in one text."""
+"""A notebook's cell: the maps of some heads, as many and as fine as its size has room for."""
 
-import json
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.analyses.overview import overview
 from viz_encoder.arguments import Token, public
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.document import as_text, strip_facts
-from viz_encoder.export.page import as_kept, document, require_proven
-from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
+from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack
+from viz_encoder.export.run_document import (
+    SPARE,
+    model_of,
+    require_proven,
+    run_document,
+    sizes_of,
+)
 from viz_encoder.export.save import save
 from viz_encoder.export.still import choose_opening, still
-from viz_encoder.export.tables import view_note
-from viz_encoder.shown import counted
+from viz_encoder.export.tables import kept_queries
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.notebook_cell import Cell
-from viz_encoder.trace.token_selection import key_names, query_of
-from viz_encoder.version import __version__
+from viz_encoder.trace.token_selection import query_of
 
 MAX_BYTES = 1_000_000
 Bytes = Annotated[float, "a number of bytes, such as 1_000_000"]
 FINE_SHARE = 4  # 16 bits a weight are taken where they need no more than a quarter of the room
 WHOLE_CELLS = 12  # maps of more cells than so many times the room are not tried whole
 SIDES = (512, 256, 128, 64, 32)  # cells a side, where not even one whole map has room
-SIZE = "⟨size⟩"  # stands where the size is written once it is known
 
 OneOrSeveral = Annotated[int | Sequence[int] | None, "a number, or several such as range(3)"]
 
@@ -59,26 +63,25 @@ def draw_cell(
     places = _places(trace, layer, head)
     query = None if query is None else query_of(trace, query)
     opening = choose_opening(trace, places, query)
-    title = f"Attention of {_model(trace)}, {_sizes(trace)}"
-    blank = _document(trace, view, opening, places, _nothing())
     shown = replace(view, layer=opening[0], head=opening[1])
+    fill = partial(run_document, trace, view, opening=opening)
     empty = Cell(
-        blank,
-        title,
+        fill(None, places=places, left_out=_left_out(places, [])),
+        f"Attention of {model_of(trace)}, {sizes_of(trace)}",
         _height(trace),
         opening,
         partial(save, trace, view=shown),
         still(trace, shown),
     )
-    room = int(max_bytes) - empty.nbytes - 200  # and the digits of its size
-    packed = _pack(trace, view, _ordered(places, opening[:2]), room)
-    if not packed.tops:
+    ordered = _ordered(places, opening[:2])
+    packed = _pack(trace, view, ordered, int(max_bytes) - empty.nbytes - SPARE)
+    kept = ordered[: len(packed.tops)]
+    if not kept:
         raise SelectionError(
             f"max_bytes is {max_bytes:,.0f}, which is too small for any map; give more."
         )
-    cell = replace(empty, document=_document(trace, view, opening, places, packed))
-    size = f"{cell.nbytes / 1000:,.0f} kB"
-    return replace(cell, document=cell.document.replace(SIZE, size))
+    filled = fill(packed, places=kept, left_out=_left_out(places, kept))
+    return replace(empty, document=filled)
 
 
 def _places(trace: Trace, layer: OneOrSeveral, head: OneOrSeveral) -> list[HeadPlace]:
@@ -105,23 +108,7 @@ def _ordered(places: list[HeadPlace], first: HeadPlace) -> list[HeadPlace]:
     return sorted(places, key=lambda at: (at != first, at[0] != first[0], at))
 
 
-@dataclass(frozen=True, eq=False)
-class _Packed:
-    """Some heads' maps, the first ones of those that were asked for."""
-
-    steps: Steps
-    places: list[HeadPlace]
-
-    @property
-    def tops(self) -> list[float]:
-        return self.steps.tops
-
-
-def _nothing() -> _Packed:
-    return _Packed(Steps(zlib.compress(b""), LEVELS[0], [], []), [])
-
-
-def _pack(trace: Trace, view: MapView, places: list[HeadPlace], room: int) -> _Packed:
+def _pack(trace: Trace, view: MapView, places: list[HeadPlace], room: int) -> Steps:
     """Pack maps into the byte budget, as many and as fine as fit; pooled if not one fits whole."""
     whole = max(max(layer.q.shape[1], layer.k.shape[1]) for layer in trace.layers)
     n_bytes = room // 4 * 3  # base64 overhead
@@ -129,76 +116,32 @@ def _pack(trace: Trace, view: MapView, places: list[HeadPlace], room: int) -> _P
     if _n_cells(trace, places[0][0]) > WHOLE_CELLS * n_bytes:
         side = SIDES[0]
     if cells * 2 <= WHOLE_CELLS * n_bytes // FINE_SHARE:
-        found = pack_maps(trace, view, places, side, FINE, n_bytes // FINE_SHARE)
+        found = pack(_maps(trace, view, places, side), FINE, n_bytes // FINE_SHARE)
         if len(found.tops) == len(places):
-            return _Packed(found, places)
+            return found
     for levels in LEVELS[:3] if cells <= WHOLE_CELLS * n_bytes else LEVELS[:1]:
-        found = pack_maps(trace, view, places, side, levels, n_bytes)
+        found = pack(_maps(trace, view, places, side), levels, n_bytes)
         if len(found.tops) == len(places):
-            return _Packed(found, places)
+            return found
     for coarser in (side, *(each for each in SIDES if each < side)):
-        found = pack_maps(trace, view, places, coarser, LEVELS[0], n_bytes)
+        found = pack(_maps(trace, view, places, coarser), LEVELS[0], n_bytes)
         if found.tops:
             break
-    return _Packed(found, places[: len(found.tops)])
+    return found
+
+
+def _maps(
+    trace: Trace, view: MapView, places: list[HeadPlace], side: int
+) -> Iterator[Float[np.ndarray, "row col"]]:
+    """Each map as it is asked for; with more than `side` tokens, of blocks' largest."""
+    tokens, every = (None if view.as_it_ran else kept_queries(trace, view)), slice(None)
+    for layer, head in places:
+        tile = overview(trace, layer, head, rows=every, keys=every, size=side, tokens=tokens)
+        yield tile.values
 
 
 def _n_cells(trace: Trace, layer: int) -> int:
     return trace.layers[layer].q.shape[1] * trace.layers[layer].k.shape[1]
-
-
-def _document(
-    trace: Trace,
-    view: MapView,
-    opening: tuple[int, int, int],
-    asked: list[HeadPlace],
-    packed: _Packed,
-) -> str:
-    sides = {ran.cross: at for at, ran in enumerate(trace.layers)}
-    kept = {cross: as_kept(trace, replace(view, layer=at)) for cross, at in sides.items()}
-    said = [] if view.as_it_ran else [view_note(trace, view)]
-    cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
-    layer, head, query = opening
-    facts = {
-        "title": f"{_model(trace)}: {_sizes(trace)}",
-        "version": __version__,
-        "proof": trace.proof.sentence,
-        "passed": trace.proof.passed,
-        "notes": list(dict.fromkeys((*said, *trace.sample.notes, *trace.notes))),
-        "others": [] if cross is None else list(key_names(trace, cross)),
-        **strip_facts(trace),
-        "levels": packed.steps.levels,
-        "maps": [each | {"counts": kept[each["cross"]]["counts"]} for each in _maps(trace, packed)],
-        "kept": [] if view.as_it_ran else [kept.get(False), kept.get(True)],
-        "heads": [ran.n_heads for ran in trace.layers],
-        "left_out": _left_out(asked, packed.places),
-        "opening": {"layer": layer, "head": head, "query": query},
-    }
-    text = json.dumps(facts, allow_nan=False, ensure_ascii=False).encode(
-        "utf-8", "backslashreplace"
-    )
-    return document(
-        "cell",
-        pictures=bool(facts["picture"]),
-        facts=as_text(zlib.compress(text, 9)),
-        maps=as_text(packed.steps.compressed),
-        size=SIZE,
-    )
-
-
-def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
-    return [
-        {
-            "layer": layer,
-            "head": head,
-            "cross": trace.layers[layer].cross,
-            "shape": list(shape),
-            "top": top,
-        }
-        for (layer, head), shape, top in zip(
-            packed.places, packed.steps.shapes, packed.steps.tops, strict=True
-        )
-    ]
 
 
 def _left_out(asked: list[HeadPlace], kept: list[HeadPlace]) -> str:
@@ -210,16 +153,6 @@ def _left_out(asked: list[HeadPlace], kept: list[HeadPlace]) -> str:
         f"{len(kept)} of {len(asked)} heads fit here. For others, such as head {layer}.{head}: "
         f"trace.show(layer={layer}, head={head}), or max_bytes= for more."
     )
-
-
-def _model(trace: Trace) -> str:
-    weights, model = trace.origin.weights, trace.origin.model
-    return f"{model} ({weights})" if weights not in model else model
-
-
-def _sizes(trace: Trace) -> str:
-    sizes = f"{counted(trace.n_layers, 'layer')} × {counted(trace.n_heads, 'head')}"
-    return f"{sizes}, {counted(trace.n_tokens, 'token')}"
 
 
 def _height(trace: Trace) -> int:

@@ -513,20 +513,6 @@ interface AuditPicture {
   lost: boolean[][];
 }
 
-// export/page.py: what an exported page holds
-interface PageFacts extends StripFacts {
-  facts: Record<string, string>;
-  proof: string;
-  passed: boolean;
-  notes: string[];
-  others: string[]; // the keys of a layer that attends across
-  chosen: PageMap;
-  snippet: string;
-  changed: { made: string[]; sentence: string; answers: [label: string, before: number, after: number][] } | null;
-  scale: { name: string; measures: string; says: string };
-  levels: number; // steps from 0 to a map's largest weight
-  layers: (PageSides & { tops: number[] })[];
-}
 interface PageSides {
   cross: boolean;
   counts: number[]; // tokens along each side
@@ -536,7 +522,6 @@ interface PageMap extends PageSides {
   layer: number;
   head: Maybe; // null where it is of several, or not as it ran
   name: string;
-  query?: Maybe;
   note?: string;
   names?: string[][];
   numbers?: string[][];
@@ -554,20 +539,24 @@ interface StripFacts {
   picture: string; // an address that holds it
 }
 
-// export/cell.py: what a notebook's cell holds
-interface CellFacts extends StripFacts {
+// export/run_document.py: what an exported page and a notebook's cell hold
+interface RunFacts extends StripFacts {
   title: string;
-  version: string;
+  about: string;
   proof: string;
   passed: boolean;
   notes: string[];
   others: string[]; // the keys of a layer that attends across
+  scale: { name: string; measures: string; says: string };
   levels: number; // steps from 0 to a map's largest weight
   maps: (PageSides & { layer: number; head: number; top: number })[];
-  kept: (Partial<PageMap> | null)[]; // names along the sides without and with cross-attention; [] if all tokens are shown
+  kept: (Partial<PageMap> | null)[]; // names along the sides without and with cross-attention; null if all tokens are shown
   heads: number[]; // of each layer
   left_out: string;
-  opening: { layer: number; head: number; query: number };
+  opening: { layer: number; head: Head; query: number };
+  chosen: PageMap | null; // a map that is exact
+  snippet: string;
+  changed: { made: string[]; sentence: string; answers: [label: string, before: number, after: number][] } | null;
 }
 
 interface HeadPlace {

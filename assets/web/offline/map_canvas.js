@@ -7,8 +7,8 @@ import { CellCanvas } from "../views/cell_canvas.js";
 
 /** @import { Borders } from "../core/border.js" */
 /** @import { KeptMap } from "./maps.js" */
-/** @typedef {{ least: number, most: number }} CellSizes in pixels a side */
 
+const [LEAST, MOST] = [1, 28]; // pixels a side of a cell
 const EVEN = 6; // pixels, from which cells of unequal size would be seen
 const OVERHANG = 60; // pixels, of the last column's name
 
@@ -54,13 +54,13 @@ export class MapCanvas extends CellCanvas {
     this.canvas.setAttribute("aria-label", `Attention ${map.about.name}: rows are queries, columns are keys`);
   }
 
-  /** Cells as large as so many pixels of width have room for. @type {(width: number, sizes: CellSizes) => void} */
-  layout(width, { least, most }) {
+  /** Cells as large as so many pixels of width have room for. @type {(width: number) => void} */
+  layout(width) {
     const { map } = this;
     const { left, top } = labelRoom([...this.shown, ...this.columns]);
     const room = Math.max(200, width - left - OVERHANG);
     const fits = room / this.view.n;
-    this.cell = Math.max(least, Math.min(most, fits < EVEN ? fits : Math.floor(fits)));
+    this.cell = Math.max(LEAST, Math.min(MOST, fits < EVEN ? fits : Math.floor(fits)));
     Object.assign(this, { left, top, side: this.view.n * this.cell });
     const [across, down] = [
       Math.max(240, map.cols * this.cell + OVERHANG),

@@ -4,7 +4,7 @@ import { borderAt } from "../core/border.js";
 import { isolated, numbered } from "../core/token_names.js";
 
 /** @import { Borders } from "../core/border.js" */
-/** @typedef {Pick<PageFacts, "tokens" | "others" | "segments">} Names of the queries, of another sequence's keys, and
+/** @typedef {Pick<RunFacts, "tokens" | "others" | "segments">} Names of the queries, of another sequence's keys, and
  *   which text of a pair each token is of */
 
 /** Decode the file's text: zlib in base64. @type {(text: string) => Promise<ArrayBuffer>} */
@@ -13,39 +13,27 @@ export function unpack(text) {
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 
-/** The maps of each layer's heads, and the chosen one, which is one of them unless it is of several.
- * @type {(facts: PageFacts, bytes: Uint8Array, exact: Float32Array) => { layers: KeptMap[][], chosen: KeptMap }} */
+/** The maps of each layer's heads, null where one is not in the document, and the map to open on: the exact one, where
+ * there is one, which is of no one head where it is of several.
+ * @type {(facts: RunFacts, bytes: ArrayBuffer, exact: ArrayBuffer) => { layers: (KeptMap | null)[][], opened: KeptMap }} */
 export function readMaps(facts, bytes, exact) {
-  let start = 0;
-  const layers = facts.layers.map((about, layer) =>
-    about.tops.map((top, head) => {
-      const cells = bytes.subarray(start, start + about.shape[0] * about.shape[1]);
-      start += cells.length;
-      return keptMap(facts, { ...about, layer, head, name: `${layer}.${head}` }, cells, top, facts.levels);
-    }),
-  );
-  const top = exact.reduce((most, value) => (value > most ? value : most), 0);
-  const chosen = new KeptMap(facts, facts.chosen, () => exact, top);
-  const { layer, head } = facts.chosen;
-  if (head !== null) layers[layer][head] = chosen;
-  return { layers, chosen };
-}
-
-/** The maps of a notebook's cell, in their order. @type {(facts: CellFacts, bytes: ArrayBuffer) => KeptMap[]} */
-export function readHeads(facts, bytes) {
   const steps = facts.levels > 255 ? new Uint16Array(bytes) : new Uint8Array(bytes);
+  const layers = facts.heads.map((count) => Array(count).fill(null));
   let start = 0;
-  return facts.maps.map(({ top, ...about }) => {
-    const cells = steps.subarray(start, start + about.shape[0] * about.shape[1]);
+  for (const { top, ...sides } of facts.maps) {
+    const { layer, head, cross, shape } = sides;
+    const cells = steps.subarray(start, start + shape[0] * shape[1]);
     start += cells.length;
-    return keptMap(
-      facts,
-      { ...facts.kept[Number(about.cross)], ...about, name: `${about.layer}.${about.head}` },
-      cells,
-      top,
-      facts.levels,
-    );
-  });
+    const about = { ...facts.kept[Number(cross)], ...sides, name: `${layer}.${head}` };
+    layers[layer][head] = keptMap(facts, about, cells, top, facts.levels);
+  }
+  const { chosen, opening } = facts;
+  if (!chosen) return { layers, opened: layers[opening.layer][Number(opening.head)] };
+  const values = new Float32Array(exact);
+  const top = values.reduce((most, value) => (value > most ? value : most), 0);
+  const opened = new KeptMap(facts, chosen, () => values, top);
+  if (chosen.head !== null) layers[chosen.layer][chosen.head] = opened;
+  return { layers, opened };
 }
 
 /** A map from the steps that its cells were kept in; the last number there is stands for a masked cell.
