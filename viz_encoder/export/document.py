@@ -5,12 +5,19 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from PIL import Image
 
+from viz_encoder.bundled import asset
+from viz_encoder.export.modules import join_modules
 from viz_encoder.trace import Trace
 
+WEB = asset("web")
+# What a tab of the app needs in a document of its own.
+OF_TABS = ("core/tokens.css", "core/theme.css", "core/core.css", "views/views.css")
+INLINE = "style-src-attr 'unsafe-inline'"
 PICTURE_BYTES = 60_000
 PICTURE_SIDE = 448  # pixels, of a picture that was too large
 
@@ -70,15 +77,40 @@ AROUND = """<!doctype html>
 """
 
 
-def filled(
-    body: str, script: str, style: str, rules: Iterable[str], parts: Mapping[str, str]
+def document(
+    page: str,
+    parts: Mapping[str, str],
+    *rules: str,
+    styles: Iterable[str] = (),
+    instead: Mapping[str, str] | None = None,
 ) -> str:
-    """The body with its parts; its Content-Security-Policy allows this script and the rules."""
-    allowed = [f"default-src 'none'; script-src {digest(script)}", *rules]
-    policy = "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
+    """A page of assets/web with its script, its style and what it shows, in one text.
+
+    Its Content-Security-Policy blocks the network and allows only this script and this style.
+
+    Args:
+        page: such as "offline/document": its .js, .css and .html without an ending.
+        parts: what the template has places for.
+        rules: what else the policy allows.
+        styles: files whose rules come before its own.
+        instead: modules in whose place others stand.
+    """
+    script = _joined(page, tuple((instead or {}).items()))
+    style = "".join(_asset(name) for name in (*styles, f"{page}.css"))
+    allowed = f"default-src 'none'; script-src {digest(script)}", f"style-src {digest(style)}"
+    policy = "; ".join([*allowed, *rules, "base-uri 'none'", "form-action 'none'"])
     every = {"policy": policy, "script": script, "style": style, "title": "Attention"}
     every |= {"language": "en", **parts}
-    return PLACE.sub(lambda found: every[found[1]], AROUND % body)
+    return PLACE.sub(lambda found: every[found[1]], AROUND % _asset(f"{page}.html"))
+
+
+@cache
+def _joined(page: str, instead: tuple[tuple[str, str], ...]) -> str:
+    return join_modules(WEB / f"{page}.js", WEB, {WEB / old: WEB / new for old, new in instead})
+
+
+def _asset(name: str) -> str:
+    return (WEB / name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:

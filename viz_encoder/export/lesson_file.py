@@ -7,8 +7,7 @@ from typing import Any
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.document import as_text, digest, filled
-from viz_encoder.export.modules import join_modules
+from viz_encoder.export.document import INLINE, OF_TABS, as_text, document
 from viz_encoder.lesson.answer_list import asked_at
 from viz_encoder.lesson.grammar import WORDS, other_word
 from viz_encoder.lesson.posed import questions, worded
@@ -20,19 +19,9 @@ from viz_encoder.version import __version__
 MODEL = "grammar"  # whose forward pass assets/web/learn/offline computes
 MAX_BYTES = 3_000_000
 MOST_SEATS = 80  # for which there is room
-WEB = asset("web")
-OFFLINE = WEB / "learn" / "offline"
-STYLES = (
-    "core/tokens.css",
-    "core/theme.css",
-    "core/core.css",
-    "views/views.css",
-    "learn/tab.css",
-    "learn/offline/lesson.css",
-)
 INSTEAD = {  # replaces the modules that call a server
-    WEB / "core" / "server.js": OFFLINE / "server.js",
-    WEB / "learn" / "texts.js": OFFLINE / "texts.js",
+    "core/server.js": "learn/offline/server.js",
+    "learn/texts.js": "learn/offline/texts.js",
 }
 
 
@@ -55,9 +44,6 @@ def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
         )
     code, folder = texts_of(language).code, asset(f"models/{MODEL}")
     encoder = load(MODEL, device="cpu")
-    script = join_modules(OFFLINE / "page.js", WEB, INSTEAD)
-    style = "".join((WEB / each).read_text(encoding="utf-8") for each in STYLES)
-    rules = [f"style-src-elem {digest(style)}", "style-src-attr 'unsafe-inline'"]
     parts = {
         "language": code,
         "title": "One token’s way through an encoder",
@@ -65,8 +51,9 @@ def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
         "questions": _json(_questions(encoder, numbers)),
         "weights": as_text((folder / "model.safetensors").read_bytes()),
     }
-    template = (OFFLINE / "lesson.html").read_text(encoding="utf-8")
-    return filled(template, script, style, rules, parts).encode("utf-8")
+    styles = (*OF_TABS, "learn/tab.css")
+    page = document("learn/offline/page", parts, INLINE, styles=styles, instead=INSTEAD)
+    return page.encode()
 
 
 def _facts(encoder: LoadedEncoder, language: str) -> dict[str, Any]:

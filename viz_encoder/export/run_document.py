@@ -4,14 +4,11 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
-from viz_encoder.bundled import asset
 from viz_encoder.effects.heads import HeadPlace
 from viz_encoder.errors import TraceError
-from viz_encoder.export.document import as_text, digest, filled, strip_facts
-from viz_encoder.export.modules import join_modules
+from viz_encoder.export.document import as_text, document, strip_facts
 from viz_encoder.export.quantize import LEVELS, Steps
 from viz_encoder.export.tables import kept_keys, kept_queries, view_note, word_name
 from viz_encoder.shown import counted
@@ -20,7 +17,6 @@ from viz_encoder.trace.map_view import SCALES, MapView
 from viz_encoder.trace.token_selection import key_names
 from viz_encoder.version import __version__
 
-OFFLINE = asset("web/offline")
 SPARE = 200  # bytes by which a document may grow, besides its maps
 
 
@@ -44,10 +40,7 @@ def run_document(
     snippet: str = "",
     changed: dict[str, Any] | None = None,
 ) -> str:
-    """The template with its script, its style and what it shows, in one text.
-
-    Its Content-Security-Policy blocks the network and allows only this script and this style, and
-    embedded pictures if the run is of one.
+    """The whole document; the network is blocked in it.
 
     Args:
         trace: the run.
@@ -84,24 +77,13 @@ def run_document(
         "snippet": snippet,
         "changed": changed,
     }
-    style = _asset("document.css")
     parts = {
         "title": "Attention of each layer and head",
         "facts": as_text(zlib.compress(json.dumps(facts, allow_nan=False).encode(), 9)),
         "maps": as_text(steps.compressed if steps else b""),
         "exact": as_text(zlib.compress(exact)),
     }
-    rules = [f"style-src {digest(style)}", *(["img-src data:"] if facts["picture"] else [])]
-    return filled(_asset("document.html"), _script(), style, rules, parts)
-
-
-@cache
-def _script() -> str:
-    return join_modules(OFFLINE / "document.js", OFFLINE.parent)
-
-
-def _asset(name: str) -> str:
-    return (OFFLINE / name).read_text(encoding="utf-8")
+    return document("offline/document", parts, *(["img-src data:"] if facts["picture"] else []))
 
 
 def _about(trace: Trace) -> str:

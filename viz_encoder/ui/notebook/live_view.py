@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,8 +17,7 @@ from viz_encoder.arguments import read_index
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.document import digest, filled
-from viz_encoder.export.modules import join_modules
+from viz_encoder.export.document import INLINE, OF_TABS, document
 from viz_encoder.export.save import save
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.trace import Trace
@@ -197,40 +196,15 @@ class LiveView(ShownOnce, anywidget.AnyWidget):
                 self.send({"id": number, "more": part.more, **part.about}, [part.content])
 
 
-WEB = asset("web")
-HERE = WEB / "explore" / "notebook"
-STYLES = (
-    "core/tokens.css",
-    "core/theme.css",
-    "core/core.css",
-    "views/views.css",
-    "explore/tab.css",
-    "explore/notebook/page.css",
-)
 INSTEAD = {
-    WEB / "core" / "wire.js": HERE / "kernel.js",
-    WEB / "explore" / "early_place.js": HERE / "left_out.js",
-    WEB / "explore" / "any_view.js": HERE / "left_out.js",
+    "core/wire.js": "explore/notebook/kernel.js",
+    "explore/early_place.js": "explore/notebook/left_out.js",
+    "explore/any_view.js": "explore/notebook/left_out.js",
 }
 
 
 def live_document(place: Mapping[str, Any]) -> str:
     """The whole document; it opens on this layer, head, query, key and measure."""
-    told = json.dumps(place).replace("<", "\\u003c")
-    style = _style()
-    rules = (
-        f"style-src-elem {digest(style)}",
-        "style-src-attr 'unsafe-inline'",
-        "img-src blob: data:",
-    )
-    template = (HERE / "page.html").read_text(encoding="utf-8")
-    return filled(template, _script(), style, rules, {"place": told})
-
-
-@cache
-def _script() -> str:
-    return join_modules(HERE / "page.js", WEB, INSTEAD)
-
-
-def _style() -> str:
-    return "".join((WEB / name).read_text(encoding="utf-8") for name in STYLES)
+    parts = {"place": json.dumps(place).replace("<", "\\u003c")}
+    rules, styles = (INLINE, "img-src blob: data:"), (*OF_TABS, "explore/tab.css")
+    return document("explore/notebook/page", parts, *rules, styles=styles, instead=INSTEAD)
